@@ -1,0 +1,1 @@
+"""The agent: grammar, prompts, memory, policies and the episode loop."""

@@ -1,0 +1,205 @@
+"""The words of an agent: context, decision, step, trajectory, and where steps are written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from deskhand_agent.inference import Completion, CompletionRequest
+from deskhand_sandbox.base import Sandbox
+from deskhand_sandbox.types import Action, Observation, Outcome, Split, Task
+
+SCHEMA_VERSION = 1
+"""Version of the recorded form of `Trajectory` and `Step`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Context:
+    """What a policy may look at to decide one turn."""
+
+    task: Task
+    instruction: str
+    steps: tuple[Step, ...]
+    """Earlier turns, oldest first; the policy's memory chooses what of them it shows the model."""
+    observation: Observation
+    """What is on the screen now."""
+    sandbox: Sandbox | None = None
+    """Only for scripted oracles, which read the state behind the screen; model policies never touch it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Decision:
+    """One turn of the agent."""
+
+    actions: tuple[Action, ...]
+    """In order; empty for a void turn (no parsable action)."""
+    text: str
+    """The reply as text, exactly as sampled."""
+    thought: str | None = None
+    request: CompletionRequest | None = None
+    """What the model was shown, as ids; None when ids are unknown."""
+    completion: Completion | None = None
+    """What it replied, as ids; None when ids are unknown."""
+    trainable: bool = False
+    """Both of the above are known and exact: the turn may be trained on without re-tokenising."""
+    error: str | None = None
+    """Why no action could be read from the text; None when one could."""
+    cost: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Token and money counts an endpoint reports: "prompt_tokens", "completion_tokens", "usd"."""
+
+
+class Policy(Protocol):
+    """Decides what to do next."""
+
+    id: str
+    """Names the policy in every record."""
+
+    async def act(self, context: Context) -> Decision:
+        """Decide one turn.
+
+        Raises:
+            InferenceError: the model did not reply.
+            OracleError: a scripted policy is lost.
+        """
+        ...
+
+
+class StopReason(StrEnum):
+    """Why an episode ended."""
+
+    TERMINATED = "terminated"
+    """The environment ended it."""
+    FINISHED = "finished"
+    """The agent said it is done."""
+    GAVE_UP = "gave_up"
+    """The agent said it cannot be done."""
+    TURN_LIMIT = "turn_limit"
+    """Truncated."""
+    TIME_LIMIT = "time_limit"
+    """Truncated."""
+    CANCELLED = "cancelled"
+    """Somebody stopped it."""
+    INFRASTRUCTURE = "infrastructure"
+    """`Trajectory.failure` says what broke."""
+
+    @property
+    def truncated(self) -> bool:
+        """Cut off: the value of the last state still counts."""
+        return self in (StopReason.TURN_LIMIT, StopReason.TIME_LIMIT)
+
+
+class Failure(StrEnum):
+    """What broke that was not the agent: excluded from reward, retried, counted."""
+
+    SANDBOX_DIED = "sandbox_died"
+    SANDBOX_TIMEOUT = "sandbox_timeout"
+    SANDBOX_LEASE = "sandbox_lease"
+    SANDBOX_SETUP = "sandbox_setup"
+    MODEL_TIMEOUT = "model_timeout"
+    MODEL_ERROR = "model_error"
+    VERIFIER = "verifier"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepTimings:
+    """Where the time of a step went, all in milliseconds."""
+
+    model_ms: float
+    """Waiting for the decision."""
+    act_ms: float
+    """Carrying it out, settle time included."""
+    settle_ms: float
+    """Waiting for the screen to stand still."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Step:
+    """One turn: seen, decided, rewarded."""
+
+    index: int
+    """From 0."""
+    observation: Observation
+    """What was on the screen when the turn was decided."""
+    decision: Decision
+    reward: float
+    """Environment reward of the turn; the outcome of the episode is not in it."""
+    action_error: str | None = None
+    """Why an action could not be carried out; None when all were."""
+    answer: str | None = None
+    """What the user replied to `AskUser`; None otherwise."""
+    timings: StepTimings
+    finished_at_s: float
+    """Unix time."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrajectoryStart:
+    """What is known when an episode begins; written before its first step."""
+
+    id: str
+    """UUID7 hex: sorts by time."""
+    task: Task
+    instruction: str
+    policy_id: str
+    policy_update: int
+    group_id: str | None
+    """Episodes of one task and seed sampled together share it; None for a single one."""
+    split: Split
+    started_at_s: float
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Who asked for it: {"run": …, "round": …, "purpose": "demonstration" | "rollout" | "evaluation"}."""
+    schema_version: int = SCHEMA_VERSION
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrajectoryEnd:
+    """What is known when an episode has ended; written after its last step."""
+
+    final_observation: Observation | None
+    """The screen after the last action (a truncated episode bootstraps there); None after a failure."""
+    outcome: Outcome | None
+    """None after a failure or a cancellation."""
+    stop_reason: StopReason
+    failure: Failure | None
+    failure_detail: str = ""
+    ended_at_s: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Trajectory:
+    """One whole episode."""
+
+    start: TrajectoryStart
+    steps: tuple[Step, ...]
+    end: TrajectoryEnd | None
+    """None while it runs, or when its process died."""
+
+    @property
+    def id(self) -> str:
+        return self.start.id
+
+    @property
+    def terminated(self) -> bool:
+        """Ended by environment or agent: nothing of value lies beyond."""
+        return self.end is not None and self.end.stop_reason in (
+            StopReason.TERMINATED,
+            StopReason.FINISHED,
+            StopReason.GAVE_UP,
+        )
+
+    @property
+    def truncated(self) -> bool:
+        """Cut off by a limit: bootstrap from the final observation."""
+        return self.end is not None and self.end.stop_reason.truncated
+
+
+class StepSink(Protocol):
+    """Where the episode loop writes, step by step; what it acknowledged survives the process."""
+
+    async def begin(self, start: TrajectoryStart) -> None: ...
+
+    async def step(self, trajectory_id: str, step: Step) -> None: ...
+
+    async def end(self, trajectory_id: str, end: TrajectoryEnd) -> None: ...

@@ -1,0 +1,1 @@
+"""The flywheel: trajectories, scores, datasets, the process reward model, curation."""

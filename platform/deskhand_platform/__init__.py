@@ -1,0 +1,1 @@
+"""The platform: HTTP API, auth, jobs, rounds and the command line."""

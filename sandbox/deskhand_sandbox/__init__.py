@@ -1,0 +1,1 @@
+"""Computers an agent can work at: types, backends, manager. Imports no extra."""

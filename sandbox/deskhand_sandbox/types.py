@@ -1,0 +1,378 @@
+"""The words of a sandbox: actions, observations, tasks, outcomes.
+
+One coordinate frame: integer pixels of the screenshot last observed, origin top left. Any other frame
+(model pixels, 0..1000, device pixels) has a converter next to the code that needs it, tested both ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal, TypeAlias
+
+JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
+Button: TypeAlias = Literal["left", "middle", "right"]
+Point: TypeAlias = tuple[int, int]
+
+SCROLL_NOTCH_PX = 100
+"""Pixels one notch of a mouse wheel stands for, where a device counts notches."""
+
+
+# ---- actions a sandbox carries out ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Click:
+    """Press and release a pointer button, `count` times in quick succession (2 = double click)."""
+
+    x: int
+    y: int
+    button: Button = "left"
+    count: int = 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MovePointer:
+    """Move the pointer without pressing anything."""
+
+    x: int
+    y: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PointerDown:
+    """Press a pointer button where the pointer is and hold it."""
+
+    button: Button = "left"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PointerUp:
+    """Release a held pointer button where the pointer is."""
+
+    button: Button = "left"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Drag:
+    """Press at the first point, pass through the others, release at the last."""
+
+    path: tuple[Point, ...]
+    """At least two points."""
+    button: Button = "left"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Scroll:
+    """Turn the wheel with the pointer at (x, y)."""
+
+    x: int
+    y: int
+    dx_px: int = 0
+    """Positive shows what is further right."""
+    dy_px: int = 0
+    """Positive shows what is further down."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Touch:
+    """Put a finger on the screen for `hold_ms` (a long press from about 500)."""
+
+    x: int
+    y: int
+    hold_ms: int = 50
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Swipe:
+    """Draw a finger along `path`."""
+
+    path: tuple[Point, ...]
+    """At least two points."""
+    duration_ms: int = 300
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TypeText:
+    """Type text where the focus is; a trailing newline presses Enter. Any Unicode text."""
+
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Press:
+    """Press keys together and release them in reverse: ("Control", "c")."""
+
+    keys: tuple[str, ...]
+    """W3C `KeyboardEvent.key` names: "a", "Enter", "Control", "ArrowDown"."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KeyDown:
+    """Hold one key."""
+
+    key: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KeyUp:
+    """Release one held key."""
+
+    key: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Wait:
+    """Let time pass; the observation after it is taken when the screen has settled."""
+
+    seconds: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Navigate:
+    """Open an address in the tab in front."""
+
+    url: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class History:
+    """Go back, forward or reload in the tab in front; "home" and "back" are a device's buttons too."""
+
+    to: Literal["back", "forward", "reload", "home"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tab:
+    """Open, bring to the front, or close a tab."""
+
+    do: Literal["open", "focus", "close"]
+    index: int | None = None
+    """Which tab, left to right from 0; None for the one in front, and for "open"."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OpenApp:
+    """Start an application, or bring it to the front, by the name its launcher shows."""
+
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Run:
+    """Run a shell command in the sandbox's terminal; its output is the observation's `output`."""
+
+    command: str
+    timeout_s: float = 60.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReadFile:
+    """Read a text file of the sandbox into the observation's `output`."""
+
+    path: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WriteFile:
+    """Create or replace a text file of the sandbox."""
+
+    path: str
+    content: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CallTool:
+    """Call a named tool; its result is the observation's `output`."""
+
+    name: str
+    arguments: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+
+
+# ---- actions the episode loop handles ---------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    """Say the answer the task asks for; the episode goes on."""
+
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finish:
+    """End the episode: the agent holds the task for done."""
+
+    text: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fail:
+    """End the episode: the agent holds the task for impossible."""
+
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AskUser:
+    """Ask the person (or simulated user) and go on with the reply."""
+
+    question: str
+
+
+DeviceAction: TypeAlias = (
+    Click
+    | MovePointer
+    | PointerDown
+    | PointerUp
+    | Drag
+    | Scroll
+    | Touch
+    | Swipe
+    | TypeText
+    | Press
+    | KeyDown
+    | KeyUp
+    | Wait
+    | Navigate
+    | History
+    | Tab
+    | OpenApp
+    | Run
+    | ReadFile
+    | WriteFile
+    | CallTool
+)
+"""What `Sandbox.act` takes."""
+
+ControlAction: TypeAlias = Answer | Finish | Fail | AskUser
+"""What the episode loop handles itself; a sandbox never sees these."""
+
+Action: TypeAlias = DeviceAction | ControlAction
+
+
+# ---- what comes back --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Image:
+    """A picture, named by its content."""
+
+    digest: str
+    """BLAKE3 of the encoded bytes, lower-case hex, 64 characters."""
+    format: Literal["png", "jpeg", "webp"]
+    width_px: int
+    height_px: int
+    data: bytes | None = field(default=None, repr=False, compare=False)
+    """Encoded bytes; None when they are to be fetched from the blob store by digest."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Observation:
+    """What the agent can see after a reset or an action."""
+
+    screenshot: Image
+    captured_at_s: float
+    """Unix time of the screenshot."""
+    settled_ms: float
+    """Time from the action's end until the screen was taken for still."""
+    settled: bool = True
+    """False when the settle deadline came first: the picture may show a change under way."""
+    url: str | None = None
+    """Address in front; None where there is no such thing."""
+    text_tree: str | None = None
+    """Accessibility tree or DOM outline; None unless asked for."""
+    terminal: str | None = None
+    """Terminal screen as text; None unless one is open."""
+    output: str | None = None
+    """What the last action returned (`Run`, `ReadFile`, `CallTool`); None for pointer and keyboard."""
+
+    @property
+    def size_px(self) -> tuple[int, int]:
+        """Width and height of the screenshot, the frame of every coordinate."""
+        return self.screenshot.width_px, self.screenshot.height_px
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Start:
+    """A task set up in a sandbox, ready for the first decision."""
+
+    instruction: str
+    """The task's instruction; drawn by the page from the seed where the task leaves it empty."""
+    observation: Observation
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepReward:
+    """What an environment with rewards of its own says after one action."""
+
+    reward: float
+    terminated: bool
+    """The environment ended the episode by itself."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outcome:
+    """A verifier's verdict on a whole episode."""
+
+    score: float
+    """0 (not done) to 1 (done)."""
+    success: bool
+    detail: str = ""
+    """Why, for a person to read."""
+
+
+# ---- tasks ------------------------------------------------------------------------------------------
+
+
+class Split(StrEnum):
+    """Which seeds and tasks may be used for what."""
+
+    TRAIN = "train"
+    VALIDATION = "validation"
+    """Chooses checkpoints."""
+    TEST = "test"
+    """Reported figures only."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """When an episode is cut off (truncated, not terminated)."""
+
+    turns: int = 30
+    seconds: float = 300.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EnvironmentSpec:
+    """Which kind of sandbox a task needs, and in which state it starts."""
+
+    kind: str
+    """A name in the sandbox registry: "fake", "browser", …"""
+    settings: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    """Settings of that kind (start address, viewport, …), checked by the backend."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VerifierSpec:
+    """Which verifier scores the task."""
+
+    name: str
+    """A name in the verifier registry."""
+    settings: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Task:
+    """Something to be done in a sandbox."""
+
+    id: str
+    """Family and name, e.g. "miniwob/click-test"; with `seed` it names one start state."""
+    environment: EnvironmentSpec
+    verifier: VerifierSpec
+    instruction: str = ""
+    """Empty where set-up draws it from the seed: then `Start.instruction` has it."""
+    seed: int = 0
+    limits: Limits = field(default_factory=Limits)
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])

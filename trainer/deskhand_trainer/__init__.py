@@ -1,0 +1,1 @@
+"""The trainer: advantages, losses, value pretraining, PPO, checkpoints, evaluation."""
