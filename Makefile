@@ -1,0 +1,41 @@
+# Two commands do everything: `make run` and `make test`. Both set the machine up first (infra/setup.sh).
+SHELL := /bin/bash
+PY := .venv/bin/python
+DESKHAND_HOME ?= $(CURDIR)/.deskhand
+ROUND ?= from-scratch
+export DESKHAND_HOME
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test test-slow check bench format clean
+
+help: ## What each target does
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: ## Install everything (idempotent; seconds the second time)
+	@infra/setup.sh
+
+run: setup ## One training round on real pages, then the web page stays open (ROUND=name picks a preset)
+	@$(PY) -m deskhand_platform.cli.app run --round $(ROUND)
+
+test: setup check ## Every check and test that ends in minutes
+	@$(PY) -m pytest -m "not slow and not gpu" $(PYTEST_ARGS)
+	@cd web_ui && npm test --silent
+
+test-slow: setup ## The slower proofs: every task, kills in the middle, long soaks
+	@$(PY) -m pytest -m "slow and not gpu" --timeout=1800 $(PYTEST_ARGS)
+
+check: setup ## ruff, format, pyright, import-linter, web lint
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check .
+	@.venv/bin/pyright --warnings
+	@.venv/bin/lint-imports --no-cache
+	@cd web_ui && npm run --silent check
+
+format: ## Let ruff format the Python code
+	@.venv/bin/ruff check --fix --quiet . ; .venv/bin/ruff format --quiet .
+
+bench: setup ## Every measurement, written to docs/results/
+	@$(PY) -m deskhand_platform.cli.app bench all
+
+clean: ## Remove what setup and runs made (asks nothing of the system packages)
+	rm -rf .venv web_ui/node_modules platform/deskhand_platform/static .deskhand

@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# Sets up everything `make run` and `make test` need, and says what it installs. Idempotent: a second run takes
+# about a second. Needs git, make, python3.11+, node 20.19+ and, for missing system packages, root or sudo.
+#
+#   infra/setup.sh            install what is missing
+#   DESKHAND_PYTHON=python3.12 infra/setup.sh    choose the interpreter
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { printf 'setup: %s\n' "$*"; }
+fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
+
+# One set-up at a time: two `make` commands at once must not install over each other.
+mkdir -p .deskhand
+exec 9>.deskhand/setup.lock
+flock -n 9 || { say "another set-up is running; waiting for it"; flock 9; }
+
+apt_packages=(chromium-headless-shell fonts-liberation fonts-dejavu-core)
+
+install_system_packages() {
+  local missing=() package
+  for package in "${apt_packages[@]}"; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+  done
+  [ ${#missing[@]} -eq 0 ] && return
+  command -v apt-get >/dev/null || fail "please install: ${missing[*]} (this script knows apt only)"
+  local as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || fail "please run as root once: apt-get install ${missing[*]}"
+    as_root=(sudo)
+  fi
+  say "installing system packages: ${missing[*]}"
+  "${as_root[@]}" apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+find_python() {
+  local candidate
+  for candidate in ${DESKHAND_PYTHON:-} python3 python3.13 python3.12 python3.11; do
+    if command -v "$candidate" >/dev/null && "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+      echo "$candidate"
+      return
+    fi
+  done
+  fail "Python 3.11 or newer is needed; set DESKHAND_PYTHON to its name"
+}
+
+install_python_packages() {
+  local stamp=.venv/.deskhand-setup wanted
+  wanted=$(cat pyproject.toml infra/constraints.txt | sha256sum)
+  [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ] && .venv/bin/python -c 'import sys' 2>/dev/null && return
+  local python
+  python=$(find_python)
+  [ -x .venv/bin/python ] || { say "creating .venv with $($python --version)"; "$python" -m venv .venv; }
+  local pip=(.venv/bin/python -m pip install --quiet --disable-pip-version-check)
+  # torch first and alone: asked for by anything else it brings several gigabytes of CUDA along
+  .venv/bin/python -c 'import torch' 2>/dev/null || { say "installing torch 2.13.0"; "${pip[@]}" torch==2.13.0; }
+  .venv/bin/python -c 'import importlib.metadata as m; m.version("torchvision")' 2>/dev/null || {
+    say "installing torchvision 0.28.0 (its image transforms only)"
+    "${pip[@]}" --no-deps torchvision==0.28.0
+  }
+  say "installing deskhand with all extras into .venv"
+  "${pip[@]}" -c infra/constraints.txt -e '.[dev]'
+  printf '%s' "$wanted" >"$stamp"
+}
+
+build_web_page() {
+  local stamp=platform/deskhand_platform/static/.built-from wanted
+  wanted=$(git ls-files -co --exclude-standard web_ui | LC_ALL=C sort | xargs -d '\n' sha256sum | sha256sum)
+  [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ] && [ -d web_ui/node_modules ] && return
+  command -v npm >/dev/null || fail "node 20.19 or newer with npm is needed to build the web page"
+  say "installing and building the web page (npm)"
+  (cd web_ui && npm ci --silent --no-fund --no-audit && npm run --silent build >/dev/null)
+  printf '%s' "$wanted" >"$stamp"
+}
+
+install_system_packages
+install_python_packages
+build_web_page
