@@ -22,7 +22,7 @@ def sources() -> list[Path]:
 
 
 def imported_at_load(tree: ast.Module) -> set[str]:
-    """Top-level packages a module imports when it is itself imported (not inside functions, not for typing)."""
+    """Packages a module imports while it is itself imported: not inside functions, not for typing."""
     names: set[str] = set()
     waiting: list[ast.stmt] = list(tree.body)
     while waiting:
