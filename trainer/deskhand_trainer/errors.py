@@ -1,0 +1,55 @@
+"""Everything that can go wrong in this package.
+
+TrainerError
+├── ConfigError              a run's config has an unknown field, a wrong type or a value out of range
+├── RunRefused               the run cannot begin: bad spec, unknown task, damaged policy
+├── RunStopped               a signal asked the run to stop; its state is safe
+├── CheckpointError
+│   ├── CheckpointDamaged    a checkpoint on disk is incomplete or altered; the message says the mend
+│   └── DiskFull             no room for the next checkpoint; the last good one is kept
+├── NoTrainableTurns         an iteration's episodes gave nothing to train on
+├── RolloutsStalled          so many episodes in a row broke that going on makes no sense
+└── ResultsError             a results file is not in the form it should have
+"""
+
+from __future__ import annotations
+
+
+class TrainerError(Exception):
+    """Root of this package's errors."""
+
+
+class ConfigError(TrainerError):
+    """A run's config has an unknown field, a wrong type or a value out of range; names the field."""
+
+
+class RunRefused(TrainerError):
+    """The run cannot begin; says why and what to do."""
+
+
+class RunStopped(TrainerError):
+    """A signal asked the run to stop; what it had is safe on disk."""
+
+
+class CheckpointError(TrainerError):
+    """Something about keeping or restoring the state of a run."""
+
+
+class CheckpointDamaged(CheckpointError):
+    """A checkpoint is incomplete or altered; names the folder and the mend."""
+
+
+class DiskFull(CheckpointError):
+    """No room for the next checkpoint; the last good one is kept."""
+
+
+class NoTrainableTurns(TrainerError):
+    """An iteration's episodes gave nothing to train on; says how they ended."""
+
+
+class RolloutsStalled(TrainerError):
+    """So many episodes broke that going on makes no sense; says how they broke."""
+
+
+class ResultsError(TrainerError):
+    """A results file is not in the form it should have."""

@@ -1,0 +1,235 @@
+"""Policy and value losses, as pure functions.
+
+Rows are turns, columns the tokens of their replies. Every loss comes back unreduced beside weights from
+`token_weights` or `turn_weights`: the loss of a minibatch is Σ weight·term, so a minibatch split in any
+way into micro-batches gives exactly the gradient of the whole. `mask` is True on tokens the model wrote;
+whatever stands elsewhere, NaN and Inf included, gets no gradient.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import torch
+from torch import Tensor
+
+Aggregation: TypeAlias = Literal["token", "turn", "trajectory"]
+TurnRatio: TypeAlias = Literal["product", "geometric"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PolicyTerms:
+    """A policy loss before it is summed up."""
+
+    loss: Tensor
+    """[B, T] per token, or [B] per turn; to be weighted and summed."""
+    ratio: Tensor
+    """New over old probability, detached, same shape; 1 where there is no token."""
+    clipped: Tensor
+    """Where the clip took the gradient away, bool, same shape."""
+
+
+def token_weights(mask: Tensor, trajectory: Tensor, how: Aggregation) -> Tensor:
+    """Weights that make Σ weight·term the mean over tokens, turns or trajectories.
+
+    Args:
+        mask: [B, T] bool.
+        trajectory: [B] integer, equal for turns of one trajectory.
+        how: "token" counts every token the same; "turn" takes the mean inside each turn, then over turns;
+            "trajectory" the mean over each trajectory's tokens, then over trajectories.
+
+    Returns:
+        [B, T] float, summing to 1; 0 where the mask is False.
+    """
+    kept = mask.to(torch.get_default_dtype())
+    per_turn = kept.sum(-1)
+    if how == "token":
+        divisor = per_turn.sum().expand(per_turn.shape)
+    elif how == "turn":
+        divisor = per_turn * (per_turn > 0).sum()
+    else:
+        totals, present = _sum_by(trajectory, per_turn)
+        divisor = totals * present
+    return kept / divisor.clamp(min=1).unsqueeze(-1)
+
+
+def turn_weights(mask: Tensor, trajectory: Tensor, how: Aggregation) -> Tensor:
+    """Weights that make Σ weight·term, with one term per turn, a mean.
+
+    Args:
+        mask, trajectory: as in `token_weights`.
+        how: "token" counts a turn by its length; "turn" every turn the same; "trajectory" takes the mean
+            over each trajectory's turns, then over trajectories.
+
+    Returns:
+        [B] float, summing to 1; 0 for turns without a token.
+    """
+    lengths = mask.sum(-1).to(torch.get_default_dtype())
+    present = (lengths > 0).to(lengths.dtype)
+    if how == "token":
+        return lengths / lengths.sum().clamp(min=1)
+    if how == "turn":
+        return present / present.sum().clamp(min=1)
+    totals, trajectories = _sum_by(trajectory, present)
+    return present / (totals * trajectories).clamp(min=1)
+
+
+def token_ppo(
+    logprobs: Tensor,
+    old_logprobs: Tensor,
+    advantages: Tensor,
+    mask: Tensor,
+    *,
+    clip_low: float,
+    clip_high: float,
+) -> PolicyTerms:
+    """Clipped surrogate per token, clip-higher: −min(wA, clip(w, 1−ε_l, 1+ε_h)A).
+
+    PPO (arXiv:1707.06347 eq. 7) with the asymmetric clip of DAPO (arXiv:2503.14476 eq. 10).
+
+    Args:
+        logprobs: [B, T] under the policy being trained.
+        old_logprobs: [B, T] when the tokens were drawn.
+        advantages: [B, T].
+        mask: [B, T] bool.
+        clip_low, clip_high: ε_l and ε_h.
+
+    Returns:
+        Terms [B, T].
+    """
+    delta = _delta(logprobs, old_logprobs, mask)
+    return _surrogate(delta.exp(), torch.where(mask, advantages, 0.0), mask, clip_low, clip_high)
+
+
+def turn_ppo(
+    logprobs: Tensor,
+    old_logprobs: Tensor,
+    advantages: Tensor,
+    mask: Tensor,
+    *,
+    ratio: TurnRatio,
+    clip_low: float,
+    clip_high: float,
+) -> PolicyTerms:
+    """Clipped surrogate with one ratio per turn (Turn-PPO); "geometric" on one turn is GSPO.
+
+    "product": w_h = exp(Σ Δlogπ). "geometric": w_h = exp(mean Δlogπ) (arXiv:2507.18071 eq. 7), with token
+    gradients through sg[w_h]·π/sg[π] (its eq. 14), which is the same gradient when the turn shares one A.
+
+    Args:
+        logprobs, old_logprobs, mask: [B, T].
+        advantages: [B], one per turn.
+        ratio: which of the two.
+        clip_low, clip_high: ε of the turn ratio; each kind wants its own.
+
+    Returns:
+        Terms [B].
+    """
+    delta = _delta(logprobs, old_logprobs, mask)
+    present = mask.any(-1)
+    if ratio == "product":
+        return _surrogate(
+            delta.sum(-1).exp(), torch.where(present, advantages, 0.0), present, clip_low, clip_high
+        )
+    lengths = mask.sum(-1).clamp(min=1)
+    weight = (delta.sum(-1) / lengths).exp().detach()
+    own = torch.where(mask, logprobs, 0.0)
+    through = weight.unsqueeze(-1) * (own - own.detach()).exp()
+    spread = torch.where(mask, torch.where(present, advantages, 0.0).unsqueeze(-1), 0.0)
+    per_token = _surrogate(through, spread, mask, clip_low, clip_high)
+    return PolicyTerms(
+        loss=per_token.loss.sum(-1) / lengths,
+        ratio=torch.where(present, weight, 1.0),
+        clipped=per_token.clipped.any(-1),
+    )
+
+
+def reinforce(logprobs: Tensor, advantages: Tensor, mask: Tensor) -> Tensor:
+    """−A·logπ per token: Williams 1992, with whatever baseline is already in A.
+
+    Args:
+        logprobs, advantages: [B, T].
+        mask: [B, T] bool.
+
+    Returns:
+        [B, T]; 0 where the mask is False.
+    """
+    return -torch.where(mask, advantages, 0.0) * torch.where(mask, logprobs, 0.0)
+
+
+def clipped_value_loss(
+    values: Tensor, old_values: Tensor, returns: Tensor, mask: Tensor, *, clip: float | None
+) -> Tensor:
+    """½·max((v−R)², (clip(v, v_old±ε)−R)²): a step that leaves the range pays for both.
+
+    Args:
+        values, old_values, returns: [...], over tokens or turns.
+        mask: [...] bool.
+        clip: ε; None for the plain ½(v−R)².
+
+    Returns:
+        [...]; 0 where the mask is False.
+    """
+    v = torch.where(mask, values, 0.0)
+    target = torch.where(mask, returns, 0.0)
+    plain = (v - target).square()
+    if clip is None:
+        return 0.5 * plain
+    old = torch.where(mask, old_values, 0.0)
+    near = old + (v - old).clamp(-clip, clip)
+    return 0.5 * torch.maximum(plain, (near - target).square())
+
+
+def kl_k3(logprobs: Tensor, reference_logprobs: Tensor, mask: Tensor) -> Tensor:
+    """Unbiased, non-negative estimate of KL(π‖π_ref) per drawn token: r − 1 − log r with r = π_ref/π.
+
+    Schulman's k3 (joschu.net/blog/kl-approx).
+
+    Args:
+        logprobs, reference_logprobs: [...] of the tokens drawn.
+        mask: [...] bool.
+
+    Returns:
+        [...]; 0 where the mask is False.
+    """
+    log_ratio = torch.where(mask, reference_logprobs, 0.0) - torch.where(mask, logprobs, 0.0)
+    return log_ratio.exp() - 1.0 - log_ratio
+
+
+def entropy_of(logits: Tensor, mask: Tensor) -> Tensor:
+    """Entropy in nats of each token's distribution.
+
+    Args:
+        logits: [..., V]; −inf for suppressed ids.
+        mask: [...] bool.
+
+    Returns:
+        [...]; 0 where the mask is False.
+    """
+    kept = torch.where(mask.unsqueeze(-1), logits, 0.0)
+    logp = torch.log_softmax(kept, dim=-1)
+    # a suppressed id has p = 0 and log p = −inf; its product counts as 0, in the gradient too
+    finite = torch.where(torch.isneginf(logp), 0.0, logp)
+    return torch.where(mask, -(logp.exp() * finite).sum(-1), 0.0)
+
+
+def _delta(logprobs: Tensor, old_logprobs: Tensor, mask: Tensor) -> Tensor:
+    # masked before any arithmetic: NaN − NaN would carry its NaN into the gradient
+    return torch.where(mask, logprobs, 0.0) - torch.where(mask, old_logprobs, 0.0)
+
+
+def _surrogate(w: Tensor, advantages: Tensor, mask: Tensor, clip_low: float, clip_high: float) -> PolicyTerms:
+    free = w * advantages
+    held = w.clamp(1.0 - clip_low, 1.0 + clip_high) * advantages
+    ratio = w.detach()
+    above = (ratio > 1.0 + clip_high) & (advantages > 0)
+    below = (ratio < 1.0 - clip_low) & (advantages < 0)
+    return PolicyTerms(loss=-torch.minimum(free, held), ratio=ratio, clipped=(above | below) & mask)
+
+
+def _sum_by(index: Tensor, amounts: Tensor) -> tuple[Tensor, Tensor]:
+    """Sum of `amounts` over each entry's index, and how many indices have any, both [B]-shaped."""
+    _, inverse = torch.unique(index, return_inverse=True)
+    sums = torch.zeros(int(inverse.max().item()) + 1, dtype=amounts.dtype).index_add(0, inverse, amounts)
+    return sums[inverse], (sums > 0).sum().to(amounts.dtype).expand(amounts.shape)

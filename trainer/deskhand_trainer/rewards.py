@@ -1,0 +1,90 @@
+"""What a turn earns: the outcome at the end, plus a process reward that can never outweigh it.
+
+A process score taken as a plain positive sum pays for harmless loops. Here it is centred (a step as good
+as the average earns nothing) and its running sum is held inside ±cap with cap < ½: an agent that loops
+for ever earns at most `cap`, one that finishes earns at least 1 − `cap`, which is more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RewardRule:
+    """How the parts of a reward are weighed."""
+
+    process_weight: float = 0.0
+    """What a step scored 1 above the centre earns before the cap; 0 leaves the process reward out."""
+    process_cap: float = 0.3
+    """Bound of the running sum of process rewards of one trajectory, either way; below ½."""
+    environment_weight: float = 0.0
+    """Weight of the environment's own step rewards; 0 where they repeat the outcome (MiniWoB++)."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.process_cap < 0.5:
+            raise ValueError(
+                f"process_cap must be in [0, 0.5) so that finishing always pays, got {self.process_cap}"
+            )
+        if self.process_weight < 0:
+            raise ValueError(f"process_weight must not be negative, got {self.process_weight}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TurnReward:
+    """Reward of one turn and what it is made of."""
+
+    total: float
+    parts: tuple[tuple[str, float], ...]
+    """("outcome", …), ("process", …), ("environment", …): only those in use; they add up to `total`."""
+
+
+def turn_rewards(
+    rule: RewardRule,
+    *,
+    turns: int,
+    outcome: float,
+    process: Sequence[float] | None = None,
+    centre: float = 0.5,
+    environment: Sequence[float] | None = None,
+) -> tuple[TurnReward, ...]:
+    """Reward of every turn of one trajectory.
+
+    Args:
+        rule: the weights.
+        turns: how many turns it had.
+        outcome: the verifier's score, 0 to 1; lands on the last turn.
+        process: score of each step, 0 to 1; None when there is no reward model.
+        centre: score that earns nothing; the mean over the batch keeps the expected process reward at 0.
+        environment: the environment's own reward of each turn.
+
+    Returns:
+        One `TurnReward` per turn, in order.
+
+    Raises:
+        ValueError: a sequence has another length than `turns`.
+    """
+    for name, given in (("process", process), ("environment", environment)):
+        if given is not None and len(given) != turns:
+            raise ValueError(f"{len(given)} {name} rewards for {turns} turns")
+    steps = capped_steps([rule.process_weight * (s - centre) for s in process or ()], cap=rule.process_cap)
+    rewards: list[TurnReward] = []
+    for h in range(turns):
+        parts = [("outcome", outcome if h == turns - 1 else 0.0)]
+        if process is not None and rule.process_weight > 0:
+            parts.append(("process", steps[h]))
+        if environment is not None and rule.environment_weight != 0:
+            parts.append(("environment", rule.environment_weight * environment[h]))
+        rewards.append(TurnReward(total=sum(p for _, p in parts), parts=tuple(parts)))
+    return tuple(rewards)
+
+
+def capped_steps(amounts: Sequence[float], *, cap: float) -> list[float]:
+    """The same increments, cut wherever their running sum would leave [−cap, cap]."""
+    total, steps = 0.0, list[float]()
+    for amount in amounts:
+        held = min(cap, max(-cap, total + amount))
+        steps.append(held - total)
+        total = held
+    return steps
