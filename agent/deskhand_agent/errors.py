@@ -19,6 +19,13 @@ class AgentError(Exception):
 class ActionSyntaxError(AgentError):
     """The reply holds no action of the grammar; says what was found and what was expected."""
 
+    def __init__(self, message: str, *, position: int = 0, expected: str = "") -> None:
+        super().__init__(message)
+        self.position = position
+        """Index into the reply where reading stopped."""
+        self.expected = expected
+        """What would have been right there."""
+
 
 class InferenceError(AgentError):
     """The model did not reply."""

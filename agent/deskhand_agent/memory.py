@@ -1,0 +1,55 @@
+"""Working memory: which past turns a model is shown, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MemoryView:
+    """The choice for one turn."""
+
+    dropped: int
+    """Oldest turns not shown at all."""
+    lines: tuple[str, ...]
+    """Turns after those, shown as text."""
+    screenshots: int
+    """Latest turns, shown with screenshot and reply."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WindowMemory:
+    """The last screenshots whole, earlier actions as text, and a bound on that text."""
+
+    n_screenshots: int = 1
+    """Screenshots shown in all, the current one included."""
+    action_chars: int = 2000
+    """Most characters of past actions as text; the oldest are dropped, and counted, beyond it."""
+
+    def __post_init__(self) -> None:
+        if self.n_screenshots < 1:
+            raise ValueError(
+                f"n_screenshots is {self.n_screenshots}: the current one is always shown, so give 1 or more"
+            )
+        if self.action_chars < 0:
+            raise ValueError(f"action_chars is {self.action_chars}: give 0 or more")
+
+    def view(self, lines: Sequence[str]) -> MemoryView:
+        """Choose among the past turns.
+
+        Args:
+            lines: every past turn as text, oldest first.
+        """
+        screenshots = min(len(lines), self.n_screenshots - 1)
+        older = lines[: len(lines) - screenshots]
+        kept: list[str] = []
+        room = self.action_chars
+        for line in reversed(older):
+            room -= len(line) + 1
+            if room < 0:
+                break
+            kept.append(line)
+        return MemoryView(
+            dropped=len(older) - len(kept), lines=tuple(reversed(kept)), screenshots=screenshots
+        )

@@ -1,0 +1,136 @@
+"""What a model is shown for one turn, as messages of text and pictures that belong to no provider.
+
+The local model's tokenizer turns them into ids, the endpoint policy into chat messages; rollout and training
+show the model the same object.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from deskhand_agent.coordinates import CoordinateSystem
+from deskhand_agent.grammar import format_reply
+from deskhand_agent.memory import WindowMemory
+from deskhand_agent.types import Context, Step
+from deskhand_sandbox.types import Image, Observation
+
+MAX_OUTPUT_CHARS = 4000
+"""Longest stretch of a command's or tool's output shown; the middle is left out beyond it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Text:
+    """A stretch of text in a message."""
+
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ImageSegment:
+    """A picture in a message."""
+
+    image: Image
+
+
+Segment: TypeAlias = Text | ImageSegment
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PromptMessage:
+    """One message of the conversation, its parts in order."""
+
+    role: Literal["system", "user", "assistant"]
+    segments: tuple[Segment, ...]
+
+    @property
+    def text(self) -> str:
+        """The text of all segments, pictures left out."""
+        return "".join(segment.text for segment in self.segments if isinstance(segment, Text))
+
+
+def build_prompt(
+    context: Context,
+    *,
+    memory: WindowMemory,
+    coordinates: CoordinateSystem,
+    system: str = "",
+    thoughts: bool = False,
+) -> tuple[PromptMessage, ...]:
+    """The messages for one turn; the last is the user's and ends with the current screenshot.
+
+    Turns older than the memory's window stand as numbered lines of text in the first user message; turns
+    inside it are a user message with the screenshot and an assistant message with the reply.
+
+    Args:
+        coordinates: the frame past actions are written in, the one the model itself writes.
+        system: the system message; none when empty.
+        thoughts: past replies keep their thoughts.
+    """
+    lines = tuple(_past_line(step, coordinates) for step in context.steps)
+    view = memory.view(lines)
+    messages = [PromptMessage(role="system", segments=(Text(text=system),))] if system else []
+    text = _opening(context, view.dropped, view.lines)
+    first = len(context.steps) - view.screenshots
+    for step in context.steps[first:]:
+        text += _output(step.observation)
+        messages.append(_user(text, step.observation.screenshot))
+        messages.append(_assistant(step, coordinates, thoughts=thoughts))
+        result = _result(step)
+        text = f"{result}\n" if result else ""
+    messages.append(_user(text + _output(context.observation), context.observation.screenshot))
+    return tuple(messages)
+
+
+def _opening(context: Context, dropped: int, lines: tuple[str, ...]) -> str:
+    parts = [context.instruction, "\n"]
+    if dropped or lines:
+        parts.append("Done so far:\n")
+    if dropped:
+        parts.append(f"({dropped} earlier left out)\n")
+    parts.extend(f"{dropped + number}. {line}\n" for number, line in enumerate(lines, start=1))
+    return "".join(parts)
+
+
+def _past_line(step: Step, coordinates: CoordinateSystem) -> str:
+    result = _result(step)
+    return f"{_reply(step, coordinates, thoughts=False)}{f' -> {result}' if result else ''}"
+
+
+def _result(step: Step) -> str:
+    """What came of a turn other than a changed screen; empty when nothing did."""
+    error = step.decision.error or step.action_error
+    parts = [f"error: {error}"] if error else []
+    if step.answer is not None:
+        parts.append(f"user: {step.answer}")
+    return " ".join(parts)
+
+
+def _reply(step: Step, coordinates: CoordinateSystem, *, thoughts: bool) -> str:
+    frame = coordinates.frame(step.observation.size_px)
+    actions = tuple(frame.action_to_model(action) for action in step.decision.actions)
+    if not actions:
+        return "(no action)"
+    return format_reply(step.decision.thought if thoughts else None, actions)
+
+
+def _assistant(step: Step, coordinates: CoordinateSystem, *, thoughts: bool) -> PromptMessage:
+    return PromptMessage(
+        role="assistant", segments=(Text(text=_reply(step, coordinates, thoughts=thoughts)),)
+    )
+
+
+def _user(text: str, image: Image) -> PromptMessage:
+    picture = ImageSegment(image=image)
+    return PromptMessage(role="user", segments=(Text(text=text), picture) if text else (picture,))
+
+
+def _output(observation: Observation) -> str:
+    return "" if observation.output is None else f"Output:\n{_clipped(observation.output)}\n"
+
+
+def _clipped(text: str) -> str:
+    if len(text) <= MAX_OUTPUT_CHARS:
+        return text
+    half = MAX_OUTPUT_CHARS // 2
+    return f"{text[:half]}\n({len(text) - 2 * half} characters left out)\n{text[-half:]}"
