@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from deskhand_agent.types import Trajectory
-from deskhand_sandbox.types import JsonValue
+from deskhand_agent.types import Failure, StopReason, Trajectory
+from deskhand_sandbox.types import JsonValue, Outcome, Split
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,3 +95,84 @@ class PolicyRecord:
     metadata: Mapping[str, JsonValue]
     """Seed ranges, datasets, run id, evaluation: whatever made it."""
     created_at_s: float
+
+
+class OutcomeFilter(StrEnum):
+    """Trajectories by how they went."""
+
+    SUCCESS = "success"
+    """The verifier said done."""
+    FAILURE = "failure"
+    """The verifier said not done."""
+    NONE = "none"
+    """No verdict: still running, cancelled, or the infrastructure failed."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrajectoryFilter:
+    """Which trajectories; every field narrows, None does not."""
+
+    task_ids: tuple[str, ...] | None = None
+    """Any of these tasks."""
+    policy_id: str | None = None
+    split: Split | None = None
+    outcome: OutcomeFilter | None = None
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    """All of these, e.g. {"run": "round-3-ppo"}."""
+    since_s: float | None = None
+    """Begun at or after this Unix time."""
+    ended: bool | None = None
+    """True: only whole episodes; False: only those still running or whose process died."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrajectorySummary:
+    """A trajectory without its steps, for lists."""
+
+    id: str
+    task_id: str
+    seed: int
+    instruction: str
+    policy_id: str
+    policy_update: int
+    group_id: str | None
+    split: Split
+    labels: Mapping[str, str]
+    started_at_s: float
+    ended_at_s: float | None
+    """None while it runs, or when its process died."""
+    steps: int
+    """Written so far."""
+    reward: float
+    """Sum of the environment rewards so far."""
+    outcome: Outcome | None
+    stop_reason: StopReason | None
+    failure: Failure | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrajectoryPage:
+    """One page of summaries, newest first."""
+
+    items: tuple[TrajectorySummary, ...]
+    next_cursor: str | None
+    """Hand it back for the page after this one; None when this is the last."""
+
+
+class SelectionRule(StrEnum):
+    """Which whole episodes a dataset takes, and with that what it is for."""
+
+    SUCCESS = "success"
+    """Those that succeeded, for SFT."""
+    FAILURE = "failure"
+    """Those that did not, for continued pretraining."""
+    ALL = "all"
+    """Both, for the RL pool."""
+
+    @property
+    def kind(self) -> DatasetKind:
+        return {
+            SelectionRule.SUCCESS: DatasetKind.SFT,
+            SelectionRule.FAILURE: DatasetKind.CONTINUED_PRETRAINING,
+            SelectionRule.ALL: DatasetKind.RL_POOL,
+        }[self]

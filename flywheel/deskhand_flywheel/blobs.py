@@ -1,0 +1,219 @@
+"""Pictures and weights by content: BLAKE3 of the bytes is the name, so nothing is stored twice.
+
+A folder, S3, Google or Azure storage, by URL, through obstore. In a folder a blob is written to a staging
+file and renamed into place: it is there whole or not at all.
+
+obstore's own coroutines end on threads that Python does not know of, and one that ends while the interpreter
+shuts down aborts the process: so its plain functions are called, on threads that Python waits for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import obstore
+from blake3 import blake3
+from obstore.exceptions import BaseError, GenericError
+from obstore.store import LocalStore, ObjectStore, from_url
+
+from deskhand_flywheel.errors import CorruptBlob, MissingBlob, StorageFull, StoreUnavailable
+
+CACHE_BYTES = 64 << 20
+"""Hot blobs kept in memory, in all."""
+_KNOWN_DIGESTS = 200_000
+
+
+def digest_of(data: bytes) -> str:
+    """BLAKE3 of the bytes, lower-case hex, 64 characters."""
+    return blake3(data).hexdigest()
+
+
+class BlobStore:
+    """Content-addressed bytes behind an obstore URL."""
+
+    def __init__(self, url: str, *, cache_bytes: int = CACHE_BYTES) -> None:
+        """Open, making the folder of a `file://` URL where there is none.
+
+        Raises:
+            StoreUnavailable: the URL is not one of a blob store, or the folder cannot be made.
+        """
+        self._store = _open(url)
+        self._cache = _Cache(cache_bytes)
+        self._known: OrderedDict[str, None] = OrderedDict()
+
+    async def put(self, data: bytes) -> str:
+        """Store the bytes if they are not there yet; returns their digest once they are in place.
+
+        Raises:
+            StorageFull: no space is left; nothing was stored.
+            StoreUnavailable: the storage refused.
+        """
+        digest = digest_of(data)
+        if not await self.has(digest, size=len(data)):
+            with _blob_errors():
+                await asyncio.to_thread(obstore.put, self._store, _path(digest), data)
+            self._remember(digest)
+        self._cache.put(digest, data)
+        return digest
+
+    async def has(self, digest: str, *, size: int | None = None) -> bool:
+        """Whether the blob is there; with `size`, whether it is there whole.
+
+        A file cut short by a power failure has another size: `put` then writes it again.
+        """
+        if digest in self._known:
+            return True
+        try:
+            with _blob_errors():
+                found = await asyncio.to_thread(obstore.head, self._store, _path(digest))
+        except FileNotFoundError:
+            return False
+        if size is not None and found["size"] != size:
+            return False
+        self._remember(digest)
+        return True
+
+    async def get(self, digest: str) -> bytes:
+        """The bytes, checked against their digest.
+
+        Raises:
+            MissingBlob: there is no such blob.
+            CorruptBlob: the stored bytes were changed or cut.
+        """
+        cached = self._cache.get(digest)
+        if cached is not None:
+            return cached
+        try:
+            with _blob_errors():
+                data = await asyncio.to_thread(self._read, digest)
+        except FileNotFoundError as error:
+            raise MissingBlob(f"no blob {digest} in the blob store") from error
+        if digest_of(data) != digest:
+            raise _corrupt(digest)
+        self._cache.put(digest, data)
+        return data
+
+    async def put_file(self, path: Path) -> str:
+        """Store a file of any size without reading it whole into memory; returns its digest.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            StorageFull: no space is left; nothing was stored.
+        """
+        digest, size = await asyncio.to_thread(_digest_and_size, path)
+        if not await self.has(digest, size=size):
+            with _blob_errors():
+                await asyncio.to_thread(obstore.put, self._store, _path(digest), path)
+            self._remember(digest)
+        return digest
+
+    async def get_file(self, digest: str, path: Path) -> None:
+        """Write a blob of any size to a new file, checked against its digest.
+
+        Raises:
+            MissingBlob: there is no such blob.
+            CorruptBlob: the stored bytes were changed or cut; no file is left.
+            StorageFull: no space is left; no file is left.
+        """
+        try:
+            with _blob_errors():
+                await asyncio.to_thread(self._copy_out, digest, path)
+        except FileNotFoundError as error:
+            raise MissingBlob(f"no blob {digest} in the blob store") from error
+
+    def _read(self, digest: str) -> bytes:
+        return bytes(obstore.get(self._store, _path(digest)).bytes())
+
+    def _copy_out(self, digest: str, path: Path) -> None:
+        source = obstore.get(self._store, _path(digest))
+        hasher = blake3()
+        try:
+            with path.open("xb") as file:
+                for chunk in source.stream(min_chunk_size=4 << 20):
+                    hasher.update(chunk)
+                    file.write(chunk)
+            if hasher.hexdigest() != digest:
+                raise _corrupt(digest)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+
+    def _remember(self, digest: str) -> None:
+        self._known[digest] = None
+        if len(self._known) > _KNOWN_DIGESTS:
+            self._known.popitem(last=False)
+
+
+class _Cache:
+    """The bytes used last, up to a size."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit, self._size = limit, 0
+        self._items: OrderedDict[str, bytes] = OrderedDict()
+
+    def get(self, digest: str) -> bytes | None:
+        data = self._items.get(digest)
+        if data is not None:
+            self._items.move_to_end(digest)
+        return data
+
+    def put(self, digest: str, data: bytes) -> None:
+        if digest in self._items or len(data) > self._limit:
+            return
+        self._items[digest] = data
+        self._size += len(data)
+        while self._size > self._limit:
+            _, dropped = self._items.popitem(last=False)
+            self._size -= len(dropped)
+
+
+def _open(url: str) -> ObjectStore:
+    try:
+        if urlsplit(url).scheme == "file":
+            return LocalStore(unquote(urlsplit(url).path), mkdir=True, automatic_cleanup=False)
+        return from_url(url)
+    except (BaseError, ValueError, OSError) as error:
+        raise StoreUnavailable(
+            f"{url!r} is no usable blob store ({error}); for a folder it looks like file:///folder/blobs"
+        ) from error
+
+
+def _path(digest: str) -> str:
+    # a folder with a million entries is slow to list: one of 256 by the first byte
+    return f"{digest[:2]}/{digest}"
+
+
+def digest_of_file(path: Path) -> str:
+    """BLAKE3 of a file of any size."""
+    return blake3().update_mmap(path).hexdigest()
+
+
+def _digest_and_size(path: Path) -> tuple[str, int]:
+    return digest_of_file(path), path.stat().st_size
+
+
+def _corrupt(digest: str) -> CorruptBlob:
+    return CorruptBlob(
+        f"blob {digest} is damaged: its bytes no longer have that digest; "
+        "restore it from a copy, or delete it"
+    )
+
+
+@contextmanager
+def _blob_errors() -> Generator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except (GenericError, OSError) as error:
+        said = str(error)
+        if "os error 28" in said or "No space left" in said or "Quota" in said:
+            raise StorageFull("the disk is full: a blob could not be stored; free some space") from error
+        raise StoreUnavailable(f"the blob store failed: {said.splitlines()[0]}") from error
+    except BaseError as error:
+        raise StoreUnavailable(f"the blob store refused: {str(error).splitlines()[0]}") from error

@@ -1,0 +1,203 @@
+"""The database: one async engine, its transactions, and its migrations.
+
+SQLite (in WAL mode) or PostgreSQL, by URL. A write transaction takes SQLite's write lock at its start: one
+that begins by reading would fail at once, whatever the busy timeout, when somebody else writes in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, event, text
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.engine.url import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from deskhand_flywheel.errors import CorruptStore, StorageFull, StoreError, StoreTooNew, StoreUnavailable
+
+BUSY_TIMEOUT_S = 30.0
+"""How long a writer waits for another process's transaction before `StoreUnavailable`."""
+
+_MIGRATION_LOCK = 0x6465736B
+"""Key of the advisory lock that keeps two processes from migrating one PostgreSQL database at once."""
+_WRITES = "deskhand_writes"
+
+
+class Database:
+    """An engine with the newest tables, as `Database.open` gives it.
+
+    Shared by everything in this process that keeps tables of its own in the same database.
+    """
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self.engine = engine
+        self._writing = engine.execution_options(**{_WRITES: True})
+
+    @classmethod
+    async def open(cls, url: str) -> Database:
+        """Connect, and bring the tables to the newest revision; safe from several processes at once.
+
+        Args:
+            url: SQLAlchemy URL with an async driver, e.g. "sqlite+aiosqlite:////home/me/deskhand.db".
+
+        Raises:
+            StoreUnavailable: the URL is wrong, the folder cannot be made, or nobody answers there.
+            StoreTooNew: the database was written by a newer Deskhand.
+            CorruptStore: the file is no database.
+            StorageFull: no space for the tables.
+        """
+        engine = _create_engine(url)
+        database = cls(engine)
+        try:
+            await database._migrate()
+        except BaseException:
+            await engine.dispose()
+            raise
+        return database
+
+    @asynccontextmanager
+    async def read(self) -> AsyncGenerator[AsyncConnection]:
+        """A consistent view of the database; does not wait for writers."""
+        with storage_errors():
+            async with self.engine.connect() as connection:
+                yield connection
+
+    @asynccontextmanager
+    async def write(self) -> AsyncGenerator[AsyncConnection]:
+        """A write transaction, committed at the block's end and rolled back if it raises.
+
+        Raises:
+            StoreUnavailable: other processes kept the database locked for `BUSY_TIMEOUT_S`.
+            StorageFull: no space is left.
+        """
+        with storage_errors():
+            async with self._writing.begin() as connection:
+                yield connection
+
+    @property
+    def is_sqlite(self) -> bool:
+        return self.engine.dialect.name == "sqlite"
+
+    async def close(self) -> None:
+        """Close every connection; safe to call twice."""
+        await self.engine.dispose()
+
+    async def _migrate(self) -> None:
+        async with self.read() as connection:
+            newest = await connection.run_sync(_is_newest)
+        if newest:
+            return
+        async with self.write() as connection:
+            if not self.is_sqlite:
+                await connection.execute(text(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})"))
+            await connection.run_sync(_upgrade)
+
+
+def alembic_config(connection: Connection | None = None) -> Config:
+    """Alembic's settings for the packaged migrations."""
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+    config.attributes["connection"] = connection
+    return config
+
+
+@contextmanager
+def storage_errors() -> Generator[None]:
+    """Turns the database driver's errors into this package's; integrity errors pass unchanged."""
+    try:
+        yield
+    except DBAPIError as error:
+        named = _named(error)
+        if named is None:
+            raise
+        raise named from error
+
+
+def _named(error: DBAPIError) -> StoreError | None:
+    said = str(error.orig)
+    low = said.lower()
+    if "disk is full" in low or "no space left" in low:
+        return StorageFull("the disk is full: the database could not grow; free some space and start again")
+    if "locked" in low or "busy" in low:
+        return StoreUnavailable(
+            f"another process kept the database locked for {BUSY_TIMEOUT_S:.0f} s; "
+            "see what else has it open, then try again"
+        )
+    if "malformed" in low or "not a database" in low:
+        return CorruptStore(f"the database file is damaged or is no database ({said}); restore a copy of it")
+    if "unable to open" in low or "readonly" in low or "disk i/o" in low:
+        return StoreUnavailable(
+            f"the database cannot be opened or written ({said}); check its path and owner"
+        )
+    if error.connection_invalidated or "connect" in low:
+        return StoreUnavailable(f"the database does not answer ({said})")
+    return None
+
+
+def _create_engine(url: str) -> AsyncEngine:
+    try:
+        parsed = make_url(url)
+        _make_folder(parsed)
+        if parsed.get_backend_name() != "sqlite":
+            return create_async_engine(parsed, pool_pre_ping=True)
+        engine = create_async_engine(parsed, connect_args={"timeout": BUSY_TIMEOUT_S})
+    except (ArgumentError, NoSuchModuleError, ImportError) as error:
+        raise StoreUnavailable(
+            f"{url!r} is no usable database URL ({error}); for a file it looks like "
+            "sqlite+aiosqlite:////folder/deskhand.db"
+        ) from error
+    event.listen(engine.sync_engine, "connect", _prepare_sqlite)
+    event.listen(engine.sync_engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _make_folder(url: URL) -> None:
+    if url.get_backend_name() != "sqlite" or not url.database or url.database == ":memory:":
+        return
+    folder = Path(url.database).parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreUnavailable(f"the database's folder {folder} cannot be made: {error.strerror}") from error
+
+
+def _prepare_sqlite(connection: DBAPIConnection, _record: ConnectionPoolEntry) -> None:
+    # transactions are begun by `_begin_sqlite` alone
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    for pragma in (
+        f"busy_timeout={int(BUSY_TIMEOUT_S * 1000)}",
+        "journal_mode=WAL",
+        "synchronous=NORMAL",
+        "foreign_keys=ON",
+    ):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    writes = connection.get_execution_options().get(_WRITES, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _is_newest(connection: Connection) -> bool:
+    scripts = ScriptDirectory.from_config(alembic_config(connection))
+    current = MigrationContext.configure(connection).get_current_revision()
+    if current is not None and current not in {script.revision for script in scripts.walk_revisions()}:
+        raise StoreTooNew(
+            f"the database is at revision {current}, which this Deskhand does not know: "
+            "a newer Deskhand wrote it; update this one"
+        )
+    return current == scripts.get_current_head()
+
+
+def _upgrade(connection: Connection) -> None:
+    command.upgrade(alembic_config(connection), "head")

@@ -1,0 +1,144 @@
+"""Everything that can go wrong in this package.
+
+FlywheelError
+├── StoreError                   the database or the disk
+│   ├── StoreUnavailable         it cannot be opened, or stayed locked past the deadline
+│   ├── StoreTooNew              it was written by a newer Deskhand
+│   ├── StoreClosed              used after `close`
+│   ├── StorageFull              no space left for rows or blobs
+│   └── CorruptStore             the database file is damaged or is no database
+├── BlobError                    one picture or weight file
+│   ├── MissingBlob              not in the blob store
+│   └── CorruptBlob              its bytes no longer have the digest they were stored under
+├── RecordError                  one row
+│   ├── UnknownSchemaVersion     written in a form this version cannot read
+│   ├── MalformedRecord          does not have the shape of its type
+│   └── ConflictingRecord        the same name was written before with other content
+├── NotFound
+│   ├── UnknownTrajectory
+│   ├── UnknownDataset
+│   └── UnknownPolicy            carries the nearest ids
+├── InvalidQuery                 a cursor, limit or filter that makes no sense
+├── DatasetRefused
+│   ├── EmptySelection           the recipe selects no trajectory
+│   └── HeldOutRefused           the recipe reaches for tasks or splits that are never trained on
+└── RewardModelError             a process reward model is missing, damaged or fits another policy
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class FlywheelError(Exception):
+    """Root of this package's errors."""
+
+
+class StoreError(FlywheelError):
+    """The database or the disk failed."""
+
+
+class StoreUnavailable(StoreError):
+    """The store cannot be opened, or stayed locked past the deadline."""
+
+
+class StoreTooNew(StoreError):
+    """The store was written by a newer Deskhand."""
+
+
+class StoreClosed(StoreError):
+    """The store was used after `close`."""
+
+
+class StorageFull(StoreError):
+    """No space is left for rows or blobs."""
+
+
+class CorruptStore(StoreError):
+    """The database file is damaged, or is no database."""
+
+
+class BlobError(FlywheelError):
+    """Something about one picture or weight file."""
+
+
+class MissingBlob(BlobError):
+    """A digest that the blob store does not hold."""
+
+
+class CorruptBlob(BlobError):
+    """Bytes that no longer have the digest they were stored under."""
+
+
+class RecordError(FlywheelError):
+    """Something about one row."""
+
+
+class UnknownSchemaVersion(RecordError):
+    """A record written in a form this version cannot read."""
+
+    def __init__(self, what: str, found: object, known: int) -> None:
+        super().__init__(
+            f"a stored {what} has schema version {found!r}, and this Deskhand reads version {known}: "
+            "use the version of Deskhand that wrote it, or a newer one"
+        )
+        self.what, self.found, self.known = what, found, known
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(self), (self.what, self.found, self.known))
+
+
+class MalformedRecord(RecordError):
+    """A record that does not have the shape of its type; says which field and what was found."""
+
+
+class ConflictingRecord(RecordError):
+    """The same name was written before with other content; nothing was changed."""
+
+
+class NotFound(FlywheelError):
+    """A name the store does not hold."""
+
+
+class UnknownTrajectory(NotFound):
+    """No trajectory has that id."""
+
+
+class UnknownDataset(NotFound):
+    """No dataset has that name or version."""
+
+
+class UnknownPolicy(NotFound):
+    """No kept policy has that id; carries the nearest ones."""
+
+    def __init__(self, policy_id: str, known: Iterable[str]) -> None:
+        names = sorted(known)
+        near = difflib.get_close_matches(policy_id, names, n=3, cutoff=0.5)
+        there = f"there are: {', '.join(names[:10])}" if names else "the store keeps none yet"
+        hint = f"did you mean {' or '.join(near)}?" if near else there
+        super().__init__(f"no policy {policy_id!r} in the store; {hint}")
+        self.policy_id, self.suggestions = policy_id, tuple(near)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(self), (self.policy_id, self.suggestions))
+
+
+class InvalidQuery(FlywheelError):
+    """A cursor, limit or filter that makes no sense; says which."""
+
+
+class DatasetRefused(FlywheelError):
+    """A dataset that must not be made."""
+
+
+class EmptySelection(DatasetRefused):
+    """The recipe selects no trajectory."""
+
+
+class HeldOutRefused(DatasetRefused):
+    """The recipe reaches for tasks or splits that are never trained on."""
+
+
+class RewardModelError(FlywheelError):
+    """A process reward model is missing, damaged or fits another policy."""

@@ -1,0 +1,35 @@
+"""What every part of the store stands on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Insert, Table
+from sqlalchemy.dialects import postgresql, sqlite
+
+from deskhand_flywheel.blobs import BlobStore
+from deskhand_flywheel.database import Database
+from deskhand_flywheel.writer import GroupWriter
+
+
+class StorePart:
+    """A database, a blob store, and the one writer of this process."""
+
+    def __init__(self, database: Database, blobs: BlobStore) -> None:
+        self.database = database
+        self.blobs = blobs
+        self._writer = GroupWriter(database)
+
+    def _insert_new(self, table: Table) -> Insert:
+        """An insert that leaves a row with the same key as it is; its row count says which happened."""
+        if self.database.is_sqlite:
+            return sqlite.insert(table).on_conflict_do_nothing()
+        return postgresql.insert(table).on_conflict_do_nothing()
+
+    def _insert_or_replace(self, table: Table, replaced: tuple[str, ...]) -> Insert:
+        """An insert that gives a row with the same key the new values of the columns named."""
+        keys: list[Any] = list(table.primary_key.columns)
+        insert = sqlite.insert(table) if self.database.is_sqlite else postgresql.insert(table)
+        return insert.on_conflict_do_update(
+            index_elements=keys, set_={name: insert.excluded[name] for name in replaced}
+        )

@@ -1,0 +1,91 @@
+"""The store's step scores: any number of scorers side by side, each with its version in its name."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from sqlalchemy import exists, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from deskhand_flywheel import tables
+from deskhand_flywheel.errors import UnknownTrajectory
+from deskhand_flywheel.trajectories import Trajectories, matches
+from deskhand_flywheel.types import StepScore, TrajectoryFilter
+
+
+class Scores(Trajectories):
+    """What scorers said of the steps."""
+
+    async def add_scores(self, scores: Iterable[StepScore]) -> None:
+        """Keep scores; a scorer's later word on a step replaces its earlier one.
+
+        Raises:
+            UnknownTrajectory: a score is for a step that is not in the store; none was kept.
+            StorageFull, StoreUnavailable, StoreClosed: none was kept.
+        """
+        now = time.time()
+        rows = [
+            {
+                "trajectory_id": score.trajectory_id,
+                "step_index": score.step_index,
+                "scorer": score.scorer,
+                "score": float(score.score),
+                "rationale": score.rationale,
+                "scored_at_s": now,
+            }
+            for score in scores
+        ]
+        if not rows:
+            return
+        insert = self._insert_or_replace(tables.scores, ("score", "rationale", "scored_at_s"))
+
+        async def write(connection: AsyncConnection) -> None:
+            await connection.execute(insert, rows)
+
+        try:
+            await self._writer.submit(write)
+        except IntegrityError as error:
+            raise UnknownTrajectory(
+                "a score is for a step that is not in the store; none was kept"
+            ) from error
+
+    async def scores(self, trajectory_id: str, *, scorer: str | None = None) -> tuple[StepScore, ...]:
+        """Scores of one trajectory, by scorer and step; empty when there are none."""
+        table = tables.scores
+        query = select(table).where(table.c.trajectory_id == trajectory_id)
+        if scorer is not None:
+            query = query.where(table.c.scorer == scorer)
+        async with self.database.read() as connection:
+            rows = (await connection.execute(query.order_by(table.c.scorer, table.c.step_index))).all()
+        return tuple(
+            StepScore(
+                trajectory_id=row.trajectory_id,
+                step_index=row.step_index,
+                score=row.score,
+                scorer=row.scorer,
+                rationale=row.rationale,
+            )
+            for row in rows
+        )
+
+    async def unscored(self, scorer: str, chosen: TrajectoryFilter | None = None) -> tuple[str, ...]:
+        """Whole trajectories with a step that `scorer` has not scored, oldest first."""
+        table, steps, scores = tables.trajectories, tables.steps, tables.scores
+        scored = exists().where(
+            scores.c.trajectory_id == steps.c.trajectory_id,
+            scores.c.step_index == steps.c.step_index,
+            scores.c.scorer == scorer,
+        )
+        query = (
+            select(table.c.id)
+            .where(
+                matches(chosen or TrajectoryFilter()),
+                table.c.end.is_not(None),
+                exists().where(steps.c.trajectory_id == table.c.id, ~scored),
+            )
+            .order_by(table.c.id)
+        )
+        async with self.database.read() as connection:
+            return tuple((await connection.scalars(query)).all())

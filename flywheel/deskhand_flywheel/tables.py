@@ -1,0 +1,125 @@
+"""The flywheel's tables. What is asked for by value is a column; the whole record is the JSON beside it.
+
+A change here needs a migration: `tests/flywheel/test_migrations.py` compares the two.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+trajectories = Table(
+    "trajectories",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("task_id", Text, nullable=False),
+    Column("seed", BigInteger, nullable=False),
+    Column("policy_id", Text, nullable=False),
+    Column("split", String(16), nullable=False),
+    Column("started_at_s", Float, nullable=False),
+    Column("start", Text, nullable=False),
+    # unknown until the episode has ended
+    Column("ended_at_s", Float),
+    Column("stop_reason", String(32)),
+    Column("failure", String(32)),
+    Column("success", Boolean),
+    Column("end", Text),
+    Index(None, "task_id", "id"),
+    Index(None, "policy_id", "id"),
+)
+
+trajectory_labels = Table(
+    "trajectory_labels",
+    metadata,
+    Column("trajectory_id", String(64), ForeignKey("trajectories.id"), primary_key=True),
+    Column("key", String(64), primary_key=True),
+    Column("value", Text, nullable=False),
+    Index(None, "key", "value", "trajectory_id"),
+)
+
+steps = Table(
+    "steps",
+    metadata,
+    Column("trajectory_id", String(64), ForeignKey("trajectories.id"), primary_key=True),
+    Column("step_index", Integer, primary_key=True, autoincrement=False),
+    Column("reward", Float, nullable=False),
+    Column("step", Text, nullable=False),
+)
+
+scores = Table(
+    "scores",
+    metadata,
+    Column("trajectory_id", String(64), primary_key=True),
+    Column("step_index", Integer, primary_key=True, autoincrement=False),
+    Column("scorer", String(160), primary_key=True),
+    Column("score", Float, nullable=False),
+    Column("rationale", Text),
+    Column("scored_at_s", Float, nullable=False),
+    ForeignKeyConstraint(["trajectory_id", "step_index"], ["steps.trajectory_id", "steps.step_index"]),
+    Index(None, "scorer", "trajectory_id"),
+)
+
+datasets = Table(
+    "datasets",
+    metadata,
+    Column("name", String(160), primary_key=True),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("kind", String(32), nullable=False),
+    Column("recipe", Text, nullable=False),
+    Column("created_at_s", Float, nullable=False),
+)
+
+dataset_members = Table(
+    "dataset_members",
+    metadata,
+    Column("name", String(160), primary_key=True),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("trajectory_id", String(64), ForeignKey("trajectories.id"), nullable=False),
+    ForeignKeyConstraint(["name", "version"], ["datasets.name", "datasets.version"]),
+    Index(None, "trajectory_id"),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("at_s", Float, nullable=False),
+    Column("subject", String(160), nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("name", String(160), nullable=False),
+    Column("data", Text, nullable=False),
+    Index(None, "subject", "id"),
+    # an id is a Last-Event-ID: never given out twice
+    sqlite_autoincrement=True,
+)
+
+policies = Table(
+    "policies",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("parent_id", String(64), ForeignKey("policies.id")),
+    Column("manifest", Text, nullable=False),
+    Column("metadata", Text, nullable=False),
+    Column("created_at_s", Float, nullable=False),
+)

@@ -1,0 +1,108 @@
+"""Group commit: whatever waits is written in one transaction and acknowledged after its commit.
+
+Sixteen episodes writing at once cost one commit, not sixteen, and a single writer never fights itself for the
+write lock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from deskhand_flywheel.database import Database
+from deskhand_flywheel.errors import FlywheelError, StoreClosed
+
+T = TypeVar("T")
+Write = Callable[[AsyncConnection], Awaitable[T]]
+"""Writes on the connection it is handed. May run twice, the first time undone: it changes nothing else."""
+
+MAX_GROUP = 256
+"""Writes in one transaction, so that other processes get their turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    write: Write[Any]
+    done: asyncio.Future[Any]
+
+
+class GroupWriter:
+    """Writes to one database, in the order they were asked for."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._waiting: deque[_Waiting] = deque()
+        self._task: asyncio.Task[None] | None = None
+        self._closed = False
+
+    async def submit(self, write: Write[T]) -> T:
+        """Returns what `write` returned once its transaction is committed.
+
+        Raises:
+            StoreClosed: after `close`.
+            Whatever `write` raises; then nothing of it is in the database.
+        """
+        if self._closed:
+            raise StoreClosed("the store is closed: open it again to write")
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Waiting(write, done))
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._drain())
+        return await done
+
+    async def close(self) -> None:
+        """Write what still waits, then take no more; safe to call twice."""
+        self._closed = True
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
+    async def _drain(self) -> None:
+        while self._waiting:
+            group = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_GROUP))]
+            try:
+                results = await self._commit(group)
+            except (FlywheelError, SQLAlchemyError) as error:
+                await self._one_by_one(group, error)
+            except BaseException as error:
+                # cancelled, or a bug in a write: nobody may be left waiting for ever
+                _fail([*group, *self._waiting], error)
+                self._waiting.clear()
+                raise
+            else:
+                for waiting, result in zip(group, results, strict=True):
+                    if not waiting.done.done():
+                        waiting.done.set_result(result)
+
+    async def _commit(self, group: list[_Waiting]) -> list[Any]:
+        async with self._database.write() as connection:
+            return [await waiting.write(connection) for waiting in group]
+
+    async def _one_by_one(self, group: list[_Waiting], error: Exception) -> None:
+        """One write of the group failed and undid the rest: only it is to fail."""
+        if len(group) == 1:
+            _fail(group, error)
+            return
+        for waiting in group:
+            try:
+                (result,) = await self._commit([waiting])
+            except (FlywheelError, SQLAlchemyError) as own:
+                _fail([waiting], own)
+            else:
+                if not waiting.done.done():
+                    waiting.done.set_result(result)
+
+
+def _fail(group: list[_Waiting], error: BaseException) -> None:
+    for waiting in group:
+        if waiting.done.done():
+            continue
+        if isinstance(error, asyncio.CancelledError):
+            waiting.done.cancel()
+        else:
+            waiting.done.set_exception(error)
