@@ -86,6 +86,10 @@ class Sandbox(ABC):
         """`n` copies of this sandbox as it is now."""
         raise UnsupportedCapability(f"a {self.kind} sandbox has no {Capability.FORK}")
 
+    def alive(self) -> bool:
+        """False once the computer is known to be gone. Cheap: asks nothing of it, so True promises nothing."""
+        return True
+
     @abstractmethod
     async def close(self) -> None:
         """Let go of everything the sandbox holds. Safe to call twice and on a dead sandbox."""
@@ -110,6 +114,10 @@ class Backend(ABC):
             BackendMissing: a needed program is not installed; the message says how to mend it.
             InfrastructureError: it could not be made.
         """
+
+    def alive(self) -> bool:
+        """False once what is shared is known to be gone, so that a new backend is to be made. Cheap."""
+        return True
 
     @abstractmethod
     async def close(self) -> None:
