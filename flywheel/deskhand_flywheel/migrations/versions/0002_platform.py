@@ -1,0 +1,73 @@
+"""The platform's tables: submitted tasks, rounds and their phases."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.create_table(
+        "tasks",
+        sa.Column("id", sa.String(32), primary_key=True),
+        sa.Column("state", sa.String(16), nullable=False),
+        sa.Column("task", sa.JSON, nullable=False),
+        sa.Column("policy", sa.JSON, nullable=False),
+        sa.Column("labels", sa.JSON, nullable=False),
+        sa.Column("attempts", sa.Integer, nullable=False, server_default="0"),
+        sa.Column("cancel_requested", sa.Boolean, nullable=False, server_default=sa.false()),
+        sa.Column("claimed_by", sa.String(64)),
+        sa.Column("claimed_until_s", sa.Float),
+        sa.Column("trajectory_id", sa.String(64)),
+        sa.Column("outcome", sa.JSON(none_as_null=True)),
+        sa.Column("reason", sa.Text),
+        sa.Column("created_at_s", sa.Float, nullable=False),
+        sa.Column("started_at_s", sa.Float),
+        sa.Column("ended_at_s", sa.Float),
+    )
+    op.create_index("ix_tasks_state_id", "tasks", ["state", "id"])
+    op.create_table(
+        "rounds",
+        sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
+        sa.Column("preset", sa.String(64), nullable=False),
+        sa.Column("config", sa.JSON, nullable=False),
+        sa.Column("state", sa.String(16), nullable=False),
+        sa.Column("reason", sa.Text),
+        sa.Column("cancel_requested", sa.Boolean, nullable=False, server_default=sa.false()),
+        sa.Column("policy_in", sa.String(64)),
+        sa.Column("policy_out", sa.String(64)),
+        sa.Column("promoted", sa.Boolean),
+        sa.Column("created_at_s", sa.Float, nullable=False),
+        sa.Column("started_at_s", sa.Float),
+        sa.Column("ended_at_s", sa.Float),
+        sqlite_autoincrement=True,
+    )
+    op.create_table(
+        "round_phases",
+        sa.Column("round_id", sa.Integer, sa.ForeignKey("rounds.id"), primary_key=True),
+        sa.Column("position", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("name", sa.String(64), nullable=False),
+        sa.Column("kind", sa.String(16), nullable=False),
+        sa.Column("state", sa.String(16), nullable=False),
+        sa.Column("run_id", sa.String(128)),
+        sa.Column("policy_in", sa.String(64)),
+        sa.Column("policy_out", sa.String(64)),
+        sa.Column("metrics", sa.JSON, nullable=False),
+        sa.Column("reason", sa.Text),
+        sa.Column("seconds", sa.Float),
+        sa.Column("started_at_s", sa.Float),
+        sa.Column("ended_at_s", sa.Float),
+        sa.UniqueConstraint("round_id", "name", name="uq_round_phases_name"),
+    )
+
+
+def downgrade() -> None:
+    op.drop_table("round_phases")
+    op.drop_table("rounds")
+    op.drop_index("ix_tasks_state_id", "tasks")
+    op.drop_table("tasks")

@@ -1,0 +1,355 @@
+"""What goes over HTTP. Nothing in here is used further in."""
+
+from __future__ import annotations
+
+from typing import Annotated, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from deskhand_agent.types import Failure, StopReason
+from deskhand_flywheel.types import EventKind
+from deskhand_platform.states import WorkState
+from deskhand_sandbox.types import Split
+
+Item = TypeVar("Item")
+JsonObject = dict[str, JsonValue]
+
+
+class Incoming(BaseModel):
+    """A body from outside: unknown fields are refused by name."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Page(BaseModel, Generic[Item]):
+    """Some of many, in order."""
+
+    items: list[Item]
+    next_cursor: str | None = None
+    """Give it back as `cursor` for the next ones; None at the end."""
+
+
+class ErrorBody(BaseModel):
+    """What went wrong."""
+
+    type: str
+    """Stable name, e.g. "not_found", "unauthorized", "invalid_field", "wrong_state"."""
+    message: str
+    """One sentence for a person."""
+    field: str | None = None
+    """Which part of the request is meant."""
+    suggestions: list[str] = []
+    """Names that exist and look alike."""
+
+
+class ErrorAnswer(BaseModel):
+    """The one shape of every error."""
+
+    error: ErrorBody
+
+
+class Info(BaseModel):
+    """Which platform this is and how it stands."""
+
+    version: str
+    started_at_s: float
+    sandbox_host: Literal["up", "starting", "down"]
+    active_round: int | None
+    """The round that is running."""
+
+
+# ---- tasks ------------------------------------------------------------------------------------------
+
+
+class CatalogTask(BaseModel):
+    """A task of an environment family."""
+
+    id: str
+    turns: int | None
+    """Turns a good agent needs about; None when not known."""
+    oracle: bool
+    """A scripted policy solves it."""
+    held_out: bool
+    """Never used for training anything."""
+
+
+class LimitsBody(Incoming):
+    turns: Annotated[int, Field(ge=1, le=1000)] = 30
+    seconds: Annotated[float, Field(gt=0, le=86400)] = 300.0
+
+
+class EnvironmentBody(Incoming):
+    kind: str
+    settings: JsonObject = {}
+
+
+class VerifierBody(Incoming):
+    name: str
+    settings: JsonObject = {}
+
+
+class TaskBody(Incoming):
+    """A task in full, for environments outside the catalog."""
+
+    id: str
+    environment: EnvironmentBody
+    verifier: VerifierBody
+    instruction: str = ""
+    limits: LimitsBody = LimitsBody()
+    labels: dict[str, str] = {}
+
+
+class PolicyChoice(Incoming):
+    """Who works the task."""
+
+    name: str = "scripted"
+    """A name in the policy registry: "scripted", "local", "openai"."""
+    settings: JsonObject = {}
+    """Settings of that policy; for "local" {"policy_id": …} takes a kept policy."""
+
+
+class TaskSubmission(Incoming):
+    """A task to be worked: one of the catalog by id, or one in full."""
+
+    task_id: str | None = None
+    task: TaskBody | None = None
+    seed: Annotated[int, Field(ge=0)] = 0
+    policy: PolicyChoice = PolicyChoice()
+    labels: dict[str, str] = {}
+
+
+class OutcomeModel(BaseModel):
+    score: float
+    success: bool
+    detail: str
+
+
+class SubmittedTask(BaseModel):
+    """A task in the queue, under way, or over."""
+
+    id: str
+    state: WorkState
+    task_id: str
+    seed: int
+    policy: PolicyChoice
+    labels: dict[str, str]
+    attempts: int
+    trajectory_id: str | None
+    """Of the latest attempt; None before it began."""
+    outcome: OutcomeModel | None
+    reason: str | None
+    """Why it failed, or ended without an outcome."""
+    created_at_s: float
+    started_at_s: float | None
+    ended_at_s: float | None
+
+
+# ---- rounds -----------------------------------------------------------------------------------------
+
+
+class Preset(BaseModel):
+    """A named round."""
+
+    name: str
+    description: str
+    config: JsonObject
+    """What `overrides` can change, with the values it has."""
+
+
+class RoundStart(Incoming):
+    preset: str = "from-scratch"
+    overrides: JsonObject = {}
+    """Merged into the preset: {"ppo": {"iterations": 10}}."""
+
+
+class RunProgress(BaseModel):
+    """How far a run is."""
+
+    phase: str
+    done: int
+    total: int
+    """0 of 0 when unknown."""
+    updated_at_s: float
+
+
+class Phase(BaseModel):
+    """One phase of a round."""
+
+    name: str
+    """Unique in its round: "collect", "evaluate-before", "ppo"."""
+    kind: str
+    """"collect", "score", "curate", "sft", "ppo", "evaluate" or "promote"."""
+    state: WorkState
+    run_id: str | None
+    """Subject of its events is "run:" + this."""
+    progress: RunProgress | None
+    metrics: JsonObject
+    reason: str | None
+    policy_out: str | None
+    started_at_s: float | None
+    ended_at_s: float | None
+
+
+class Rate(BaseModel):
+    """A success rate with its 95 % Wilson interval."""
+
+    success: float
+    low: float
+    high: float
+    episodes: int
+
+
+class EvaluationRow(BaseModel):
+    """One line of a round's table."""
+
+    label: str
+    """"before SFT", "after SFT", "after PPO", "start"."""
+    policy_id: str | None
+    sampled: Rate | None
+    greedy: Rate | None
+    training_episodes: int | None
+    """Episodes the policy learned from in this round so far."""
+    minutes: float | None
+    """Wall clock of the round's training up to here."""
+
+
+class RoundSummary(BaseModel):
+    id: int
+    preset: str
+    state: WorkState
+    reason: str | None
+    policy_in: str | None
+    policy_out: str | None
+    promoted: bool | None
+    """None until decided."""
+    created_at_s: float
+    started_at_s: float | None
+    ended_at_s: float | None
+
+
+class Round(RoundSummary):
+    config: JsonObject
+    phases: list[Phase]
+    rows: list[EvaluationRow]
+
+
+# ---- trajectories -----------------------------------------------------------------------------------
+
+
+class ImageRef(BaseModel):
+    """A picture to be fetched from `url`."""
+
+    digest: str
+    format: str
+    width_px: int
+    height_px: int
+    url: str
+
+
+class ActionModel(BaseModel):
+    """An action, ready to be drawn over the screenshot it was decided on."""
+
+    type: str
+    """Name of the action: "click", "type_text", …"""
+    text: str
+    """The action in the agent's grammar, for a person."""
+    points: list[tuple[int, int]]
+    """Where on the screenshot, in its pixels: one for a click, the path for a drag, none for keys."""
+    arguments: JsonObject
+
+
+class TrajectorySummary(BaseModel):
+    id: str
+    task_id: str
+    seed: int
+    instruction: str
+    policy_id: str
+    policy_update: int
+    group_id: str | None
+    split: Split
+    labels: dict[str, str]
+    started_at_s: float
+    ended_at_s: float | None
+    """None while it runs, or when its process died."""
+    turns: int
+    reward: float
+    """Sum of the environment's rewards."""
+    success: bool | None
+    """None without a verdict."""
+    score: float | None
+    stop_reason: StopReason | None
+    failure: Failure | None
+    failure_detail: str
+
+
+class TrajectoryDetail(TrajectorySummary):
+    final_image: ImageRef | None
+    """The screen after the last action."""
+    outcome_detail: str
+
+
+class Timings(BaseModel):
+    model_ms: float
+    act_ms: float
+    settle_ms: float
+
+
+class ScoreModel(BaseModel):
+    step_index: int
+    score: float
+    scorer: str
+    rationale: str | None
+
+
+class StepModel(BaseModel):
+    """One turn."""
+
+    index: int
+    image: ImageRef
+    """What was on the screen when the turn was decided."""
+    url: str | None
+    settled: bool
+    text: str
+    """The reply exactly as sampled."""
+    thought: str | None
+    actions: list[ActionModel]
+    error: str | None
+    """Why no action could be read from the reply."""
+    action_error: str | None
+    """Why an action could not be carried out."""
+    answer: str | None
+    reward: float
+    value: float | None
+    """What the critic expected."""
+    entropy: float | None
+    trainable: bool
+    reply_tokens: int | None
+    timings: Timings
+    finished_at_s: float
+    scores: list[ScoreModel]
+
+
+# ---- policies and events ----------------------------------------------------------------------------
+
+
+class PolicyModel(BaseModel):
+    """A kept checkpoint."""
+
+    id: str
+    parent_id: str | None
+    metadata: JsonObject
+    created_at_s: float
+    promoted: bool
+    """The next round starts from it."""
+
+
+class EventModel(BaseModel):
+    """One event: `id` is the stream's event id, `kind` its event name."""
+
+    id: int
+    at_s: float
+    subject: str
+    """"round:3", "run:round-3-ppo", "task:…"."""
+    kind: EventKind
+    name: str
+    data: JsonObject

@@ -1,0 +1,54 @@
+"""What is served outside /v1: sign-in, health, and the built page with its client-side routes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fastapi import APIRouter
+from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, RedirectResponse, Response
+
+from deskhand_platform.api.deps import Have
+from deskhand_platform.errors import NotFound, Unauthorized
+
+STATIC = Path(__file__).parents[1] / "static"
+NOT_BUILT = """<!doctype html><meta charset="utf-8"><title>Deskhand</title>
+<h1>The page is not built yet</h1>
+<p>Run <code>make setup</code> in the repository, then reload.
+The API under <code>/v1</code> works without it.</p>
+"""
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/healthz")
+async def health() -> PlainTextResponse:
+    """Alive; says nothing else, for it asks for no token."""
+    return PlainTextResponse("ok\n")
+
+
+@router.get("/login")
+async def login(have: Have, token: str = "") -> Response:
+    """Sign the page in and take the token out of the address bar."""
+    if not have.gate.knows_token(token):
+        raise Unauthorized(f"the token is not this platform's; it lies in {have.settings.home / 'token'}")
+    response = RedirectResponse("/", status_code=303, headers={"Cache-Control": "no-store"})
+    response.set_cookie(have.gate.cookie, have.gate.session, httponly=True, samesite="strict", path="/")
+    return response
+
+
+@router.get("/{path:path}")
+async def page(path: str) -> Response:
+    """A file of the built page; anything else is a route of the page itself."""
+    if path.startswith("v1/") or path == "v1":
+        raise NotFound("route", f"/{path}")
+    index = STATIC / "index.html"
+    if not index.exists():
+        return HTMLResponse(NOT_BUILT, status_code=503)
+    file = (STATIC / path).resolve()
+    if path and file.is_relative_to(STATIC.resolve()) and file.is_file():
+        forever = path.startswith("assets/")
+        return FileResponse(
+            file, headers={"Cache-Control": "public, max-age=31536000, immutable" if forever else "no-cache"}
+        )
+    if path.startswith("assets/"):
+        raise NotFound("file", f"/{path}")
+    return FileResponse(index, headers={"Cache-Control": "no-cache"})

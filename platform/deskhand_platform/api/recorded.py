@@ -1,0 +1,137 @@
+"""Recorded episodes for the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+from deskhand_agent.grammar import format_reply
+from deskhand_agent.types import Decision, Step, Trajectory
+from deskhand_flywheel.records import encode_action
+from deskhand_flywheel.types import StepScore
+from deskhand_platform.api.models import (
+    ActionModel,
+    ImageRef,
+    JsonObject,
+    ScoreModel,
+    StepModel,
+    Timings,
+    TrajectoryDetail,
+    TrajectorySummary,
+)
+from deskhand_sandbox.types import Action, Image
+
+MAGIC = ((b"\x89PNG", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"RIFF", "image/webp"))
+
+
+def image_type(data: bytes) -> str:
+    """Media type by the first bytes."""
+    return next((kind for head, kind in MAGIC if data.startswith(head)), "application/octet-stream")
+
+
+def image_ref(image: Image) -> ImageRef:
+    """Where a picture is to be fetched."""
+    return ImageRef(
+        digest=image.digest,
+        format=image.format,
+        width_px=image.width_px,
+        height_px=image.height_px,
+        url=f"/v1/images/{image.digest}",
+    )
+
+
+def action_model(action: Action) -> ActionModel:
+    """An action with the points to draw."""
+    values = dict(cast("Mapping[str, Any]", encode_action(action)))
+    kind = values.pop("type")
+    if "path" in values:
+        points = [(int(x), int(y)) for x, y in values["path"]]
+    elif "x" in values and "y" in values:
+        points = [(int(values["x"]), int(values["y"]))]
+    else:
+        points = []
+    return ActionModel(type=kind, text=format_reply(None, [action]), points=points, arguments=values)
+
+
+def score_model(score: StepScore) -> ScoreModel:
+    return ScoreModel(
+        step_index=score.step_index, score=score.score, scorer=score.scorer, rationale=score.rationale
+    )
+
+
+def step_model(step: Step, scores: Iterable[StepScore]) -> StepModel:
+    """One turn with its scores."""
+    decision, seen = step.decision, step.observation
+    return StepModel(
+        index=step.index,
+        image=image_ref(seen.screenshot),
+        url=seen.url,
+        settled=seen.settled,
+        text=decision.text,
+        thought=decision.thought,
+        actions=[action_model(action) for action in decision.actions],
+        error=decision.error,
+        action_error=step.action_error,
+        answer=step.answer,
+        reward=step.reward,
+        **_measured(decision),
+        trainable=decision.trainable,
+        timings=Timings(
+            model_ms=step.timings.model_ms, act_ms=step.timings.act_ms, settle_ms=step.timings.settle_ms
+        ),
+        finished_at_s=step.finished_at_s,
+        scores=[score_model(score) for score in scores if score.step_index == step.index],
+    )
+
+
+def _measured(decision: Decision) -> dict[str, Any]:
+    done = decision.completion
+    if done is None:
+        return {"value": None, "entropy": None, "reply_tokens": None}
+    return {"value": done.value, "entropy": done.entropy, "reply_tokens": len(done.ids)}
+
+
+def _summary_fields(trajectory: Trajectory) -> dict[str, Any]:
+    start, end = trajectory.start, trajectory.end
+    outcome = end.outcome if end is not None else None
+    return {
+        "id": start.id,
+        "task_id": start.task.id,
+        "seed": start.task.seed,
+        "instruction": start.instruction,
+        "policy_id": start.policy_id,
+        "policy_update": start.policy_update,
+        "group_id": start.group_id,
+        "split": start.split,
+        "labels": dict(start.labels),
+        "started_at_s": start.started_at_s,
+        "ended_at_s": end.ended_at_s if end else None,
+        "turns": len(trajectory.steps),
+        "reward": sum(step.reward for step in trajectory.steps),
+        "success": outcome.success if outcome else None,
+        "score": outcome.score if outcome else None,
+        "stop_reason": end.stop_reason if end else None,
+        "failure": end.failure if end else None,
+        "failure_detail": end.failure_detail if end else "",
+    }
+
+
+def summary(trajectory: Trajectory) -> TrajectorySummary:
+    """A trajectory for a list."""
+    return TrajectorySummary(**_summary_fields(trajectory))
+
+
+def detail(trajectory: Trajectory) -> TrajectoryDetail:
+    """A trajectory without its steps."""
+    end = trajectory.end
+    last = end.final_observation if end else None
+    return TrajectoryDetail(
+        **_summary_fields(trajectory),
+        final_image=image_ref(last.screenshot) if last else None,
+        outcome_detail=end.outcome.detail if end and end.outcome else "",
+    )
+
+
+def plain(values: Mapping[str, Any]) -> JsonObject:
+    """A mapping as a JSON object."""
+    return cast(JsonObject, dict(values))

@@ -1,0 +1,78 @@
+"""GET /v1/events: the event table as server-sent events; the row id is the `Last-Event-ID`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query, Request
+from fastapi.responses import StreamingResponse
+
+from deskhand_flywheel.types import Event
+from deskhand_platform.api.deps import Have
+from deskhand_platform.api.models import EventModel
+from deskhand_platform.api.recorded import plain
+from deskhand_platform.services import Services
+
+router = APIRouter(tags=["events"])
+POLL_S = 0.25
+"""The writers are other processes: the table is the only channel between us."""
+HEARTBEAT_S = 10.0
+
+
+@router.get(
+    "/events",
+    response_class=StreamingResponse,
+    responses={200: {"model": EventModel, "content": {"text/event-stream": {}}}},
+)
+async def stream_events(
+    request: Request,
+    have: Have,
+    subject: Annotated[str | None, Query(description="only events about this, e.g. run:round-3-ppo")] = None,
+    after: Annotated[int, Query(ge=0, description="where to begin when no Last-Event-ID is sent")] = 0,
+    follow: Annotated[bool, Query(description="false: end when all that is there has been sent")] = True,
+    last_event_id: Annotated[int | None, Header(ge=0)] = None,
+) -> StreamingResponse:
+    """Each event's `data` is an `EventModel`, its `event` the kind, its `id` the row."""
+    begin = after if last_event_id is None else last_event_id
+    return StreamingResponse(
+        _stream(request, have, subject, begin, follow),
+        media_type="text/event-stream",
+        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+    )
+
+
+async def _stream(
+    request: Request, have: Services, subject: str | None, last_id: int, follow: bool
+) -> AsyncGenerator[str]:
+    yield "retry: 1000\n\n"
+    quiet_s = 0.0
+    while not await request.is_disconnected():
+        events = await have.store.events_after(last_id, subject=subject)
+        for event in events:
+            last_id = event.id
+            yield frame(event)
+        if events:
+            quiet_s = 0.0
+            continue
+        if not follow:
+            return
+        await asyncio.sleep(POLL_S)
+        quiet_s += POLL_S
+        if quiet_s >= HEARTBEAT_S:
+            quiet_s = 0.0
+            yield ": still here\n\n"
+
+
+def frame(event: Event) -> str:
+    """An event in the wire form; its JSON holds no line break."""
+    body = EventModel(
+        id=event.id,
+        at_s=event.at_s,
+        subject=event.subject,
+        kind=event.kind,
+        name=event.name,
+        data=plain(event.data),
+    )
+    return f"id: {event.id}\nevent: {event.kind}\ndata: {body.model_dump_json()}\n\n"

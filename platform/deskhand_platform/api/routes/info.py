@@ -1,0 +1,23 @@
+"""GET /v1/info."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from deskhand_platform.api.deps import Have
+from deskhand_platform.api.models import Info
+from deskhand_platform.states import WorkState
+
+router = APIRouter(tags=["info"])
+
+
+@router.get("/info")
+async def get_info(have: Have) -> Info:
+    """Which platform this is and how it stands."""
+    running = [one.id for one in await have.book.list(limit=20) if one.state is WorkState.RUNNING]
+    return Info(
+        version="0.1.0",
+        started_at_s=have.started_at_s,
+        sandbox_host=have.hosting.host_state,
+        active_round=running[0] if running else None,
+    )

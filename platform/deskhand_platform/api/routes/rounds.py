@@ -1,0 +1,133 @@
+"""/v1/rounds and /v1/presets."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from fastapi import APIRouter
+
+from deskhand_platform.api.deps import Cursor, Have, Limit
+from deskhand_platform.api.models import (
+    EvaluationRow,
+    JsonObject,
+    Page,
+    Phase,
+    Preset,
+    Rate,
+    Round,
+    RoundStart,
+    RoundSummary,
+    RunProgress,
+)
+from deskhand_platform.errors import InvalidField
+from deskhand_platform.rounds.book import PhaseRecord, RoundRecord
+from deskhand_platform.rounds.config import as_json
+from deskhand_platform.rounds.presets import preset, preset_names
+from deskhand_platform.rounds.runs import read_state
+from deskhand_platform.rounds.table import Row, SuccessRate, rows
+from deskhand_platform.services import Services
+
+router = APIRouter(tags=["rounds"])
+
+
+@router.get("/presets")
+async def list_presets() -> list[Preset]:
+    """Named rounds, with what can be overridden."""
+    found = [(name, preset(name)) for name in preset_names()]
+    return [
+        Preset(name=name, description=config.description, config=cast(JsonObject, as_json(config)))
+        for name, config in found
+    ]
+
+
+@router.post("/rounds", status_code=201)
+async def start_round(have: Have, body: RoundStart) -> Round:
+    """Start a round, or queue it behind the one that runs."""
+    record = await have.rounds.start(body.preset, cast(dict[str, Any], body.overrides))
+    return shown(record, have)
+
+
+@router.get("/rounds")
+async def list_rounds(have: Have, cursor: Cursor = None, limit: Limit = 50) -> Page[RoundSummary]:
+    """Rounds, newest first."""
+    if cursor is not None and not cursor.isdecimal():
+        raise InvalidField("cursor", "is not one that this list gave out")
+    found = await have.book.list(before=None if cursor is None else int(cursor), limit=limit)
+    more = str(found[-1].id) if len(found) == limit else None
+    return Page[RoundSummary](items=[summary(one) for one in found], next_cursor=more)
+
+
+@router.get("/rounds/{id}")
+async def get_round(have: Have, id: int) -> Round:
+    """One round: phases with their progress and figures, and the table so far."""
+    return shown(await have.book.get(id), have)
+
+
+@router.post("/rounds/{id}/cancel")
+async def cancel_round(have: Have, id: int) -> Round:
+    """Stop a round; what it has stored stays."""
+    return shown(await have.rounds.cancel(id), have)
+
+
+def summary(record: RoundRecord) -> RoundSummary:
+    """A round for a list."""
+    return RoundSummary(
+        id=record.id,
+        preset=record.preset,
+        state=record.state,
+        reason=record.reason,
+        policy_in=record.policy_in,
+        policy_out=record.policy_out,
+        promoted=record.promoted,
+        created_at_s=record.created_at_s,
+        started_at_s=record.started_at_s,
+        ended_at_s=record.ended_at_s,
+    )
+
+
+def shown(record: RoundRecord, have: Services) -> Round:
+    """A round in full."""
+    return Round(
+        **summary(record).model_dump(),
+        config=cast(JsonObject, dict(record.config)),
+        phases=[_phase(phase, have) for phase in record.phases],
+        rows=[_row(row) for row in rows(record)],
+    )
+
+
+def _phase(phase: PhaseRecord, have: Services) -> Phase:
+    state = None if phase.run_id is None else read_state(have.settings.runs / phase.run_id)
+    progress = None
+    if state is not None:
+        progress = RunProgress(
+            phase=state.phase, done=state.done, total=state.total, updated_at_s=state.updated_at_s
+        )
+    return Phase(
+        name=phase.name,
+        kind=phase.kind,
+        state=phase.state,
+        run_id=phase.run_id,
+        progress=progress,
+        metrics=cast(JsonObject, dict(phase.metrics)),
+        reason=phase.reason,
+        policy_out=phase.policy_out,
+        started_at_s=phase.started_at_s,
+        ended_at_s=phase.ended_at_s,
+    )
+
+
+def _row(row: Row) -> EvaluationRow:
+    return EvaluationRow(
+        label=row.label,
+        policy_id=row.policy_id,
+        sampled=_rate(row.sampled),
+        greedy=_rate(row.greedy),
+        training_episodes=row.training_episodes,
+        minutes=row.minutes,
+    )
+
+
+def _rate(rate: SuccessRate | None) -> Rate | None:
+    if rate is None:
+        return None
+    return Rate(success=rate.success, low=rate.low, high=rate.high, episodes=rate.episodes)

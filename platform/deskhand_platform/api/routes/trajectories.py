@@ -1,0 +1,102 @@
+"""/v1/trajectories, their steps, scores and replay, and /v1/images."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from fastapi.responses import HTMLResponse, Response
+
+from deskhand_platform.api.deps import Cursor, Have, Limit
+from deskhand_platform.api.models import Page, ScoreModel, StepModel, TrajectoryDetail, TrajectorySummary
+from deskhand_platform.api.recorded import detail, image_type, score_model, step_model, summary
+from deskhand_platform.errors import InvalidField
+from deskhand_sandbox.types import Split
+
+router = APIRouter(tags=["trajectories"])
+FOREVER = "private, max-age=31536000, immutable"
+REPLAY_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox allow-scripts"
+)
+"""A replay is one file with everything in it; it may run its own script and reach nothing."""
+
+
+@router.get("/trajectories")
+async def list_trajectories(
+    have: Have,
+    task_id: str | None = None,
+    policy_id: str | None = None,
+    split: Split | None = None,
+    success: bool | None = None,
+    failed: Annotated[bool | None, Query(description="ended by an infrastructure failure, or not")] = None,
+    label: Annotated[list[str] | None, Query(description="`key=value`; all of them must match")] = None,
+    cursor: Cursor = None,
+    limit: Limit = 50,
+) -> Page[TrajectorySummary]:
+    """Trajectories, newest first."""
+    found = await have.store.trajectories(
+        task_id=task_id,
+        policy_id=policy_id,
+        split=split,
+        success=success,
+        failed=failed,
+        labels=_labels(label or []),
+        cursor=cursor,
+        limit=limit,
+    )
+    return Page[TrajectorySummary](items=[summary(one) for one in found.items], next_cursor=found.next_cursor)
+
+
+@router.get("/trajectories/{id}")
+async def get_trajectory(have: Have, id: str) -> TrajectoryDetail:
+    """One trajectory, without its steps."""
+    return detail(await have.store.trajectory(id))
+
+
+@router.get("/trajectories/{id}/steps")
+async def list_steps(
+    have: Have, id: str, first: Annotated[int, Query(ge=0)] = 0, limit: Limit = 50
+) -> Page[StepModel]:
+    """Steps in order, from index `first`."""
+    trajectory = await have.store.trajectory(id)
+    scores = await have.store.scores(id)
+    shown = trajectory.steps[first : first + limit]
+    more = str(first + limit) if first + limit < len(trajectory.steps) else None
+    return Page[StepModel](items=[step_model(step, scores) for step in shown], next_cursor=more)
+
+
+@router.get("/trajectories/{id}/scores")
+async def list_scores(have: Have, id: str) -> list[ScoreModel]:
+    """Every score of every step, with who gave it."""
+    await have.store.trajectory(id)
+    return [score_model(score) for score in await have.store.scores(id)]
+
+
+@router.get("/trajectories/{id}/replay.html", response_class=HTMLResponse)
+async def get_replay(have: Have, id: str) -> HTMLResponse:
+    """The episode as one self-contained page."""
+    from deskhand_flywheel.replay import render_replay
+
+    trajectory = await have.store.trajectory(id, images=True)
+    html = render_replay(trajectory, await have.store.scores(id))
+    return HTMLResponse(html, headers={"Content-Security-Policy": REPLAY_POLICY})
+
+
+@router.get("/images/{digest}", response_class=Response, responses={200: {"content": {"image/*": {}}}})
+async def get_image(have: Have, digest: str) -> Response:
+    """A picture's bytes; it never changes, so it may be kept for ever."""
+    if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
+        raise InvalidField("digest", "must be 64 lower-case hex digits")
+    data = await have.store.image(digest)
+    return Response(data, media_type=image_type(data), headers={"Cache-Control": FOREVER})
+
+
+def _labels(pairs: list[str]) -> dict[str, str]:
+    labels: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise InvalidField("label", f"{pair!r} is not of the form key=value")
+        labels[key] = value
+    return labels

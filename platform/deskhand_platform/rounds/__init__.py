@@ -1,0 +1,1 @@
+"""Rounds: collect, score, curate, train, evaluate, promote — as durable workflows around run processes."""

@@ -1,0 +1,106 @@
+"""What a round is to do: one record, filled from a preset and the caller's overrides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, cast
+
+from deskhand_platform.errors import InvalidField, NotFound
+from deskhand_sandbox.types import JsonValue
+
+Config = Mapping[str, JsonValue]
+RUN_PHASES = ("collect", "score", "sft", "ppo", "evaluate")
+"""Phases that are runs of the trainer; the field of that name is that kind's config record."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PromoteConfig:
+    """When the round's last policy becomes the start of the next round."""
+
+    measure: Literal["sampled", "greedy"] = "sampled"
+    """Which success rate decides."""
+    tolerance: float = 0.02
+    """How much worse than the start the new rate may be and still count as not worse."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RoundConfig:
+    """A whole round. A phase that is None is left out."""
+
+    description: str = ""
+    """One line for lists."""
+    start: str = "promoted"
+    """"promoted": the last promoted policy, untrained when there is none; "untrained"; or a policy's id."""
+    collect: Config | None = None
+    """Episodes into the store (`deskhand_trainer.config.CollectConfig`)."""
+    score: Config | None = None
+    """Process reward model and its scores (`ScoreConfig`)."""
+    sft: Config | None = None
+    """Warm start (`SftConfig`); only when the round starts untrained."""
+    ppo: Config | None = None
+    """Value pretraining and the online loop (`PpoConfig`)."""
+    evaluate: Config | None = None
+    """Unseen seeds, before and after every training phase (`EvaluateConfig`)."""
+    promote: PromoteConfig = field(default_factory=PromoteConfig)
+
+
+def round_config(values: Mapping[str, Any], where: str = "") -> RoundConfig:
+    """A config from plain values, every field checked.
+
+    Raises:
+        InvalidField: an unknown field or a value of the wrong shape; names it, with the nearest ones that exist.
+    """
+    known = {one.name for one in fields(RoundConfig)}
+    for name in values:
+        if name not in known:
+            raise InvalidField(f"{where}{name}", str(NotFound("round field", name, known)))
+    built: dict[str, Any] = dict(values)
+    if "promote" in built:
+        built["promote"] = _promote(built["promote"], where)
+    for name in RUN_PHASES:
+        if built.get(name) is not None:
+            if not isinstance(built[name], Mapping):
+                raise InvalidField(f"{where}{name}", "must be a mapping of that phase's settings, or null")
+            _check_phase(name, cast(Config, built[name]), where)
+    for name in ("description", "start"):
+        if not isinstance(built.get(name, ""), str):
+            raise InvalidField(f"{where}{name}", "must be text")
+    return RoundConfig(**built)
+
+
+def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """`base` with `over` laid on it: mappings merge field by field, everything else replaces."""
+    merged = dict(base)
+    for name, value in over.items():
+        below = merged.get(name)
+        if isinstance(below, Mapping) and isinstance(value, Mapping):
+            merged[name] = merge(cast(Mapping[str, Any], below), cast(Mapping[str, Any], value))
+        else:
+            merged[name] = value
+    return merged
+
+
+def as_json(config: RoundConfig) -> dict[str, JsonValue]:
+    """The config as plain values, as `round_config` reads them."""
+    return asdict(config)
+
+
+def _promote(values: object, where: str) -> PromoteConfig:
+    if not isinstance(values, Mapping):
+        raise InvalidField(f"{where}promote", "must be a mapping")
+    given = cast(Mapping[str, Any], values)
+    known = {one.name for one in fields(PromoteConfig)}
+    for name in given:
+        if name not in known:
+            raise InvalidField(f"{where}promote.{name}", str(NotFound("field", name, known)))
+    if given.get("measure", "sampled") not in ("sampled", "greedy"):
+        raise InvalidField(f"{where}promote.measure", "must be sampled or greedy")
+    tolerance = given.get("tolerance", 0.0)
+    if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or not 0 <= tolerance <= 1:
+        raise InvalidField(f"{where}promote.tolerance", "must be a number from 0 to 1")
+    return PromoteConfig(**given)
+
+
+def _check_phase(name: str, values: Config, where: str) -> None:
+    """Placeholder until the trainer's config lands."""

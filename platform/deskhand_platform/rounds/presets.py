@@ -1,0 +1,34 @@
+"""Named rounds: one YAML file each, beside this package."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+import yaml
+
+from deskhand_platform.errors import NotFound
+from deskhand_platform.rounds.config import RoundConfig, merge, round_config
+
+FOLDER = files("deskhand_platform") / "presets"
+
+
+def preset_names() -> tuple[str, ...]:
+    """Every preset, by name."""
+    return tuple(
+        sorted(file.name.removesuffix(".yaml") for file in FOLDER.iterdir() if file.name.endswith(".yaml"))
+    )
+
+
+def preset(name: str, overrides: Mapping[str, Any] | None = None) -> RoundConfig:
+    """A preset with overrides laid on it.
+
+    Raises:
+        NotFound: no preset of that name.
+        InvalidField: an override is refused; names the field.
+    """
+    if name not in preset_names():
+        raise NotFound("preset", name, preset_names())
+    values = yaml.safe_load((FOLDER / f"{name}.yaml").read_text())
+    return round_config(merge(values, overrides or {}))

@@ -1,0 +1,143 @@
+"""The settings tree: defaults, then HOME/config.yaml, then the environment (`DESKHAND_PORT`, `DESKHAND_WORKER__SLOTS`).
+
+Each package has its own settings record; this tree composes them and says where everything lies.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, Field, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    YamlConfigSettingsSource,
+)
+from pydantic_settings import (
+    SettingsError as SourceError,
+)
+from yaml import YAMLError
+
+from deskhand_platform.errors import SettingsError
+
+DEFAULT_PORT = 8420
+
+
+class SandboxSettings(BaseModel):
+    """The sandbox host that `serve` keeps running."""
+
+    model_config = {"extra": "forbid", "frozen": True}
+
+    max_sandboxes: Annotated[int, Field(ge=1, le=512)] = 16
+    """Sandboxes alive at once, over all kinds."""
+
+
+class WorkerSettings(BaseModel):
+    """The process that works submitted tasks."""
+
+    model_config = {"extra": "forbid", "frozen": True}
+
+    slots: Annotated[int, Field(ge=1, le=256)] = 2
+    """Episodes at once."""
+    attempts: Annotated[int, Field(ge=1, le=20)] = 3
+    """Times a task is begun before infrastructure failures are taken for final."""
+    claim_s: Annotated[float, Field(gt=0.2)] = 20.0
+    """A claim not renewed for so long is up for another worker."""
+    poll_s: Annotated[float, Field(gt=0.0)] = 0.5
+    """How often an idle worker looks at the queue."""
+
+
+class RoundSettings(BaseModel):
+    """Training rounds."""
+
+    model_config = {"extra": "forbid", "frozen": True}
+
+    crashes: Annotated[int, Field(ge=1)] = 4
+    """Times in a row a run may die without getting anything done before its round fails."""
+    stop_grace_s: Annotated[float, Field(gt=0.0)] = 30.0
+    """How long a run asked to stop may take to put its state away before it is killed."""
+
+
+class Settings(BaseSettings):
+    """Where the platform lives and how much of the machine it takes."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="DESKHAND_", env_nested_delimiter="__", extra="forbid", frozen=True
+    )
+
+    home: Path = Path("~/.deskhand")
+    """Folder of the database, blobs, runs and the token."""
+    host: str = "127.0.0.1"
+    """Address to listen on; anything but loopback is a decision to be made knowingly."""
+    port: Annotated[int, Field(ge=0, le=65535)] = DEFAULT_PORT
+    """0 lets the kernel choose."""
+    database: str | None = None
+    """SQLAlchemy URL; None: SQLite in the home folder."""
+    blobs: str | None = None
+    """obstore URL; None: a folder in the home folder."""
+    url: str | None = None
+    """Where the command line finds the platform; None: this home's own."""
+    sandbox: SandboxSettings = SandboxSettings()
+    worker: WorkerSettings = WorkerSettings()
+    rounds: RoundSettings = RoundSettings()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments beat the environment, the environment beats the file."""
+        home = Path(os.environ.get("DESKHAND_HOME", "~/.deskhand")).expanduser()
+        return init_settings, env_settings, YamlConfigSettingsSource(settings_cls, home / "config.yaml")
+
+    @property
+    def db_url(self) -> str:
+        """SQLAlchemy URL of the store."""
+        return self.database or f"sqlite+aiosqlite:///{self.home / 'deskhand.db'}"
+
+    @property
+    def blobs_url(self) -> str:
+        """obstore URL of the blob store."""
+        return self.blobs or f"file://{self.home / 'blobs'}"
+
+    @property
+    def workflows_url(self) -> str:
+        """URL of the database in which DBOS keeps its own tables."""
+        return f"sqlite:///{self.home / 'workflows.db'}"
+
+    @property
+    def runs(self) -> Path:
+        """Folder of the training runs, one folder each."""
+        return self.home / "runs"
+
+
+def load_settings(**overrides: object) -> Settings:
+    """Read the tree and make the home folder's path absolute; the folder itself is created private.
+
+    Raises:
+        SettingsError: a value or the YAML file is refused, or the home folder cannot be made.
+    """
+    given = {name: value for name, value in overrides.items() if value is not None}
+    try:
+        settings = Settings(**given)  # pyright: ignore[reportArgumentType]  # checked by pydantic
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise SettingsError(f"setting {where}: {first['msg']}") from error
+    except (SourceError, YAMLError) as error:
+        raise SettingsError(f"the settings cannot be read: {error}") from error
+    settings = settings.model_copy(update={"home": settings.home.expanduser().resolve()})
+    try:
+        settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingsError(
+            f"the home folder {settings.home} cannot be made: {error.strerror}; set DESKHAND_HOME"
+        ) from error
+    return settings

@@ -1,0 +1,22 @@
+"""In which states tasks, rounds and phases can be."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class WorkState(StrEnum):
+    """State of a task, a round or a phase of a round."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    SKIPPED = "skipped"
+    """Only phases: the round had no need of it."""
+
+    @property
+    def over(self) -> bool:
+        """Nothing will change any more."""
+        return self not in (WorkState.QUEUED, WorkState.RUNNING)
