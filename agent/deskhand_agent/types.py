@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from deskhand_agent.inference import Completion, CompletionRequest
 from deskhand_sandbox.base import Sandbox
@@ -64,6 +64,14 @@ class Policy(Protocol):
             OracleError: a scripted policy is lost.
         """
         ...
+
+
+@runtime_checkable
+class Oracle(Policy, Protocol):
+    """A scripted policy that reads the state behind the screen: it alone is given `Context.sandbox`."""
+
+    reads_state: bool
+    """True."""
 
 
 class StopReason(StrEnum):

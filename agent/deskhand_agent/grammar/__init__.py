@@ -6,7 +6,7 @@
 
 The thought is optional and may also be written `Thought: … Action: …`; one or several calls follow, separated
 by white space. Coordinates are read exactly as written, in the model's own frame, which
-`deskhand_agent.coordinates` turns into pixels. `format_reply` writes the one canonical form, and `parse_reply`
+`deskhand_agent.coordinates` turns into pixels. `format_reply` writes the one canonical form and `parse_reply`
 reads exactly that back.
 """
 

@@ -1,0 +1,171 @@
+"""One turn: carry out what was decided, and say what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias, TypeVar
+
+from deskhand_agent.types import StopReason
+from deskhand_sandbox.base import RewardingVerifier, Sandbox, Verifier
+from deskhand_sandbox.errors import InvalidAction, SandboxTimeout, UnsupportedCapability, VerifierError
+from deskhand_sandbox.types import (
+    Action,
+    Answer,
+    AskUser,
+    ControlAction,
+    DeviceAction,
+    Fail,
+    Finish,
+    Observation,
+    Run,
+    Wait,
+)
+
+T = TypeVar("T")
+
+User: TypeAlias = Callable[[str], Awaitable[str]]
+"""The person, or simulated user, who answers `AskUser`."""
+
+NOBODY = "Nobody is there to answer. Decide yourself."
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Deadlines:
+    """How long the loop waits before it takes something for broken."""
+
+    reset_s: float = 90.0
+    """Setting a task up."""
+    model_s: float = 120.0
+    """One decision."""
+    act_s: float = 45.0
+    """One action, beyond the time the action itself asks for."""
+    verify_s: float = 45.0
+    """One verdict or one step reward."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TurnResult:
+    """What came of a turn."""
+
+    observation: Observation
+    """The screen after it."""
+    reward: float = 0.0
+    """Environment rewards of its actions, added up."""
+    action_error: str | None = None
+    """Why an action could not be carried out; the ones after it were not tried."""
+    user_reply: str | None = None
+    """What the user said to `AskUser`."""
+    answer: str | None = None
+    """What the agent said with `Answer` or `Finish`."""
+    stop: StopReason | None = None
+    """Why the episode ends here; None when it goes on."""
+    settle_ms: float = 0.0
+    """Waiting for a still screen, all actions together."""
+
+
+class TurnRunner:
+    """Carries out the turns of one episode."""
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        verifier: Verifier,
+        *,
+        deadlines: Deadlines,
+        ends_at_s: float,
+        user: User | None,
+    ) -> None:
+        self._sandbox = sandbox
+        self._verifier = verifier
+        self._deadlines = deadlines
+        self._ends_at_s = ends_at_s
+        """`time.monotonic()` at which the episode's time is up."""
+        self._user = user
+
+    async def run(self, actions: Sequence[Action], observation: Observation) -> TurnResult:
+        """Carry out the actions in order, until one fails or ends the episode.
+
+        Raises:
+            InfrastructureError: the computer or the verifier failed, or passed its deadline.
+            LeaseError: the loan of the sandbox ended.
+        """
+        result = TurnResult(observation=observation)
+        for action in actions:
+            if isinstance(action, ControlAction):
+                result = await self._control(action, result)
+            else:
+                result = await self._device(action, result)
+            if result.stop is not None or result.action_error is not None:
+                break
+        return result
+
+    async def _device(self, action: DeviceAction, result: TurnResult) -> TurnResult:
+        action, asked_s = self._bounded(action)
+        deadline_s = self._deadlines.act_s + asked_s
+        try:
+            observation = await within(
+                deadline_s,
+                self._sandbox.act(action),
+                SandboxTimeout(f"{type(action).__name__} took more than {deadline_s:g} s"),
+            )
+        except (InvalidAction, UnsupportedCapability) as error:
+            return replace(result, action_error=str(error))
+        result = replace(result, observation=observation, settle_ms=result.settle_ms + observation.settled_ms)
+        if not isinstance(self._verifier, RewardingVerifier):
+            return result
+        reward = await within(
+            self._deadlines.verify_s,
+            self._verifier.step_reward(self._sandbox),
+            VerifierError(f"no step reward within {self._deadlines.verify_s:g} s"),
+        )
+        return replace(
+            result,
+            reward=result.reward + reward.reward,
+            stop=StopReason.TERMINATED if reward.terminated else None,
+        )
+
+    async def _control(self, action: ControlAction, result: TurnResult) -> TurnResult:
+        match action:
+            case Answer(text=text):
+                return replace(result, answer=text)
+            case Finish(text=text):
+                return replace(result, answer=text or result.answer, stop=StopReason.FINISHED)
+            case Fail():
+                return replace(result, stop=StopReason.GAVE_UP)
+            case AskUser(question=question):
+                return replace(result, user_reply=await self._ask(question))
+
+    async def _ask(self, question: str) -> str:
+        if self._user is None:
+            return NOBODY
+        try:
+            async with asyncio.timeout(self._remaining_s()):
+                return await self._user(question)
+        except TimeoutError:
+            return NOBODY
+
+    def _bounded(self, action: DeviceAction) -> tuple[DeviceAction, float]:
+        """The action asking for no more time than the episode has left, and that time in seconds."""
+        remaining = self._remaining_s()
+        match action:
+            case Wait(seconds=seconds):
+                return replace(action, seconds=min(seconds, remaining)), min(seconds, remaining)
+            case Run(timeout_s=timeout_s):
+                return replace(action, timeout_s=min(timeout_s, remaining)), min(timeout_s, remaining)
+            case _:
+                return action, 0.0
+
+    def _remaining_s(self) -> float:
+        return max(0.1, self._ends_at_s - time.monotonic())
+
+
+async def within(seconds: float, work: Awaitable[T], error: Exception) -> T:
+    """The result of `work`, or `error` once it has taken `seconds`."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await work
+    except TimeoutError:
+        raise error from None

@@ -1,0 +1,379 @@
+"""Many episodes at once, each in a sandbox on loan.
+
+A worker keeps its loan for consecutive episodes. What breaks outside the agent is counted by kind and tried
+again on a fresh loan; an episode that hangs passes its own deadlines and ends only itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+)
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field, replace
+
+from deskhand_sandbox.registry import create_verifier
+from deskhand_sandbox.tasks.splits import split_of
+
+from deskhand_agent.episode import failed_end, run_episode
+from deskhand_agent.ids import new_id
+from deskhand_agent.turn import Deadlines, User, within
+from deskhand_agent.types import Failure, Policy, StepSink, Trajectory, TrajectoryStart
+from deskhand_sandbox.base import Sandbox, SandboxSource
+from deskhand_sandbox.errors import (
+    BackendMissing,
+    HostUnreachable,
+    InfrastructureError,
+    LeaseError,
+    LeaseUnavailable,
+)
+from deskhand_sandbox.types import Split, Task
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Job:
+    """One episode to be run."""
+
+    task: Task
+    group_id: str | None = None
+    """Episodes of one task and seed sampled together share it."""
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    split: Split | None = None
+    """None: the one the task's id and seed belong to."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkerSettings:
+    """How episodes are run."""
+
+    concurrency: int = 8
+    """Episodes at once, and sandboxes asked for at most."""
+    retries: int = 2
+    """Further attempts at a job whose episode broke."""
+    episodes_per_lease: int = 64
+    """A sandbox is given back after so many, which bounds what a leak can grow to."""
+    lease_wait_s: float = 60.0
+    """How long to wait for a free sandbox."""
+    release_s: float = 30.0
+    """How long giving one back may take."""
+    backoff_s: float = 0.2
+    """Pause before the first further attempt; twice as long before each next one, 5 s at most."""
+    deadlines: Deadlines = field(default_factory=Deadlines)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkerStats:
+    """What came of the jobs."""
+
+    episodes: int
+    """Jobs that ended with a verdict."""
+    successes: int
+    steps: int
+    """Turns of those episodes."""
+    failures: Mapping[Failure, int]
+    """Attempts that broke, by kind."""
+    given_up: int
+    """Jobs whose last attempt broke: they have no verdict."""
+    seconds: float
+    """Wall clock."""
+    model_s: float
+    """Waiting for decisions, added up over episodes at once."""
+    act_s: float
+    """Carrying actions out, added up likewise."""
+
+
+async def run_episodes(
+    jobs: Iterable[Job] | AsyncIterable[Job],
+    *,
+    source: SandboxSource,
+    policy: Policy,
+    sink: StepSink,
+    settings: WorkerSettings | None = None,
+    concurrency: int | None = None,
+    policy_update: Callable[[], int] = lambda: 0,
+    user: User | None = None,
+    owner: str = "worker",
+    on_done: Callable[[Trajectory], None] | None = None,
+) -> WorkerStats:
+    """Run every job and say what came of them.
+
+    An asynchronous iterable of jobs is asked for the next one as a worker becomes free.
+
+    Args:
+        concurrency: overrides the settings' figure.
+        policy_update: online updates the policy's weights have seen, asked as each episode begins.
+        owner: named on the loans.
+        on_done: told of each job's last attempt as it ends, in order of ending.
+
+    Raises:
+        UnknownName: a task names a sandbox kind or a verifier that does not exist.
+        BackendMissing: a program the sandboxes need is not installed; the message says what mends it.
+        HostUnreachable: no sandbox host answered, further attempts included.
+        Exception: the sink failed, or there is a bug; episodes under way are cancelled, and recorded so.
+    """
+    settings = settings or WorkerSettings()
+    workers = settings.concurrency if concurrency is None else concurrency
+    if workers < 1:
+        raise ValueError(f"concurrency is {workers}: give 1 or more")
+    run = _Run(_Jobs(jobs), source, policy, sink, settings, policy_update, user, on_done)
+    try:
+        async with asyncio.TaskGroup() as group:
+            for number in range(workers):
+                group.create_task(run.work(f"{owner}-{number}"))
+    except BaseExceptionGroup as errors:
+        # the first is the cause; the others are what its cancellation stirred up
+        raise errors.exceptions[0] from errors
+    return run.stats()
+
+
+async def stream_episodes(
+    jobs: Iterable[Job] | AsyncIterable[Job],
+    *,
+    source: SandboxSource,
+    policy: Policy,
+    sink: StepSink,
+    settings: WorkerSettings | None = None,
+    concurrency: int | None = None,
+    policy_update: Callable[[], int] = lambda: 0,
+    user: User | None = None,
+    owner: str = "worker",
+) -> AsyncGenerator[Trajectory, None]:
+    """The same as a stream: each job's last attempt as it ends. Leaving the stream cancels what is under way.
+
+    Raises:
+        As `run_episodes`.
+    """
+    done: asyncio.Queue[Trajectory | None] = asyncio.Queue()
+    running = asyncio.create_task(
+        run_episodes(
+            jobs,
+            source=source,
+            policy=policy,
+            sink=sink,
+            settings=settings,
+            concurrency=concurrency,
+            policy_update=policy_update,
+            user=user,
+            owner=owner,
+            on_done=done.put_nowait,
+        )
+    )
+    running.add_done_callback(lambda _: done.put_nowait(None))
+    try:
+        while (trajectory := await done.get()) is not None:
+            yield trajectory
+        await running
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+
+
+class _Jobs:
+    """Jobs taken one by one by several workers; one may be put back."""
+
+    def __init__(self, jobs: Iterable[Job] | AsyncIterable[Job]) -> None:
+        self._iterator: AsyncIterator[Job] | Iterator[Job]
+        self._iterator = aiter(jobs) if isinstance(jobs, AsyncIterable) else iter(jobs)
+        self._back: list[Job] = []
+        self._lock = asyncio.Lock()
+
+    async def take(self) -> Job | None:
+        if self._back:
+            return self._back.pop()
+        async with self._lock:
+            if isinstance(self._iterator, AsyncIterator):
+                job = await anext(self._iterator, None)
+            else:
+                job = next(self._iterator, None)
+        # one may have been put back while this waited
+        return self._back.pop() if job is None and self._back else job
+
+    def put_back(self, job: Job) -> None:
+        self._back.append(job)
+
+
+@dataclass(kw_only=True, slots=True)
+class _Attempt:
+    """A job in a worker's hands."""
+
+    job: Job
+    broken: int = 0
+    """Attempts that failed so far."""
+
+
+class _Run:
+    """What the workers of one call share."""
+
+    def __init__(
+        self,
+        jobs: _Jobs,
+        source: SandboxSource,
+        policy: Policy,
+        sink: StepSink,
+        settings: WorkerSettings,
+        policy_update: Callable[[], int],
+        user: User | None,
+        on_done: Callable[[Trajectory], None] | None,
+    ) -> None:
+        self._jobs = jobs
+        self._source = source
+        self._policy = policy
+        self._sink = sink
+        self._settings = settings
+        self._policy_update = policy_update
+        self._user = user
+        self._on_done = on_done
+        self._began_s = time.monotonic()
+        self._leases = 0
+        self._episodes = self._successes = self._steps = self._given_up = 0
+        self._model_ms = self._act_ms = 0.0
+        self._failures: Counter[Failure] = Counter()
+
+    async def work(self, owner: str) -> None:
+        """Take jobs until there are none."""
+        attempt = await self._next()
+        while attempt is not None:
+            try:
+                attempt = await self._on_one_lease(attempt, owner)
+            except LeaseUnavailable as error:
+                if self._leases:
+                    # the others have all the sandboxes there are: leave them the job
+                    self._jobs.put_back(attempt.job)
+                    return
+                attempt = await self._no_lease(attempt, error)
+            except BackendMissing:
+                raise
+            except (LeaseError, InfrastructureError) as error:
+                attempt = await self._no_lease(attempt, error)
+
+    async def _on_one_lease(self, attempt: _Attempt, owner: str) -> _Attempt | None:
+        """Run episodes on one loan for as long as it serves; returns what is to be done on another.
+
+        Raises:
+            LeaseError, InfrastructureError: no sandbox could be had; from nothing else.
+        """
+        kind = attempt.job.task.environment.kind
+        async with self._lease(kind, owner) as sandbox:
+            for _ in range(self._settings.episodes_per_lease):
+                trajectory = await self._episode(attempt.job, sandbox)
+                if trajectory.end is not None and trajectory.end.failure is not None:
+                    return await self._broken(attempt, trajectory, trajectory.end.failure)
+                self._count(trajectory)
+                following = await self._next()
+                if following is None or following.job.task.environment.kind != kind:
+                    return following
+                attempt = following
+            return attempt
+
+    @asynccontextmanager
+    async def _lease(self, kind: str, owner: str) -> AsyncGenerator[Sandbox, None]:
+        settings = self._settings
+        lease = self._source.lease(kind, owner=owner, wait_s=settings.lease_wait_s)
+        late = LeaseUnavailable(f"no {kind} sandbox within {settings.lease_wait_s:g} s")
+        sandbox = await within(settings.lease_wait_s + settings.release_s, lease.__aenter__(), late)
+        self._leases += 1
+        try:
+            yield sandbox
+        finally:
+            self._leases -= 1
+            await self._give_back(lease)
+
+    async def _give_back(self, lease: AbstractAsyncContextManager[Sandbox]) -> None:
+        try:
+            async with asyncio.timeout(self._settings.release_s):
+                await lease.__aexit__(None, None, None)
+        except (LeaseError, InfrastructureError, TimeoutError):
+            # the episodes are recorded already, and a loan that is not given back runs out by itself
+            self._failures[Failure.SANDBOX_LEASE] += 1
+
+    async def _episode(self, job: Job, sandbox: Sandbox) -> Trajectory:
+        return await run_episode(
+            job.task,
+            sandbox=sandbox,
+            policy=self._policy,
+            verifier=create_verifier(job.task.verifier),
+            sink=self._sink,
+            split=_split(job),
+            policy_update=self._policy_update(),
+            group_id=job.group_id,
+            labels=job.labels,
+            deadlines=self._settings.deadlines,
+            user=self._user,
+        )
+
+    async def _broken(self, attempt: _Attempt, trajectory: Trajectory, failure: Failure) -> _Attempt | None:
+        """Count a broken attempt; returns what to do next."""
+        self._failures[failure] += 1
+        if attempt.broken >= self._settings.retries:
+            self._given_up += 1
+            self._tell(trajectory)
+            return await self._next()
+        await asyncio.sleep(min(5.0, self._settings.backoff_s * 2**attempt.broken))
+        return _Attempt(job=attempt.job, broken=attempt.broken + 1)
+
+    async def _no_lease(self, attempt: _Attempt, error: LeaseError | InfrastructureError) -> _Attempt | None:
+        """Count an attempt that got no sandbox; the last one is recorded like an episode."""
+        end = replace(failed_end(error, after_setup=False), failure=Failure.SANDBOX_LEASE)
+        last = attempt.broken >= self._settings.retries
+        if last and isinstance(error, HostUnreachable):
+            raise error
+        job = attempt.job
+        start = TrajectoryStart(
+            id=new_id(),
+            task=job.task,
+            instruction=job.task.instruction,
+            policy_id=self._policy.id,
+            policy_update=self._policy_update(),
+            group_id=job.group_id,
+            split=_split(job),
+            started_at_s=time.time(),
+            labels=job.labels,
+        )
+        if last:
+            await self._sink.begin(start)
+            await self._sink.end(start.id, end)
+        trajectory = Trajectory(start=start, steps=(), end=end)
+        return await self._broken(attempt, trajectory, Failure.SANDBOX_LEASE)
+
+    async def _next(self) -> _Attempt | None:
+        job = await self._jobs.take()
+        return None if job is None else _Attempt(job=job)
+
+    def _count(self, trajectory: Trajectory) -> None:
+        self._episodes += 1
+        self._steps += len(trajectory.steps)
+        self._model_ms += sum(step.timings.model_ms for step in trajectory.steps)
+        self._act_ms += sum(step.timings.act_ms for step in trajectory.steps)
+        if trajectory.end is not None and trajectory.end.outcome is not None:
+            self._successes += trajectory.end.outcome.success
+        self._tell(trajectory)
+
+    def _tell(self, trajectory: Trajectory) -> None:
+        if self._on_done is not None:
+            self._on_done(trajectory)
+
+    def stats(self) -> WorkerStats:
+        """What came of the jobs so far."""
+        return WorkerStats(
+            episodes=self._episodes,
+            successes=self._successes,
+            steps=self._steps,
+            failures=dict(self._failures),
+            given_up=self._given_up,
+            seconds=time.monotonic() - self._began_s,
+            model_s=self._model_ms / 1000,
+            act_s=self._act_ms / 1000,
+        )
+
+
+def _split(job: Job) -> Split:
+    return split_of(job.task.id, job.task.seed) if job.split is None else job.split
