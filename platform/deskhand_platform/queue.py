@@ -1,8 +1,8 @@
 """The `tasks` table, which is the queue: submit, claim, renew, settle.
 
-A claim holds until `claimed_until_s`; a worker renews it while it works. A claim that ran out belongs to a worker
-that died, and the task is up for claiming again. Every change is one transaction that first checks that the claim
-still stands, so a worker that was thought dead and comes back changes nothing.
+A claim holds until `claimed_until_s`; a worker renews it while it works. A claim that ran out belongs to a
+worker that died, and the task is up for claiming again. Every change is one transaction that first checks that
+the claim still stands, so a worker that was thought dead and comes back changes nothing.
 """
 
 from __future__ import annotations
@@ -166,10 +166,9 @@ class TaskQueue:
         Returns:
             False when it is to be let go: the claim was lost, or somebody cancelled the task.
         """
-        changed = await self._update(
+        return await self._update(
             queued_id, worker, {"claimed_until_s": time.time() + hold_s}, unless_cancelled=True
         )
-        return changed
 
     async def begun(self, queued_id: str, worker: str, trajectory_id: str) -> None:
         """Note the trajectory the running attempt writes."""

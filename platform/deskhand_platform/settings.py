@@ -1,4 +1,4 @@
-"""The settings tree: defaults, then HOME/config.yaml, then the environment (`DESKHAND_PORT`, `DESKHAND_WORKER__SLOTS`).
+"""The settings tree: defaults, then HOME/config.yaml, then the environment (`DESKHAND_WORKER__SLOTS`).
 
 Each package has its own settings record; this tree composes them and says where everything lies.
 """

@@ -279,13 +279,13 @@ class TrajectorySummary(BaseModel):
     score: float | None
     stop_reason: StopReason | None
     failure: Failure | None
-    failure_detail: str
 
 
 class TrajectoryDetail(TrajectorySummary):
     final_image: ImageRef | None
     """The screen after the last action."""
     outcome_detail: str
+    failure_detail: str
 
 
 class Timings(BaseModel):

@@ -1,4 +1,4 @@
-"""`python -m deskhand_platform.api.openapi` prints the API's description: the page's client is made from it."""
+"""`python -m deskhand_platform.api.openapi` prints the API's description, for client generators."""
 
 from __future__ import annotations
 

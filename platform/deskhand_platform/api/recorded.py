@@ -9,6 +9,7 @@ from deskhand_agent.grammar import format_reply
 from deskhand_agent.types import Decision, Step, Trajectory
 from deskhand_flywheel.records import encode_action
 from deskhand_flywheel.types import StepScore
+from deskhand_flywheel.types import TrajectorySummary as Recorded
 from deskhand_platform.api.models import (
     ActionModel,
     ImageRef,
@@ -91,45 +92,44 @@ def _measured(decision: Decision) -> dict[str, Any]:
     return {"value": done.value, "entropy": done.entropy, "reply_tokens": len(done.ids)}
 
 
-def _summary_fields(trajectory: Trajectory) -> dict[str, Any]:
-    start, end = trajectory.start, trajectory.end
-    outcome = end.outcome if end is not None else None
-    return {
-        "id": start.id,
-        "task_id": start.task.id,
-        "seed": start.task.seed,
-        "instruction": start.instruction,
-        "policy_id": start.policy_id,
-        "policy_update": start.policy_update,
-        "group_id": start.group_id,
-        "split": start.split,
-        "labels": dict(start.labels),
-        "started_at_s": start.started_at_s,
-        "ended_at_s": end.ended_at_s if end else None,
-        "turns": len(trajectory.steps),
-        "reward": sum(step.reward for step in trajectory.steps),
-        "success": outcome.success if outcome else None,
-        "score": outcome.score if outcome else None,
-        "stop_reason": end.stop_reason if end else None,
-        "failure": end.failure if end else None,
-        "failure_detail": end.failure_detail if end else "",
-    }
-
-
-def summary(trajectory: Trajectory) -> TrajectorySummary:
+def summary(recorded: Recorded) -> TrajectorySummary:
     """A trajectory for a list."""
-    return TrajectorySummary(**_summary_fields(trajectory))
+    return TrajectorySummary(**_summary_fields(recorded))
 
 
-def detail(trajectory: Trajectory) -> TrajectoryDetail:
+def detail(recorded: Recorded, trajectory: Trajectory) -> TrajectoryDetail:
     """A trajectory without its steps."""
     end = trajectory.end
     last = end.final_observation if end else None
     return TrajectoryDetail(
-        **_summary_fields(trajectory),
+        **_summary_fields(recorded),
         final_image=image_ref(last.screenshot) if last else None,
         outcome_detail=end.outcome.detail if end and end.outcome else "",
+        failure_detail=end.failure_detail if end else "",
     )
+
+
+def _summary_fields(recorded: Recorded) -> dict[str, Any]:
+    same = (
+        "id",
+        "task_id",
+        "seed",
+        "instruction",
+        "policy_id",
+        "policy_update",
+        "group_id",
+        "split",
+        "reward",
+    )
+    times = ("started_at_s", "ended_at_s", "stop_reason", "failure")
+    outcome = recorded.outcome
+    return {
+        **{name: getattr(recorded, name) for name in (*same, *times)},
+        "labels": dict(recorded.labels),
+        "turns": recorded.steps,
+        "success": outcome.success if outcome else None,
+        "score": outcome.score if outcome else None,
+    }
 
 
 def plain(values: Mapping[str, Any]) -> JsonObject:

@@ -49,7 +49,7 @@ def round_config(values: Mapping[str, Any], where: str = "") -> RoundConfig:
     """A config from plain values, every field checked.
 
     Raises:
-        InvalidField: an unknown field or a value of the wrong shape; names it, with the nearest ones that exist.
+        InvalidField: an unknown field or a value of the wrong shape; names it and the nearest.
     """
     known = {one.name for one in fields(RoundConfig)}
     for name in values:

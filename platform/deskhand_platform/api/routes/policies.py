@@ -8,7 +8,6 @@ from deskhand_flywheel.types import PolicyRecord
 from deskhand_platform.api.deps import Have
 from deskhand_platform.api.models import PolicyModel
 from deskhand_platform.api.recorded import plain
-from deskhand_platform.errors import NotFound
 
 router = APIRouter(tags=["policies"])
 
@@ -17,17 +16,13 @@ router = APIRouter(tags=["policies"])
 async def list_policies(have: Have) -> list[PolicyModel]:
     """Every kept policy, newest first."""
     promoted = await have.book.promoted_policy()
-    found = sorted(await have.store.policies(), key=lambda one: one.created_at_s, reverse=True)
-    return [shown(one, promoted) for one in found]
+    return [shown(one, promoted) for one in await have.store.policies()]
 
 
 @router.get("/policies/{id}")
 async def get_policy(have: Have, id: str) -> PolicyModel:
     """One kept policy."""
-    found = {one.id: one for one in await have.store.policies()}
-    if id not in found:
-        raise NotFound("policy", id, found)
-    return shown(found[id], await have.book.promoted_policy())
+    return shown(await have.store.policy(id), await have.book.promoted_policy())
 
 
 def shown(record: PolicyRecord, promoted: str | None) -> PolicyModel:

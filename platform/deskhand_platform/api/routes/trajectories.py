@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse, Response
 
+from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
 from deskhand_platform.api.deps import Cursor, Have, Limit
 from deskhand_platform.api.models import Page, ScoreModel, StepModel, TrajectoryDetail, TrajectorySummary
 from deskhand_platform.api.recorded import detail, image_type, score_model, step_model, summary
@@ -28,30 +29,31 @@ async def list_trajectories(
     task_id: str | None = None,
     policy_id: str | None = None,
     split: Split | None = None,
-    success: bool | None = None,
-    failed: Annotated[bool | None, Query(description="ended by an infrastructure failure, or not")] = None,
+    outcome: OutcomeFilter | None = None,
+    ended: Annotated[
+        bool | None, Query(description="only whole episodes, or only those that are not")
+    ] = None,
     label: Annotated[list[str] | None, Query(description="`key=value`; all of them must match")] = None,
     cursor: Cursor = None,
     limit: Limit = 50,
 ) -> Page[TrajectorySummary]:
     """Trajectories, newest first."""
-    found = await have.store.trajectories(
-        task_id=task_id,
+    chosen = TrajectoryFilter(
+        task_ids=None if task_id is None else (task_id,),
         policy_id=policy_id,
         split=split,
-        success=success,
-        failed=failed,
+        outcome=outcome,
         labels=_labels(label or []),
-        cursor=cursor,
-        limit=limit,
+        ended=ended,
     )
+    found = await have.store.trajectories(chosen, cursor=cursor, limit=limit)
     return Page[TrajectorySummary](items=[summary(one) for one in found.items], next_cursor=found.next_cursor)
 
 
 @router.get("/trajectories/{id}")
 async def get_trajectory(have: Have, id: str) -> TrajectoryDetail:
     """One trajectory, without its steps."""
-    return detail(await have.store.trajectory(id))
+    return detail(await have.store.summary(id), await have.store.trajectory(id))
 
 
 @router.get("/trajectories/{id}/steps")
@@ -69,7 +71,7 @@ async def list_steps(
 @router.get("/trajectories/{id}/scores")
 async def list_scores(have: Have, id: str) -> list[ScoreModel]:
     """Every score of every step, with who gave it."""
-    await have.store.trajectory(id)
+    await have.store.summary(id)
     return [score_model(score) for score in await have.store.scores(id)]
 
 
