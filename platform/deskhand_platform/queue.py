@@ -1,13 +1,12 @@
 """The `tasks` table, which is the queue: submit, claim, renew, settle.
 
 A claim holds until `claimed_until_s`; a worker renews it while it works. A claim that ran out belongs to a
-worker that died, and the task is up for claiming again. Every change is one transaction that first checks that
-the claim still stands, so a worker that was thought dead and comes back changes nothing.
+worker that died, and the task is up for claiming again. Every change checks that the claim still stands, so a
+worker that was thought dead and comes back changes nothing.
 """
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Any, cast
 import sqlalchemy as sa
 from sqlalchemy import RowMapping
 
+from deskhand_agent.ids import new_id
 from deskhand_flywheel.database import Database
 from deskhand_flywheel.records import decode, encode
 from deskhand_platform.errors import NotFound, WrongState
@@ -64,7 +64,7 @@ class TaskQueue:
     async def submit(self, task: Task, policy: PolicyRef, labels: Mapping[str, str]) -> QueuedTask:
         """Append a task."""
         row = {
-            "id": _new_id(),
+            "id": new_id(),
             "state": WorkState.QUEUED,
             "task": encode(task),
             "policy": {"name": policy.name, "settings": dict(policy.settings)},
@@ -204,11 +204,6 @@ class TaskQueue:
         async with self._database.write() as connection:
             result = await connection.execute(sa.update(tasks).where(*mine).values(dict(values)))
         return result.rowcount == 1
-
-
-def _new_id() -> str:
-    """32 hex digits that sort by time."""
-    return f"{time.time_ns():016x}{secrets.token_hex(8)}"
 
 
 def _record(row: RowMapping) -> QueuedTask:

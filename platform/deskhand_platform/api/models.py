@@ -218,7 +218,10 @@ class RoundSummary(BaseModel):
     preset: str
     state: WorkState
     reason: str | None
+    cancelling: bool
+    """Asked to stop, and not there yet."""
     policy_in: str | None
+    """Policy it started from; None for an untrained one."""
     policy_out: str | None
     promoted: bool | None
     """None until decided."""

@@ -110,21 +110,11 @@ def detail(recorded: Recorded, trajectory: Trajectory) -> TrajectoryDetail:
 
 
 def _summary_fields(recorded: Recorded) -> dict[str, Any]:
-    same = (
-        "id",
-        "task_id",
-        "seed",
-        "instruction",
-        "policy_id",
-        "policy_update",
-        "group_id",
-        "split",
-        "reward",
-    )
-    times = ("started_at_s", "ended_at_s", "stop_reason", "failure")
+    who = ("id", "task_id", "seed", "instruction", "policy_id", "policy_update", "group_id", "split")
+    what = ("reward", "started_at_s", "ended_at_s", "stop_reason", "failure")
     outcome = recorded.outcome
     return {
-        **{name: getattr(recorded, name) for name in (*same, *times)},
+        **{name: getattr(recorded, name) for name in (*who, *what)},
         "labels": dict(recorded.labels),
         "turns": recorded.steps,
         "success": outcome.success if outcome else None,

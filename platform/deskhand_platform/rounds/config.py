@@ -10,8 +10,15 @@ from deskhand_platform.errors import InvalidField, NotFound
 from deskhand_sandbox.types import JsonValue
 
 Config = Mapping[str, JsonValue]
-RUN_PHASES = ("collect", "score", "sft", "ppo", "evaluate")
-"""Phases that are runs of the trainer; the field of that name is that kind's config record."""
+RUN_FIELDS = {
+    "collect": "CollectConfig",
+    "explore": "CollectConfig",
+    "score": "ScoreConfig",
+    "sft": "SftConfig",
+    "ppo": "PpoConfig",
+    "evaluate": "EvaluateConfig",
+}
+"""Fields that configure a run of the trainer, and the record of `deskhand_trainer.config` they fill."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -21,7 +28,9 @@ class PromoteConfig:
     measure: Literal["sampled", "greedy"] = "sampled"
     """Which success rate decides."""
     tolerance: float = 0.02
-    """How much worse than the start the new rate may be and still count as not worse."""
+    """How much worse than the one before the new rate may be and still count as not worse."""
+    episodes: int = 128
+    """Per task, on validation seeds: test seeds are for reporting and choose nothing."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,7 +42,9 @@ class RoundConfig:
     start: str = "promoted"
     """"promoted": the last promoted policy, untrained when there is none; "untrained"; or a policy's id."""
     collect: Config | None = None
-    """Episodes into the store (`deskhand_trainer.config.CollectConfig`)."""
+    """Demonstrations for the warm start (`CollectConfig`); only when the round starts untrained."""
+    explore: Config | None = None
+    """Episodes with the policy as it is then (`CollectConfig`): what the process reward model learns from."""
     score: Config | None = None
     """Process reward model and its scores (`ScoreConfig`)."""
     sft: Config | None = None
@@ -58,7 +69,7 @@ def round_config(values: Mapping[str, Any], where: str = "") -> RoundConfig:
     built: dict[str, Any] = dict(values)
     if "promote" in built:
         built["promote"] = _promote(built["promote"], where)
-    for name in RUN_PHASES:
+    for name in RUN_FIELDS:
         if built.get(name) is not None:
             if not isinstance(built[name], Mapping):
                 raise InvalidField(f"{where}{name}", "must be a mapping of that phase's settings, or null")
@@ -99,8 +110,19 @@ def _promote(values: object, where: str) -> PromoteConfig:
     tolerance = given.get("tolerance", 0.0)
     if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or not 0 <= tolerance <= 1:
         raise InvalidField(f"{where}promote.tolerance", "must be a number from 0 to 1")
+    episodes = given.get("episodes", 1)
+    if isinstance(episodes, bool) or not isinstance(episodes, int) or not 1 <= episodes <= 100_000:
+        raise InvalidField(f"{where}promote.episodes", "must be a whole number from 1 to 100000")
     return PromoteConfig(**given)
 
 
 def _check_phase(name: str, values: Config, where: str) -> None:
-    """Placeholder until the trainer's config lands."""
+    # here and not above: the trainer's records come with torch, which the platform itself has no use for
+    from deskhand_trainer import config
+    from deskhand_trainer.errors import ConfigError
+
+    record = getattr(config, RUN_FIELDS[name])
+    try:
+        config.parse_config(record, values, path=f"{where}{name}.")
+    except ConfigError as error:
+        raise InvalidField(f"{where}{name}", str(error)) from error

@@ -51,7 +51,7 @@ def rows(record: RoundRecord) -> tuple[Row, ...]:
         if phase.kind in TRAINING:
             episodes += int(_number(phase.metrics, "episodes") or 0)
             seconds += phase.seconds or 0.0
-        if phase.kind == "evaluate" and phase.state is WorkState.DONE:
+        if phase.name in LABELS and phase.state is WorkState.DONE:
             found.append(_row(phase, episodes, seconds))
     return tuple(found)
 

@@ -76,6 +76,7 @@ def summary(record: RoundRecord) -> RoundSummary:
         preset=record.preset,
         state=record.state,
         reason=record.reason,
+        cancelling=record.cancel_requested and not record.state.over,
         policy_in=record.policy_in,
         policy_out=record.policy_out,
         promoted=record.promoted,

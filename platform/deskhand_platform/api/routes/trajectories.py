@@ -30,9 +30,7 @@ async def list_trajectories(
     policy_id: str | None = None,
     split: Split | None = None,
     outcome: OutcomeFilter | None = None,
-    ended: Annotated[
-        bool | None, Query(description="only whole episodes, or only those that are not")
-    ] = None,
+    ended: Annotated[bool | None, Query(description="whole episodes, or those that are not")] = None,
     label: Annotated[list[str] | None, Query(description="`key=value`; all of them must match")] = None,
     cursor: Cursor = None,
     limit: Limit = 50,

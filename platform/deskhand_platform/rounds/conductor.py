@@ -1,0 +1,156 @@
+"""Rounds as durable DBOS workflows: a step is a phase, "make sure its run is alive, wait for its end".
+
+DBOS keeps its own database in the home folder. Its threads only wait; the work is done on the platform's
+event loop. When the platform stops or dies in a step, the step is not recorded, and the next start goes on
+at it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from concurrent.futures import CancelledError
+from typing import Any, TypeVar
+
+from dbos import DBOS, SetWorkflowID
+
+from deskhand_platform.rounds.book import RoundBook, RoundRecord
+from deskhand_platform.rounds.phases import Phases
+from deskhand_platform.rounds.presets import preset as load_preset
+from deskhand_platform.states import WorkState
+
+T = TypeVar("T")
+APPLICATION_VERSION = "rounds-1"
+"""Pinned: DBOS goes on only with workflows of its own version. Changes when steps change order or name."""
+QUEUE = "rounds"
+STOP_WAIT_S = 60
+
+
+class _PlatformStops(BaseException):
+    """Ends a workflow's thread without a word in DBOS's books: no `Exception`, which would be recorded."""
+
+
+class RoundConductor:
+    """Starts, continues and stops rounds; one works at a time."""
+
+    def __init__(self, phases: Phases, book: RoundBook, workflows_url: str) -> None:
+        self._phases = phases
+        self._book = book
+        self._url = workflows_url
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._stopping = False
+        self._workflow: Callable[[int], None] | None = None
+
+    async def launch(self) -> None:
+        """Take up what an earlier platform left, and be ready for more."""
+        self._loop = asyncio.get_running_loop()
+        self._workflow = self._register()
+        DBOS(
+            config={
+                "name": "deskhand",
+                "system_database_url": self._url,
+                "application_version": APPLICATION_VERSION,
+                "executor_id": "local",
+                "log_level": "WARNING",
+                "notification_listener_polling_interval_sec": 1.0,
+            }
+        )
+        await asyncio.to_thread(DBOS.launch)
+        await asyncio.to_thread(DBOS.register_queue, QUEUE, global_concurrency=1, polling_interval_sec=0.3)
+        for round_id in await self._book.unfinished():
+            # the platform may have died between the round's row and its workflow; a known id changes nothing
+            await self._enqueue(round_id)
+
+    async def stop(self) -> None:
+        """Stop what runs, with its state safe, so that the next launch goes on with it."""
+        self._stopping = True
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        await asyncio.to_thread(
+            DBOS.destroy, destroy_registry=True, workflow_completion_timeout_sec=STOP_WAIT_S
+        )
+
+    async def start(self, preset: str, overrides: dict[str, Any]) -> RoundRecord:
+        """Put a round in the queue.
+
+        Raises:
+            NotFound: no such preset, or no such start policy.
+            InvalidField: an override is refused.
+        """
+        config = load_preset(preset, overrides)
+        await self._phases.check_start(config.start)
+        round_id = await self._book.create(preset, config)
+        await self._phases.tell(round_id, "state", {"state": WorkState.QUEUED, "preset": preset})
+        await self._enqueue(round_id)
+        return await self._book.get(round_id)
+
+    async def cancel(self, round_id: int) -> RoundRecord:
+        """Ask a round to stop; one that waits ends at once, one that runs as soon as its run has stopped."""
+        if await self._book.request_cancel(round_id) is WorkState.QUEUED:
+            await self._phases.close(round_id, WorkState.CANCELLED, "cancelled before it began")
+        return await self._book.get(round_id)
+
+    # ---- inside ----
+
+    def _register(self) -> Callable[[int], None]:
+        begin = DBOS.step(name="begin")(self._blocking(self._phases.begin))
+        phase = DBOS.step(name="phase")(self._blocking(self._do))
+        close = DBOS.step(name="close")(self._blocking(self._close))
+
+        def work(round_id: int) -> None:
+            try:
+                names = begin(round_id)
+                for name in names:
+                    state, reason = phase(round_id, name)
+                    if state != WorkState.DONE:
+                        close(round_id, state, reason)
+                        return
+                if names:
+                    close(round_id, WorkState.DONE.value, None)
+            except Exception as error:  # the edge: a bug must end in the round's row, not only in a log
+                close(round_id, WorkState.FAILED.value, f"{type(error).__name__}: {error}")
+                raise
+
+        return DBOS.workflow(name="round")(work)
+
+    async def _do(self, round_id: int, name: str) -> tuple[str, str | None]:
+        state, reason = await self._phases.do(round_id, name)
+        return state.value, reason
+
+    async def _close(self, round_id: int, state: str, reason: str | None) -> None:
+        await self._phases.close(round_id, WorkState(state), reason)
+
+    def _blocking(self, work: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., T]:
+        """`work` on the platform's loop, waited for by a thread of DBOS."""
+
+        def wait(*arguments: Any) -> T:
+            loop = self._loop
+            if loop is None or self._stopping:
+                raise _PlatformStops
+            future = asyncio.run_coroutine_threadsafe(self._tracked(work(*arguments)), loop)
+            try:
+                return future.result()
+            except CancelledError:
+                raise _PlatformStops from None
+
+        wait.__name__ = wait.__qualname__ = work.__name__
+        return wait
+
+    async def _tracked(self, work: Coroutine[Any, Any, T]) -> T:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return await task
+
+    async def _enqueue(self, round_id: int) -> None:
+        workflow = self._workflow
+        assert workflow is not None, "launch comes first"
+
+        def enqueue() -> None:
+            with SetWorkflowID(f"round-{round_id}"):
+                DBOS.enqueue_workflow(QUEUE, workflow, round_id)
+
+        await asyncio.to_thread(enqueue)

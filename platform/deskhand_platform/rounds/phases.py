@@ -1,0 +1,216 @@
+"""Doing one phase of a round: as a run of the trainer, or right here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from deskhand_flywheel.errors import EmptySelection, FlywheelError
+from deskhand_flywheel.store import Store
+from deskhand_flywheel.types import Event, EventKind, SelectionRule, TrajectoryFilter
+from deskhand_platform.errors import PlatformError, RoundFailed
+from deskhand_platform.rounds.book import PhaseRecord, RoundBook, RoundRecord
+from deskhand_platform.rounds.config import round_config
+from deskhand_platform.rounds.plan import PhasePlan, plan
+from deskhand_platform.rounds.process import RunCancelled, RunRequest, bring_to_end
+from deskhand_platform.rounds.promotion import decide
+from deskhand_platform.settings import Settings
+from deskhand_platform.states import WorkState
+from deskhand_sandbox.errors import SandboxError
+from deskhand_sandbox.types import JsonValue
+from deskhand_trainer.runs import RunKind, RunResult, RunSpec
+
+DATASETS = {"sft": SelectionRule.SUCCESS, "rejected": SelectionRule.FAILURE, "pool": SelectionRule.ALL}
+
+
+class Host(Protocol):
+    """Where runs find their sandboxes."""
+
+    async def address(self) -> tuple[str, str]:
+        """URL and token of the sandbox host, waited for while it comes back.
+
+        Raises:
+            ChildFailed: it does not come back.
+        """
+        ...
+
+
+class Phases:
+    """Does phases; each can be done again after a death and comes to the same."""
+
+    def __init__(self, settings: Settings, store: Store, book: RoundBook, host: Host) -> None:
+        self._settings = settings
+        self._store = store
+        self._book = book
+        self._host = host
+
+    async def begin(self, round_id: int) -> list[str]:
+        """Settle the start policy and the phases; their names, or none for a round that is over."""
+        record = await self._book.get(round_id)
+        if record.state.over:
+            return []
+        if not record.phases:
+            config = round_config(record.config)
+            policy_in = await self._start_policy(config.start)
+            phases = [(phase.name, phase.kind) for phase in plan(config, policy_in)]
+            await self._book.plan(round_id, policy_in, phases)
+            record = await self._book.get(round_id)
+            await self.tell(round_id, "state", {"state": WorkState.RUNNING, "policy_in": policy_in})
+        return [phase.name for phase in record.phases]
+
+    async def do(self, round_id: int, name: str) -> tuple[WorkState, str | None]:
+        """Do one phase; the state it ended in, and why when that is not done."""
+        record = await self._book.get(round_id)
+        phase = _phase(record, name)
+        if phase.state is WorkState.DONE:
+            return WorkState.DONE, None
+        if record.cancel_requested:
+            return WorkState.CANCELLED, "cancelled"
+        await self._start(round_id, phase)
+        try:
+            changes = await self._work(record, phase)
+        except RunCancelled:
+            return await self._ended(round_id, name, WorkState.CANCELLED, "cancelled")
+        except (PlatformError, FlywheelError, SandboxError, OSError) as error:
+            return await self._ended(round_id, name, WorkState.FAILED, f"{name}: {error}")
+        return await self._ended(round_id, name, WorkState.DONE, None, **changes)
+
+    async def close(self, round_id: int, state: WorkState, reason: str | None) -> None:
+        """End the round."""
+        await self._book.close(round_id, state, reason)
+        await self.tell(round_id, "state", {"state": state, "reason": reason})
+
+    async def tell(self, round_id: int, name: str, data: Mapping[str, JsonValue]) -> None:
+        """Append an event about the round."""
+        event = Event(
+            id=0, at_s=time.time(), subject=f"round:{round_id}", kind=EventKind.STATE, name=name, data=data
+        )
+        await self._store.append_event(event)
+
+    async def check_start(self, start: str) -> None:
+        """Refuse a start policy that does not exist.
+
+        Raises:
+            UnknownPolicy: there is none of that id; carries the nearest ones.
+        """
+        if start not in ("promoted", "untrained"):
+            await self._store.policy(start)
+
+    # ---- inside ----
+
+    async def _start_policy(self, start: str) -> str | None:
+        if start == "promoted":
+            return await self._book.promoted_policy()
+        return None if start == "untrained" else (await self._store.policy(start)).id
+
+    async def _start(self, round_id: int, phase: PhaseRecord) -> None:
+        started = phase.started_at_s or time.time()
+        await self._book.update_phase(round_id, phase.name, state=WorkState.RUNNING, started_at_s=started)
+        await self.tell(round_id, "phase", {"phase": phase.name, "state": WorkState.RUNNING})
+
+    async def _ended(
+        self, round_id: int, name: str, state: WorkState, reason: str | None, **changes: Any
+    ) -> tuple[WorkState, str | None]:
+        ended = {"state": state, "reason": reason, "ended_at_s": time.time(), **changes}
+        await self._book.update_phase(round_id, name, **ended)
+        await self.tell(round_id, "phase", {"phase": name, "state": state, "reason": reason})
+        return state, reason
+
+    async def _work(self, record: RoundRecord, phase: PhaseRecord) -> dict[str, Any]:
+        """Do it; the columns of the phase that change by it."""
+        if phase.kind == "curate":
+            return {"metrics": await self._curate(record.id)}
+        if phase.kind == "promote":
+            return {"metrics": await self._promote(record)}
+        config = round_config(record.config)
+        planned = {one.name: one for one in plan(config, record.policy_in)}[phase.name]
+        policy_in = policy_for(record, phase)
+        result = await self._run(record, planned, policy_in)
+        return {
+            "metrics": dict(result.metrics),
+            "policy_in": policy_in,
+            "policy_out": result.policy_out,
+            "seconds": result.seconds,
+        }
+
+    async def _run(self, record: RoundRecord, planned: PhasePlan, policy_in: str | None) -> RunResult:
+        run_id = f"round-{record.id}-{planned.name}"
+        await self._book.update_phase(record.id, planned.name, run_id=run_id, policy_in=policy_in)
+        token = ""
+
+        async def spec() -> RunSpec:
+            nonlocal token
+            url, token = await self._host.address()
+            return RunSpec(
+                id=run_id,
+                kind=RunKind(planned.kind),
+                config=planned.config,
+                store_url=self._settings.db_url,
+                blobs_url=self._settings.blobs_url,
+                sandbox_url=url,
+                policy_in=policy_in,
+                prm_in=_made_by(record, "score") if planned.kind == RunKind.PPO else None,
+                labels={"round": str(record.id), "phase": planned.name},
+            )
+
+        async def cancelled() -> bool:
+            return await self._book.cancel_requested(record.id)
+
+        limits = self._settings.rounds
+        return await bring_to_end(
+            RunRequest(
+                folder=self._settings.runs / run_id,
+                spec=spec,
+                environment=lambda: {"DESKHAND_SANDBOX_TOKEN": token},
+                cancelled=cancelled,
+                crashes=limits.crashes,
+                stop_grace_s=limits.stop_grace_s,
+            )
+        )
+
+    async def _curate(self, round_id: int) -> dict[str, JsonValue]:
+        """Route what the round collected: nothing is thrown away."""
+        sizes: dict[str, JsonValue] = {}
+        for use, rule in DATASETS.items():
+            name = f"round-{round_id}/{use}"
+            chosen = TrajectoryFilter(labels={"round": str(round_id)})
+            try:
+                made = await self._store.select_dataset(name, rule, chosen)
+            except EmptySelection:
+                sizes[use] = 0
+                continue
+            sizes[use] = len(made.trajectory_ids)
+            sizes[f"{use}_version"] = made.version
+        return sizes
+
+    async def _promote(self, record: RoundRecord) -> dict[str, JsonValue]:
+        verdict = decide(record, round_config(record.config).promote)
+        await self._book.update(record.id, policy_out=verdict.policy_out, promoted=verdict.promoted)
+        return {"policy": verdict.policy_out, "promoted": verdict.promoted, "why": verdict.reason}
+
+
+def policy_for(record: RoundRecord, phase: PhaseRecord) -> str | None:
+    """The policy a phase works with: the one its name says, else the newest before it.
+
+    Raises:
+        RoundFailed: the phase that was to make it made none.
+    """
+    _, _, whose = phase.name.partition("-")
+    if phase.kind == "evaluate":
+        if whose in ("untrained", "start"):
+            return record.policy_in
+        made = _made_by(record, whose)
+        if made is None:
+            raise RoundFailed(f"{whose} made no policy")
+        return made
+    trained = [made for kind in ("sft", "ppo") if (made := _made_by(record, kind)) is not None]
+    return trained[-1] if trained else record.policy_in
+
+
+def _made_by(record: RoundRecord, name: str) -> str | None:
+    return next((phase.policy_out for phase in record.phases if phase.name == name), None)
+
+
+def _phase(record: RoundRecord, name: str) -> PhaseRecord:
+    return next(phase for phase in record.phases if phase.name == name)

@@ -1,0 +1,71 @@
+"""Which phases a round has: worked out once, when it begins, from its config and the policy it starts from.
+
+    untrained   evaluate collect curate sft evaluate explore curate score ppo evaluate, validate … promote
+    trained     evaluate explore curate score ppo evaluate, validate … promote
+
+The process reward model is trained after the warm start: before it there are only demonstrations, all of them
+successes, and no trunk that sees anything. "evaluate-…" phases fill the table from test seeds; "validate-…"
+phases, on validation seeds, are what promotion looks at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from deskhand_platform.rounds.config import Config, RoundConfig
+
+VALIDATION_OFFSET = 50_000
+"""Where promotion's validation seeds begin: far from those by which a run chooses its checkpoint."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PhasePlan:
+    """One phase to be done."""
+
+    name: str
+    """Unique in its round. After "evaluate-" and "validate-" stands which policy is meant."""
+    kind: str
+    """A `RunKind`, or "curate" or "promote"."""
+    config: Config
+    """Of the run; empty for the two that are none."""
+
+
+def plan(config: RoundConfig, policy_in: str | None) -> tuple[PhasePlan, ...]:
+    """The round's phases in order."""
+    untrained = policy_in is None
+    phases = _run("evaluate-untrained" if untrained else "evaluate-start", "evaluate", config.evaluate)
+    if untrained and config.collect is not None:
+        phases += _run("collect", "collect", config.collect) + _own("curate")
+    if untrained and config.sft is not None:
+        phases += _run("sft", "sft", config.sft) + _run("evaluate-sft", "evaluate", config.evaluate)
+    if config.explore is not None:
+        phases += _run("explore", "collect", config.explore) + _own("curate-explored")
+    phases += _run("score", "score", config.score) + _run("ppo", "ppo", config.ppo)
+    if config.ppo is not None:
+        phases += _run("evaluate-ppo", "evaluate", config.evaluate)
+    return phases + _validations(config, untrained) + _own("promote")
+
+
+def _validations(config: RoundConfig, untrained: bool) -> tuple[PhasePlan, ...]:
+    if config.evaluate is None:
+        return ()
+    candidates = () if untrained else ("start",)
+    candidates += ("sft",) if untrained and config.sft is not None else ()
+    candidates += ("ppo",) if config.ppo is not None else ()
+    chosen: Config = {
+        **config.evaluate,
+        "split": "validation",
+        "modes": [config.promote.measure],
+        "episodes": config.promote.episodes,
+        "seed_offset": VALIDATION_OFFSET,
+        "targets": False,
+    }
+    return tuple(PhasePlan(name=f"validate-{one}", kind="evaluate", config=chosen) for one in candidates)
+
+
+def _run(name: str, kind: str, config: Config | None) -> tuple[PhasePlan, ...]:
+    return () if config is None else (PhasePlan(name=name, kind=kind, config=config),)
+
+
+def _own(name: str) -> tuple[PhasePlan, ...]:
+    return (PhasePlan(name=name, kind=name.split("-")[0], config={}),)
