@@ -327,7 +327,7 @@ def _summaries() -> Select[Any, Any, int, Any]:
     )
 
 
-def _summary(row: Row[Any]) -> TrajectorySummary:
+def _summary(row: Row[Any, Any, int, Any]) -> TrajectorySummary:
     start = loads(TrajectoryStart, row.start)
     end = None if row.end is None else loads(TrajectoryEnd, row.end)
     return TrajectorySummary(

@@ -1,0 +1,136 @@
+"""Scoring with a process reward model: a trajectory, a batch of turns, or what the store has unscored."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+
+from deskhand_agent.memory import WindowMemory
+from deskhand_agent.models.bundle import ModelBundle
+from deskhand_agent.models.scoring import Turn
+from deskhand_agent.types import Trajectory
+from deskhand_flywheel.errors import RewardModelError
+from deskhand_flywheel.prm.examples import read_steps
+from deskhand_flywheel.prm.model import (
+    ScoreHead,
+    hidden_width,
+    load_reward_model,
+    save_reward_model,
+    step_hidden,
+    weights_digest,
+)
+from deskhand_flywheel.store import Store
+from deskhand_flywheel.types import StepScore, TrajectoryFilter
+
+_TRAJECTORIES_AT_ONCE = 32
+
+
+class ProcessRewardModel:
+    """Implements `RewardModel`. Made from finished weights: the scorer's name is their digest."""
+
+    def __init__(
+        self, bundle: ModelBundle, head: ScoreHead, *, memory: WindowMemory | None = None, batch: int = 64
+    ) -> None:
+        """
+        Args:
+            memory: what of the past is written out for turns whose ids are not known.
+            batch: turns per forward pass.
+
+        Raises:
+            RewardModelError: the head reads states of another width.
+        """
+        if head.hidden_width != hidden_width(bundle):
+            raise RewardModelError(
+                f"the head reads states {head.hidden_width} wide, the model's are {hidden_width(bundle)}: "
+                "it was trained on another model"
+            )
+        self.bundle, self.head = bundle, head
+        self.scorer = f"prm:{weights_digest(bundle, head)}"
+        self._memory, self._batch = memory, batch
+
+    @classmethod
+    def load(cls, folder: Path, *, device: str = "cpu") -> ProcessRewardModel:
+        """Raises `RewardModelError` as `load_reward_model`."""
+        return cls(*load_reward_model(folder, device=device))
+
+    def save(self, folder: Path) -> None:
+        """Write the folder `load` reads."""
+        save_reward_model(self.bundle, self.head, folder)
+
+    async def score(self, trajectory: Trajectory) -> Sequence[StepScore]:
+        """One score per step, in order; the trajectory is read with images.
+
+        Raises:
+            InferenceError: a picture came without bytes, or is unreadable.
+        """
+        return (await self.score_all([trajectory]))[0]
+
+    async def score_all(self, trajectories: Sequence[Trajectory]) -> list[list[StepScore]]:
+        """As `score`, for several at once in full batches; off the event loop."""
+        return await asyncio.to_thread(self._score_all, trajectories)
+
+    def turn_scores(self, turns: Sequence[Turn]) -> list[float]:
+        """Scores of turns as ids, 0 to 1, in order: candidates of one decision, or a whole batch.
+
+        Raises:
+            InferenceError: a picture came without bytes, or is unreadable.
+        """
+        scores: list[float] = []
+        with torch.no_grad():
+            # turns of like length side by side: little padding
+            order = sorted(
+                range(len(turns)), key=lambda i: len(turns[i].prompt_ids) + len(turns[i].reply_ids)
+            )
+            for begin in range(0, len(order), self._batch):
+                chosen = [turns[i] for i in order[begin : begin + self._batch]]
+                logits = self.head(step_hidden(self.bundle, chosen))
+                scores += torch.sigmoid(logits.float()).tolist()
+        by_turn = dict(zip(order, scores, strict=True))
+        return [by_turn[i] for i in range(len(turns))]
+
+    def _score_all(self, trajectories: Sequence[Trajectory]) -> list[list[StepScore]]:
+        read = [read_steps(trajectory, self.bundle, memory=self._memory) for trajectory in trajectories]
+        scores = iter(self.turn_scores([step for steps in read for step in steps]))
+        return [
+            [
+                StepScore(
+                    trajectory_id=step.trajectory_id,
+                    step_index=step.step_index,
+                    score=next(scores),
+                    scorer=self.scorer,
+                )
+                for step in steps
+            ]
+            for steps in read
+        ]
+
+
+async def score_store(
+    store: Store,
+    model: ProcessRewardModel,
+    chosen: TrajectoryFilter | None = None,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> int:
+    """Score every whole trajectory this scorer has not scored; returns how many.
+
+    Kept as it goes: stopped and started again, it goes on where it was.
+
+    Args:
+        progress: called with trajectories done and in all.
+
+    Raises:
+        MissingBlob, CorruptBlob: a picture is gone or damaged.
+    """
+    ids = await store.unscored(model.scorer, chosen)
+    for begin in range(0, len(ids), _TRAJECTORIES_AT_ONCE):
+        group = ids[begin : begin + _TRAJECTORIES_AT_ONCE]
+        trajectories = [found async for found in store.each_trajectory(group, images=True)]
+        for scores in await model.score_all(trajectories):
+            await store.add_scores(scores)
+        if progress is not None:
+            progress(begin + len(group), len(ids))
+    return len(ids)
