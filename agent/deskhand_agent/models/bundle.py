@@ -1,0 +1,281 @@
+"""A model with everything needed to talk to it: tokenizer, picture settings, coordinate frame, template.
+
+A folder written here is a plain transformers folder plus `deskhand.json`; a folder without that file is a
+released model (Qwen3-VL or Qwen2.5-VL) and gets its family's settings. Both load by the same code.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import shutil
+import uuid
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import blake3
+import torch
+from safetensors import SafetensorError
+from torch import Tensor
+from transformers import AutoConfig, AutoProcessor, AutoTokenizer, PreTrainedTokenizerBase
+from transformers import Qwen2_5_VLForConditionalGeneration as Qwen25
+from transformers import Qwen3VLForConditionalGeneration as Qwen3
+
+from deskhand_agent.coordinates import CoordinateSystem
+from deskhand_agent.errors import ModelFilesError
+from deskhand_agent.models.images import ImageCache, ImageSettings
+from deskhand_agent.models.tiny import TinyConfig, VisionLanguageModel, build_model
+from deskhand_agent.models.torchvision_gap import require_torchvision
+from deskhand_agent.models.vocabulary import CHAT_TEMPLATE, END, build_tokenizer
+
+BUNDLE_FILE = "deskhand.json"
+TEMPLATE_VERSION = 1
+"""Raised when `prompting` builds other ids from the same messages."""
+
+_TINY_MEAN, _TINY_STD = 0.95, 0.3
+"""So that blank background is about zero, which vision needs to learn from random weights."""
+
+
+@dataclass(kw_only=True, slots=False)
+class ModelBundle:
+    """A loaded model and how to talk to it."""
+
+    model: VisionLanguageModel
+    tokenizer: PreTrainedTokenizerBase
+    images: ImageSettings
+    coordinates: CoordinateSystem
+    """The frame its coordinates are written in."""
+    pictures_first: bool
+    """Within a message the template puts pictures before text, whatever their order in the prompt."""
+    tiny: TinyConfig | None = None
+    """How it was built; None for a released model."""
+    cache: ImageCache = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.cache = ImageCache(self.images)
+
+    @cached_property
+    def end_id(self) -> int:
+        """The token that ends a reply."""
+        return int(self.tokenizer.convert_tokens_to_ids(END))
+
+    @cached_property
+    def suppressed_ids(self) -> Tensor:
+        """Ids that are never sampled and are masked alike when scoring: special tokens but the end, and rows
+        of the output matrix that no token has."""
+        special = {
+            int(i)
+            for i, token in self.tokenizer.added_tokens_decoder.items()
+            if token.special or token.content.startswith("<|")
+        }
+        special |= set(self.tokenizer.all_special_ids)
+        rows = int(self.model.lm_head.weight.shape[0])
+        special |= set(range(len(self.tokenizer), rows))
+        return torch.tensor(sorted(special - {self.end_id}), dtype=torch.long)
+
+    @cached_property
+    def processor_hash(self) -> str:
+        """Names tokenizer, picture settings, frame and template together."""
+        parts = {
+            "template": TEMPLATE_VERSION,
+            "images": asdict(self.images),
+            "coordinates": asdict(self.coordinates),
+            "pictures_first": self.pictures_first,
+            "tokens": sorted(self.tokenizer.get_vocab().items()),
+        }
+        return blake3.blake3(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.model.parameters()).device
+
+    @property
+    def text_width(self) -> int:
+        """Width of the language model's hidden states."""
+        return int(self.model.config.text_config.hidden_size)
+
+    def clone(self) -> ModelBundle:
+        """The same with a copy of the weights, for an engine that serves while a learner trains."""
+        return ModelBundle(
+            model=copy.deepcopy(self.model).eval(),
+            tokenizer=self.tokenizer,
+            images=self.images,
+            coordinates=self.coordinates,
+            pictures_first=self.pictures_first,
+            tiny=self.tiny,
+        )
+
+
+def build_tiny(config: TinyConfig | None = None) -> ModelBundle:
+    """The tiny model with fresh weights."""
+    config = config or TinyConfig()
+    tokenizer = build_tokenizer(grid_px=config.grid_px, size_px=config.max_side_px)
+    return ModelBundle(
+        model=build_model(config, tokenizer),
+        tokenizer=tokenizer,
+        images=_tiny_images(config),
+        coordinates=CoordinateSystem(kind="grid", step=config.grid_px),
+        pictures_first=True,
+        tiny=config,
+    )
+
+
+def save_bundle(bundle: ModelBundle, path: Path | str) -> None:
+    """Write the folder; a reader sees the old one or the new one, never a half."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
+    try:
+        bundle.model.save_pretrained(part)
+        _processor(bundle).save_pretrained(part)
+        described = {
+            "format": 1,
+            "coordinates": asdict(bundle.coordinates),
+            "pictures_first": bundle.pictures_first,
+            "images": asdict(bundle.images),
+            "tiny": None if bundle.tiny is None else asdict(bundle.tiny),
+        }
+        (part / BUNDLE_FILE).write_text(json.dumps(described, indent=2) + "\n")
+        if target.exists():
+            old = target.with_name(f".{target.name}.{uuid.uuid4().hex}.old")
+            target.rename(old)
+            part.rename(target)
+            shutil.rmtree(old)
+        else:
+            part.rename(target)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def load_bundle(path: Path | str, *, device: str = "cpu", dtype: torch.dtype = torch.float32) -> ModelBundle:
+    """Load a folder written by `save_bundle`, or a released Qwen3-VL or Qwen2.5-VL.
+
+    Raises:
+        ModelFilesError: the folder is missing, damaged or of another architecture; says which and the mend.
+    """
+    folder = Path(path)
+    if not (folder / "config.json").is_file():
+        raise ModelFilesError(
+            f"{folder} is no model folder (no config.json): give the folder of a Qwen3-VL or Qwen2.5-VL model "
+            "or of a policy kept by Deskhand"
+        )
+    require_torchvision()
+    try:
+        described = _described(folder)
+        model = _load_model(folder, dtype).to(device).eval()
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+        if described is None:
+            return _released(folder, model, tokenizer)
+        tiny = described["tiny"]
+        images = described["images"]
+        return ModelBundle(
+            model=model,
+            tokenizer=tokenizer,
+            images=ImageSettings(**{**images, "mean": tuple(images["mean"]), "std": tuple(images["std"])}),
+            coordinates=CoordinateSystem(**described["coordinates"]),
+            pictures_first=described["pictures_first"],
+            tiny=None if tiny is None else TinyConfig(**tiny),
+        )
+    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+        raise ModelFilesError(
+            f"the model folder {folder} is damaged ({type(error).__name__}: {error}): copy or download it again, "
+            "or materialise the policy again from the store"
+        ) from error
+
+
+def _described(folder: Path) -> dict[str, Any] | None:
+    file = folder / BUNDLE_FILE
+    return json.loads(file.read_text()) if file.is_file() else None
+
+
+def _load_model(folder: Path, dtype: torch.dtype) -> VisionLanguageModel:
+    config = AutoConfig.from_pretrained(folder)
+    classes = {"qwen3_vl": Qwen3, "qwen2_5_vl": Qwen25}
+    if config.model_type not in classes:
+        raise ModelFilesError(
+            f"{folder} holds a {config.model_type!r} model; the local policy runs {' and '.join(classes)}. "
+            "Serve others behind an OpenAI-compatible endpoint and use the policy 'openai'"
+        )
+    model, info = classes[config.model_type].from_pretrained(folder, dtype=dtype, output_loading_info=True)
+    missing = sorted(info["missing_keys"])
+    if missing or info["mismatched_keys"]:
+        raise ModelFilesError(
+            f"the weights in {folder} do not fit its config.json (missing or of another shape: "
+            f"{', '.join([*missing, *map(str, info['mismatched_keys'])][:4])}): copy or download the folder again"
+        )
+    return model
+
+
+def _released(folder: Path, model: VisionLanguageModel, tokenizer: PreTrainedTokenizerBase) -> ModelBundle:
+    processor: Any = AutoProcessor.from_pretrained(folder).image_processor
+    images = ImageSettings(
+        patch_px=processor.patch_size,
+        merge=processor.merge_size,
+        temporal=processor.temporal_patch_size,
+        mean=tuple(processor.image_mean),
+        std=tuple(processor.image_std),
+        min_pixels=processor.size["shortest_edge"],
+        max_pixels=min(
+            processor.size["longest_edge"], 1280 * (processor.patch_size * processor.merge_size) ** 2
+        ),
+        pad=False,
+    )
+    if isinstance(model, Qwen3):
+        coordinates = CoordinateSystem(kind="normalised")
+    else:
+        coordinates = CoordinateSystem(
+            kind="resized",
+            factor=images.factor_px,
+            min_pixels=images.min_pixels,
+            max_pixels=images.max_pixels,
+        )
+    return ModelBundle(
+        model=model, tokenizer=tokenizer, images=images, coordinates=coordinates, pictures_first=False
+    )
+
+
+def _tiny_images(config: TinyConfig) -> ImageSettings:
+    return ImageSettings(
+        patch_px=config.patch_px,
+        merge=config.merge,
+        temporal=1,
+        mean=(_TINY_MEAN,) * 3,
+        std=(_TINY_STD,) * 3,
+        min_pixels=(config.patch_px * config.merge) ** 2,
+        max_pixels=config.max_side_px**2,
+        pad=True,
+    )
+
+
+def _processor(bundle: ModelBundle) -> Any:
+    """The stock processor that takes pictures and messages as this bundle does (pictures already padded)."""
+    require_torchvision()
+    from transformers import (
+        Qwen2_5_VLProcessor,
+        Qwen2VLImageProcessor,
+        Qwen2VLVideoProcessor,
+        Qwen3VLProcessor,
+        Qwen3VLVideoProcessor,
+    )
+
+    images = bundle.images
+    settings: dict[str, Any] = {
+        "patch_size": images.patch_px,
+        "merge_size": images.merge,
+        "temporal_patch_size": images.temporal,
+        "image_mean": list(images.mean),
+        "image_std": list(images.std),
+        "size": {"shortest_edge": images.min_pixels, "longest_edge": images.max_pixels},
+    }
+    qwen3 = isinstance(bundle.model, Qwen3)
+    processor = Qwen3VLProcessor if qwen3 else Qwen2_5_VLProcessor
+    video = Qwen3VLVideoProcessor if qwen3 else Qwen2VLVideoProcessor
+    template = getattr(bundle.tokenizer, "chat_template", None) or CHAT_TEMPLATE
+    return processor(
+        image_processor=Qwen2VLImageProcessor(**settings),
+        tokenizer=bundle.tokenizer,
+        video_processor=video(**settings),
+        chat_template=template,
+    )

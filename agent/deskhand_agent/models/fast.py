@@ -1,0 +1,176 @@
+"""The forward pass of a Qwen3-VL without the overhead that dominates at tiny sizes.
+
+The stock pass runs vision attention one picture at a time, embeds patches with a 3-D convolution and spends
+more time in Python than in arithmetic when the model is small. These functions read the same modules'
+parameters and give the same numbers (held to 1e-5 by a test), for pictures of one size at a time.
+`models.forward` decides when they may be used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from transformers import Qwen3VLForConditionalGeneration
+from transformers.models.qwen3_vl.modeling_qwen3_vl import (
+    Qwen3VLTextDecoderLayer,
+    Qwen3VLTextModel,
+    Qwen3VLVisionModel,
+    apply_rotary_pos_emb,
+)
+from transformers.vision_utils import (
+    get_vision_interpolation_indices_and_weights,
+    get_vision_position_ids,
+)
+
+LayerCache = tuple[Tensor, Tensor]
+"""Keys and values of one layer, each [b, heads, t, d]."""
+
+
+def encode_images(
+    visual: Qwen3VLVisionModel,
+    patches: Tensor,
+    rows: int,
+    columns: int,
+    *,
+    window: slice | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Vision tower for pictures of one size.
+
+    Args:
+        patches: [b, rows * columns, patch features], merge order.
+        rows, columns: patches per side.
+        window: the patches given are only these of the whole picture, at their places in it.
+
+    Returns:
+        last layer [b, rows * columns, vision width] and merged tokens [b, rows * columns / merge², text width].
+    """
+    indices, weights, positions = _vision_grid(
+        rows, columns, visual.num_grid_per_side, int(visual.spatial_merge_size)
+    )
+    if window is not None:
+        indices, weights, positions = indices[window], weights[window], positions[window]
+    convolution = visual.patch_embed.proj
+    hidden = F.linear(patches.to(convolution.weight.dtype), convolution.weight.flatten(1), convolution.bias)
+    hidden = hidden + (visual.pos_embed(indices) * weights[:, :, None]).sum(1)
+    cos, sin = visual.rotary_pos_emb(hidden, positions)
+    cos, sin = cos[None, None].float(), sin[None, None].float()
+    for block in visual.blocks:
+        attention: Any = block.attn
+        batch, count, width = hidden.shape
+        heads = attention.num_heads
+        qkv = attention.qkv(block.norm1(hidden)).view(batch, count, 3, heads, width // heads)
+        query, key, value = qkv.permute(2, 0, 3, 1, 4).unbind(0)
+        query, key = _rotate(query, cos, sin), _rotate(key, cos, sin)
+        mixed = F.scaled_dot_product_attention(query, key, value, scale=attention.scaling)
+        hidden = hidden + attention.proj(mixed.transpose(1, 2).reshape(batch, count, width))
+        hidden = hidden + block.mlp(block.norm2(hidden))
+    return hidden, visual.merger(hidden.flatten(0, 1)).view(
+        hidden.shape[0], -1, visual.config.out_hidden_size
+    )
+
+
+def decode_text(
+    text: Qwen3VLTextModel,
+    embeddings: Tensor,
+    positions: Tensor,
+    mask: Tensor | None,
+    cache: Sequence[LayerCache] | None = None,
+    *,
+    weights_of: tuple[int, int] | None = None,
+) -> tuple[Tensor, list[LayerCache], Tensor | None]:
+    """Language model over embeddings.
+
+    Args:
+        embeddings: [b, t, width].
+        positions: [3, b, t] rotary positions (time, height, width).
+        mask: bool, True where query may look at key, broadcastable to [b, heads, t, cached + t]; None: causal
+            (then there may be no cache).
+        cache: keys and values of what came before.
+        weights_of: (layer, head) whose attention weights to return too.
+
+    Returns:
+        hidden states after the last norm [b, t, width], the grown cache, and the asked weights
+        [b, t, cached + t] (None when not asked).
+    """
+    hidden = embeddings
+    cos, sin = text.rotary_emb(hidden, positions)
+    grown: list[LayerCache] = []
+    seen: Tensor | None = None
+    for index, layer in enumerate(text.layers):
+        head = weights_of[1] if weights_of is not None and weights_of[0] == index else None
+        hidden, kept, weights = _decoder_layer(
+            layer, hidden, cos, sin, mask, None if cache is None else cache[index], head
+        )
+        grown.append(kept)
+        seen = weights if weights is not None else seen
+    return text.norm(hidden), grown, seen
+
+
+def _decoder_layer(
+    layer: Qwen3VLTextDecoderLayer,
+    hidden: Tensor,
+    cos: Tensor,
+    sin: Tensor,
+    mask: Tensor | None,
+    kept: LayerCache | None,
+    head: int | None,
+) -> tuple[Tensor, LayerCache, Tensor | None]:
+    attention: Any = layer.self_attn
+    batch, count, _ = hidden.shape
+    normed = layer.input_layernorm(hidden)
+    shape = (batch, count, -1, attention.head_dim)
+    query = attention.q_norm(attention.q_proj(normed).view(shape)).transpose(1, 2)
+    key = attention.k_norm(attention.k_proj(normed).view(shape)).transpose(1, 2)
+    value = attention.v_proj(normed).view(shape).transpose(1, 2)
+    query, key = apply_rotary_pos_emb(query, key, cos, sin)
+    if kept is not None:
+        key, value = torch.cat([kept[0], key], dim=2), torch.cat([kept[1], value], dim=2)
+    groups = attention.num_key_value_groups
+    mixed = F.scaled_dot_product_attention(
+        query,
+        key,
+        value,
+        attn_mask=mask,
+        is_causal=mask is None,
+        scale=attention.scaling,
+        enable_gqa=groups > 1,
+    )
+    weights = None
+    if head is not None:
+        scores = query[:, head] @ key[:, head // groups].transpose(1, 2) * attention.scaling
+        if mask is None:
+            raise ValueError("attention weights are only returned where the mask is given")
+        scores = scores.masked_fill(~mask.expand(batch, -1, -1, -1)[:, 0], float("-inf"))
+        weights = scores.softmax(-1)
+    hidden = hidden + attention.o_proj(mixed.transpose(1, 2).reshape(batch, count, -1))
+    return hidden + layer.mlp(layer.post_attention_layernorm(hidden)), (key, value), weights
+
+
+def supports(model: object) -> bool:
+    """Whether these functions compute what `model` computes."""
+    return (
+        isinstance(model, Qwen3VLForConditionalGeneration)
+        and not model.config.vision_config.deepstack_visual_indexes
+        and next(model.parameters()).device.type == "cpu"
+        and next(model.parameters()).dtype == torch.float32
+    )
+
+
+def _rotate(states: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    half = states.shape[-1] // 2
+    turned = torch.cat([-states[..., half:], states[..., :half]], dim=-1)
+    return states * cos + turned * sin
+
+
+@cache
+def _vision_grid(rows: int, columns: int, side: int, merge: int) -> tuple[Tensor, Tensor, Tensor]:
+    grid = torch.tensor([[1, rows, columns]])
+    indices, weights = get_vision_interpolation_indices_and_weights(
+        grid, num_grid_per_side=side, mode="bilinear", align_corners=True, spatial_merge_size=merge, kwargs={}
+    )
+    return indices, weights, get_vision_position_ids(grid, merge, kwargs={})

@@ -1,0 +1,83 @@
+"""Messages into ids: the ChatML template of the Qwen-VL family, pictures as placeholder runs.
+
+Text never becomes a special token, whatever a page or a person writes into an instruction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from deskhand_agent.models.bundle import ModelBundle
+from deskhand_agent.models.vocabulary import END, IMAGE_PAD, START, VISION_END, VISION_START
+from deskhand_agent.prompt import ImageSegment, PromptMessage, Segment
+from deskhand_sandbox.types import Image
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TokenisedPrompt:
+    """A prompt as the engine takes it."""
+
+    ids: tuple[int, ...]
+    """Placeholder runs expanded; ends where the reply begins."""
+    images: tuple[Image, ...]
+    """In the order of their runs."""
+
+
+def tokenise_prompt(bundle: ModelBundle, messages: Sequence[PromptMessage]) -> TokenisedPrompt:
+    """The ids of a prompt, up to and with the header of the assistant's message."""
+    ids: list[int] = []
+    images: list[Image] = []
+    for message in messages:
+        ids += _header(bundle, message.role)
+        for segment in _ordered(bundle, message.segments):
+            if isinstance(segment, ImageSegment):
+                ids += image_run(bundle, segment.image)
+                images.append(segment.image)
+            else:
+                ids += encode_text(bundle, segment.text)
+        ids += footer(bundle)
+    ids += _header(bundle, "assistant")
+    return TokenisedPrompt(ids=tuple(ids), images=tuple(images))
+
+
+def tokenise_reply(bundle: ModelBundle, text: str) -> tuple[int, ...]:
+    """A reply nobody sampled (a demonstration), end token included."""
+    return (*encode_text(bundle, text), bundle.end_id)
+
+
+def decode_reply(bundle: ModelBundle, ids: Sequence[int]) -> str:
+    """The text of a reply, end token left out."""
+    body = ids[:-1] if ids and ids[-1] == bundle.end_id else ids
+    return str(bundle.tokenizer.decode(list(body), skip_special_tokens=False))
+
+
+def encode_text(bundle: ModelBundle, text: str) -> list[int]:
+    """Ids of plain text; "<|im_end|>" written in it stays text."""
+    return list(bundle.tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"])
+
+
+def image_run(bundle: ModelBundle, image: Image) -> list[int]:
+    """The placeholder run of one picture, with its brackets."""
+    count = bundle.images.tokens(image.width_px, image.height_px)
+    start, pad, end = _ids(bundle, VISION_START, IMAGE_PAD, VISION_END)
+    return [start, *([pad] * count), end]
+
+
+def footer(bundle: ModelBundle) -> list[int]:
+    """What closes a message."""
+    return [*_ids(bundle, END), *encode_text(bundle, "\n")]
+
+
+def _header(bundle: ModelBundle, role: str) -> list[int]:
+    return [*_ids(bundle, START), *encode_text(bundle, f"{role}\n")]
+
+
+def _ordered(bundle: ModelBundle, segments: Sequence[Segment]) -> Sequence[Segment]:
+    if not bundle.pictures_first:
+        return segments
+    return sorted(segments, key=lambda segment: not isinstance(segment, ImageSegment))
+
+
+def _ids(bundle: ModelBundle, *tokens: str) -> list[int]:
+    return [int(i) for i in bundle.tokenizer.convert_tokens_to_ids(list(tokens))]

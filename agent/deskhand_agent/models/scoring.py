@@ -1,0 +1,106 @@
+"""Log-probabilities of replies under the model as it is now, differentiable.
+
+The logits a reply is scored with are those it is sampled from: `reply_logits` is the one place where special
+tokens are suppressed and the temperature applied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from deskhand_agent.models.bundle import ModelBundle
+from deskhand_agent.models.forward import TokenSequence, collate, forward
+from deskhand_sandbox.types import Image
+
+
+class Turn(Protocol):
+    """What scoring needs of a turn; the trainer's `TrainingSample` is one."""
+
+    @property
+    def prompt_ids(self) -> tuple[int, ...]: ...
+
+    @property
+    def reply_ids(self) -> tuple[int, ...]: ...
+
+    @property
+    def images(self) -> tuple[Image, ...]: ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TurnScores:
+    """Of a batch of turns; t counts reply tokens, padded on the right."""
+
+    logprobs: Tensor
+    """[b, t]; zero at padding."""
+    mask: Tensor
+    """bool [b, t]; False at padding."""
+    entropy: Tensor | None
+    """[b, t] of the distribution each token was drawn from, in nats; zero at padding; None unless asked."""
+    prompt_hidden: Tensor
+    """[b, width] at the last prompt token, before any token of the reply: where the turn critic reads."""
+    token_hidden: Tensor
+    """[b, t, width] at the token before each reply token: where a token critic reads; zero at padding."""
+
+
+def score_turns(
+    bundle: ModelBundle, turns: Sequence[Turn], *, temperature: float = 1.0, with_entropy: bool = False
+) -> TurnScores:
+    """Score whole replies in one pass.
+
+    Padding never enters the arithmetic: only the hidden states of real positions are gathered.
+
+    Raises:
+        InferenceError: a picture is unreadable or does not fit its placeholder run.
+        ValueError: a turn has no reply.
+    """
+    if any(not turn.reply_ids for turn in turns):
+        raise ValueError("a turn without reply ids cannot be scored")
+    batch = collate(
+        bundle,
+        [TokenSequence(ids=turn.prompt_ids + turn.reply_ids, images=turn.images) for turn in turns],
+    )
+    hidden, _ = forward(bundle, batch)
+    counts = [len(turn.reply_ids) for turn in turns]
+    rows = torch.repeat_interleave(torch.arange(len(turns)), torch.tensor(counts))
+    places = torch.cat([torch.arange(count) for count in counts])
+    starts = torch.tensor([len(turn.prompt_ids) - 1 for turn in turns])
+    gathered = hidden[rows, starts[rows] + places]
+    drawn = torch.tensor([i for turn in turns for i in turn.reply_ids], device=hidden.device)
+    logits = reply_logits(bundle, gathered, temperature).float()
+    every = logits.log_softmax(-1)
+
+    def padded(values: Tensor) -> Tensor:
+        empty = values.new_zeros((len(turns), max(counts), *values.shape[1:]))
+        return empty.index_put((rows, places), values)
+
+    entropy = None
+    if with_entropy:
+        entropy = padded(-(every.exp() * every).sum(-1))
+    return TurnScores(
+        logprobs=padded(every.gather(-1, drawn[:, None])[:, 0]),
+        mask=padded(torch.ones(len(drawn), dtype=torch.bool, device=hidden.device)),
+        entropy=entropy,
+        prompt_hidden=hidden[torch.arange(len(turns)), starts],
+        token_hidden=padded(gathered),
+    )
+
+
+def reply_logits(bundle: ModelBundle, hidden: Tensor, temperature: float) -> Tensor:
+    """Logits a reply token is drawn from and scored with.
+
+    Args:
+        hidden: [..., width] at the token before.
+        temperature: 0 (greedy) is scored as 1.
+
+    Returns:
+        [..., vocabulary]; suppressed ids at the lowest finite number, so that they weigh exactly nothing.
+    """
+    logits: Tensor = bundle.model.lm_head(hidden)
+    if temperature not in (0.0, 1.0):
+        logits = logits / temperature
+    return logits.index_fill(-1, bundle.suppressed_ids.to(logits.device), torch.finfo(logits.dtype).min)

@@ -1,0 +1,114 @@
+"""The tiny model's tokenizer: characters, coordinate numbers, action literals.
+
+A click is five tokens and the end token. Text is read character by character, so a label the model has
+never met is spelled like any other; numbers are single tokens only inside `<point>…</point>`, so digits of
+a label stay digits.
+"""
+
+from __future__ import annotations
+
+import string
+
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
+
+END = "<|im_end|>"
+START = "<|im_start|>"
+PAD = "<|endoftext|>"
+UNKNOWN = "<|unknown|>"
+VISION_START = "<|vision_start|>"
+VISION_END = "<|vision_end|>"
+IMAGE_PAD = "<|image_pad|>"
+VIDEO_PAD = "<|video_pad|>"
+
+SPECIAL_TOKENS = (PAD, UNKNOWN, START, END, VISION_START, VISION_END, IMAGE_PAD, VIDEO_PAD)
+"""In this order they take the first ids."""
+
+ROLES = ("system", "user", "assistant")
+"""Words of the chat template; one token only where a stretch of text is nothing but the role's line."""
+
+CHAT_TEMPLATE = (
+    "{% for message in messages %}<|im_start|>{{ message.role }}\n"
+    "{% if message.content is string %}{{ message.content }}"
+    "{% else %}{% for part in message.content %}{% if part.type == 'image' %}"
+    "<|vision_start|><|image_pad|><|vision_end|>{% else %}{{ part.text }}{% endif %}{% endfor %}{% endif %}"
+    "<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+"""For programs that drive the saved folder through transformers alone; `prompting` builds the same ids."""
+
+CHARACTERS = tuple(string.digits + string.ascii_letters + string.punctuation + " \n")
+
+LITERALS = (
+    "<think>",
+    "</think>\n",
+    "click(point='<point>",
+    "left_double(point='<point>",
+    "left_triple(point='<point>",
+    "right_single(point='<point>",
+    "tap(point='<point>",
+    "long_press(point='<point>",
+    "move_to(point='<point>",
+    "drag(start_point='<point>",
+    "swipe(start_point='<point>",
+    "</point>', end_point='<point>",
+    "scroll(point='<point>",
+    "</point>', direction='",
+    "type(content='",
+    "hotkey(key='",
+    "press(key='",
+    "release(key='",
+    "wait(time=",
+    "answer(content='",
+    "finished(content='",
+    "call_user(content='",
+    "fail(reason='",
+    "<point>",
+    "</point>')",
+    "</point>",
+    "')",
+)
+"""Pieces of the action grammar worth one token each. The tokenizer spells whatever is not among them."""
+
+
+def coordinate_numbers(grid_px: int, size_px: int) -> list[int]:
+    """What a coordinate is rounded to: 0, 4, 8, … for a grid of 4 pixels."""
+    return list(range(0, size_px, grid_px))
+
+
+def build_tokenizer(*, grid_px: int, size_px: int) -> PreTrainedTokenizerFast:
+    """The tiny model's tokenizer; `decode(encode(text)) == text` for printable ASCII and newlines.
+
+    Args:
+        grid_px: coordinates on this grid are one token; others are spelled digit by digit.
+        size_px: largest coordinate, exclusive.
+    """
+    numbers = [str(n) for n in coordinate_numbers(grid_px, size_px)]
+    words = [*SPECIAL_TOKENS, *ROLES, *LITERALS, *CHARACTERS]
+    words += [n for n in numbers if n not in words]
+    tokenizer = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, unk_token=UNKNOWN))
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(_pieces(numbers)), behavior="isolated")
+    tokenizer.decoder = decoders.Fuse()
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token=PAD,
+        unk_token=UNKNOWN,
+        eos_token=END,
+        additional_special_tokens=[t for t in SPECIAL_TOKENS if t not in (PAD, UNKNOWN, END)],
+        model_max_length=4096,
+        clean_up_tokenization_spaces=False,
+    )
+
+
+def _pieces(numbers: list[str]) -> str:
+    """One regular expression whose matches are the tokens, longest literal first."""
+    literals = sorted((_escape(text) for text in LITERALS), key=len, reverse=True)
+    number = "(?:" + "|".join(sorted(numbers, key=len, reverse=True)) + ")"
+    first = rf"(?<=<point>){number}(?=[ ,])"
+    second = rf"(?<=<point>\d[ ,]|<point>\d\d[ ,]|<point>\d\d\d[ ,]){number}(?=</point>)"  # y, after any x
+    role = rf"\A(?:{'|'.join(ROLES)})(?=\n\z)"
+    return "|".join([role, first, second, *literals, r"[\s\S]"])
+
+
+def _escape(text: str) -> str:
+    """`text` for the tokenizer's expression engine, which reads an escaped letter as something else."""
+    return "".join(rf"\{c}" if c in r"\^$.|?*+()[]{}'<>/" and c not in "'<>/" else c for c in text)

@@ -1,0 +1,1 @@
+"""Warm start: perception first, then demonstrations."""

@@ -1,0 +1,63 @@
+"""What the warm start can be told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from deskhand_trainer.config_parsing import bounds
+
+PERCEPTION_TASKS = (
+    "miniwob/click-button",
+    "miniwob/click-button-sequence",
+    "miniwob/click-collapsible-nodelay",
+    "miniwob/click-link",
+    "miniwob/click-test-2",
+    "miniwob/click-tab",
+    "miniwob/click-dialog-2",
+    "miniwob/click-option",
+    "miniwob/click-checkboxes",
+    "miniwob/focus-text",
+    "miniwob/enter-text",
+    "miniwob/login-user",
+)
+"""Tasks whose train-split pages the eyes are trained on; held-out ones among them are refused."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SftConfig:
+    """The warm start of a policy."""
+
+    tasks: tuple[str, ...] = ("miniwob/click-collapsible-nodelay",)
+    """Demonstrations of these tasks are learned."""
+    demonstrations_per_task: int = field(default=128, metadata=bounds(0, 100_000))
+    """Oracle episodes taken from the store, at most; few, so that learning is left to do."""
+    perception_tasks: tuple[str, ...] = PERCEPTION_TASKS
+    """Empty: no perception stage (a model that can see already)."""
+    perception_pages: int = field(default=1200, metadata=bounds(0, 1_000_000))
+    """Pages looked at, spread over `perception_tasks`."""
+    perception_minutes: float = field(default=4.0, metadata=bounds(0, 10_000))
+    """Processor minutes of one thread, so that a busy machine learns as much as an idle one."""
+    reading_share: float = field(default=0.4, metadata=bounds(0, 1))
+    """Share of the perception stage that trains vision alone to read, before pointing joins in."""
+    questions_per_page: int = field(default=8, metadata=bounds(1, 64))
+    """Pointing questions packed behind one encoded picture."""
+    pages_per_step: int = field(default=16, metadata=bounds(1, 4096))
+    cloning_epochs: int = field(default=6, metadata=bounds(0, 10_000))
+    minibatch: int = field(default=16, metadata=bounds(1, 65536))
+    """Turns per optimizer step while cloning."""
+    matrix_lr: float = field(default=0.01, metadata=bounds(0, 1))
+    """Peak rate of Muon, for the matrices inside layers."""
+    lr: float = field(default=3e-3, metadata=bounds(0, 1))
+    """Peak rate of AdamW, for everything else."""
+    cloning_lr_scale: float = field(default=0.3, metadata=bounds(0, 10))
+    """Both rates while cloning, against those of perception."""
+    warmup_steps: int = field(default=30, metadata=bounds(0))
+    decay_share: float = field(default=0.35, metadata=bounds(0, 1))
+    """Both rates fall linearly to zero over this last share of a stage."""
+    max_grad_norm: float = field(default=5.0, metadata=bounds(0))
+    held_out: float = field(default=0.1, metadata=bounds(0.01, 0.5))
+    """Share of pages and of demonstrations kept out of training, for the reported figures."""
+    checkpoint_every_s: float = field(default=30.0, metadata=bounds(0))
+    threads: int = field(default=2, metadata=bounds(1, 1024))
+    seed: int = 0
+    """Of order, questions and heads."""
