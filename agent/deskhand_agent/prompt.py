@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from deskhand_agent.coordinates import CoordinateSystem
-from deskhand_agent.grammar import format_reply
+from deskhand_agent.grammar import GRAMMAR, format_reply
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.types import Context, Step
 from deskhand_sandbox.types import Image, Observation
@@ -47,6 +47,25 @@ class PromptMessage:
     def text(self) -> str:
         """The text of all segments, pictures left out."""
         return "".join(segment.text for segment in self.segments if isinstance(segment, Text))
+
+
+def system_prompt(coordinates: CoordinateSystem) -> str:
+    """What a model that was never trained on this grammar has to be told."""
+    return (
+        "You work at a computer for a person. You see its screen and act on it until the task is done.\n"
+        "Reply with your reasoning and then one action, or several on lines of their own:\n\n"
+        "<think>why</think>\nclick(point='<point>x y</point>')\n\n"
+        f"The actions:\n{GRAMMAR}\n\n{_COORDINATES[coordinates.kind]}"
+    )
+
+
+_PIXELS = "x counts pixels of the screenshot from the left, y from the top."
+_COORDINATES = {
+    "pixel": _PIXELS,
+    "grid": _PIXELS,
+    "resized": _PIXELS,
+    "normalised": "x runs from 0 at the left edge to 1000 at the right one, y from 0 at the top to 1000.",
+}
 
 
 def build_prompt(

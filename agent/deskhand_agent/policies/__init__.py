@@ -1,0 +1,48 @@
+"""Policies by name, each imported when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, cast
+
+from deskhand_agent.types import Policy
+from deskhand_sandbox.errors import BackendMissing, UnknownName
+
+_POLICIES = {
+    "scripted": ("deskhand_agent.policies.scripted", "ScriptedPolicy", "browser"),
+    "local": ("deskhand_agent.policies.local", "LocalPolicy", "vlm"),
+    "openai": ("deskhand_agent.policies.openai", "OpenAIPolicy", "vlm"),
+}
+"""Name to module, class, and the extra that brings what the module imports."""
+
+
+def policy_names() -> tuple[str, ...]:
+    """Every name `create_policy` knows."""
+    return tuple(_POLICIES)
+
+
+def create_policy(name: str, **settings: Any) -> Policy:
+    """A policy by name.
+
+    Args:
+        settings: the arguments of the policy's class.
+
+    Raises:
+        UnknownName: no policy has this name.
+        BackendMissing: the extra the policy needs is not installed; says the command that mends it.
+        TypeError: a setting the policy does not have.
+    """
+    if name not in _POLICIES:
+        raise UnknownName("policy", name, _POLICIES)
+    module, class_name, extra = _POLICIES[name]
+    try:
+        factory = cast("Callable[..., Policy]", getattr(import_module(module), class_name))
+    except ModuleNotFoundError as error:
+        missing = error.name or "a module"
+        if missing.startswith("deskhand"):
+            raise
+        raise BackendMissing(
+            f'policy {name!r} needs {missing}: run pip install "deskhand[{extra}]"'
+        ) from error
+    return factory(**settings)

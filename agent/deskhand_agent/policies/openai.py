@@ -1,0 +1,169 @@
+"""Any chat endpoint that speaks OpenAI's protocol and takes pictures, as a policy.
+
+Its token ids are unknown, so its turns are never trained on as sampled (`trainable=False`).
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import openai
+from openai.types.chat import ChatCompletion, ChatCompletionMessageParam
+
+from deskhand_agent.coordinates import CoordinateSystem
+from deskhand_agent.errors import ActionSyntaxError, EndpointError, InferenceTimeout
+from deskhand_agent.grammar import parse_reply
+from deskhand_agent.memory import WindowMemory
+from deskhand_agent.prompt import PromptMessage, Segment, Text, build_prompt, system_prompt
+from deskhand_agent.types import Context, Decision
+from deskhand_sandbox.types import Image, Observation
+
+KEY_VARIABLE = "OPENAI_API_KEY"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OpenAISettings:
+    """Which endpoint and model, and how to ask."""
+
+    model: str
+    base_url: str | None = None
+    """None: OpenAI's own."""
+    api_key: str | None = field(default=None, repr=False)
+    """None: from OPENAI_API_KEY; servers of one's own that want none need none."""
+    coordinates: CoordinateSystem = field(default_factory=CoordinateSystem)
+    """The frame the model writes coordinates in: "normalised" for Qwen3-VL, "resized" for Qwen2.5-VL."""
+    memory: WindowMemory = field(default_factory=lambda: WindowMemory(n_screenshots=3))
+    temperature: float = 1.0
+    max_tokens: int = 1024
+    timeout_s: float = 50.0
+    """For one request."""
+    retries: int = 2
+    """Further requests after 429, 5xx, a lost connection or a timeout, with growing pauses."""
+    usd_per_million_prompt_tokens: float = 0.0
+    usd_per_million_completion_tokens: float = 0.0
+
+
+class OpenAIPolicy:
+    """Asks the endpoint once a turn."""
+
+    def __init__(self, **settings: Any) -> None:
+        """Takes the fields of `OpenAISettings`.
+
+        Raises:
+            EndpointError: OpenAI's own endpoint is asked for without a key.
+        """
+        self.settings = OpenAISettings(**settings)
+        self.id = f"openai:{self.settings.model}"
+        self._client = openai.AsyncOpenAI(
+            api_key=_key(self.settings),
+            base_url=self.settings.base_url,
+            timeout=self.settings.timeout_s,
+            max_retries=self.settings.retries,
+        )
+        self._system = system_prompt(self.settings.coordinates)
+
+    async def act(self, context: Context) -> Decision:
+        """One reply, read as actions; a void turn when it holds none.
+
+        Raises:
+            InferenceTimeout: the endpoint passed its deadline, further requests included.
+            EndpointError: it refused or broke, or what came back is no chat completion.
+        """
+        messages = build_prompt(
+            context,
+            memory=self.settings.memory,
+            coordinates=self.settings.coordinates,
+            system=self._system,
+            thoughts=True,
+        )
+        completion = await self._ask([_wire_message(each) for each in messages])
+        text = completion.choices[0].message.content or ""
+        return self._decision(text, context.observation, self._cost(completion))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def _ask(self, messages: Sequence[ChatCompletionMessageParam]) -> ChatCompletion:
+        try:
+            answer = await self._client.chat.completions.create(
+                model=self.settings.model,
+                messages=messages,
+                temperature=self.settings.temperature,
+                max_tokens=self.settings.max_tokens,
+            )
+        except openai.APITimeoutError as error:
+            raise InferenceTimeout(f"{self.id} did not reply within {self.settings.timeout_s:g} s") from error
+        except openai.APIStatusError as error:
+            raise EndpointError(
+                f"{self.id} answered {error.status_code}: {error.message[:500]}", status=error.status_code
+            ) from error
+        except (openai.OpenAIError, json.JSONDecodeError) as error:
+            raise EndpointError(f"{self.id} could not be asked: {error}") from error
+        completion = cast("object", answer)
+        if not isinstance(completion, ChatCompletion) or not _well_formed(completion):
+            raise EndpointError(f"what {self.id} sent back is no chat completion: {str(completion)[:200]!r}")
+        return completion
+
+    def _decision(self, text: str, observation: Observation, cost: Mapping[str, float]) -> Decision:
+        try:
+            reply = parse_reply(text)
+        except ActionSyntaxError as error:
+            return Decision(actions=(), text=text, error=str(error), cost=cost)
+        frame = self.settings.coordinates.frame(observation.size_px)
+        actions = tuple(frame.action_to_screen(action) for action in reply.actions)
+        return Decision(actions=actions, text=text, thought=reply.thought, cost=cost)
+
+    def _cost(self, completion: ChatCompletion) -> dict[str, float]:
+        usage = completion.usage
+        if usage is None:
+            return {}
+        prompt, written = float(usage.prompt_tokens), float(usage.completion_tokens)
+        usd = (
+            prompt * self.settings.usd_per_million_prompt_tokens
+            + written * self.settings.usd_per_million_completion_tokens
+        ) / 1e6
+        return {"prompt_tokens": prompt, "completion_tokens": written, "usd": usd}
+
+
+def _key(settings: OpenAISettings) -> str:
+    key = settings.api_key or os.environ.get(KEY_VARIABLE)
+    if key:
+        return key
+    if settings.base_url is None:
+        raise EndpointError(f"no key for the endpoint: set {KEY_VARIABLE}, or give the base_url of a server")
+    return "none"
+
+
+def _well_formed(completion: ChatCompletion) -> bool:
+    """The client builds its records without checking them: a server of one's own may send anything."""
+    choices = cast("object", completion.choices)
+    if not isinstance(choices, list) or not choices:
+        return False
+    content = getattr(getattr(cast("object", choices[0]), "message", None), "content", 0)
+    return content is None or isinstance(content, str)
+
+
+def _wire_message(message: PromptMessage) -> ChatCompletionMessageParam:
+    if message.role == "user":
+        return {"role": "user", "content": [_wire_part(each) for each in message.segments]}  # pyright: ignore[reportReturnType]
+    if message.role == "assistant":
+        return {"role": "assistant", "content": message.text}
+    return {"role": "system", "content": message.text}
+
+
+def _wire_part(segment: Segment) -> dict[str, object]:
+    if isinstance(segment, Text):
+        return {"type": "text", "text": segment.text}
+    return {"type": "image_url", "image_url": {"url": _data_url(segment.image)}}
+
+
+def _data_url(image: Image) -> str:
+    if image.data is None:
+        raise EndpointError(f"screenshot {image.digest[:12]} has no bytes: load it from the store first")
+    return f"data:image/{image.format};base64,{base64.b64encode(image.data).decode('ascii')}"

@@ -1,0 +1,56 @@
+"""Oracles: they read the state behind the page and act as an agent that sees the pixels would.
+
+For demonstrations. One action per turn, clicks near the centres of elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from deskhand_agent.errors import OracleError
+from deskhand_agent.grammar import format_reply
+from deskhand_agent.policies.scripted import buttons, forms, pictures, widgets
+from deskhand_agent.policies.scripted.page import Page
+from deskhand_agent.types import Context, Decision
+from deskhand_sandbox.types import Action
+
+OracleFunction: TypeAlias = Callable[[Page], Awaitable[Action]]
+"""The next action for the page as it is now; keeps nothing between turns."""
+
+_ORACLES: dict[str, OracleFunction] = {
+    f"miniwob/{task}": oracle
+    for table in (buttons.ORACLES, forms.ORACLES, pictures.ORACLES, widgets.ORACLES)
+    for task, oracle in table.items()
+}
+
+
+def oracle_tasks() -> tuple[str, ...]:
+    """Ids of the tasks that have an oracle, sorted."""
+    return tuple(sorted(_ORACLES))
+
+
+class ScriptedPolicy:
+    """Works every task of `oracle_tasks`."""
+
+    reads_state = True
+
+    def __init__(self) -> None:
+        self.id = "scripted"
+
+    async def act(self, context: Context) -> Decision:
+        """The oracle's next action.
+
+        Raises:
+            OracleError: there is none for the task, or it does not know the screen.
+        """
+        oracle = _ORACLES.get(context.task.id)
+        if oracle is None:
+            raise OracleError(
+                f"no oracle for task {context.task.id!r}: see deskhand_agent.policies.scripted.oracle_tasks()"
+            )
+        if context.sandbox is None:
+            raise OracleError("an oracle reads the state behind the screen: run it through run_episode")
+        page = Page(context.sandbox, context.instruction, turn=len(context.steps))
+        actions = (await oracle(page),)
+        return Decision(actions=actions, text=format_reply(None, actions))
