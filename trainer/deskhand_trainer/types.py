@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from deskhand_agent.types import StopReason
 from deskhand_sandbox.types import Image
 
 
@@ -30,7 +31,33 @@ class TrainingSample:
     """The trajectory was truncated after this turn: V of the state after it counts."""
     old_value: float = 0.0
     """V(s_h) at the last prompt token before the update."""
+    old_values: tuple[float, ...] = ()
+    """The token critic's V before each reply id; empty when only the turn critic is used."""
     advantage: tuple[float, ...] = ()
     """One per reply id; equal within the turn for turn-level methods."""
     returns: tuple[float, ...] = ()
     """Value target per reply id; equal within the turn for the turn critic."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Episode:
+    """A finished trajectory as the learner takes it."""
+
+    trajectory_id: str
+    task_id: str
+    seed: int
+    """Of the task: names the start state."""
+    samples: tuple[TrainingSample, ...]
+    """Its turns in order; rewards, values and advantages still at their defaults."""
+    outcome: float
+    """The verifier's score, 0 to 1."""
+    success: bool
+    stop_reason: StopReason
+    environment_rewards: tuple[float, ...] = ()
+    """`Step.reward` of each turn."""
+    process_scores: tuple[float, ...] = ()
+    """The process reward model's score of each turn; empty when there is none."""
+    after: TrainingSample | None = None
+    """The state after the last turn of a truncated episode, with an empty reply: V is read there."""
+    void_turns: int = 0
+    """Turns whose reply held no action."""

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from deskhand_trainer.config import (
+    CollectConfig,
+    EvaluateConfig,
+    PpoConfig,
+    ScoreConfig,
+    SftConfig,
+    parse_config,
+)
+from deskhand_trainer.errors import ConfigError
+
+
+@pytest.mark.parametrize("cls", [CollectConfig, ScoreConfig, SftConfig, PpoConfig, EvaluateConfig])
+def test_defaults_stand_alone(cls: type[Any]) -> None:
+    assert parse_config(cls, {}) == cls()
+
+
+def test_reads_every_kind_of_field() -> None:
+    got = parse_config(
+        PpoConfig,
+        {
+            "tasks": ["miniwob/click-test", "miniwob/click-dialog"],
+            "lambda_policy": "adaptive",
+            "lr": 1,
+            "betas": [0.8, 0.9],
+            "value_clip": None,
+            "value_pretraining": {"enabled": False, "max_epochs": 3},
+        },
+    )
+    assert got.tasks == ("miniwob/click-test", "miniwob/click-dialog")
+    assert (got.lambda_policy, got.betas, got.value_clip) == ("adaptive", (0.8, 0.9), None)
+    assert isinstance(got.lr, float)
+    assert not got.value_pretraining.enabled
+    assert got.value_pretraining.patience == 3
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"clip_hgih": 0.3}, r"unknown field 'clip_hgih'; did you mean clip_high"),
+        ({"zzz": 1}, r"unknown field 'zzz'; there are: advantage"),
+        ({"epochs": "2"}, r"field 'epochs' must be a whole number, got '2'"),
+        ({"epochs": True}, r"field 'epochs' must be a whole number, got True"),
+        ({"epochs": 0}, r"field 'epochs' must be between 1 and 100, got 0"),
+        ({"lr": float("nan")}, r"field 'lr' must be a number, got nan"),
+        ({"lr": -0.1}, r"field 'lr' must be between 0 and 1, got -0.1"),
+        (
+            {"algorithm": "grpo"},
+            r"field 'algorithm' must be 'ppo' or 'reinforce' or 'rejection' or 'cloning', got 'grpo'",
+        ),
+        (
+            {"lambda_policy": "adaptve"},
+            r"field 'lambda_policy' must be a number or 'adaptive', got 'adaptve'",
+        ),
+        ({"lambda_policy": 1.5}, r"field 'lambda_policy' must be between 0 and 1"),
+        ({"tasks": "click-test"}, r"field 'tasks' must be a list, got 'click-test'"),
+        ({"tasks": [3]}, r"field 'tasks\[0\]' must be a string, got 3"),
+        ({"betas": [0.9]}, r"field 'betas' must be a list of 2"),
+        ({"shuffled_rewards": 1}, r"field 'shuffled_rewards' must be true or false, got 1"),
+        (
+            {"value_pretraining": {"max_epoch": 3}},
+            r"unknown field 'value_pretraining.max_epoch'; did you mean max_epochs",
+        ),
+        ({"value_pretraining": 3}, r"field 'value_pretraining' must be a mapping of fields"),
+    ],
+)
+def test_mistakes_are_named(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        parse_config(PpoConfig, given)

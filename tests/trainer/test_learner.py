@@ -1,0 +1,285 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from deskhand_agent.types import StopReason
+from deskhand_trainer.batches import Batch, prepare
+from deskhand_trainer.chain import STEP, chain_episodes
+from deskhand_trainer.config import PpoConfig
+from deskhand_trainer.learner import Learner, actor_lr
+from deskhand_trainer.tabular import TabularActorCritic
+from deskhand_trainer.types import Episode, TrainingSample
+
+LENGTH = 4
+BASE = PpoConfig(minibatch=32, microbatch=32, lr=0.05, critic_lr=0.05, lr_warmup_iterations=0)
+VARIANTS = {
+    "turn product": BASE,
+    "turn geometric": replace(BASE, ratio="turn_geometric"),
+    "token": replace(BASE, advantage="token", ratio="token", aggregation="token"),
+    "trajectory mean": replace(BASE, aggregation="trajectory"),
+    "reinforce": replace(BASE, algorithm="reinforce"),
+    "adaptive": replace(BASE, lambda_policy="adaptive"),
+}
+
+
+def fresh() -> TabularActorCritic:
+    torch.manual_seed(0)
+    model = TabularActorCritic(states=LENGTH + 1, tokens=3, reply_length=3)
+    with torch.no_grad():
+        model.logits.copy_(0.3 * torch.randn(model.logits.shape))
+    return model
+
+
+def wordy_episodes(count: int, seed: int = 0) -> list[Episode]:
+    """Episodes with replies of one to three tokens; a reply that begins with 1 in the last turn wins."""
+    model, g = fresh(), torch.Generator().manual_seed(seed)
+    episodes: list[Episode] = []
+    for i in range(count):
+        turns = int(torch.randint(1, 4, (1,), generator=g).item())
+        samples: list[TrainingSample] = []
+        for h in range(turns):
+            n = int(torch.randint(1, 4, (1,), generator=g).item())
+            logprobs = torch.log_softmax(model.logits[h, :n].detach(), -1)
+            ids = torch.multinomial(logprobs.exp(), 1, generator=g)
+            drawn = logprobs.gather(-1, ids).squeeze(-1)
+            samples.append(
+                TrainingSample(
+                    trajectory_id=f"t{i}",
+                    turn_index=h,
+                    prompt_ids=(9, h),
+                    reply_ids=tuple(ids[:, 0].tolist()),
+                    images=(),
+                    behaviour_logprobs=tuple(drawn.tolist()),
+                    reward=0.0,
+                )
+            )
+        won = samples[-1].reply_ids[0] == 1
+        episodes.append(
+            Episode(
+                trajectory_id=f"t{i}",
+                task_id="wordy",
+                seed=i,
+                samples=tuple(samples),
+                outcome=float(won),
+                success=won,
+                stop_reason=StopReason.TERMINATED,
+            )
+        )
+    return episodes
+
+
+def trained(config: PpoConfig, samples: Sequence[TrainingSample]) -> TabularActorCritic:
+    model = fresh()
+    Learner(model, config).update(samples, lr=config.lr)
+    return model
+
+
+def batch_for(config: PpoConfig, count: int = 40) -> Batch:
+    return prepare(wordy_episodes(count), fresh(), config)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_any_split_into_microbatches_trains_the_same(name: str) -> None:
+    config = VARIANTS[name]
+    samples = batch_for(config).samples
+    whole = trained(replace(config, microbatch=32), samples)
+    for size in (1, 5, 31):
+        split = trained(replace(config, microbatch=size), samples)
+        torch.testing.assert_close(split.logits, whole.logits, rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(split.critic.weight, whole.critic.weight, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_at_rate_zero_nothing_is_clipped_and_the_ratio_is_one(name: str) -> None:
+    config = VARIANTS[name]
+    batch = batch_for(config)
+    report = Learner(fresh(), config).update(batch.samples, lr=0.0)
+    assert report.clip_fraction == 0.0
+    assert report.kl_per_turn == pytest.approx(0.0, abs=1e-9)
+    assert report.ratio_mean == pytest.approx(1.0, abs=1e-6)
+    assert report.ratio_max == pytest.approx(1.0, abs=1e-6)
+    assert report.logprob_gap < 1e-6
+    assert report.optimizer_steps == 2 * -(-len(batch.samples) // 32)
+
+
+@pytest.mark.parametrize("name", ["turn product", "turn geometric", "token", "reinforce"])
+def test_learns_the_bandit_hidden_in_the_replies(name: str) -> None:
+    config = replace(VARIANTS[name], lr=0.1)
+    model = fresh()
+    learner = Learner(model, config)
+    before = torch.softmax(model.logits[:3, 0], -1)[:, 1].mean().item()
+    for iteration in range(12):
+        samples = prepare(bandit_episodes(model, iteration), model, config).samples
+        learner.update(samples, lr=config.lr)
+    after = torch.softmax(model.logits[:3, 0], -1)[:, 1].mean().item()
+    assert before < 0.5
+    assert after > 0.8
+
+
+def bandit_episodes(model: TabularActorCritic, seed: int) -> list[Episode]:
+    """One turn of two tokens each, drawn from the model as it is; a reply that begins with 1 wins."""
+    g = torch.Generator().manual_seed(seed)
+    episodes: list[Episode] = []
+    for i in range(64):
+        h = i % 3
+        logprobs = torch.log_softmax(model.logits[h, :2].detach(), -1)
+        ids = torch.multinomial(logprobs.exp(), 1, generator=g)
+        sample = TrainingSample(
+            trajectory_id=f"t{i}",
+            turn_index=0,
+            prompt_ids=(h,),
+            reply_ids=tuple(ids[:, 0].tolist()),
+            images=(),
+            behaviour_logprobs=tuple(logprobs.gather(-1, ids)[:, 0].tolist()),
+            reward=0.0,
+        )
+        won = sample.reply_ids[0] == 1
+        episodes.append(
+            Episode(
+                trajectory_id=f"t{i}",
+                task_id="bandit",
+                seed=i,
+                samples=(sample,),
+                outcome=float(won),
+                success=won,
+                stop_reason=StopReason.TERMINATED,
+            )
+        )
+    return episodes
+
+
+def test_ppo_walks_the_chain() -> None:
+    model = TabularActorCritic(states=LENGTH + 1, tokens=2)
+    config = replace(BASE, lr=0.1, minibatch=128, microbatch=128)
+    learner = Learner(model, config)
+    for iteration in range(15):
+        episodes = chain_episodes(model, 64, length=LENGTH, seed=iteration, limit=6)
+        learner.update(prepare(episodes, model, config).samples, lr=config.lr)
+    arrived = [e.success for e in chain_episodes(model, 400, length=LENGTH, seed=99, limit=6)]
+    assert sum(arrived) / 400 > 0.95  # .66 untrained
+    assert torch.softmax(model.logits[:LENGTH, 0], -1)[:, STEP].min() > 0.6
+
+
+def test_sabotage_shuffled_rewards_teach_nothing() -> None:
+    config = replace(BASE, lr=0.02, minibatch=128, microbatch=128)
+    gains: list[float] = []
+    for seed in range(2):
+        model = TabularActorCritic(states=LENGTH + 1, tokens=2)
+        learner, shuffle = Learner(model, config), torch.Generator().manual_seed(seed)
+        before = success_rate(model)
+        for iteration in range(10):
+            episodes = chain_episodes(model, 64, length=LENGTH, seed=1000 * seed + iteration, limit=6)
+            learner.update(prepare(episodes, model, config, shuffle=shuffle).samples, lr=config.lr)
+        gains.append(success_rate(model) - before)
+    assert sum(gains) / 2 <= 0.05
+
+
+def success_rate(model: TabularActorCritic) -> float:
+    return sum(e.success for e in chain_episodes(model, 1024, length=LENGTH, seed=7, limit=6)) / 1024
+
+
+def test_truncated_episodes_bootstrap_and_terminated_ones_do_not() -> None:
+    model = TabularActorCritic(states=LENGTH + 1, tokens=2)
+    with torch.no_grad():
+        model.critic.bias.fill_(0.5)
+    config = replace(BASE, normalisation="none")
+    cut, done = (
+        [e for e in chain_episodes(model, 50, length=LENGTH, seed=0, limit=4) if e.stop_reason is reason]
+        for reason in (StopReason.TURN_LIMIT, StopReason.TERMINATED)
+    )
+    assert cut
+    assert done
+    for episode, want in ((cut[0], 0.5), (done[0], 1.0)):
+        samples = prepare([episode], model, config).samples
+        assert samples[-1].returns[0] == pytest.approx(want)
+        assert samples[-1].advantage[0] == pytest.approx(want - 0.5)
+
+
+def test_turn_advantages_are_equal_within_the_turn_and_whitened_over_turns() -> None:
+    samples = batch_for(BASE).samples
+    firsts = torch.tensor([s.advantage[0] for s in samples])
+    assert all(len(set(s.advantage)) == 1 for s in samples)
+    assert firsts.mean().abs() < 1e-6
+    assert firsts.std(unbiased=False) == pytest.approx(1.0, rel=1e-5)
+
+
+def test_turn_and_token_estimates_agree_for_one_token_turns() -> None:
+    model = TabularActorCritic(states=LENGTH + 1, tokens=2)
+    with torch.no_grad():
+        model.critic.weight.copy_(torch.randn(1, LENGTH + 1, generator=torch.Generator().manual_seed(3)))
+    episodes = chain_episodes(model, 20, length=LENGTH, seed=0, limit=5)
+    turn = prepare(episodes, model, BASE)
+    token = prepare(episodes, model, replace(BASE, advantage="token"))
+    for a, b in zip(turn.samples, token.samples, strict=True):
+        assert a.advantage == pytest.approx(b.advantage, rel=1e-5)
+        assert a.returns == pytest.approx(b.returns, rel=1e-5)
+
+
+@pytest.mark.parametrize("algorithm", ["rejection", "cloning"])
+def test_imitation_raises_the_likelihood_and_leaves_the_critic(algorithm: str) -> None:
+    config = replace(BASE, algorithm=algorithm)  # type: ignore[arg-type]
+    samples = [replace(s, advantage=(1.0,) * len(s.reply_ids)) for s in batch_for(config).samples]
+    model = fresh()
+    before, critic = score_of(model, samples), model.critic.weight.clone()
+    Learner(model, config).update(samples, lr=0.05)
+    assert score_of(model, samples) > before
+    assert torch.equal(model.critic.weight, critic)
+
+
+def score_of(model: TabularActorCritic, samples: Sequence[TrainingSample]) -> float:
+    logprobs = model.score(samples, temperature=1.0).logprobs.detach()
+    return sum(float(row[: len(s.reply_ids)].sum()) for row, s in zip(logprobs, samples, strict=True))
+
+
+def test_kl_penalty_holds_the_policy_back() -> None:
+    samples = batch_for(BASE).samples
+    free, held = fresh(), fresh()
+    Learner(free, BASE).update(samples, lr=0.05)
+    config = replace(BASE, kl_coef=50.0)
+    Learner(held, config, reference=fresh()).update(samples, lr=0.05)
+    start = fresh().logits
+    assert (held.logits - start).abs().mean() < 0.6 * (free.logits - start).abs().mean()
+    with pytest.raises(ValueError, match="policy to hold on to"):
+        Learner(fresh(), config)
+
+
+class Poisoned(TabularActorCritic):
+    """Gives NaN wherever there is no reply token."""
+
+    def score(self, samples: Sequence[TrainingSample], *, temperature: float):
+        scores = super().score(samples, temperature=temperature)
+        mask = (
+            torch.arange(scores.logprobs.shape[1])
+            < torch.tensor([len(s.reply_ids) for s in samples])[:, None]
+        )
+
+        def dirty(x: Tensor) -> Tensor:
+            return torch.where(mask, x, torch.nan)
+
+        return replace(scores, logprobs=dirty(scores.logprobs), entropies=dirty(scores.entropies))
+
+    def actor_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
+        return super().actor_parameters()
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_nan_in_padding_changes_nothing(name: str) -> None:
+    config = replace(VARIANTS[name], entropy_coef=0.01)
+    samples = batch_for(config).samples
+    poisoned = Poisoned(states=LENGTH + 1, tokens=3, reply_length=3)
+    poisoned.load_state_dict(fresh().state_dict())
+    Learner(poisoned, config).update(samples, lr=config.lr)
+    assert torch.equal(poisoned.logits, trained(config, samples).logits)
+
+
+def test_schedule_warms_up_and_decays() -> None:
+    config = PpoConfig(lr=1.0, lr_warmup_iterations=3, lr_final=0.1)
+    warm = [actor_lr(config, iteration=i, progress=0.0) for i in range(5)]
+    assert warm == pytest.approx([0.25, 0.5, 0.75, 1.0, 1.0])
+    assert actor_lr(config, iteration=10, progress=0.5) == pytest.approx(0.55)
+    assert actor_lr(config, iteration=10, progress=7.0) == pytest.approx(0.1)

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from deskhand_trainer.errors import ResultsError
+from deskhand_trainer.results import Figure, read_figures, write_figures, write_results_page
+
+
+def figure(name: str, value: float, **more: object) -> Figure:
+    return Figure(name=name, value=value, unit="share", command="deskhand bench x", **more)  # type: ignore[arg-type]
+
+
+def test_merges_by_name_and_keeps_the_rest(tmp_path: Path) -> None:
+    path = tmp_path / "results" / "loop.json"
+    write_figures(path, [figure("a", 0.1), figure("b", 0.2, seeds=[1, 2], low=0.1, high=0.3)])
+    write_figures(path, [figure("a", 0.7)])
+    table = json.loads(path.read_text())["figures"]
+    assert {n: f["value"] for n, f in table.items()} == {"a": 0.7, "b": 0.2}
+    keys = "value unit low high goal note command config seeds date commit machine"
+    assert set(table["a"]) == set(keys.split())
+    assert read_figures(path)[1].seeds == [1, 2]
+    assert [p.name for p in path.parent.iterdir()] == ["loop.json"]
+
+
+def test_page_shows_missed_goals_as_missed(tmp_path: Path) -> None:
+    write_figures(
+        tmp_path / "loop.json", [figure("good", 0.95, goal=">= 0.9"), figure("bad", 0.2, goal=">= 0.9")]
+    )
+    rows = {line.split(" | ")[0]: line for line in write_results_page(tmp_path).read_text().splitlines()}
+    assert "met" in rows["| good"]
+    assert "missed" not in rows["| good"]
+    assert "**missed**" in rows["| bad"]
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"figures": {"a": {"value": 1}}}', '{"figures": {"a": {"nonsense": 1}}}']
+)
+def test_a_damaged_file_is_named_and_left_alone(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "loop.json"
+    path.write_text(text)
+    with pytest.raises(ResultsError, match=r"loop\.json is not a results file"):
+        write_figures(path, [figure("a", 1.0)])
+    assert path.read_text() == text
+
+
+def test_a_goal_is_a_comparison_and_a_number(tmp_path: Path) -> None:
+    with pytest.raises(ResultsError, match="comparison and a number"):
+        write_figures(tmp_path / "x.json", [figure("a", 1.0, goal="about 3")])

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import pytest
+import torch
+
+from deskhand_trainer.batches import explained_variance, prepare, turn_returns, with_rewards
+from deskhand_trainer.chain import chain_episodes
+from deskhand_trainer.config import PpoConfig, ValuePretrainingConfig
+from deskhand_trainer.rewards import RewardRule
+from deskhand_trainer.tabular import TabularActorCritic
+from deskhand_trainer.types import Episode
+from deskhand_trainer.value_pretraining import pretrain_value
+
+LENGTH, SLIP = 6, 0.15
+CONFIG = ValuePretrainingConfig(max_epochs=100, lr=0.02, flat=1e-3, patience=8, explained_variance=0.1)
+
+
+def fitted(config: ValuePretrainingConfig, episodes: list[Episode], *, gamma: float = 1.0):
+    model = TabularActorCritic(states=LENGTH + 1, tokens=2)
+    report = pretrain_value(model, with_rewards(episodes, RewardRule()), config, gamma=gamma, seed=0)
+    return model, report
+
+
+@cache
+def walks(count: int, seed: int = 0) -> list[Episode]:
+    return chain_episodes(
+        TabularActorCritic(states=LENGTH + 1, tokens=2), count, length=LENGTH, seed=seed, slip=SLIP
+    )
+
+
+def table_of(model: TabularActorCritic) -> torch.Tensor:
+    return model.value(torch.eye(LENGTH + 1)).detach()
+
+
+def test_values_match_the_closed_form() -> None:
+    model, report = fitted(CONFIG, walks(1500))
+    want = torch.tensor([(1 - SLIP) ** (LENGTH - s) for s in range(LENGTH)])
+    assert (table_of(model)[:LENGTH] - want).abs().max() < 0.06  # four standard errors of 1,500 episodes
+    assert report.stopped_by == "flat and explained"
+    assert report.explained_variance > 0.1
+
+
+def test_explains_a_chain_without_chance_almost_wholly() -> None:
+    """γ < 1 and no slip: the return is γ^(turns left), which the state tells up to the waiting time."""
+    model = TabularActorCritic(states=LENGTH + 1, tokens=2)
+    with torch.no_grad():
+        model.logits[:, 0, 1] = 6.0  # steps nearly always, so the state tells the return
+    episodes = with_rewards(chain_episodes(model, 400, length=LENGTH, seed=1), RewardRule())
+    report = pretrain_value(model, episodes, replace(CONFIG, explained_variance=0.95), gamma=0.7, seed=0)
+    assert report.explained_variance > 0.95
+    assert report.stopped_by == "flat and explained"
+    want = torch.tensor([0.7 ** (LENGTH - 1 - s) for s in range(LENGTH)])
+    assert (table_of(model)[:LENGTH] - want).abs().max() < 0.03
+
+
+def test_goes_on_to_the_last_epoch_when_variance_stays_unexplained() -> None:
+    config = replace(CONFIG, max_epochs=30, patience=1, flat=0.5, explained_variance=0.99)
+    _, report = fitted(config, walks(200))
+    assert (report.stopped_by, report.epochs) == ("epochs", 30)
+
+
+def test_the_policy_is_not_touched() -> None:
+    model, _ = fitted(replace(CONFIG, max_epochs=3), walks(50))
+    assert model.logits.abs().max() == 0
+
+
+def test_sabotage_shuffled_returns_have_no_held_out_explained_variance() -> None:
+    """Outcomes dealt out at random among episodes whose turns cannot tell them apart."""
+    episodes = walks(1500)
+    first = [replace(e, samples=e.samples[:1]) for e in episodes]  # every length tells nothing
+    shuffled = with_rewards(first, RewardRule(), shuffle=torch.Generator().manual_seed(1))
+    model = TabularActorCritic(states=LENGTH + 1, tokens=2)
+    report = pretrain_value(model, shuffled, replace(CONFIG, max_epochs=60), gamma=1.0, seed=0)
+    assert abs(report.explained_variance) < 0.05
+
+
+def test_biased_critic_hurts_with_lambda_below_one_and_pretraining_repairs_it() -> None:
+    """Ablation: λ = .5 advantages from a wrong V are far from the truth; after pretraining they are near."""
+    config = PpoConfig(lambda_policy=0.5, normalisation="none")
+    episodes = walks(300, seed=3)
+    truth = TabularActorCritic(states=LENGTH + 1, tokens=2)
+    with torch.no_grad():
+        truth.critic.weight[0, :LENGTH] = torch.tensor([(1 - SLIP) ** (LENGTH - s) for s in range(LENGTH)])
+    biased = TabularActorCritic(states=LENGTH + 1, tokens=2)
+    with torch.no_grad():
+        biased.critic.weight[0] = torch.linspace(1.0, -1.0, LENGTH + 1)
+
+    def error(model: TabularActorCritic) -> float:
+        got = torch.tensor([s.advantage[0] for s in prepare(episodes, model, config).samples])
+        want = torch.tensor([s.advantage[0] for s in prepare(episodes, truth, config).samples])
+        return float((got - want).abs().mean())
+
+    before = error(biased)
+    pretrain_value(biased, with_rewards(walks(1500), RewardRule()), CONFIG, gamma=1.0, seed=0)
+    after = error(biased)
+    assert before > 0.2
+    assert after < 0.15 * before
+
+
+def test_explained_variance_of_a_constant_return_is_no_number() -> None:
+    assert explained_variance(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 1.0])) != 0.0
+    assert torch.isnan(torch.tensor(explained_variance(torch.zeros(2), torch.ones(2))))
+    r = torch.tensor([0.0, 1.0, 2.0])
+    assert explained_variance(r + 5, r) == pytest.approx(1.0)
+    assert explained_variance(torch.zeros(3), r) == pytest.approx(0.0)
+
+
+def test_returns_are_listed_turn_by_turn() -> None:
+    episodes = with_rewards(walks(3), RewardRule())
+    got = turn_returns(episodes, gamma=0.9)
+    want = [0.9 ** (len(e.samples) - 1 - h) * e.outcome for e in episodes for h in range(len(e.samples))]
+    torch.testing.assert_close(got, torch.tensor(want), rtol=1e-5, atol=1e-7)
+
+
+def test_needs_two_episodes() -> None:
+    with pytest.raises(ValueError, match="at least 2 episodes"):
+        fitted(CONFIG, walks(1))

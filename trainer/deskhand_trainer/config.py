@@ -1,0 +1,157 @@
+"""What each kind of run can be told: one frozen record per kind, read by `parse_config`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from deskhand_trainer.config_parsing import bounds, parse_config
+from deskhand_trainer.losses import Aggregation
+from deskhand_trainer.normalisation import Normalisation
+from deskhand_trainer.sft.config import SftConfig
+
+__all__ = [
+    "CollectConfig",
+    "EvaluateConfig",
+    "PpoConfig",
+    "ScoreConfig",
+    "SftConfig",
+    "ValuePretrainingConfig",
+    "parse_config",
+]
+
+DEMO_TASK = "miniwob/click-collapsible-nodelay"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CollectConfig:
+    """Episodes into the store."""
+
+    tasks: tuple[str, ...] = (DEMO_TASK,)
+    """Task ids; held-out tasks are refused."""
+    policy: Literal["scripted", "local"] = "scripted"
+    """"scripted" gives oracle demonstrations, "local" works with `RunSpec.policy_in`."""
+    episodes_per_task: int = field(default=256, metadata=bounds(1, 1_000_000))
+    seed_offset: int = field(default=0, metadata=bounds(0))
+    """Where in the train split's seeds to begin."""
+    concurrency: int = field(default=8, metadata=bounds(1, 512))
+    """Episodes at a time."""
+    temperature: float = field(default=1.0, metadata=bounds(0, 10))
+    max_tokens: int = field(default=24, metadata=bounds(1, 4096))
+    seed: int = 0
+    """Of the sampling."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScoreConfig:
+    """Training the process reward model, and scoring with it."""
+
+    epochs: int = field(default=3, metadata=bounds(1, 1000))
+    lr: float = field(default=1e-3, metadata=bounds(0, 1))
+    minibatch: int = field(default=64, metadata=bounds(1, 65536))
+    discount: float = field(default=0.95, metadata=bounds(0, 1))
+    """A step k turns before a success is labelled discount^k; every step of a failure 0."""
+    max_trajectories: int = field(default=512, metadata=bounds(2))
+    """Newest first; for training and for scoring."""
+    held_out: float = field(default=0.2, metadata=bounds(0.05, 0.5))
+    """Share of the trajectories kept from training, for the reported figures."""
+    minutes: float = field(default=5.0, metadata=bounds(0))
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ValuePretrainingConfig:
+    """Fitting V to Monte-Carlo returns of a fixed policy before PPO begins (VC-PPO)."""
+
+    enabled: bool = True
+    episodes: int = field(default=256, metadata=bounds(2))
+    """Rollouts it is fitted to; a fifth of them is held out."""
+    held_out: float = field(default=0.2, metadata=bounds(0.05, 0.5))
+    max_epochs: int = field(default=40, metadata=bounds(1, 10_000))
+    patience: int = field(default=3, metadata=bounds(1))
+    """Held-out loss is flat when it has not fallen by `flat` (relative) for so many epochs."""
+    flat: float = field(default=0.01, metadata=bounds(0, 1))
+    explained_variance: float = field(default=0.1, metadata=bounds(-10, 1))
+    """Held-out explained variance that must be passed too."""
+    lr: float = field(default=1e-3, metadata=bounds(0, 1))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PpoConfig:
+    """The online loop, and the arms that stand beside it at equal compute."""
+
+    tasks: tuple[str, ...] = (DEMO_TASK,)
+    algorithm: Literal["ppo", "reinforce", "rejection", "cloning"] = "ppo"
+    """"rejection": clone the policy's own successes; "cloning": clone the oracle's episodes."""
+    advantage: Literal["turn", "token"] = "turn"
+    ratio: Literal["token", "turn_product", "turn_geometric"] = "turn_product"
+    aggregation: Aggregation = "turn"
+    normalisation: Normalisation = "batch"
+    clip_low: float = field(default=0.2, metadata=bounds(0, 1))
+    clip_high: float = field(default=0.28, metadata=bounds(0, 10))
+    value_clip: float | None = field(default=0.2, metadata=bounds(0))
+    """None: plain squared error."""
+    gamma: float = field(default=1.0, metadata=bounds(0, 1))
+    lambda_policy: float | Literal["adaptive"] = field(default=0.95, metadata=bounds(0, 1))
+    """"adaptive": 1 − 1/(α·l) with l in turns (α = 1) or tokens (α = .05) by `advantage`."""
+    lambda_critic: float = field(default=1.0, metadata=bounds(0, 1))
+    epochs: int = field(default=2, metadata=bounds(1, 100))
+    minibatch: int = field(default=128, metadata=bounds(1))
+    """Turns per optimizer step."""
+    microbatch: int = field(default=64, metadata=bounds(1))
+    """Turns per forward pass; changes memory, never the gradient."""
+    episodes_per_iteration: int = field(default=128, metadata=bounds(1))
+    lr: float = field(default=4e-4, metadata=bounds(0, 1))
+    """Actor's peak rate."""
+    lr_warmup_iterations: int = field(default=3, metadata=bounds(0))
+    lr_final: float = field(default=0.1, metadata=bounds(0, 1))
+    """Share of the peak the linear decay ends at."""
+    critic_lr: float = field(default=1e-3, metadata=bounds(0, 1))
+    betas: tuple[float, float] = field(default=(0.9, 0.99), metadata=bounds(0, 0.99999))
+    weight_decay: float = field(default=0.0, metadata=bounds(0, 1))
+    max_grad_norm: float = field(default=1.0, metadata=bounds(0))
+    critic_max_grad_norm: float = field(default=1.0, metadata=bounds(0))
+    entropy_coef: float = field(default=0.0, metadata=bounds(0))
+    kl_coef: float = field(default=0.0, metadata=bounds(0))
+    """Weight of k3 KL to the policy the run began with."""
+    process_weight: float = field(default=0.0, metadata=bounds(0))
+    process_cap: float = field(default=0.3, metadata=bounds(0, 0.499))
+    shuffled_rewards: bool = False
+    """Sabotage control: outcomes are dealt out at random among an iteration's episodes."""
+    value_pretraining: ValuePretrainingConfig = field(default_factory=ValuePretrainingConfig)
+    temperature: float = field(default=1.0, metadata=bounds(0.05, 10))
+    max_tokens: int = field(default=24, metadata=bounds(1, 4096))
+    concurrency: int = field(default=16, metadata=bounds(1, 512))
+    """Episodes at a time."""
+    iterations: int = field(default=50, metadata=bounds(1))
+    """The learning-rate schedule ends here."""
+    minutes: float = field(default=15.0, metadata=bounds(0))
+    """Wall clock of value pretraining and loop; the loop also ends when it is spent, and the schedule
+    follows whichever of the two is further on."""
+    evaluate_every: int = field(default=10, metadata=bounds(1))
+    """Iterations between evaluations on validation seeds."""
+    validation_episodes: int = field(default=64, metadata=bounds(1))
+    """Per task and evaluation; greedy, it chooses the checkpoint that is kept."""
+    checkpoint_every: int = field(default=1, metadata=bounds(1))
+    seed_offset: int = field(default=0, metadata=bounds(0))
+    """Where in the train split's seeds to begin."""
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EvaluateConfig:
+    """Success on seeds used for nothing else."""
+
+    tasks: tuple[str, ...] = (DEMO_TASK,)
+    episodes: int = field(default=256, metadata=bounds(1))
+    """Per task and mode."""
+    split: Literal["test", "validation"] = "test"
+    seed_offset: int = field(default=0, metadata=bounds(0))
+    modes: tuple[Literal["sampled", "greedy"], ...] = ("sampled", "greedy")
+    policy: Literal["scripted", "local"] = "local"
+    targets: bool = True
+    """Ask the page which element each click hit: right, wrong, miss."""
+    temperature: float = field(default=1.0, metadata=bounds(0.05, 10))
+    max_tokens: int = field(default=24, metadata=bounds(1, 4096))
+    concurrency: int = field(default=16, metadata=bounds(1, 512))
+    seed: int = 0

@@ -1,0 +1,316 @@
+"""One iteration's update: minibatches of turns, a policy loss, a value loss, two optimizers.
+
+Left out of the Turn-PPO and VC-PPO papers: nothing of the update; sharding over devices comes later.
+Gradients are sums of weighted terms, so any split of a minibatch into micro-batches gives the same ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from deskhand_trainer.actor_critic import ActorCritic, TurnScores, padded, reply_mask
+from deskhand_trainer.batches import entries_of
+from deskhand_trainer.config import PpoConfig
+from deskhand_trainer.losses import (
+    clipped_value_loss,
+    kl_k3,
+    reinforce,
+    token_ppo,
+    token_weights,
+    turn_ppo,
+    turn_weights,
+)
+from deskhand_trainer.types import TrainingSample
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UpdateReport:
+    """What one update did."""
+
+    policy_loss: float
+    value_loss: float
+    entropy: float
+    """Mean token entropy in nats."""
+    kl_per_turn: float
+    """Mean over turns of the summed k3 estimate between the drawing and the updated policy, last epoch."""
+    clip_fraction: float
+    """Share of ratios whose gradient the clip took, all epochs."""
+    ratio_mean: float
+    ratio_max: float
+    logprob_gap: float
+    """Mean |Δ log-prob| between drawing and first scoring, before any step: 0 when engine and trainer
+    agree; `exp` of it above 1.05 is an alarm."""
+    actor_grad_norm: float
+    critic_grad_norm: float
+    optimizer_steps: int
+    turns: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Rows:
+    """A minibatch as tensors, [B, T] unless said otherwise."""
+
+    samples: Sequence[TrainingSample]
+    mask: Tensor
+    old_logprobs: Tensor
+    advantages: Tensor
+    returns: Tensor
+    old_values: Tensor
+    reference: Tensor
+    policy_weights: Tensor
+    """[B, T] for token losses, [B] for turn losses; of the whole minibatch."""
+    value_weights: Tensor
+    token_shares: Tensor
+
+    def part(self, begin: int, end: int) -> _Rows:
+        """Rows begin to end, with the weights they have in the whole."""
+        width = max(1, int(self.mask[begin:end].sum(-1).max().item()))
+        cut = {
+            name: getattr(self, name)[begin:end, :width]
+            for name in ("mask", "old_logprobs", "advantages", "returns", "old_values", "reference")
+        }
+        weights = self.policy_weights[begin:end]
+        return _Rows(
+            samples=self.samples[begin:end],
+            policy_weights=weights if weights.dim() == 1 else weights[:, :width],
+            value_weights=self.value_weights[begin:end, :width],
+            token_shares=self.token_shares[begin:end, :width],
+            **cut,
+        )
+
+
+class Learner:
+    """Holds a model and its two optimizers; `update` is one iteration."""
+
+    def __init__(
+        self,
+        model: ActorCritic,
+        config: PpoConfig,
+        *,
+        reference: ActorCritic | None = None,
+    ) -> None:
+        """
+        Args:
+            model: what is trained.
+            config: how.
+            reference: policy the KL penalty holds on to; needed when `kl_coef` is above 0.
+        """
+        if config.kl_coef > 0 and reference is None:
+            raise ValueError("a KL penalty needs the policy to hold on to")
+        self.model, self.config, self.reference = model, config, reference
+        self._actor = [p for _, p in model.actor_parameters()]
+        self._critic = [p for _, p in model.critic_parameters()]
+        options: dict[str, Any] = {"betas": config.betas, "weight_decay": config.weight_decay}
+        self.actor_optimizer = torch.optim.AdamW(self._actor, lr=config.lr, **options)
+        self.critic_optimizer = torch.optim.AdamW(self._critic, lr=config.critic_lr, **options)
+        self.order = torch.Generator().manual_seed(config.seed)
+        self.updates = 0
+
+    # ---- state ----
+
+    def state(self) -> dict[str, Any]:
+        """Everything that decides how the next update goes on."""
+        return {
+            "actor": {name: p.detach() for name, p in self.model.actor_parameters()},
+            "critic": {name: p.detach() for name, p in self.model.critic_parameters()},
+            "actor_optimizer": self.actor_optimizer.state_dict(),
+            "critic_optimizer": self.critic_optimizer.state_dict(),
+            "order": self.order.get_state(),
+            "updates": self.updates,
+        }
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Take up a state kept by `state`."""
+        with torch.no_grad():
+            for name, parameter in self.model.actor_parameters():
+                parameter.copy_(state["actor"][name])
+            for name, parameter in self.model.critic_parameters():
+                parameter.copy_(state["critic"][name])
+        self.actor_optimizer.load_state_dict(state["actor_optimizer"])
+        self.critic_optimizer.load_state_dict(state["critic_optimizer"])
+        self.order.set_state(state["order"])
+        self.updates = int(state["updates"])
+
+    # ---- update ----
+
+    def update(self, samples: Sequence[TrainingSample], *, lr: float) -> UpdateReport:
+        """Train on one iteration's samples.
+
+        Args:
+            samples: turns with advantages, returns and old values filled in.
+            lr: the actor's rate for this iteration.
+        """
+        for group in self.actor_optimizer.param_groups:
+            group["lr"] = lr
+        tally = _Tally()
+        reference = self._reference_logprobs(samples)
+        for epoch in range(self.config.epochs):
+            tally.begin_epoch()
+            order = torch.randperm(len(samples), generator=self.order).tolist()
+            for begin in range(0, len(order), self.config.minibatch):
+                chosen = order[begin : begin + self.config.minibatch]
+                self._step(self._rows(samples, chosen, reference), tally, first=epoch == 0 and begin == 0)
+        self.updates += 1
+        return tally.report(turns=len(samples))
+
+    def _step(self, rows: _Rows, tally: _Tally, *, first: bool) -> None:
+        self.actor_optimizer.zero_grad(set_to_none=True)
+        self.critic_optimizer.zero_grad(set_to_none=True)
+        for begin in range(0, len(rows.samples), self.config.microbatch):
+            part = rows.part(begin, begin + self.config.microbatch)
+            scores = self.model.score(part.samples, temperature=self.config.temperature)
+            self._loss(part, scores, tally, first=first).backward()
+        tally.actor_grad_norm += _clip_and_step(self._actor, self.actor_optimizer, self.config.max_grad_norm)
+        tally.critic_grad_norm += _clip_and_step(
+            self._critic, self.critic_optimizer, self.config.critic_max_grad_norm
+        )
+        tally.steps += 1
+
+    def _loss(self, rows: _Rows, scores: TurnScores, tally: _Tally, *, first: bool) -> Tensor:
+        c = self.config
+        logprobs = scores.logprobs
+        if c.algorithm == "ppo" and c.ratio == "token":
+            terms = token_ppo(
+                logprobs, rows.old_logprobs, rows.advantages, rows.mask,
+                clip_low=c.clip_low, clip_high=c.clip_high,
+            )  # fmt: skip
+            counted = rows.mask
+        elif c.algorithm == "ppo":
+            terms = turn_ppo(
+                logprobs, rows.old_logprobs, rows.advantages[:, 0], rows.mask,
+                ratio="product" if c.ratio == "turn_product" else "geometric",
+                clip_low=c.clip_low, clip_high=c.clip_high,
+            )  # fmt: skip
+            counted = rows.mask.any(-1)
+        else:
+            terms, counted = None, rows.mask
+        unreduced = reinforce(logprobs, rows.advantages, rows.mask) if terms is None else terms.loss
+        policy = (rows.policy_weights * unreduced).sum()
+        value_mask = rows.value_weights > 0
+        squared = clipped_value_loss(
+            scores.values, rows.old_values, rows.returns, value_mask, clip=c.value_clip
+        )
+        value = (rows.value_weights * squared).sum()
+        entropy = (rows.token_shares * torch.where(rows.mask, scores.entropies, 0.0)).sum()
+        # imitation has no value target: its critic stays as it is
+        imitates = c.algorithm in ("rejection", "cloning")
+        loss = (policy if imitates else policy + value) - c.entropy_coef * entropy
+        if c.kl_coef > 0:
+            loss = loss + c.kl_coef * (rows.token_shares * kl_k3(logprobs, rows.reference, rows.mask)).sum()
+        tally.policy_loss += policy.item()
+        tally.value_loss += value.item()
+        tally.entropy += entropy.item()
+        with torch.no_grad():
+            if terms is not None:
+                tally.count_ratios(terms.ratio[counted], terms.clipped[counted])
+            if c.algorithm == "cloning":
+                return loss  # an oracle's replies were not drawn from the policy: no ratio, no KL
+            tally.kl += kl_k3(rows.old_logprobs, logprobs, rows.mask).sum().item()
+            tally.kl_turns += len(rows.samples)
+            if first:
+                gaps = (logprobs - rows.old_logprobs).abs()[rows.mask]
+                tally.gap += gaps.sum().item()
+                tally.gap_tokens += gaps.numel()
+        return loss
+
+    def _rows(
+        self, samples: Sequence[TrainingSample], chosen: Sequence[int], reference: Tensor | None
+    ) -> _Rows:
+        c = self.config
+        picked = [samples[i] for i in chosen]
+        mask = reply_mask(picked)
+        width = mask.shape[1]
+        names: dict[str, int] = {}
+        trajectory = torch.tensor([names.setdefault(s.trajectory_id, len(names)) for s in picked])
+        by_turn = c.algorithm == "ppo" and c.ratio != "token"
+        entries = entries_of(mask, c)
+        return _Rows(
+            samples=picked,
+            mask=mask,
+            old_logprobs=padded([s.behaviour_logprobs for s in picked], width),
+            advantages=padded([s.advantage for s in picked], width),
+            returns=padded([s.returns for s in picked], width),
+            old_values=padded([s.old_values for s in picked], width),
+            reference=torch.zeros(mask.shape) if reference is None else reference[list(chosen), :width],
+            policy_weights=(turn_weights if by_turn else token_weights)(mask, trajectory, c.aggregation),
+            value_weights=entries / entries.sum().clamp(min=1),
+            token_shares=mask / mask.sum().clamp(min=1),
+        )
+
+    @torch.no_grad()
+    def _reference_logprobs(self, samples: Sequence[TrainingSample]) -> Tensor | None:
+        if self.reference is None or self.config.kl_coef == 0:
+            return None
+        out = torch.zeros(reply_mask(samples).shape)
+        for begin in range(0, len(samples), self.config.microbatch):
+            part = samples[begin : begin + self.config.microbatch]
+            scored = self.reference.score(part, temperature=self.config.temperature).logprobs
+            out[begin : begin + len(part), : scored.shape[1]] = scored
+        return out
+
+
+def actor_lr(config: PpoConfig, *, iteration: int, progress: float) -> float:
+    """The actor's rate: linear warm-up over the first iterations, then linear decay to `lr_final`.
+
+    Args:
+        config: the schedule.
+        iteration: from 0.
+        progress: share of the budget that is spent, 0 to 1, by iterations or by the clock.
+    """
+    warm = min(1.0, (iteration + 1) / (config.lr_warmup_iterations + 1))
+    decayed = 1.0 - (1.0 - config.lr_final) * min(1.0, max(0.0, progress))
+    return config.lr * warm * decayed
+
+
+def _clip_and_step(
+    parameters: list[torch.nn.Parameter], optimizer: torch.optim.Optimizer, limit: float
+) -> float:
+    """Clip the gradient to `limit` (0: not at all), step, and give the norm before clipping."""
+    if all(p.grad is None for p in parameters):
+        return 0.0
+    norm = torch.nn.utils.clip_grad_norm_(parameters, limit if limit > 0 else math.inf)
+    optimizer.step()
+    return float(norm)
+
+
+class _Tally:
+    """Sums over the minibatches of an update."""
+
+    def __init__(self) -> None:
+        self.policy_loss = self.value_loss = self.entropy = 0.0
+        self.actor_grad_norm = self.critic_grad_norm = 0.0
+        self.gap, self.gap_tokens, self.steps = 0.0, 0, 0
+        self.ratio_sum, self.ratio_max, self.ratios, self.clipped = 0.0, 1.0, 0, 0
+        self.kl, self.kl_turns = 0.0, 0
+
+    def begin_epoch(self) -> None:
+        self.kl, self.kl_turns = 0.0, 0
+
+    def count_ratios(self, ratio: Tensor, clipped: Tensor) -> None:
+        self.ratio_sum += ratio.sum().item()
+        self.ratio_max = max(self.ratio_max, ratio.max().item() if ratio.numel() else 1.0)
+        self.ratios += ratio.numel()
+        self.clipped += int(clipped.sum().item())
+
+    def report(self, *, turns: int) -> UpdateReport:
+        steps = max(1, self.steps)
+        return UpdateReport(
+            policy_loss=self.policy_loss / steps,
+            value_loss=self.value_loss / steps,
+            entropy=self.entropy / steps,
+            kl_per_turn=self.kl / max(1, self.kl_turns),
+            clip_fraction=self.clipped / max(1, self.ratios),
+            ratio_mean=self.ratio_sum / self.ratios if self.ratios else 1.0,
+            ratio_max=self.ratio_max,
+            logprob_gap=self.gap / max(1, self.gap_tokens),
+            actor_grad_norm=self.actor_grad_norm / steps,
+            critic_grad_norm=self.critic_grad_norm / steps,
+            optimizer_steps=self.steps,
+            turns=turns,
+        )
