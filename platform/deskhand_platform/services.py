@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -56,4 +57,6 @@ class Services:
     book: RoundBook
     rounds: Rounds
     hosting: Hosting
+    stopping: asyncio.Event
+    """Set when the platform goes down: streams end."""
     started_at_s: float

@@ -73,7 +73,7 @@ def round_config(values: Mapping[str, Any], where: str = "") -> RoundConfig:
         if built.get(name) is not None:
             if not isinstance(built[name], Mapping):
                 raise InvalidField(f"{where}{name}", "must be a mapping of that phase's settings, or null")
-            _check_phase(name, cast(Config, built[name]), where)
+            check_phase(name, cast(Config, built[name]), where)
     for name in ("description", "start"):
         if not isinstance(built.get(name, ""), str):
             raise InvalidField(f"{where}{name}", "must be text")
@@ -116,7 +116,12 @@ def _promote(values: object, where: str) -> PromoteConfig:
     return PromoteConfig(**given)
 
 
-def _check_phase(name: str, values: Config, where: str) -> None:
+def check_phase(name: str, values: Config, where: str) -> None:
+    """Check one run's settings as the trainer will.
+
+    Raises:
+        InvalidField: the trainer would refuse them.
+    """
     # here and not above: the trainer's records come with torch, which the platform itself has no use for
     from deskhand_trainer import config
     from deskhand_trainer.errors import ConfigError

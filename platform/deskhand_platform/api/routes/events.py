@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request
@@ -48,7 +49,7 @@ async def _stream(
 ) -> AsyncGenerator[str]:
     yield "retry: 1000\n\n"
     quiet_s = 0.0
-    while not await request.is_disconnected():
+    while not have.stopping.is_set() and not await request.is_disconnected():
         events = await have.store.events_after(last_id, subject=subject)
         for event in events:
             last_id = event.id
@@ -58,7 +59,9 @@ async def _stream(
             continue
         if not follow:
             return
-        await asyncio.sleep(POLL_S)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(POLL_S):
+                await have.stopping.wait()
         quiet_s += POLL_S
         if quiet_s >= HEARTBEAT_S:
             quiet_s = 0.0

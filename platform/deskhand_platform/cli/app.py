@@ -1,0 +1,63 @@
+"""`deskhand`: mounts the commands, and turns every expected failure into one sentence and an exit status."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import httpx
+import typer
+
+from deskhand_agent.errors import AgentError
+from deskhand_flywheel.errors import FlywheelError
+from deskhand_platform.cli import benches, doctor, records, rounds, run, serve, tasks, training
+from deskhand_platform.cli.client import ApiError
+from deskhand_platform.cli.console import complain
+from deskhand_platform.errors import InvalidField, NotFound, PlatformError, SettingsError
+from deskhand_sandbox.errors import SandboxError, UnknownName
+from deskhand_trainer.errors import ConfigError, TrainerError
+
+app = typer.Typer(
+    name="deskhand",
+    help="Computers for an AI agent to work at, and a training loop that makes the agent better at it.",
+    epilog="Examples:  deskhand run   ·   deskhand tasks list --held-out   ·   deskhand replay ID --html",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+for part in (serve, run, records, training, benches, doctor):
+    part.register(app)
+app.add_typer(tasks.app, name="tasks")
+app.add_typer(rounds.app, name="rounds")
+app.add_typer(records.trajectories, name="trajectories")
+app.add_typer(records.policies, name="policies")
+tasks.register(app)
+
+USAGE = (NotFound, InvalidField, SettingsError, UnknownName, ConfigError)
+FAILURES = (PlatformError, FlywheelError, SandboxError, AgentError, TrainerError, httpx.HTTPError, OSError)
+
+
+def main() -> None:
+    """Run the command line; exit status 2 for what was asked wrongly, 1 for what went wrong."""
+    try:
+        app()
+    except (ApiError, *FAILURES) as error:
+        if os.environ.get("DESKHAND_DEBUG"):
+            raise
+        complain(str(error) or type(error).__name__)
+        sys.exit(status_of(error))
+    except KeyboardInterrupt:
+        complain("stopped")
+        sys.exit(130)
+
+
+def status_of(error: BaseException) -> int:
+    """Exit status of a failure."""
+    if isinstance(error, ApiError):
+        return 2 if error.status in (404, 422) else 1
+    return 2 if isinstance(error, USAGE) else 1
+
+
+if __name__ == "__main__":
+    main()

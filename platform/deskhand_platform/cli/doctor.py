@@ -1,0 +1,101 @@
+"""`deskhand doctor`: is everything here that is needed, and what mends what is not."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from deskhand_platform.api.page import STATIC
+from deskhand_platform.cli.console import out
+from deskhand_platform.lock import serving
+from deskhand_platform.settings import Settings, load_settings
+
+LOW_DISK_GB = 5.0
+CHROMIUM = ("chromium", "chromium-headless-shell", "chromium-browser", "google-chrome")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finding:
+    """One thing looked at."""
+
+    ok: bool
+    what: str
+    mend: str = ""
+    """The command, when it is not ok."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(doctor)
+
+
+def doctor() -> None:
+    """Look whether everything is here; exit status 1 and the command that mends it when something is not."""
+    settings = load_settings()
+    found = [check(settings) for check in CHECKS]
+    for one in found:
+        mend = "" if one.ok else f"  ->  {one.mend}"
+        out.print(f"{'ok     ' if one.ok else 'MISSING'}  {one.what}{mend}", markup=False, soft_wrap=True)
+    if not all(one.ok for one in found):
+        raise typer.Exit(1)
+
+
+def chromium(_settings: Settings) -> Finding:
+    """A Chromium that Playwright can drive."""
+    given = os.environ.get("DESKHAND_CHROMIUM")
+    path = given if given and Path(given).exists() else next(filter(None, map(shutil.which, CHROMIUM)), None)
+    return Finding(
+        ok=path is not None, what=f"Chromium {path or ''}".strip(), mend="apt-get install chromium"
+    )
+
+
+def module(name: str, extra: str) -> Callable[[Settings], Finding]:
+    """An importable package."""
+
+    def look(_settings: Settings) -> Finding:
+        ok = importlib.util.find_spec(name) is not None
+        return Finding(ok=ok, what=f"Python package {name}", mend=f'pip install "deskhand[{extra}]"')
+
+    return look
+
+
+def page(_settings: Settings) -> Finding:
+    """The built page."""
+    return Finding(ok=(STATIC / "index.html").exists(), what="the web page is built", mend="make setup")
+
+
+def disk(settings: Settings) -> Finding:
+    """Room for trajectories and checkpoints."""
+    free = shutil.disk_usage(settings.home).free / 1e9
+    return Finding(
+        ok=free >= LOW_DISK_GB,
+        what=f"{free:.0f} GB free at {settings.home}",
+        mend=f"free some space, or set DESKHAND_HOME elsewhere: rounds want {LOW_DISK_GB:.0f} GB",
+    )
+
+
+def writable(settings: Settings) -> Finding:
+    """The home folder takes files, and nobody else serves it by accident."""
+    ok = os.access(settings.home, os.W_OK)
+    other = serving(settings.home)
+    note = f", served at {other.url} by process {other.pid}" if other else ""
+    return Finding(ok=ok, what=f"home folder {settings.home}{note}", mend="set DESKHAND_HOME to one you own")
+
+
+CHECKS = (
+    chromium,
+    module("playwright", "browser"),
+    module("miniwob", "browser"),
+    module("torch", "train"),
+    module("transformers", "vlm"),
+    module("dbos", "server"),
+    page,
+    disk,
+    writable,
+)

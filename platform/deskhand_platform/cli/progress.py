@@ -1,0 +1,95 @@
+"""A round as it goes on, and its table."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+from rich.live import Live
+from rich.text import Text
+
+from deskhand_platform.cli.client import Client
+from deskhand_platform.cli.console import err, out, say, table
+
+Json = dict[str, Any]
+LOOK_S = 1.0
+MARKS = {"done": "✓", "running": "▸", "failed": "✗", "cancelled": "–", "skipped": "·", "queued": " "}
+
+
+async def follow(client: Client, round_id: int) -> Json:
+    """Show a round until it is over; the round as it is then."""
+    if err.is_terminal:
+        return await _live(client, round_id)
+    return await _lines(client, round_id)
+
+
+async def _live(client: Client, round_id: int) -> Json:
+    with Live(console=err, refresh_per_second=4) as live:
+        while True:
+            now = await client.get(f"/v1/rounds/{round_id}")
+            live.update(Text("\n".join(_line(phase) for phase in now["phases"]) or "waiting for its turn …"))
+            if now["state"] not in ("queued", "running"):
+                return now
+            await asyncio.sleep(LOOK_S)
+
+
+async def _lines(client: Client, round_id: int) -> Json:
+    """For logs: a line when a phase changes its state."""
+    seen: dict[str, str] = {}
+    while True:
+        now = await client.get(f"/v1/rounds/{round_id}")
+        for phase in now["phases"]:
+            if phase["state"] not in (seen.get(phase["name"], "queued"),):
+                say(_line(phase))
+            seen[phase["name"]] = phase["state"]
+        if now["state"] not in ("queued", "running"):
+            return now
+        await asyncio.sleep(LOOK_S)
+
+
+def _line(phase: Json) -> str:
+    took = _took(phase)
+    progress, detail = phase["progress"], ""
+    if phase["state"] == "running" and progress:
+        detail = progress["phase"]
+        if progress["total"]:
+            detail += f"  {progress['done']}/{progress['total']}"
+    elif phase["reason"]:
+        detail = phase["reason"]
+    return f"{MARKS[phase['state']]} {phase['name']:<20} {took:>7}  {detail}".rstrip()
+
+
+def _took(phase: Json) -> str:
+    if phase["started_at_s"] is None:
+        return ""
+    seconds = (phase["ended_at_s"] or time.time()) - phase["started_at_s"]
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+
+
+def print_round(shown: Json) -> None:
+    """The round's table, and what became of it."""
+    lines = table("", "sampled", "95 %", "greedy", "95 %", "episodes", "minutes")
+    for row in shown["rows"]:
+        cells = [*_rate(row["sampled"]), *_rate(row["greedy"])]
+        lines.add_row(row["label"], *cells, str(row["training_episodes"]), f"{row['minutes']:.1f}")
+    if shown["rows"]:
+        out.print(lines)
+    out.print(_ending(shown), markup=False, soft_wrap=True)
+
+
+def _ending(shown: Json) -> str:
+    head = f"Round {shown['id']} ({shown['preset']}): {shown['state']}"
+    if shown["state"] == "failed":
+        return f"{head}: {shown['reason']}"
+    if shown["state"] != "done":
+        return head
+    if shown["promoted"]:
+        return f"{head}; the next round starts from {shown['policy_out']}"
+    return f"{head}; nothing better came of it, the next round starts where this one did"
+
+
+def _rate(rate: Json | None) -> tuple[str, str]:
+    if rate is None:
+        return "", ""
+    return f"{rate['success']:.1%}", f"{rate['low']:.1%} – {rate['high']:.1%}"

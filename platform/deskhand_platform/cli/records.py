@@ -1,0 +1,106 @@
+"""`deskhand replay`, `trajectories`, `policies`: read from the store alone, whether or not a platform runs."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deskhand_flywheel.store import Store
+from deskhand_flywheel.types import PolicyRecord, TrajectoryFilter, TrajectoryPage
+from deskhand_platform.cli.console import out, say, table, when
+from deskhand_platform.rounds.book import RoundBook
+from deskhand_platform.settings import load_settings
+
+trajectories = typer.Typer(help="Recorded episodes.", no_args_is_help=True)
+policies = typer.Typer(help="Kept checkpoints.", no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add `replay`."""
+    app.command(epilog="Example:  deskhand replay 0199… --html -o episode.html")(replay)
+
+
+def replay(
+    id: Annotated[str, typer.Argument(help="id of the trajectory")],
+    html: Annotated[bool, typer.Option("--html", help="one self-contained page")] = False,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="file; stdout without")] = None,
+) -> None:
+    """Replay an episode from the store: its turns as text, or everything as one page."""
+    text = asyncio.run(_replay(id, html))
+    if output is None:
+        sys.stdout.write(text)
+        return
+    output.write_text(text)
+    say(f"written to {output}")
+
+
+@trajectories.command("list", epilog="Example:  deskhand trajectories list --task miniwob/click-test")
+def list_trajectories(
+    task: Annotated[str | None, typer.Option(help="only of this task")] = None,
+    policy: Annotated[str | None, typer.Option(help="only of this policy")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=200)] = 20,
+) -> None:
+    """Trajectories, newest first."""
+    chosen = TrajectoryFilter(task_ids=None if task is None else (task,), policy_id=policy)
+    page = asyncio.run(_trajectories(chosen, limit))
+    lines = table("id", "task", "seed", "policy", "turns", "ended", "score", "")
+    for one in page.items:
+        score = "" if one.outcome is None else f"{one.outcome.score:g}"
+        how = one.failure or one.stop_reason or ""
+        lines.add_row(
+            one.id,
+            one.task_id,
+            str(one.seed),
+            one.policy_id,
+            str(one.steps),
+            when(one.ended_at_s),
+            score,
+            str(how),
+        )
+    out.print(lines)
+
+
+@policies.command("list")
+def list_policies() -> None:
+    """Kept policies, newest first; the promoted one is where the next round starts."""
+    found, promoted = asyncio.run(_policies())
+    lines = table("policy", "from", "kept", "")
+    for one in found:
+        note = "promoted" if one.id == promoted else ""
+        lines.add_row(one.id, one.parent_id or "", when(one.created_at_s), note)
+    out.print(lines)
+
+
+@asynccontextmanager
+async def _store() -> AsyncGenerator[Store]:
+    settings = load_settings()
+    async with await Store.open(settings.db_url, settings.blobs_url) as store:
+        yield store
+
+
+async def _replay(id: str, html: bool) -> str:
+    from deskhand_flywheel.replay import render_replay
+
+    async with _store() as store:
+        trajectory = await store.trajectory(id, images=html)
+        if html:
+            return render_replay(trajectory, await store.scores(id))
+    head = f"{trajectory.start.task.id} seed {trajectory.start.task.seed}: {trajectory.start.instruction}\n"
+    turns = [f"{step.index:>3}  {step.reward:+.3f}  {step.decision.text}\n" for step in trajectory.steps]
+    return head + "".join(turns)
+
+
+async def _trajectories(chosen: TrajectoryFilter, limit: int) -> TrajectoryPage:
+    async with _store() as store:
+        return await store.trajectories(chosen, limit=limit)
+
+
+async def _policies() -> tuple[tuple[PolicyRecord, ...], str | None]:
+    async with _store() as store:
+        return await store.policies(), await RoundBook(store.database).promoted_policy()

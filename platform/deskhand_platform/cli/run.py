@@ -1,0 +1,85 @@
+"""`deskhand run`: a platform, one round with progress, its table, and the page stays open."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Annotated, Any
+
+import typer
+
+from deskhand_platform.cli import overrides
+from deskhand_platform.cli.client import Client, connect
+from deskhand_platform.cli.console import say
+from deskhand_platform.cli.progress import follow, print_round
+from deskhand_platform.cli.serve import Port, introduce
+from deskhand_platform.cli.signals import run_until_signal
+from deskhand_platform.lock import serving
+from deskhand_platform.settings import Settings, load_settings
+
+Preset = Annotated[str, typer.Option("--round", help="preset of the round")]
+Set = Annotated[list[str] | None, typer.Option("--set", help="override, e.g. ppo.iterations=10; repeatable")]
+Exit = Annotated[bool, typer.Option("--exit", help="stop when the round is over")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog="Example:  deskhand run --round from-scratch --set ppo.minutes=5")(run)
+
+
+def run(preset: Preset = "from-scratch", set_: Set = None, exit_: Exit = False, port: Port = None) -> None:
+    """Run one training round and show it; a second one goes on from the promoted policy."""
+    from deskhand_platform.rounds.presets import preset as load_preset
+
+    settings, changed = load_settings(port=port), overrides.parse(set_ or [])
+    load_preset(preset, changed)  # what is wrong with it is said before anything starts
+    raise typer.Exit(run_until_signal(_run(settings, preset, changed, exit_)))
+
+
+async def _run(settings: Settings, preset: str, changed: dict[str, Any], exit_: bool) -> int:
+    async with _platform(settings) as url, connect(settings, url) as client:
+        wanted = await _resume_or_start(client, preset, changed)
+        over = await follow(client, wanted)
+        print_round(over)
+        if over["state"] != "done":
+            return 1
+        if not exit_:
+            say(f"The page stays open at {url} until Ctrl-C.")
+            await _until_stopped()
+    return 0
+
+
+async def _until_stopped() -> None:
+    try:
+        await asyncio.Event().wait()
+    except asyncio.CancelledError:
+        # the round is over: this is how it is meant to end
+        return
+
+
+async def _resume_or_start(client: Client, preset: str, changed: dict[str, Any]) -> int:
+    """The round that an earlier platform left unfinished, else a new one."""
+    recent = (await client.get("/v1/rounds", limit=20))["items"]
+    left = [one for one in recent if one["state"] in ("queued", "running") and one["preset"] == preset]
+    if left and not changed:
+        say(f"Round {left[-1]['id']} was not finished: going on with it.")
+        return int(left[-1]["id"])
+    started = await client.post("/v1/rounds", {"preset": preset, "overrides": changed})
+    say(f"Round {started['id']} ({preset}) started.")
+    return int(started["id"])
+
+
+@asynccontextmanager
+async def _platform(settings: Settings) -> AsyncGenerator[str]:
+    """The address of the platform that serves this home already, or of one that runs in here."""
+    found = serving(settings.home)
+    if found is not None and found.url is not None:
+        say(f"Using the platform at {found.url}.")
+        yield found.url
+        return
+    from deskhand_platform.serving import platform
+
+    async with platform(settings) as up:
+        introduce(up.url, up.new_token)
+        yield up.url

@@ -1,0 +1,62 @@
+"""`deskhand serve` and `deskhand url`."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+import typer
+
+from deskhand_platform.auth import read_token
+from deskhand_platform.cli.console import out, say
+from deskhand_platform.cli.signals import run_until_signal
+from deskhand_platform.errors import NotServing, Unauthorized
+from deskhand_platform.lock import serving
+from deskhand_platform.settings import Settings, load_settings
+
+Port = Annotated[int | None, typer.Option(help="port to listen on; 0 for any free one", min=0, max=65535)]
+Host = Annotated[str | None, typer.Option(help="address to listen on")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command(epilog="Example:  deskhand serve --port 9000")(serve)
+    app.command()(url)
+
+
+def serve(port: Port = None, host: Host = None) -> None:
+    """Run the platform: API, page, task queue, rounds and sandbox host. Ctrl-C stops all of it."""
+    settings = load_settings(port=port, host=host)
+    raise typer.Exit(run_until_signal(_serve(settings)))
+
+
+async def _serve(settings: Settings) -> int:
+    from deskhand_platform.serving import platform
+
+    async with platform(settings) as up:
+        introduce(up.url, up.new_token)
+        await asyncio.Event().wait()
+    return 0
+
+
+def introduce(url: str, new_token: str | None) -> None:
+    """Say where the page is; the token only when it was made just now."""
+    if new_token is None:
+        say(f"Deskhand is up at {url}  (`deskhand url` prints an address that signs in)")
+        return
+    say(
+        f"Deskhand is up. Open this address; it signs you in, and is printed only this once:\n  {url}/login?token={new_token}"
+    )
+
+
+def url() -> None:
+    """Print an address that opens the page signed in."""
+    settings = load_settings()
+    found, token = serving(settings.home), read_token(settings.home)
+    if found is None or found.url is None:
+        raise NotServing(f"no platform serves {settings.home}; start one with `deskhand serve`")
+    if token is None:
+        raise Unauthorized(
+            f"the token is not kept in {settings.home}; use the one printed at the first start"
+        )
+    out.print(f"{found.url}/login?token={token}", markup=False, soft_wrap=True)

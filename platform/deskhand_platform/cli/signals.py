@@ -1,0 +1,42 @@
+"""Ctrl-C and SIGTERM: once, in order, to the end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Coroutine
+from typing import Any
+
+from deskhand_platform.cli.console import say
+
+STOPPED = {signal.SIGINT: 130, signal.SIGTERM: 143}
+
+
+def run_until_signal(main: Coroutine[Any, Any, int]) -> int:
+    """Run `main`; a signal cancels it once, and everything it holds is put away before this returns.
+
+    Returns:
+        What `main` returned, or 128 + the signal's number.
+    """
+
+    async def body() -> int:
+        loop, task = asyncio.get_running_loop(), asyncio.ensure_future(main)
+        got: list[signal.Signals] = []
+
+        def stop(number: signal.Signals) -> None:
+            # a second Ctrl-C must not break off the putting away
+            if not got:
+                say("stopping: runs put their state away …")
+                task.cancel()
+            got.append(number)
+
+        for number in STOPPED:
+            loop.add_signal_handler(number, stop, number)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if got:
+                return STOPPED[got[0]]
+            raise
+
+    return asyncio.run(body())

@@ -1,0 +1,108 @@
+"""`deskhand tasks …` and `deskhand submit`."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+import typer
+import yaml
+
+from deskhand_platform.cli import overrides
+from deskhand_platform.cli.client import Client, connect
+from deskhand_platform.cli.console import out, say, table, when
+from deskhand_platform.settings import load_settings
+
+app = typer.Typer(help="Tasks: what there is, and what was submitted.", no_args_is_help=True)
+LOOK_S = 0.3
+
+
+def register(root: typer.Typer) -> None:
+    """Add `submit` to the root."""
+    root.command(epilog="Example:  deskhand submit miniwob/click-test --seed 7 --wait")(submit)
+
+
+@app.command("list", epilog="Example:  deskhand tasks list click --held-out")
+def list_tasks(
+    search: Annotated[str, typer.Argument(help="part of the id")] = "",
+    held_out: Annotated[bool, typer.Option("--held-out", help="only tasks never trained on")] = False,
+) -> None:
+    """The tasks environments bring."""
+    from deskhand_sandbox.tasks import list_tasks as every_task
+
+    lines = table("task", "turns", "oracle", "held out")
+    for one in every_task():
+        if search in one.id and (one.held_out or not held_out):
+            turns = "" if one.turns is None else str(one.turns)
+            lines.add_row(one.id, turns, "yes" if one.oracle else "", "yes" if one.held_out else "")
+    out.print(lines)
+
+
+@app.command()
+def submitted(limit: Annotated[int, typer.Option(min=1, max=200)] = 20) -> None:
+    """Submitted tasks, newest first."""
+    found = asyncio.run(_call("/v1/tasks", limit=limit))
+    lines = table("id", "task", "seed", "state", "score", "submitted", "")
+    for one in found["items"]:
+        score = "" if one["outcome"] is None else f"{one['outcome']['score']:g}"
+        lines.add_row(
+            one["id"],
+            one["task_id"],
+            str(one["seed"]),
+            one["state"],
+            score,
+            when(one["created_at_s"]),
+            one["reason"] or "",
+        )
+    out.print(lines)
+
+
+@app.command()
+def cancel(id: Annotated[str, typer.Argument(help="id of the submitted task")]) -> None:
+    """Take a task out of the queue, or stop it."""
+    out.print(asyncio.run(_delete(id))["state"])
+
+
+def submit(
+    task: Annotated[str, typer.Argument(help="id of the task, e.g. miniwob/click-test")],
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    policy: Annotated[str, typer.Option(help="scripted, local or openai")] = "scripted",
+    setting: Annotated[list[str] | None, typer.Option(help="of the policy: name=value; repeatable")] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="wait until it is over")] = False,
+) -> None:
+    """Submit a task to the platform that serves this home."""
+    body = {
+        "task_id": task,
+        "seed": seed,
+        "policy": {"name": policy, "settings": overrides.parse(setting or [])},
+    }
+    raise typer.Exit(asyncio.run(_submit(body, wait)))
+
+
+async def _submit(body: dict[str, Any], wait: bool) -> int:
+    async with connect(load_settings()) as client:
+        found = await client.post("/v1/tasks", body)
+        out.print(found["id"])
+        if not wait:
+            return 0
+        found = await _over(client, found["id"])
+        say(yaml.safe_dump({k: found[k] for k in ("state", "trajectory_id", "outcome", "reason")}).strip())
+        return 0 if found["state"] == "done" else 1
+
+
+async def _over(client: Client, id: str) -> dict[str, Any]:
+    while True:
+        found = await client.get(f"/v1/tasks/{id}")
+        if found["state"] not in ("queued", "running"):
+            return found
+        await asyncio.sleep(LOOK_S)
+
+
+async def _call(path: str, **query: Any) -> Any:
+    async with connect(load_settings()) as client:
+        return await client.get(path, **query)
+
+
+async def _delete(id: str) -> Any:
+    async with connect(load_settings()) as client:
+        return await client.delete(f"/v1/tasks/{id}")

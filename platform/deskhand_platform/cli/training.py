@@ -1,0 +1,88 @@
+"""`deskhand train` and `deskhand eval`: one run of the trainer by hand, outside any round."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import typer
+import yaml
+
+from deskhand_platform.cli import overrides
+from deskhand_platform.cli.console import out, say
+from deskhand_platform.errors import InvalidField, NotFound, RoundFailed
+from deskhand_platform.rounds.config import check_phase, merge
+from deskhand_platform.rounds.runs import read_error, read_result, write_spec
+from deskhand_platform.settings import load_settings
+from deskhand_trainer.runs import RunKind, RunSpec
+
+Set = Annotated[list[str] | None, typer.Option("--set", help="override, e.g. iterations=10; repeatable")]
+PolicyIn = Annotated[str | None, typer.Option("--policy", help="policy to start from; untrained without")]
+ConfigFile = Annotated[Path | None, typer.Option("--config", help="YAML file of the run's settings")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command(epilog="Example:  deskhand train ppo --policy ID --set minutes=5")(train)
+    app.command("eval", epilog="Example:  deskhand eval --policy ID --set episodes=64")(evaluate)
+
+
+def train(
+    kind: Annotated[str, typer.Argument(help="collect, score, sft, ppo or evaluate")],
+    config: ConfigFile = None,
+    policy: PolicyIn = None,
+    set_: Set = None,
+    name: Annotated[str | None, typer.Option(help="name of the run; an unfinished one goes on")] = None,
+) -> None:
+    """Run one run of the trainer in the foreground; it brings its own sandboxes."""
+    if kind not in list(RunKind):
+        raise NotFound("kind of run", kind, [str(one) for one in RunKind])
+    _run(RunKind(kind), config, policy, set_ or [], name)
+
+
+def evaluate(config: ConfigFile = None, policy: PolicyIn = None, set_: Set = None) -> None:
+    """Measure a policy on held-out seeds."""
+    _run(RunKind.EVALUATE, config, policy, set_ or [], None)
+
+
+def _run(kind: RunKind, file: Path | None, policy: str | None, changed: list[str], name: str | None) -> None:
+    settings = load_settings()
+    values = merge(_read(file), overrides.parse(changed))
+    check_phase(str(kind), values, "")
+    folder = settings.runs / (name or f"{kind}-{time.strftime('%Y%m%d-%H%M%S')}")
+    spec = RunSpec(
+        id=folder.name,
+        kind=kind,
+        config=values,
+        store_url=settings.db_url,
+        blobs_url=settings.blobs_url,
+        policy_in=policy,
+        labels={"run": folder.name},
+    )
+    write_spec(folder, spec)
+    say(f"run {folder.name}: its log is {folder / 'log.txt'}")
+    with (folder / "log.txt").open("ab") as log:
+        command = [sys.executable, "-m", "deskhand_trainer.run", str(folder)]
+        status = subprocess.run(command, stdout=log, stderr=log, check=False).returncode
+    result, error = read_result(folder), read_error(folder)
+    if result is None:
+        said = error.message if error else f"exit status {status}"
+        raise RoundFailed(f"run {folder.name} did not finish: {said}")
+    if result.policy_out:
+        out.print(f"policy: {result.policy_out}", markup=False)
+    out.print(yaml.safe_dump(dict(result.metrics), sort_keys=False).strip(), markup=False)
+
+
+def _read(file: Path | None) -> dict[str, Any]:
+    if file is None:
+        return {}
+    try:
+        values = yaml.safe_load(file.read_text())
+    except yaml.YAMLError as error:
+        raise InvalidField("--config", f"{file} cannot be read as YAML: {error}") from error
+    if not isinstance(values, dict):
+        raise InvalidField("--config", f"{file} must hold a mapping of settings")
+    return cast("dict[str, Any]", values)

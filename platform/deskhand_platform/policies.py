@@ -1,0 +1,76 @@
+"""The policy a submitted task asks for; a model of the store is loaded once and shared by its episodes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from deskhand_agent.inference import Sampling
+from deskhand_agent.policies import create_policy
+from deskhand_agent.types import Policy
+from deskhand_flywheel.store import Store
+from deskhand_platform.errors import InvalidField
+from deskhand_platform.queue import PolicyRef
+from deskhand_sandbox.errors import BackendMissing
+
+if TYPE_CHECKING:
+    from deskhand_agent.models.bundle import ModelBundle
+    from deskhand_agent.models.engine import LocalEngine
+
+LOCAL_SETTINGS = ("policy_id", "path", "temperature", "max_tokens")
+
+
+class PolicyMaker:
+    """Makes policies by their reference."""
+
+    def __init__(self, store: Store, folder: Path) -> None:
+        self._store = store
+        self._folder = folder
+        self._loaded: dict[Path, tuple[ModelBundle, LocalEngine]] = {}
+        self._loading = asyncio.Lock()
+
+    async def make(self, ref: PolicyRef) -> Policy:
+        """The policy.
+
+        Raises:
+            InvalidField: "local" without a model, or with a setting it does not have.
+            UnknownName, UnknownPolicy, ModelFilesError, BackendMissing, TypeError: it cannot be had.
+        """
+        if ref.name != "local":
+            return create_policy(ref.name, **ref.settings)
+        for name in ref.settings:
+            if name not in LOCAL_SETTINGS:
+                raise InvalidField(f"policy.settings.{name}", f"there are: {', '.join(LOCAL_SETTINGS)}")
+        return await self._local(ref.settings)
+
+    async def _local(self, settings: Mapping[str, Any]) -> Policy:
+        policy_id, path = settings.get("policy_id"), settings.get("path")
+        if isinstance(policy_id, str):
+            folder = await self._store.materialise_policy(policy_id, self._folder / policy_id)
+        elif isinstance(path, str):
+            folder = Path(path)
+        else:
+            raise InvalidField("policy.settings.policy_id", "say which model, or path to its folder")
+        async with self._loading:
+            if folder not in self._loaded:
+                self._loaded[folder] = await asyncio.to_thread(_load, folder, policy_id or folder.name)
+        bundle, engine = self._loaded[folder]
+        sampling = Sampling(
+            temperature=float(settings.get("temperature", 0.0)),
+            max_tokens=int(settings.get("max_tokens", 64)),
+        )
+        return create_policy(
+            "local", bundle=bundle, engine=engine, sampling=sampling, policy_id=str(policy_id or folder.name)
+        )
+
+
+def _load(folder: Path, policy_id: str) -> tuple[ModelBundle, LocalEngine]:
+    try:
+        from deskhand_agent.models.bundle import load_bundle
+        from deskhand_agent.models.engine import LocalEngine
+    except ModuleNotFoundError as error:
+        raise BackendMissing(f'a local policy needs {error.name}: run pip install "deskhand[vlm]"') from error
+    bundle = load_bundle(folder)
+    return bundle, LocalEngine(bundle, policy_id=policy_id)

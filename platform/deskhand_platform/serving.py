@@ -1,0 +1,157 @@
+"""A whole platform in this process: lock, store, children, rounds, API. `serve` and `run` stand on it."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+import time
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+
+import uvicorn
+
+from deskhand_flywheel.store import Store
+from deskhand_platform import lock
+from deskhand_platform.api.app import create_app
+from deskhand_platform.auth import open_gate
+from deskhand_platform.errors import PortInUse
+from deskhand_platform.queue import TaskQueue
+from deskhand_platform.rounds.book import RoundBook
+from deskhand_platform.rounds.conductor import RoundConductor
+from deskhand_platform.rounds.phases import Phases
+from deskhand_platform.services import Services
+from deskhand_platform.settings import Settings
+from deskhand_platform.supervisor import StartHost, Supervisor
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Platform:
+    """A platform that is up."""
+
+    url: str
+    new_token: str | None
+    """The token, at the first start of this home only: to be printed once."""
+    services: Services
+
+
+class _Server(uvicorn.Server):
+    """Signals are the supervisor's: children have to be stopped in order."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.up = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.up.set()
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket; port 0 lets the kernel choose.
+
+    Raises:
+        PortInUse: somebody listens there already, or the address is not this machine's.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(256)
+    except (OSError, OverflowError) as error:
+        listener.close()
+        if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+            raise PortInUse(
+                f"port {port} on {host} is in use; choose another with --port, or --port 0 for any free one"
+            ) from error
+        raise PortInUse(f"cannot listen on {host} port {port}: {error}; choose another --port") from error
+    return listener
+
+
+def sandbox_host(settings: Settings) -> StartHost:
+    """How this platform starts its sandbox host."""
+    from deskhand_sandbox.host import HostSettings, start_host
+
+    return lambda: start_host(HostSettings(max_sandboxes=settings.sandbox.max_sandboxes))
+
+
+@asynccontextmanager
+async def platform(settings: Settings, start_host: StartHost | None = None) -> AsyncGenerator[Platform]:
+    """Bring a platform up; at the block's end runs stop with their state safe, then everything else.
+
+    Raises:
+        HomeInUse: another platform serves the home.
+        PortInUse: the address is taken.
+        ChildFailed: the sandbox host does not start.
+        StoreError: the store cannot be opened.
+    """
+    with lock.hold(settings.home) as held:
+        listener = listen(settings.host, settings.port)
+        try:
+            gate, new_token = open_gate(settings.home)
+            async with await Store.open(settings.db_url, settings.blobs_url) as store:
+                supervisor = Supervisor(settings, store, start_host or sandbox_host(settings))
+                async with supervisor.running():
+                    book = RoundBook(store.database)
+                    phases = Phases(settings, store, book, supervisor)
+                    conductor = RoundConductor(phases, book, settings.workflows_url)
+                    services = Services(
+                        settings=settings,
+                        gate=gate,
+                        store=store,
+                        queue=TaskQueue(store.database),
+                        book=book,
+                        rounds=conductor,
+                        hosting=supervisor,
+                        stopping=asyncio.Event(),
+                        started_at_s=time.time(),
+                    )
+                    async with _rounds(conductor), _api(services, listener):
+                        url = address_of(listener)
+                        held.announce(url)
+                        yield Platform(url=url, new_token=new_token, services=services)
+        finally:
+            listener.close()
+
+
+def address_of(listener: socket.socket) -> str:
+    """Where a browser on this machine finds the socket."""
+    host, port = listener.getsockname()[:2]
+    named = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+    return f"http://{named}:{port}"
+
+
+@asynccontextmanager
+async def _rounds(conductor: RoundConductor) -> AsyncGenerator[None]:
+    try:
+        await conductor.launch()
+        yield
+    finally:
+        await conductor.stop()
+
+
+@asynccontextmanager
+async def _api(services: Services, listener: socket.socket) -> AsyncGenerator[None]:
+    config = uvicorn.Config(
+        create_app(services),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        lifespan="off",
+        timeout_graceful_shutdown=5,
+    )
+    server = _Server(config)
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    try:
+        await server.up.wait()
+        yield
+    finally:
+        services.stopping.set()
+        server.should_exit = True
+        await serving

@@ -1,0 +1,232 @@
+"""The episode worker: claims submitted tasks, works them in sandboxes, writes the store, settles the queue.
+
+`python -m deskhand_platform.worker PARENT_PID` is the process `deskhand serve` keeps alive. It loads no torch
+unless a task asks for a model that runs here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from deskhand_agent.errors import AgentError
+from deskhand_agent.types import Policy, Step, StepSink, Trajectory, TrajectoryEnd, TrajectoryStart
+from deskhand_agent.worker import Job, WorkerSettings, run_episodes
+from deskhand_flywheel.errors import FlywheelError, NotFound
+from deskhand_flywheel.store import Store
+from deskhand_platform import host_address
+from deskhand_platform.errors import PlatformError
+from deskhand_platform.lifeline import die_with_parent
+from deskhand_platform.policies import PolicyMaker
+from deskhand_platform.queue import PolicyRef, QueuedTask, TaskQueue
+from deskhand_platform.settings import Settings, load_settings
+from deskhand_platform.settings import WorkerSettings as Limits
+from deskhand_platform.states import WorkState
+from deskhand_sandbox.base import SandboxSource
+from deskhand_sandbox.errors import BackendMissing, InvalidTask, SandboxError, UnknownName
+
+Sources = Callable[[], SandboxSource | None]
+"""The sandbox source as it is now; None while there is none."""
+
+
+HOPELESS = (UnknownName, InvalidTask, BackendMissing, AgentError, PlatformError, NotFound, TypeError)
+"""What a further attempt would not change: the task or the policy is not to be had as asked for."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ending:
+    """How an attempt ended."""
+
+    state: WorkState
+    """`QUEUED`: to be tried again."""
+    trajectory: Trajectory | None
+    reason: str | None
+
+
+class EpisodeWorker:
+    """Works tasks of the queue, several at once."""
+
+    def __init__(
+        self,
+        *,
+        queue: TaskQueue,
+        sink: StepSink,
+        policies: Callable[[PolicyRef], Awaitable[Policy]],
+        sources: Sources,
+        limits: Limits,
+    ) -> None:
+        self._queue = queue
+        self._sink = sink
+        self._policies = policies
+        self._sources = sources
+        self._limits = limits
+        self.name = f"{socket.gethostname()}-{os.getpid()}"[-64:]
+
+    async def work(self, stop: asyncio.Event) -> None:
+        """Work until told to stop; episodes under way then go back to the queue."""
+        slots = [asyncio.create_task(self._slot()) for _ in range(self._limits.slots)]
+        stopped = asyncio.create_task(stop.wait())
+        try:
+            done, _ = await asyncio.wait([*slots, stopped], return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            for task in [*slots, stopped]:
+                task.cancel()
+            await asyncio.gather(*slots, stopped, return_exceptions=True)
+
+    async def _slot(self) -> None:
+        while True:
+            claimed = await self._queue.claim(self.name, self._limits.claim_s)
+            if claimed is None:
+                await asyncio.sleep(self._limits.poll_s)
+                continue
+            await self.attempt(claimed)
+
+    async def attempt(self, claimed: QueuedTask) -> None:
+        """Work one claimed task and settle it."""
+        episode = asyncio.create_task(self._episode(claimed))
+        holding = asyncio.create_task(self._hold(claimed))
+        try:
+            await asyncio.wait([episode, holding], return_when=asyncio.FIRST_COMPLETED)
+            if not episode.done():
+                episode.cancel()
+                await asyncio.wait([episode])
+                await self._queue.settle(
+                    claimed.id, self.name, WorkState.CANCELLED, outcome=None, reason="cancelled"
+                )
+                return
+            await self._settle(claimed, episode.result())
+        except asyncio.CancelledError:
+            episode.cancel()
+            await asyncio.wait([episode])
+            await self._queue.put_back(claimed.id, self.name, "the worker was stopped")
+            raise
+        finally:
+            holding.cancel()
+            with suppress(asyncio.CancelledError):
+                await holding
+
+    async def _hold(self, claimed: QueuedTask) -> None:
+        """Renew the claim; returns when the task is to be let go."""
+        pause_s = min(1.0, self._limits.claim_s / 4)
+        while True:
+            if not await self._queue.renew(claimed.id, self.name, self._limits.claim_s):
+                return
+            await asyncio.sleep(pause_s)
+
+    async def _episode(self, claimed: QueuedTask) -> Ending:
+        ended: list[Trajectory] = []
+        source = self._sources()
+        if source is None:
+            return self._broken(claimed, None, "no sandbox host is up")
+        try:
+            await run_episodes(
+                [Job(task=claimed.task, labels={"task": claimed.id, **claimed.labels})],
+                source=source,
+                policy=await self._policies(claimed.policy),
+                sink=_Noting(self._sink, lambda trajectory: self._begun(claimed, trajectory)),
+                settings=WorkerSettings(concurrency=1, retries=0),
+                owner=self.name,
+                on_done=ended.append,
+            )
+        except (
+            UnknownName,
+            InvalidTask,
+            BackendMissing,
+            AgentError,
+            PlatformError,
+            NotFound,
+            TypeError,
+        ) as error:
+            return Ending(state=WorkState.FAILED, trajectory=None, reason=str(error))
+        except (SandboxError, FlywheelError, OSError) as error:
+            return self._broken(claimed, None, str(error))
+        return self._judge(claimed, ended[-1])
+
+    def _judge(self, claimed: QueuedTask, trajectory: Trajectory) -> Ending:
+        end = trajectory.end
+        if end is None or end.failure is not None:
+            what = "the episode did not end" if end is None else f"{end.failure}: {end.failure_detail}"
+            return self._broken(claimed, trajectory, what)
+        reason = None if end.outcome is not None else f"no verdict: {end.stop_reason}"
+        return Ending(state=WorkState.DONE, trajectory=trajectory, reason=reason)
+
+    def _broken(self, claimed: QueuedTask, trajectory: Trajectory | None, what: str) -> Ending:
+        """The infrastructure failed: again, until the attempts are spent."""
+        if claimed.attempts < self._limits.attempts:
+            return Ending(state=WorkState.QUEUED, trajectory=trajectory, reason=what)
+        reason = f"gave up after {claimed.attempts} attempts: {what}"
+        return Ending(state=WorkState.FAILED, trajectory=trajectory, reason=reason)
+
+    async def _settle(self, claimed: QueuedTask, ending: Ending) -> None:
+        if ending.state is WorkState.QUEUED:
+            await self._queue.put_back(claimed.id, self.name, ending.reason or "")
+            return
+        end = ending.trajectory.end if ending.trajectory else None
+        outcome = end.outcome if end else None
+        await self._queue.settle(claimed.id, self.name, ending.state, outcome=outcome, reason=ending.reason)
+
+    async def _begun(self, claimed: QueuedTask, start: TrajectoryStart) -> None:
+        await self._queue.begun(claimed.id, self.name, start.id)
+
+
+class _Noting:
+    """A sink that also says which trajectory has begun."""
+
+    def __init__(self, sink: StepSink, begun: Callable[[TrajectoryStart], Awaitable[None]]) -> None:
+        self._sink = sink
+        self._begun = begun
+
+    async def begin(self, start: TrajectoryStart) -> None:
+        await self._sink.begin(start)
+        await self._begun(start)
+
+    async def step(self, trajectory_id: str, step: Step) -> None:
+        await self._sink.step(trajectory_id, step)
+
+    async def end(self, trajectory_id: str, end: TrajectoryEnd) -> None:
+        await self._sink.end(trajectory_id, end)
+
+
+async def serve_queue(settings: Settings, stop: asyncio.Event) -> None:
+    """Work this home's queue until told to stop."""
+    from deskhand_sandbox.host import SandboxClient
+
+    clients: dict[tuple[str, str], SandboxClient] = {}
+
+    def sources() -> SandboxSource | None:
+        address = host_address.published(settings.home)
+        if address is None:
+            return None
+        return clients.setdefault(address, SandboxClient(*address))
+
+    async with await Store.open(settings.db_url, settings.blobs_url) as store:
+        maker = PolicyMaker(store, settings.home / "policies")
+        worker = EpisodeWorker(
+            queue=TaskQueue(store.database),
+            sink=store,
+            policies=maker.make,
+            sources=sources,
+            limits=settings.worker,
+        )
+        await worker.work(stop)
+
+
+async def _main(parent_pid: int) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    die_with_parent(parent_pid)
+    await serve_queue(load_settings(), stop)
+
+
+if __name__ == "__main__":
+    asyncio.run(_main(int(sys.argv[1])))
