@@ -80,11 +80,11 @@ def _scan_call(text: str, position: int) -> tuple[Call, int]:
     position = _token(text, _skip(text, name.end()), "(")
     arguments: dict[str, Value] = {}
     while not text.startswith(")", position):
-        key, value, position = _scan_argument(text, position)
+        key, value, after = _scan_argument(text, position)
         if key in arguments:
             _expected(text, position, f"{key} only once")
         arguments[key] = value
-        position = _skip(text, position)
+        position = _skip(text, after)
         if text.startswith(",", position):
             position = _skip(text, position + 1)
         elif not text.startswith(")", position):
