@@ -87,7 +87,7 @@ class Sandbox(ABC):
         raise UnsupportedCapability(f"a {self.kind} sandbox has no {Capability.FORK}")
 
     def alive(self) -> bool:
-        """False once the computer is known to be gone. Cheap: asks nothing of it, so True promises nothing."""
+        """False once the computer is known to be gone. Cheap, asks nothing of it: True promises nothing."""
         return True
 
     @abstractmethod

@@ -1,0 +1,40 @@
+"""How long a call on a sandbox may take before it counts as hung."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from deskhand_sandbox.types import Action, Run, Swipe, Touch, TypeText, Wait
+
+SECONDS_PER_CHARACTER = 0.05
+"""Typing is allowed to be this slow before it counts against the deadline."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Deadlines:
+    """The last line: backends have tighter deadlines of their own, these end what they missed."""
+
+    reset_s: float = 120.0
+    """`reset`, `restore`, `snapshot`, `fork`."""
+    call_s: float = 60.0
+    """Everything else, on top of what an action itself asks to take."""
+
+    def __post_init__(self) -> None:
+        if self.reset_s <= 0 or self.call_s <= 0:
+            raise ValueError(f"deadlines must be positive, not {self.reset_s} and {self.call_s}")
+
+    def of_action(self, action: Action) -> float:
+        """Seconds `act(action)` may take."""
+        match action:
+            case Run():
+                return self.call_s + max(0.0, action.timeout_s)
+            case Wait():
+                return self.call_s + max(0.0, action.seconds)
+            case TypeText():
+                return self.call_s + SECONDS_PER_CHARACTER * len(action.text)
+            case Swipe():
+                return self.call_s + max(0, action.duration_ms) / 1000
+            case Touch():
+                return self.call_s + max(0, action.hold_ms) / 1000
+            case _:
+                return self.call_s

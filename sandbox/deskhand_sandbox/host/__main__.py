@@ -1,0 +1,86 @@
+"""`python -m deskhand_sandbox.host`: a sandbox host of its own.
+
+By hand: `python -m deskhand_sandbox.host --state DIR --kind browser=8 --kind fake`; the first line of its
+output is JSON with the address and the token. `start_host` passes the settings through a pipe instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from deskhand_sandbox.host.serve import serve
+from deskhand_sandbox.host.settings import HostSettings, from_json
+from deskhand_sandbox.manager import PoolSettings
+from deskhand_sandbox.manager.manager import registered_backend
+from deskhand_sandbox.manager.pool import MakeBackend
+
+
+def main(arguments: Sequence[str] | None = None, *, make_backend: MakeBackend = registered_backend) -> int:
+    """Run a host until it is told to stop; returns the exit code.
+
+    Args:
+        make_backend: where kinds come from; a program with backends of its own calls this with its own.
+    """
+    options = read_options(arguments)
+    logging.basicConfig(
+        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    try:
+        if options.ready_fd is None:
+            settings = settings_by_hand(options)
+            asyncio.run(serve(settings, ready=sys.stdout, make_backend=make_backend))
+        else:
+            settings = from_json(sys.stdin.readline())
+            ready = os.fdopen(options.ready_fd, "w")
+            asyncio.run(
+                serve(
+                    settings,
+                    ready=ready,
+                    parent=options.parent,
+                    lifeline=sys.stdin,
+                    make_backend=make_backend,
+                )
+            )
+    except (OSError, ValueError) as error:
+        print(f"the sandbox host cannot run: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m deskhand_sandbox.host", description=__doc__)
+    parser.add_argument("--kind", action="append", default=[], metavar="KIND[=MAX]", help="lend this kind")
+    parser.add_argument("--state", type=Path, metavar="DIR", help="folder of the journal")
+    parser.add_argument("--socket", type=Path, help="listen on this unix socket, not on a port")
+    parser.add_argument("--ready-fd", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--parent", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.ready_fd is None and not (options.kind and options.state):
+        parser.error("give at least one --kind, and --state")
+    return options
+
+
+def settings_by_hand(options: argparse.Namespace) -> HostSettings:
+    """
+    Raises:
+        ValueError: a --kind is malformed.
+    """
+    kinds: dict[str, PoolSettings] = {}
+    for text in options.kind:
+        kind, _, most = str(text).partition("=")
+        if most and not most.isdigit():
+            raise ValueError(f"--kind {text}: give KIND or KIND=MAX with a whole number")
+        kinds[kind] = PoolSettings(max_sandboxes=int(most)) if most else PoolSettings()
+    return HostSettings(kinds=kinds, state_folder=options.state, socket_path=options.socket)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

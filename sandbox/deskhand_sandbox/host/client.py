@@ -1,0 +1,230 @@
+"""Sandboxes of another process, as if they were here."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+import httpx
+
+from deskhand_sandbox.base import Capability, Sandbox
+from deskhand_sandbox.deadlines import Deadlines
+from deskhand_sandbox.errors import (
+    HostUnreachable,
+    InvalidAction,
+    InvalidTask,
+    LeaseError,
+    LeaseExpired,
+    SandboxError,
+)
+from deskhand_sandbox.host import frames, wire
+from deskhand_sandbox.host.address import Address
+from deskhand_sandbox.host.channel import Channel
+from deskhand_sandbox.host.frames import Handle
+from deskhand_sandbox.host.wire import Plain, WireError
+from deskhand_sandbox.types import DeviceAction, JsonValue, Observation, Start, Task
+
+log = logging.getLogger(__name__)
+
+GRACE_S = 5.0
+"""How much later than the host this end gives a call up: the host's own words are the better ones."""
+REQUEST_S = 15.0
+"""Deadline of an HTTP request that waits for nothing."""
+CREATE_S = 120.0
+"""Added to the wait for a lease: a sandbox may have to be made first."""
+BEATS_PER_LAPSE = 3
+"""Heartbeats within the time after which silence ends a lease."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Grant:
+    """A lease as the host grants it."""
+
+    id: str
+    token: str
+    handle: Handle
+    heartbeat_s: float
+    deadlines: Deadlines
+
+
+class RemoteSandbox(Sandbox):
+    """A sandbox at the other end of a channel."""
+
+    def __init__(self, channel: Channel, handle: Handle, deadlines: Deadlines) -> None:
+        self._channel = channel
+        self._target = handle.target
+        self._deadlines = deadlines
+        self._closed = False
+        self.id = handle.sandbox_id
+        self.kind = handle.kind
+        self.capabilities: frozenset[Capability] = handle.capabilities
+
+    async def reset(self, task: Task) -> Start:
+        try:
+            argument = wire.encode(task)
+        except WireError as error:
+            raise InvalidTask(str(error)) from error
+        return wire.decode(await self._call("reset", argument, self._deadlines.reset_s), Start)
+
+    async def observe(self, *, text_tree: bool = False) -> Observation:
+        return wire.decode(await self._call("observe", text_tree, self._deadlines.call_s), Observation)
+
+    async def act(self, action: DeviceAction) -> Observation:
+        try:
+            argument = wire.encode(action)
+        except WireError as error:
+            raise InvalidAction(str(error)) from error
+        result = await self._call("act", argument, self._deadlines.of_action(action))
+        return wire.decode(result, Observation)
+
+    async def evaluate(self, expression: str) -> JsonValue:
+        return wire.decode_json(await self._call("evaluate", expression, self._deadlines.call_s))
+
+    async def snapshot(self) -> str:
+        return str(await self._call("snapshot", None, self._deadlines.reset_s))
+
+    async def restore(self, snapshot_id: str) -> Observation:
+        return wire.decode(await self._call("restore", snapshot_id, self._deadlines.reset_s), Observation)
+
+    async def fork(self, n: int) -> list[Sandbox]:
+        """`n` copies under the same lease, which ends them too; each works at its own pace."""
+        handles = await self._call("fork", n, self._deadlines.reset_s)
+        return [
+            RemoteSandbox(self._channel, frames.decode_handle(handle), self._deadlines) for handle in handles
+        ]
+
+    def alive(self) -> bool:
+        return not self._closed and not self._channel.broken
+
+    async def close(self) -> None:
+        """Give the sandbox back before the lease's block ends; a fork is closed."""
+        if self._closed or self._channel.broken:
+            return
+        self._closed = True
+        try:
+            await self._call("close", None, self._deadlines.call_s)
+        except SandboxError as error:
+            log.debug("sandbox %s was gone when it was closed: %s", self.id, error)
+
+    async def _call(self, method: str, argument: Plain, limit_s: float) -> Any:
+        return await self._channel.call(
+            method, target=self._target, argument=argument, limit_s=limit_s + GRACE_S
+        )
+
+
+class SandboxClient:
+    """Leases sandboxes of a host: a `SandboxSource`. An async context manager, for one event loop."""
+
+    def __init__(self, url: str, token: str) -> None:
+        """
+        Raises:
+            ValueError: the address is none of a sandbox host.
+        """
+        self._address = Address.of(url)
+        socket = self._address.socket_path
+        self._http = httpx.AsyncClient(
+            base_url=self._address.http_base,
+            headers={"Authorization": f"Bearer {token}"},
+            transport=httpx.AsyncHTTPTransport(
+                uds=str(socket) if socket is not None else None,
+                limits=httpx.Limits(max_connections=None, keepalive_expiry=20.0),
+                trust_env=False,  # a proxy has no business between us and loopback
+            ),
+            timeout=REQUEST_S,
+        )
+
+    async def __aenter__(self) -> SandboxClient:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Let go of the connections; leases are given back by their own blocks."""
+        await self._http.aclose()
+
+    async def status(self) -> dict[str, Any]:
+        """`ManagerStatus` of the host, as JSON.
+
+        Raises:
+            HostUnreachable, LeaseError: as for `lease`.
+        """
+        return await self._ask("GET", "/v1/status")
+
+    @asynccontextmanager
+    async def lease(self, kind: str, *, owner: str, wait_s: float = 60.0) -> AsyncGenerator[Sandbox, None]:
+        """A sandbox of the host for the length of the block; see `SandboxSource`.
+
+        Raises (on entering):
+            LeaseError: the host refuses the token.
+        """
+        grant = await self._grant(kind, owner, wait_s)
+        try:
+            channel = await Channel.open(self._address, grant.id, grant.token)
+            beating = asyncio.create_task(self._beat(grant, channel), name=f"heartbeats of {grant.id}")
+            try:
+                yield RemoteSandbox(channel, grant.handle, grant.deadlines)
+            finally:
+                beating.cancel()
+                await asyncio.wait([beating])
+                await channel.close()
+        finally:
+            await self._give_back(grant)
+
+    async def _grant(self, kind: str, owner: str, wait_s: float) -> Grant:
+        body = {"kind": kind, "owner": owner, "wait_s": wait_s}
+        said = await self._ask("POST", "/v1/leases", body, limit_s=wait_s + CREATE_S)
+        try:
+            handle = frames.decode_handle({**said, "target": 0})
+            return Grant(
+                id=str(said["id"]),
+                token=str(said["token"]),
+                handle=handle,
+                heartbeat_s=float(said["heartbeat_s"]),
+                deadlines=Deadlines(**said["deadlines"]),
+            )
+        except (KeyError, TypeError, ValueError, WireError) as error:
+            raise HostUnreachable(f"{self._address.url} grants no proper lease: {error}") from error
+
+    async def _beat(self, grant: Grant, channel: Channel) -> None:
+        while True:
+            await asyncio.sleep(grant.heartbeat_s / BEATS_PER_LAPSE)
+            try:
+                await self._ask("POST", f"/v1/leases/{grant.id}/heartbeat")
+            except LeaseExpired as error:
+                channel.abandon(LeaseExpired, str(error))
+                return
+            except LeaseError as error:
+                log.warning("heartbeat of lease %s failed: %s", grant.id, error)
+
+    async def _give_back(self, grant: Grant) -> None:
+        try:
+            await self._ask("DELETE", f"/v1/leases/{grant.id}")
+        except LeaseError as error:  # it lapsed, or the host is gone and took the sandbox with it
+            log.debug("lease %s was over when it was given back: %s", grant.id, error)
+
+    async def _ask(
+        self, method: str, path: str, body: dict[str, Any] | None = None, *, limit_s: float = REQUEST_S
+    ) -> dict[str, Any]:
+        try:
+            timeout = httpx.Timeout(REQUEST_S, read=limit_s)
+            response = await self._http.request(method, path, json=body, timeout=timeout)
+        except httpx.TransportError as error:
+            why = str(error) or type(error).__name__
+            raise HostUnreachable(
+                f"no sandbox host answers at {self._address.url} ({why}): is it running?"
+            ) from error
+        try:
+            said = response.json()
+        except ValueError as error:
+            raise HostUnreachable(f"{self._address.url} answers, but not as a sandbox host") from error
+        if response.is_success:
+            return said
+        raise frames.decode_error(said)

@@ -1,0 +1,212 @@
+"""The sandbox host's routes: leases over HTTP, then act and observe over each lease's own channel.
+
+    POST   /v1/leases                  {kind, owner, wait_s}: waits for a sandbox        host token
+    POST   /v1/leases/{id}/heartbeat   the holder lives                                  host token
+    DELETE /v1/leases/{id}             give the sandbox back                             host token
+    GET    /v1/status                  what is lent, waited for, made and lost           host token
+    GET    /healthz                    answers when the host does
+    WS     /v1/leases/{id}/io          frames of `frames.py`                             lease token
+
+Tokens travel as `Authorization: Bearer …`. Errors are JSON: {error, message}.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from contextlib import ExitStack
+from dataclasses import asdict
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket
+
+from deskhand_sandbox.errors import (
+    BackendMissing,
+    InfrastructureError,
+    LeaseError,
+    LeaseExpired,
+    LeaseUnavailable,
+    SandboxError,
+    UnknownName,
+)
+from deskhand_sandbox.host.frames import encode_error
+from deskhand_sandbox.host.serving import ChannelServer
+from deskhand_sandbox.host.wire import PROTOCOL, WireError
+from deskhand_sandbox.manager import Lease, SandboxManager
+
+LARGEST_BODY = 64 * 1024
+CLIENT_GONE = 499
+
+
+class WrongToken(LeaseError):
+    """The host token is missing or wrong."""
+
+
+class LeaseRequest(BaseModel):
+    """Body of POST /v1/leases."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: str = Field(min_length=1, max_length=100)
+    owner: str = Field(min_length=1, max_length=200)
+    wait_s: float = Field(default=60.0, ge=0, le=86400, allow_inf_nan=False)
+
+
+STATUS: dict[type[Exception], int] = {
+    WrongToken: 401,
+    WireError: 400,
+    UnknownName: 404,
+    LeaseExpired: 410,
+    LeaseUnavailable: 503,
+    BackendMissing: 501,
+    InfrastructureError: 502,
+    SandboxError: 500,
+}
+"""HTTP status by error, the most special first."""
+
+
+class Host:
+    """The routes over one manager."""
+
+    def __init__(self, manager: SandboxManager, token: str) -> None:
+        self._manager = manager
+        self._token = token
+
+    def app(self) -> Starlette:
+        """The ASGI application; the manager is opened and closed by whoever serves it."""
+        return Starlette(
+            routes=[
+                Route("/healthz", self.health),
+                Route("/v1/status", self.status),
+                Route("/v1/leases", self.grant, methods=["POST"]),
+                Route("/v1/leases/{lease_id}/heartbeat", self.heartbeat, methods=["POST"]),
+                Route("/v1/leases/{lease_id}", self.release, methods=["DELETE"]),
+                WebSocketRoute("/v1/leases/{lease_id}/io", self.io),
+            ],
+            exception_handlers={SandboxError: sandbox_error, HTTPException: http_error},
+        )
+
+    async def health(self, _: Request) -> Response:
+        return JSONResponse({"ok": True, "protocol": PROTOCOL})
+
+    async def status(self, request: Request) -> Response:
+        self._check(request)
+        return JSONResponse(asdict(self._manager.status()))
+
+    async def grant(self, request: Request) -> Response:
+        self._check(request)
+        asked = await read_lease_request(request)
+        taking = asyncio.create_task(
+            self._manager.acquire(asked.kind, owner=asked.owner, wait_s=asked.wait_s)
+        )
+        leaving = asyncio.create_task(disconnected(request))
+        try:
+            await asyncio.wait({taking, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            leaving.cancel()
+            if not taking.done():
+                taking.cancel()  # the client hung up while it queued: its place goes to the next
+        if taking.done():
+            return JSONResponse(self._granted(taking.result()), status_code=201)
+        return Response(status_code=CLIENT_GONE)
+
+    async def heartbeat(self, request: Request) -> Response:
+        self._check(request)
+        self._manager.heartbeat(request.path_params["lease_id"])
+        return JSONResponse({"heartbeat_s": self._manager.terms.heartbeat_s})
+
+    async def release(self, request: Request) -> Response:
+        self._check(request)
+        lease_id = request.path_params["lease_id"]
+        if not self._manager.release(lease_id):
+            raise LeaseExpired(f"there is no live lease {lease_id!r}: it was given back or it lapsed")
+        return JSONResponse({"released": lease_id})
+
+    async def io(self, websocket: WebSocket) -> None:
+        lease_id = websocket.path_params["lease_id"]
+        if PROTOCOL not in websocket.scope["subprotocols"]:
+            offered = ", ".join(websocket.scope["subprotocols"]) or "none"
+            error = WireError(
+                f"this host speaks {PROTOCOL}, the client offers {offered}: update the older one"
+            )
+            await websocket.send_denial_response(error_response(error))
+            return
+        with ExitStack() as stack:
+            try:
+                sandbox = stack.enter_context(self._manager.connect(lease_id, bearer(websocket.headers)))
+            except LeaseExpired as error:
+                await websocket.send_denial_response(error_response(error))
+                return
+            await websocket.accept(subprotocol=PROTOCOL)
+            await ChannelServer(websocket, sandbox, over=self._manager.ended(lease_id)).serve()
+
+    def _check(self, request: Request) -> None:
+        if not secrets.compare_digest(bearer(request.headers).encode(), self._token.encode()):
+            raise WrongToken("the sandbox host's token is missing or wrong: send it as Authorization: Bearer")
+
+    def _granted(self, lease: Lease) -> dict[str, object]:
+        return {
+            "id": lease.id,
+            "kind": lease.kind,
+            "sandbox_id": lease.sandbox_id,
+            "capabilities": sorted(map(str, self._manager.capabilities(lease.id))),
+            "token": lease.token,
+            "endpoint": lease.endpoint,
+            "heartbeat_s": self._manager.terms.heartbeat_s,
+            "ttl_s": self._manager.terms.ttl_s,
+            "deadlines": asdict(self._manager.deadlines),
+        }
+
+
+async def read_lease_request(request: Request) -> LeaseRequest:
+    """The body of a lease request.
+
+    Raises:
+        WireError: too large, no JSON, or a field is wrong; says which.
+    """
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > LARGEST_BODY:
+            raise WireError(f"the body is larger than {LARGEST_BODY} bytes")
+    try:
+        return LeaseRequest.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "body"
+        raise WireError(f"{where}: {first['msg']}") from error
+
+
+async def disconnected(request: Request) -> None:
+    """Return when the client has hung up; its body has been read."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def bearer(headers: Headers) -> str:
+    """The bearer token; empty when there is none."""
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def error_response(error: SandboxError) -> JSONResponse:
+    """An error as the client is told it."""
+    status = next(code for kind, code in STATUS.items() if isinstance(error, kind))
+    return JSONResponse(encode_error(error), status_code=status)
+
+
+async def sandbox_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, SandboxError)
+    return error_response(error)
+
+
+async def http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    message = f"{request.method} {request.url.path}: {error.detail}"
+    return JSONResponse({"error": "SandboxError", "message": message}, status_code=error.status_code)

@@ -1,0 +1,162 @@
+"""What a manager has running, on disk, so that the next one can end what a killed manager left behind.
+
+One small JSON file per manager, replaced whole at every change. A process is taken for an orphan only if its
+manager is gone and either it is the very process written down (number, start time, boot and command line), or
+it was started with the mark of that manager in its environment.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import secrets
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from deskhand_sandbox.manager import processes
+from deskhand_sandbox.manager.processes import Process
+from deskhand_sandbox.manager.records import Lease
+
+log = logging.getLogger(__name__)
+
+MARK = "DESKHAND_SANDBOX_MARK"
+"""Environment variable that every process started for a sandbox inherits."""
+VERSION = 1
+
+
+class Journal:
+    """The file of one living manager."""
+
+    def __init__(self, path: Path, mark: str) -> None:
+        self.path = path
+        self.mark = mark
+        self._processes: dict[int, Process] = {}
+        self._leases: list[dict[str, str]] = []
+        self._watchers = 0
+        self._mark_before: str | None = None
+        self._before: set[int] = set()
+
+    @classmethod
+    def begin(cls, folder: Path, *, owns_process: bool = False) -> Journal:
+        """Write an empty journal, before anything is started.
+
+        Args:
+            owns_process: mark everything this process starts from now on, not only within `watching`.
+
+        Raises:
+            OSError: the folder cannot be written.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        mark = secrets.token_hex(12)
+        journal = cls(folder / f"manager-{mark}.json", mark)
+        journal._write()
+        if owns_process:
+            os.environ[MARK] = mark
+        return journal
+
+    @contextmanager
+    def watching(self) -> Generator[None, None, None]:
+        """Note the processes that this one starts within the block, and mark their environment."""
+        if self._watchers == 0:
+            self._before = set(processes.descendants(os.getpid()))
+            self._mark_before = os.environ.get(MARK)
+            os.environ[MARK] = self.mark
+        self._watchers += 1
+        try:
+            yield
+        finally:
+            self._watchers -= 1
+            if self._watchers == 0:
+                if self._mark_before is None:
+                    os.environ.pop(MARK, None)
+                else:
+                    os.environ[MARK] = self._mark_before
+            self._note_processes()
+
+    def note_leases(self, leases: Sequence[Lease]) -> None:
+        """Write down who has what on loan, without tokens."""
+        self._leases = [
+            {"id": lease.id, "kind": lease.kind, "sandbox": lease.sandbox_id, "owner": lease.owner}
+            for lease in leases
+        ]
+        self._write()
+
+    def finish(self) -> None:
+        """End what closing left running, and forget everything."""
+        processes.end(self._processes.values())
+        self.path.unlink(missing_ok=True)
+
+    def _note_processes(self) -> None:
+        now = processes.descendants(os.getpid())
+        kept = {
+            pid: each for pid, each in self._processes.items() if pid in now or processes.is_running(each)
+        }
+        new = {pid: each for pid, each in now.items() if pid not in self._before}
+        self._processes = kept | new
+        self._write()
+
+    def _write(self) -> None:
+        me = processes.find(os.getpid())
+        record = {
+            "version": VERSION,
+            "boot": processes.boot_id(),
+            "mark": self.mark,
+            "manager": _to_json(me) if me is not None else None,
+            "processes": [_to_json(each) for each in self._processes.values()],
+            "leases": self._leases,
+        }
+        draft = self.path.with_suffix(".draft")
+        draft.write_text(json.dumps(record, indent=1))
+        draft.replace(self.path)
+
+
+def end_orphans(folder: Path) -> int:
+    """End what managers that are gone left running; returns how many processes that were."""
+    ended = 0
+    for path in sorted(folder.glob("manager-*.json")):
+        try:
+            record = json.loads(path.read_text())
+            orphans = _orphans_of(record)
+        except FileNotFoundError:
+            continue  # its manager finished just now
+        except (ValueError, KeyError, TypeError) as error:
+            log.warning("%s is no journal of a sandbox manager (%s): left alone", path, error)
+            continue
+        if orphans is None:
+            continue
+        for process in processes.end(orphans):
+            log.warning(
+                "ended process %d, left behind by a killed manager: %s", process.pid, process.command[:200]
+            )
+            ended += 1
+        path.unlink(missing_ok=True)
+        path.with_suffix(".draft").unlink(missing_ok=True)
+    return ended
+
+
+def _orphans_of(record: dict[str, Any]) -> list[Process] | None:
+    """The processes a manager left; None when it still lives."""
+    if record["version"] != VERSION:
+        raise ValueError(f"version {record['version']}, this is {VERSION}")
+    if record["boot"] != processes.boot_id():
+        return []
+    manager = record["manager"]
+    if manager is None or processes.is_running(_from_json(manager)):
+        return None
+    marked = {each.pid: each for each in processes.marked(MARK, record["mark"])}
+    for each in map(_from_json, record["processes"]):
+        now = processes.find(each.pid)
+        if now is not None and now.started == each.started and now.command == each.command:
+            marked[now.pid] = now
+    return list(marked.values())
+
+
+def _to_json(process: Process) -> dict[str, object]:
+    return {"pid": process.pid, "started": process.started, "command": process.command}
+
+
+def _from_json(value: dict[str, Any]) -> Process:
+    return Process(pid=int(value["pid"]), started=int(value["started"]), command=str(value["command"]))

@@ -1,0 +1,184 @@
+"""A lease as the manager keeps it, and the sandbox as its holder sees it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from deskhand_sandbox.base import Sandbox
+from deskhand_sandbox.deadlines import Deadlines
+from deskhand_sandbox.errors import (
+    InvalidAction,
+    InvalidTask,
+    LeaseExpired,
+    SandboxDied,
+    SandboxError,
+    SandboxTimeout,
+    UnknownName,
+    UnsupportedCapability,
+    VerifierError,
+)
+from deskhand_sandbox.manager.pool import Place, Pool
+from deskhand_sandbox.manager.records import Lease
+from deskhand_sandbox.types import DeviceAction, JsonValue, Observation, Start, Task
+
+Result = TypeVar("Result")
+
+HARMLESS = (InvalidAction, InvalidTask, UnsupportedCapability, UnknownName, VerifierError)
+"""After these the sandbox is as good as before."""
+
+
+class Loan:
+    """One lease with what changes about it."""
+
+    def __init__(self, lease: Lease, place: Place, pool: Pool, *, started_s: float) -> None:
+        self.lease = lease
+        self.place = place
+        self.pool = pool
+        self.started_s = started_s
+        self.heartbeat_deadline_s = lease.heartbeat_deadline_s
+        self.connections = 0
+        """Open channels, or 1 for a holder in this process: while there is one, silence means nothing."""
+        self.unfit: str | None = None
+        """Why the sandbox cannot serve again; None while it can."""
+        self.end: SandboxError | None = None
+        """Why the lease is over; None while it lasts."""
+        self.over = asyncio.Event()
+        self.running: dict[asyncio.Timeout, bool] = {}
+        """Calls under way, and whether each is on the leased sandbox itself rather than on a fork of it."""
+        self.extras: list[Sandbox] = []
+        """Forks made under this lease; they end with it."""
+
+    def lapses_at_s(self) -> float:
+        """When the lease ends unless something happens."""
+        if self.connections:
+            return self.lease.deadline_s
+        return min(self.lease.deadline_s, self.heartbeat_deadline_s)
+
+    def condemn(self, reason: str) -> None:
+        """Note that the sandbox cannot serve again; the first reason stands."""
+        if self.unfit is None:
+            self.unfit = reason
+
+    def finish(self, end: SandboxError) -> None:
+        """End the lease: a running call is cut off, the sandbox goes back or away. Safe to call twice."""
+        if self.end is not None:
+            return
+        self.end = end
+        self.over.set()
+        for cut, on_the_sandbox_itself in self.running.items():
+            if on_the_sandbox_itself:
+                self.condemn("lease ended in the middle of a call")
+            if not cut.expired():
+                cut.reschedule(0.0)
+        for extra in self.extras:
+            self.pool.close_extra(extra)
+        if self.unfit is None:
+            self.pool.give_back(self.place)
+        else:
+            self.pool.discard(self.place, self.unfit)
+
+
+class LeasedSandbox(Sandbox):
+    """The sandbox on loan: works while the lease lasts, and tells the manager when the sandbox is broken."""
+
+    def __init__(
+        self,
+        inner: Sandbox,
+        loan: Loan,
+        deadlines: Deadlines,
+        *,
+        close: Callable[[], Awaitable[None]],
+        is_fork: bool = False,
+    ) -> None:
+        self._is_fork = is_fork
+        self._unfit: str | None = None
+        self._inner = inner
+        self._loan = loan
+        self._deadlines = deadlines
+        self._close = close
+        self._lock = asyncio.Lock()
+        self.id = inner.id
+        self.kind = inner.kind
+        self.capabilities = inner.capabilities
+
+    async def reset(self, task: Task) -> Start:
+        return await self._call("reset", self._deadlines.reset_s, lambda: self._inner.reset(task))
+
+    async def observe(self, *, text_tree: bool = False) -> Observation:
+        return await self._call(
+            "observe", self._deadlines.call_s, lambda: self._inner.observe(text_tree=text_tree)
+        )
+
+    async def act(self, action: DeviceAction) -> Observation:
+        return await self._call("act", self._deadlines.of_action(action), lambda: self._inner.act(action))
+
+    async def evaluate(self, expression: str) -> JsonValue:
+        return await self._call("evaluate", self._deadlines.call_s, lambda: self._inner.evaluate(expression))
+
+    async def snapshot(self) -> str:
+        return await self._call("snapshot", self._deadlines.reset_s, self._inner.snapshot)
+
+    async def restore(self, snapshot_id: str) -> Observation:
+        return await self._call("restore", self._deadlines.reset_s, lambda: self._inner.restore(snapshot_id))
+
+    async def fork(self, n: int) -> list[Sandbox]:
+        """`n` copies under the same lease, which ends them too; they come on top of the pool's places."""
+        made = await self._call("fork", self._deadlines.reset_s, lambda: self._inner.fork(n))
+        self._loan.extras += made
+        return [
+            LeasedSandbox(extra, self._loan, self._deadlines, close=extra.close, is_fork=True)
+            for extra in made
+        ]
+
+    def alive(self) -> bool:
+        return self._loan.end is None and self._unfit is None and self._inner.alive()
+
+    async def close(self) -> None:
+        """Give the sandbox back before the lease's block ends; a fork is closed."""
+        await self._close()
+
+    async def _call(self, what: str, limit_s: float, run: Callable[[], Awaitable[Result]]) -> Result:
+        async with self._lock:
+            self._refuse_when_over(what)
+            cut = asyncio.timeout(limit_s)
+            try:
+                async with cut:
+                    self._loan.running[cut] = not self._is_fork
+                    return await run()
+            except HARMLESS:
+                raise
+            except TimeoutError as error:
+                self._condemn("SandboxTimeout")
+                raise self._loan.end or SandboxTimeout(
+                    f"{what} on {self.kind} sandbox {self.id} took longer than {limit_s:g} s"
+                ) from error
+            except BaseException as error:
+                self._condemn(type(error).__name__)
+                if self._loan.end is not None and isinstance(error, SandboxError):
+                    raise self._loan.end from error
+                raise
+            finally:
+                self._loan.running.pop(cut, None)
+
+    def _condemn(self, reason: str) -> None:
+        self._unfit = self._unfit or reason
+        if not self._is_fork:
+            self._loan.condemn(reason)
+
+    def _refuse_when_over(self, what: str) -> None:
+        if self._loan.end is not None:
+            raise self._loan.end
+        if self._unfit is not None:
+            raise SandboxDied(f"{what} on {self.kind} sandbox {self.id}: it failed before ({self._unfit})")
+
+
+def given_back(lease: Lease) -> SandboxDied:
+    """What a call on a sandbox says after its holder gave it back."""
+    return SandboxDied(f"{lease.kind} sandbox {lease.sandbox_id} was given back")
+
+
+def lapsed(lease: Lease, why: str) -> LeaseExpired:
+    """What a call on a sandbox says after its lease ran out."""
+    return LeaseExpired(f"the lease {lease.id} on {lease.kind} sandbox {lease.sandbox_id} is over: {why}")

@@ -1,0 +1,311 @@
+"""Lends the sandboxes of this process: leases, heartbeats, deadlines, replacement of what died."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+
+from deskhand_sandbox.base import Backend, Capability, Sandbox
+from deskhand_sandbox.deadlines import Deadlines
+from deskhand_sandbox.errors import LeaseExpired, LeaseUnavailable, SandboxError, UnknownName
+from deskhand_sandbox.manager.journal import Journal, end_orphans
+from deskhand_sandbox.manager.loan import LeasedSandbox, Loan, given_back, lapsed
+from deskhand_sandbox.manager.pool import MakeBackend, Place, Pool
+from deskhand_sandbox.manager.records import Lease, LeaseStatus, LeaseTerms, ManagerStatus, PoolSettings
+from deskhand_sandbox.types import JsonValue
+
+IN_PROCESS = "in-process"
+
+
+def registered_backend(kind: str, settings: Mapping[str, JsonValue]) -> Backend:
+    """The registry's backend of that name.
+
+    Raises:
+        UnknownName: no such kind.
+        BackendMissing: its extra is not installed.
+    """
+    from deskhand_sandbox.registry import create_backend
+
+    return create_backend(kind, **settings)
+
+
+class SandboxManager:
+    """Lends sandboxes of the kinds it was given, at most as many as each pool has places.
+
+    Use as an async context manager. A state folder gives it a journal, by which the next manager on that
+    folder ends the processes this one leaves behind if it is killed.
+    """
+
+    def __init__(
+        self,
+        kinds: Mapping[str, PoolSettings],
+        *,
+        terms: LeaseTerms | None = None,
+        deadlines: Deadlines | None = None,
+        state_folder: Path | None = None,
+        make_backend: MakeBackend = registered_backend,
+        owns_process: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """
+        Args:
+            owns_process: every process that this one starts belongs to a sandbox, whenever it is started.
+            clock: seconds, never going back.
+        """
+        self.terms = terms or LeaseTerms()
+        self.deadlines = deadlines or Deadlines()
+        self.endpoint = IN_PROCESS
+        """Where leases say their channel is; the sandbox host sets its own address."""
+        self._state_folder = state_folder
+        self._journal: Journal | None = None
+        self._orphans_ended = 0
+        self._owns_process = owns_process
+        self._clock = clock
+        self._pools = {
+            kind: Pool(
+                kind,
+                settings,
+                make_backend=make_backend,
+                clock=clock,
+                starting=self._starting,
+                changed=self._note_change,
+            )
+            for kind, settings in kinds.items()
+        }
+        self._loans: dict[str, Loan] = {}
+        self._sandboxes: dict[str, LeasedSandbox] = {}
+        self._draining = False
+        self._changed = asyncio.Event()
+        self._reaper: asyncio.Task[None] | None = None
+
+    # ---- life ---------------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> SandboxManager:
+        if self._state_folder is not None:
+            self._orphans_ended = await asyncio.to_thread(end_orphans, self._state_folder)
+            self._journal = Journal.begin(self._state_folder, owns_process=self._owns_process)
+        self._reaper = asyncio.create_task(self._reap_when_due(), name="reap leases")
+        self.reap()  # makes the minimum ready
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def drain(self, timeout_s: float) -> bool:
+        """Lend nothing more and wait for the leases to end; False when some are left at the deadline."""
+        self._draining = True
+        try:
+            async with asyncio.timeout(timeout_s):
+                while self._loans:
+                    await next(iter(self._loans.values())).over.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def close(self) -> None:
+        """End every lease and close every sandbox. Safe to call twice."""
+        self._draining = True
+        if self._reaper is not None:
+            self._reaper.cancel()
+            await asyncio.wait([self._reaper])
+        for loan in list(self._loans.values()):
+            self._end(loan, lapsed(loan.lease, "the manager is closing"))
+        await asyncio.gather(*(pool.close() for pool in self._pools.values()))
+        if self._journal is not None:
+            self._journal.finish()
+            self._journal = None
+
+    # ---- lending ------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def lease(self, kind: str, *, owner: str, wait_s: float = 60.0) -> AsyncGenerator[Sandbox, None]:
+        """A sandbox for the length of the block; see `SandboxSource`."""
+        lease = await self.acquire(kind, owner=owner, wait_s=wait_s)
+        try:
+            with self.connect(lease.id, lease.token) as sandbox:
+                yield sandbox
+        finally:
+            self.release(lease.id)
+
+    async def acquire(self, kind: str, *, owner: str, wait_s: float = 60.0) -> Lease:
+        """Grant a lease; its holder is to `connect`, `heartbeat` and `release`.
+
+        Raises:
+            UnknownName: this manager has no such kind.
+            LeaseUnavailable: none became free within `wait_s`, or the manager is closing.
+            BackendMissing, InfrastructureError: a sandbox could not be made.
+        """
+        if self._reaper is None:
+            raise RuntimeError("the manager is not open: use `async with SandboxManager(...) as manager`")
+        if kind not in self._pools:
+            raise UnknownName("kind of sandbox on this host", kind, self._pools)
+        if self._draining:
+            raise LeaseUnavailable("the sandbox manager is closing and lends nothing more")
+        pool = self._pools[kind]
+        self._changed.set()
+        place = await pool.take(min(max(wait_s, 0.0), self.terms.max_wait_s))
+        return self._lend(place, pool, owner)
+
+    def heartbeat(self, lease_id: str) -> Lease:
+        """The holder lives: its silence counts from now.
+
+        Raises:
+            LeaseExpired: there is no such lease any more.
+        """
+        loan = self._loan(lease_id)
+        loan.heartbeat_deadline_s = self._clock() + self.terms.heartbeat_s
+        return self._lease_now(loan)
+
+    def release(self, lease_id: str) -> bool:
+        """Take the sandbox back; False when the lease was over already."""
+        loan = self._loans.get(lease_id)
+        if loan is None:
+            return False
+        self._end(loan, given_back(loan.lease))
+        return True
+
+    @contextmanager
+    def connect(self, lease_id: str, token: str) -> Generator[LeasedSandbox, None, None]:
+        """The sandbox of a lease; for the length of the block its holder is known to live.
+
+        Raises:
+            LeaseExpired: no live lease has this id and token.
+        """
+        loan = self._loans.get(lease_id)
+        expected = loan.lease.token if loan is not None else secrets.token_urlsafe()
+        if not secrets.compare_digest(expected.encode(), token.encode()) or loan is None:
+            raise LeaseExpired(
+                f"no live lease {lease_id!r} with this token: it was given back, it lapsed, or the token is "
+                f"wrong"
+            )
+        loan.connections += 1
+        try:
+            yield self._sandboxes[lease_id]
+        finally:
+            loan.connections -= 1
+            loan.heartbeat_deadline_s = self._clock() + self.terms.heartbeat_s
+            self._changed.set()
+
+    def capabilities(self, lease_id: str) -> frozenset[Capability]:
+        """What the sandbox of a lease can do; nothing when the lease is over."""
+        sandbox = self._sandboxes.get(lease_id)
+        return sandbox.capabilities if sandbox is not None else frozenset()
+
+    async def ended(self, lease_id: str) -> None:
+        """Return when the lease is over."""
+        loan = self._loans.get(lease_id)
+        if loan is not None:
+            await loan.over.wait()
+
+    # ---- time ---------------------------------------------------------------------------------------
+
+    def reap(self) -> None:
+        """End what has lapsed by now. Runs by itself when something is due; with another clock, call it."""
+        now = self._clock()
+        for loan in list(self._loans.values()):
+            if loan.lease.deadline_s <= now:
+                self._end(loan, lapsed(loan.lease, f"it was granted for {self.terms.ttl_s:g} s"))
+            elif loan.lapses_at_s() <= now:
+                silence = f"its holder gave no sign of life for {self.terms.heartbeat_s:g} s"
+                self._end(loan, lapsed(loan.lease, silence))
+        for pool in self._pools.values():
+            pool.reap(now)
+
+    def status(self) -> ManagerStatus:
+        """What is lent, waited for, made and lost."""
+        now = self._clock()
+        return ManagerStatus(
+            draining=self._draining,
+            pools=tuple(pool.status() for pool in self._pools.values()),
+            leases=tuple(
+                LeaseStatus(
+                    id=loan.lease.id,
+                    kind=loan.lease.kind,
+                    sandbox_id=loan.lease.sandbox_id,
+                    owner=loan.lease.owner,
+                    age_s=now - loan.started_s,
+                    connected=loan.connections > 0,
+                )
+                for loan in self._loans.values()
+            ),
+            orphans_ended=self._orphans_ended,
+        )
+
+    # ---- within -------------------------------------------------------------------------------------
+
+    async def _reap_when_due(self) -> None:
+        while True:
+            self._changed.clear()
+            due = [loan.lapses_at_s() for loan in self._loans.values()]
+            due += [pool.next_deadline_s() for pool in self._pools.values()]
+            next_s = min(due, default=float("inf"))
+            wait_s = None if next_s == float("inf") else max(0.0, next_s - self._clock())
+            try:
+                async with asyncio.timeout(wait_s):
+                    await self._changed.wait()
+            except TimeoutError:
+                self.reap()
+
+    @contextmanager
+    def _starting(self) -> Generator[None, None, None]:
+        if self._journal is None:
+            yield
+        else:
+            with self._journal.watching():
+                yield
+
+    def _lend(self, place: Place, pool: Pool, owner: str) -> Lease:
+        now = self._clock()
+        lease_id = secrets.token_hex(8)
+        lease = Lease(
+            id=lease_id,
+            kind=pool.kind,
+            sandbox_id=place.sandbox.id,
+            owner=owner,
+            token=secrets.token_urlsafe(32),
+            heartbeat_deadline_s=now + self.terms.heartbeat_s,
+            deadline_s=now + self.terms.ttl_s,
+            endpoint=IN_PROCESS
+            if self.endpoint == IN_PROCESS
+            else f"{self.endpoint}/v1/leases/{lease_id}/io",
+        )
+        loan = Loan(lease, place, pool, started_s=now)
+
+        async def give_back() -> None:
+            self.release(lease.id)
+
+        self._loans[lease.id] = loan
+        self._sandboxes[lease.id] = LeasedSandbox(place.sandbox, loan, self.deadlines, close=give_back)
+        self._changed.set()
+        self._note_leases()
+        return lease
+
+    def _end(self, loan: Loan, end: SandboxError) -> None:
+        del self._loans[loan.lease.id], self._sandboxes[loan.lease.id]
+        loan.finish(end)
+        self._changed.set()
+        self._note_leases()
+
+    def _note_change(self) -> None:
+        self._changed.set()
+
+    def _note_leases(self) -> None:
+        if self._journal is not None:
+            self._journal.note_leases([loan.lease for loan in self._loans.values()])
+
+    def _loan(self, lease_id: str) -> Loan:
+        loan = self._loans.get(lease_id)
+        if loan is None:
+            raise LeaseExpired(f"there is no live lease {lease_id!r}: it was given back or it lapsed")
+        return loan
+
+    def _lease_now(self, loan: Loan) -> Lease:
+        return replace(loan.lease, heartbeat_deadline_s=loan.heartbeat_deadline_s)
