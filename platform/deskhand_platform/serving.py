@@ -24,6 +24,8 @@ from deskhand_platform.rounds.phases import Phases
 from deskhand_platform.services import Services
 from deskhand_platform.settings import Settings
 from deskhand_platform.supervisor import StartHost, Supervisor
+from deskhand_sandbox.host import HostSettings, start_host
+from deskhand_sandbox.manager import PoolSettings
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,9 +78,11 @@ def listen(host: str, port: int) -> socket.socket:
 
 def sandbox_host(settings: Settings) -> StartHost:
     """How this platform starts its sandbox host."""
-    from deskhand_sandbox.host import HostSettings, start_host
-
-    return lambda: start_host(HostSettings(max_sandboxes=settings.sandbox.max_sandboxes))
+    pool = PoolSettings(max_sandboxes=settings.sandbox.max_sandboxes)
+    host = HostSettings(
+        kinds=dict.fromkeys(settings.sandbox.kinds, pool), state_folder=settings.home / "sandboxes"
+    )
+    return lambda: start_host(host)
 
 
 @asynccontextmanager

@@ -31,8 +31,10 @@ class SandboxSettings(BaseModel):
 
     model_config = {"extra": "forbid", "frozen": True}
 
+    kinds: tuple[str, ...] = ("browser", "fake")
+    """Kinds of sandbox it lends."""
     max_sandboxes: Annotated[int, Field(ge=1, le=512)] = 16
-    """Sandboxes alive at once, over all kinds."""
+    """Sandboxes of one kind alive at once."""
 
 
 class WorkerSettings(BaseModel):

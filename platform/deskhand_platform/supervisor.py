@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from typing import Protocol
 
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import Event, EventKind
@@ -19,6 +18,7 @@ from deskhand_platform.errors import ChildFailed
 from deskhand_platform.services import HostState
 from deskhand_platform.settings import Settings
 from deskhand_sandbox.errors import SandboxError
+from deskhand_sandbox.host import HostProcess
 
 log = logging.getLogger(__name__)
 BACKOFF_S = (0.1, 0.5, 1.0, 2.0, 5.0)
@@ -26,14 +26,6 @@ BACKOFF_S = (0.1, 0.5, 1.0, 2.0, 5.0)
 STEADY_S = 30.0
 """A child that lived so long counts as having come up."""
 HOST_WAIT_S = 120.0
-
-
-class HostProcess(Protocol):
-    """A started sandbox host."""
-
-    url: str
-    token: str
-    pid: int
 
 
 StartHost = Callable[[], AbstractAsyncContextManager[HostProcess]]

@@ -79,7 +79,7 @@ class EpisodeWorker:
         finally:
             for task in [*slots, stopped]:
                 task.cancel()
-            await asyncio.gather(*slots, stopped, return_exceptions=True)
+            await asyncio.wait([*slots, stopped])
 
     async def _slot(self) -> None:
         while True:

@@ -49,7 +49,8 @@ def doctor() -> None:
 def chromium(_settings: Settings) -> Finding:
     """A Chromium that Playwright can drive."""
     given = os.environ.get("DESKHAND_CHROMIUM")
-    path = given if given and Path(given).exists() else next(filter(None, map(shutil.which, CHROMIUM)), None)
+    found = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    path = given if given and Path(given).exists() else found
     return Finding(
         ok=path is not None, what=f"Chromium {path or ''}".strip(), mend="apt-get install chromium"
     )

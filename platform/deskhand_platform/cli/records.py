@@ -1,4 +1,4 @@
-"""`deskhand replay`, `trajectories`, `policies`: read from the store alone, whether or not a platform runs."""
+"""`deskhand replay`, `trajectories`, `policies`: read from the store alone, platform or not."""
 
 from __future__ import annotations
 

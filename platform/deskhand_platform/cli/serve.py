@@ -45,7 +45,8 @@ def introduce(url: str, new_token: str | None) -> None:
         say(f"Deskhand is up at {url}  (`deskhand url` prints an address that signs in)")
         return
     say(
-        f"Deskhand is up. Open this address; it signs you in, and is printed only this once:\n  {url}/login?token={new_token}"
+        "Deskhand is up. Open this address; it signs you in, and is printed only this once:\n"
+        f"  {url}/login?token={new_token}"
     )
 
 
@@ -56,7 +57,5 @@ def url() -> None:
     if found is None or found.url is None:
         raise NotServing(f"no platform serves {settings.home}; start one with `deskhand serve`")
     if token is None:
-        raise Unauthorized(
-            f"the token is not kept in {settings.home}; use the one printed at the first start"
-        )
+        raise Unauthorized(f"there is no token in {settings.home}; use the one printed at the first start")
     out.print(f"{found.url}/login?token={token}", markup=False, soft_wrap=True)
