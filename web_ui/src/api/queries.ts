@@ -1,0 +1,165 @@
+/** What the page asks the server for, by key; who shows it decides how often. */
+
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
+
+import { answer, api } from "./client";
+import type { Round, Step, WorkState } from "./words";
+
+const SOON_MS = 2000;
+const LATER_MS = 10_000;
+const STEPS_A_PAGE = 200;
+const ROWS_A_PAGE = 100;
+
+/** Nothing will change any more. */
+export function over(state: WorkState): boolean {
+  return state !== "queued" && state !== "running";
+}
+
+export const infoQuery = queryOptions({
+  queryKey: ["info"],
+  queryFn: ({ signal }) => answer(api.GET("/v1/info", { signal })),
+  refetchInterval: 5000,
+});
+
+// ---- rounds ---------------------------------------------------------------------------------------------
+
+export const roundsQuery = infiniteQueryOptions({
+  queryKey: ["rounds"],
+  queryFn: ({ signal, pageParam }) =>
+    answer(api.GET("/v1/rounds", { params: { query: { cursor: pageParam, limit: 30 } }, signal })),
+  initialPageParam: null as string | null,
+  getNextPageParam: (page) => page.next_cursor ?? null,
+  refetchInterval: (query) => {
+    const live = query.state.data?.pages.some((page) => page.items.some((round) => !over(round.state)));
+    return live ? SOON_MS : LATER_MS;
+  },
+});
+
+export function roundQuery(id: number) {
+  return queryOptions({
+    queryKey: ["round", id],
+    queryFn: ({ signal }) => answer(api.GET("/v1/rounds/{id}", { params: { path: { id } }, signal })),
+    refetchInterval: (query) => (settled(query.state.data) ? false : SOON_MS),
+  });
+}
+
+function settled(round: Round | undefined): boolean {
+  return round !== undefined && over(round.state);
+}
+
+export const presetsQuery = queryOptions({
+  queryKey: ["presets"],
+  queryFn: ({ signal }) => answer(api.GET("/v1/presets", { signal })),
+  staleTime: 60_000,
+});
+
+// ---- trajectories ---------------------------------------------------------------------------------------
+
+export interface TrajectoryFilter {
+  task?: string | undefined;
+  policy?: string | undefined;
+  purpose?: string | undefined;
+  outcome?: "success" | "failure" | "broken" | undefined;
+  round?: string | undefined;
+}
+
+function trajectoryParams(filter: TrajectoryFilter) {
+  const labels = [
+    ...(filter.purpose ? [`purpose=${filter.purpose}`] : []),
+    ...(filter.round ? [`round=${filter.round}`] : []),
+  ];
+  return {
+    ...(filter.task ? { task_id: filter.task } : {}),
+    ...(filter.policy ? { policy_id: filter.policy } : {}),
+    ...(filter.outcome === "broken" ? { failed: true } : {}),
+    ...(filter.outcome === "success" ? { success: true } : {}),
+    ...(filter.outcome === "failure" ? { success: false } : {}),
+    ...(labels.length > 0 ? { label: labels } : {}),
+  };
+}
+
+export function trajectoriesQuery(filter: TrajectoryFilter) {
+  return infiniteQueryOptions({
+    queryKey: ["trajectories", filter],
+    queryFn: ({ signal, pageParam }) => {
+      const query = { ...trajectoryParams(filter), cursor: pageParam, limit: ROWS_A_PAGE };
+      return answer(api.GET("/v1/trajectories", { params: { query }, signal }));
+    },
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next_cursor ?? null,
+    placeholderData: keepPreviousData,
+  });
+}
+
+/** Only the newest one's id: tells that the list has grown without moving it under the reader. */
+export function newestTrajectoryQuery(filter: TrajectoryFilter) {
+  return queryOptions({
+    queryKey: ["newest trajectory", filter],
+    queryFn: async ({ signal }) => {
+      const query = { ...trajectoryParams(filter), limit: 1 };
+      const page = await answer(api.GET("/v1/trajectories", { params: { query }, signal }));
+      return page.items[0]?.id ?? null;
+    },
+    refetchInterval: 4000,
+  });
+}
+
+export function trajectoryQuery(id: string) {
+  return queryOptions({
+    queryKey: ["trajectory", id],
+    queryFn: ({ signal }) => answer(api.GET("/v1/trajectories/{id}", { params: { path: { id } }, signal })),
+    refetchInterval: (query) => (query.state.data?.ended_at_s == null ? SOON_MS : false),
+  });
+}
+
+/** All steps, a page after the other; `live` asks again while the episode runs. */
+export function stepsQuery(id: string, live: boolean) {
+  return queryOptions({
+    queryKey: ["steps", id],
+    queryFn: async ({ signal }) => {
+      const steps: Step[] = [];
+      for (let first: number | null = 0; first !== null; ) {
+        const page = await stepsPage(id, first, signal);
+        steps.push(...page.items);
+        first = page.next_cursor == null ? null : Number(page.next_cursor);
+      }
+      return steps;
+    },
+    refetchInterval: live ? SOON_MS : false,
+  });
+}
+
+function stepsPage(id: string, first: number, signal: AbortSignal) {
+  const params = { path: { id }, query: { first, limit: STEPS_A_PAGE } };
+  return answer(api.GET("/v1/trajectories/{id}/steps", { params, signal }));
+}
+
+// ---- tasks and policies ---------------------------------------------------------------------------------
+
+export const catalogQuery = queryOptions({
+  queryKey: ["catalog"],
+  queryFn: ({ signal }) => answer(api.GET("/v1/catalog", { signal })),
+  staleTime: 300_000,
+});
+
+export function tasksQuery(state: WorkState | undefined) {
+  return infiniteQueryOptions({
+    queryKey: ["tasks", state ?? "all"],
+    queryFn: ({ signal, pageParam }) => {
+      const query = { ...(state ? { state } : {}), cursor: pageParam, limit: 30 };
+      return answer(api.GET("/v1/tasks", { params: { query }, signal }));
+    },
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next_cursor ?? null,
+    refetchInterval: (query) => {
+      const live = query.state.data?.pages.some((page) => page.items.some((task) => !over(task.state)));
+      return live ? 1000 : LATER_MS;
+    },
+  });
+}
+
+export const policiesQuery = queryOptions({
+  queryKey: ["policies"],
+  queryFn: ({ signal }) => answer(api.GET("/v1/policies", { signal })),
+  staleTime: 15_000,
+});

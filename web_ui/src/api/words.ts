@@ -1,0 +1,25 @@
+/** Short names for what the API sends. */
+
+import type { components } from "./schema.gen";
+
+type Schemas = components["schemas"];
+
+export type Info = Schemas["Info"];
+export type Round = Schemas["Round"];
+export type RoundSummary = Schemas["RoundSummary"];
+export type Phase = Schemas["Phase"];
+export type Preset = Schemas["Preset"];
+export type EvaluationRow = Schemas["EvaluationRow"];
+export type Rate = Schemas["Rate"];
+export type WorkState = Schemas["WorkState"];
+export type CatalogTask = Schemas["CatalogTask"];
+export type SubmittedTask = Schemas["SubmittedTask"];
+export type TaskSubmission = Schemas["TaskSubmission"];
+export type TrajectorySummary = Schemas["TrajectorySummary"];
+export type TrajectoryDetail = Schemas["TrajectoryDetail"];
+/** Points are pairs; the client's types lose that on the way. */
+export type Action = Omit<Schemas["ActionModel"], "points"> & { points: readonly (readonly number[])[] };
+export type Step = Omit<Schemas["StepModel"], "actions"> & { actions: readonly Action[] };
+export type ImageRef = Schemas["ImageRef"];
+export type Policy = Schemas["PolicyModel"];
+export type Event = Schemas["EventModel"];

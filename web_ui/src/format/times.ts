@@ -1,0 +1,45 @@
+/** Times as an operator reads them. Everything over HTTP is Unix seconds. */
+
+import { NOTHING } from "./numbers";
+
+/** A span in seconds: "0.4 s", "42 s", "3 min 05 s", "2 h 07 min". */
+export function span(seconds: number | null | undefined): string {
+  if (seconds == null || !Number.isFinite(seconds)) return NOTHING;
+  if (seconds < 10) return `${Math.max(seconds, 0).toFixed(1)} s`;
+  if (seconds < 59.5) return `${Math.round(seconds)} s`;
+  const whole = Math.round(seconds);
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${pad(whole % 60)} s`;
+  return `${Math.floor(whole / 3600)} h ${pad(Math.floor((whole % 3600) / 60))} min`;
+}
+
+/** Milliseconds: "7 ms", "1.24 s". */
+export function milliseconds(value: number): string {
+  return value < 1000 ? `${Math.round(value)} ms` : `${(value / 1000).toFixed(2)} s`;
+}
+
+/** How long ago: "now", "12 s ago", "3 min ago", "5 h ago", then the date. */
+export function ago(atS: number, nowS: number): string {
+  const passed = nowS - atS;
+  if (passed < 5) return "now";
+  if (passed < 60) return `${Math.floor(passed)} s ago`;
+  if (passed < 3600) return `${Math.floor(passed / 60)} min ago`;
+  if (passed < 86_400) return `${Math.floor(passed / 3600)} h ago`;
+  return new Date(atS * 1000).toLocaleDateString(undefined, { month: "short", day: "numeric" });
+}
+
+/** The moment in full, for tooltips: "2026-03-01 14:03:22". */
+export function moment(atS: number): string {
+  const at = new Date(atS * 1000);
+  const day = `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())}`;
+  return `${day} ${clock(atS)}`;
+}
+
+/** Time of day: "14:03:22". */
+export function clock(atS: number): string {
+  const at = new Date(atS * 1000);
+  return `${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}`;
+}
+
+function pad(value: number): string {
+  return String(value).padStart(2, "0");
+}

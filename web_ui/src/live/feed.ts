@@ -1,0 +1,78 @@
+/**
+ * Events of one subject, kept up to date.
+ *
+ * A live subject is followed with an `EventSource`, which reconnects by itself and sends the `Last-Event-ID` it
+ * has seen. When the server closes it for good (it restarted, say), the feed opens a new one after what it has.
+ */
+
+import type { Event } from "../api/words";
+
+const REOPEN_MS = 2000;
+const KINDS = ["metric", "state", "alarm"] as const;
+const NO_EVENTS: readonly Event[] = [];
+
+export class Feed {
+  #events: readonly Event[] = NO_EVENTS;
+  #waiting: Event[] = [];
+  #source: EventSource | null = null;
+  #timer: ReturnType<typeof setTimeout> | null = null;
+  #frame: number | null = null;
+  readonly #listeners = new Set<() => void>();
+  readonly #url: (after: number) => string;
+
+  constructor(subject: string) {
+    this.#url = (after) => `/v1/events?subject=${encodeURIComponent(subject)}&after=${after}`;
+  }
+
+  /** What has arrived, in order; the same array until something does. */
+  readonly events = (): readonly Event[] => this.#events;
+
+  /** Opens with the first listener and closes with the last. */
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    if (this.#listeners.size === 1) this.#open();
+    return () => {
+      this.#listeners.delete(listener);
+      if (this.#listeners.size === 0) this.#close();
+    };
+  };
+
+  #open(): void {
+    const lastId = this.#waiting.at(-1)?.id ?? this.#events.at(-1)?.id ?? 0;
+    const source = new EventSource(this.#url(lastId));
+    for (const kind of KINDS) {
+      source.addEventListener(kind, (message: MessageEvent<string>) => this.#take(message.data));
+    }
+    source.onerror = () => {
+      if (source.readyState !== EventSource.CLOSED) return;
+      this.#timer = setTimeout(() => this.#open(), REOPEN_MS);
+    };
+    this.#source = source;
+  }
+
+  #close(): void {
+    this.#source?.close();
+    this.#source = null;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    if (this.#frame !== null) cancelAnimationFrame(this.#frame);
+    this.#timer = this.#frame = null;
+    this.#flush();
+  }
+
+  #take(data: string): void {
+    this.#waiting.push(JSON.parse(data) as Event);
+    // hundreds arrive at once when a subject's past is sent: draw once per frame
+    this.#frame ??= requestAnimationFrame(() => {
+      this.#frame = null;
+      this.#flush();
+      for (const listener of this.#listeners) listener();
+    });
+  }
+
+  #flush(): void {
+    if (this.#waiting.length === 0) return;
+    const lastId = this.#events.at(-1)?.id ?? 0;
+    this.#events = [...this.#events, ...this.#waiting.filter((event) => event.id > lastId)];
+    this.#waiting = [];
+  }
+}

@@ -1,0 +1,66 @@
+/** The screenshot of a step, grown to the room there is, with the actions drawn on it. */
+
+import { useLayoutEffect, useRef, useState } from "react";
+
+import type { ImageRef } from "../api/words";
+import { fitScale, type Mark } from "./marks";
+import { Overlay } from "./Overlay";
+
+export type Zoom = "fit" | 1 | 2 | 3 | 4;
+
+export function Screen({
+  image,
+  marks,
+  zoom,
+  pixelated,
+  alt,
+}: {
+  image: ImageRef;
+  marks: readonly Mark[];
+  zoom: Zoom;
+  pixelated: boolean;
+  alt: string;
+}) {
+  const [box, ref] = useBox();
+  const [failed, setFailed] = useState<string | null>(null);
+  const size = { width: image.width_px, height: image.height_px };
+  const scale = zoom === "fit" ? fitScale(size, box) : zoom;
+  return (
+    <div ref={ref} className="grid min-h-0 min-w-0 flex-1 place-items-center overflow-auto">
+      <div className="relative m-auto shrink-0 shadow-[0_0_0_1px_var(--line)]" style={{ width: size.width * scale, height: size.height * scale }}>
+        {failed === image.url ? (
+          <p role="alert" className="absolute inset-0 grid place-items-center bg-raised p-4 text-center text-bad">
+            The picture cannot be fetched.
+          </p>
+        ) : (
+          <img
+            src={image.url}
+            alt={alt}
+            width={size.width * scale}
+            height={size.height * scale}
+            className={`block max-w-none bg-raised ${pixelated ? "[image-rendering:pixelated]" : ""}`}
+            onError={() => setFailed(image.url)}
+          />
+        )}
+        <Overlay marks={marks} width={size.width} height={size.height} scale={scale} />
+      </div>
+    </div>
+  );
+}
+
+function useBox() {
+  const ref = useRef<HTMLDivElement>(null);
+  const [box, setBox] = useState({ width: 320, height: 420 });
+  useLayoutEffect(() => {
+    const element = ref.current;
+    if (!element) return;
+    const measure = () => {
+      setBox({ width: element.clientWidth, height: element.clientHeight });
+    };
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+  return [box, ref] as const;
+}

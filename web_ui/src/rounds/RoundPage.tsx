@@ -1,0 +1,213 @@
+/** One round, live. */
+
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { lazy, Suspense, useState } from "react";
+
+import { answer, api } from "../api/client";
+import { over, roundQuery } from "../api/queries";
+import type { Phase, Round } from "../api/words";
+import { clock, moment } from "../format/times";
+import { useEvents } from "../live/useEvents";
+import { Ago, Lasted } from "../parts/Ago";
+import { Confirm } from "../parts/Dialog";
+import { Empty, Failed, Loading } from "../parts/Notice";
+import { Page, Panel } from "../parts/Page";
+import { StateMark } from "../parts/StateMark";
+import { alarmsOf, DIAGNOSTICS, has, pointsOf, SUCCESS, type Alarm, type CurvePoint } from "./curves";
+import { PhaseFigures, PhaseTimeline } from "./PhaseTimeline";
+import { ResultTable } from "./ResultTable";
+
+const route = getRouteApi("/rounds/$id");
+const Curve = lazy(() => import("./Curve").then((module) => ({ default: module.Curve })));
+
+export function RoundPage() {
+  const { id } = route.useParams();
+  const round = useQuery(roundQuery(Number(id)));
+  if (round.data) return <OneRound key={id} round={round.data} />;
+  return (
+    <Page title={`Round ${id}`}>
+      <div className="panel">
+        {round.isError ? <Failed error={round.error} again={() => void round.refetch()} /> : <Loading rows={9} label="Loading the round" />}
+      </div>
+    </Page>
+  );
+}
+
+function OneRound({ round }: { round: Round }) {
+  const [picked, setPicked] = useState<string | null>(null);
+  const chosen = round.phases.find((phase) => phase.name === picked) ?? current(round.phases);
+  const training = trainingPhase(round.phases);
+  const going = training?.state === "running";
+  const events = useEvents(training?.run_id ? `run:${training.run_id}` : null, going);
+  const points = pointsOf(events);
+  const alarms = alarmsOf(events);
+  return (
+    <Page
+      title={`Round ${round.id}`}
+      beside={
+        <>
+          <StateMark state={round.state} />
+          <span className="text-muted">{round.preset}</span>
+        </>
+      }
+      actions={
+        <>
+          <Link className="button" to="/trajectories" search={{ round: String(round.id) }}>
+            Trajectories
+          </Link>
+          {over(round.state) ? null : <CancelRound round={round} />}
+        </>
+      }
+    >
+      <Facts round={round} />
+      <div className="grid items-start gap-3 lg:grid-cols-[19rem_minmax(0,1fr)]">
+        <Panel title="Phases">
+          {round.phases.length === 0 ? (
+            <Empty title="In line">The phases are settled when the round begins.</Empty>
+          ) : (
+            <PhaseTimeline phases={round.phases} chosen={chosen?.name ?? null} onChoose={setPicked} />
+          )}
+        </Panel>
+        <div className="flex min-w-0 flex-col gap-3">
+          <Panel title="Result on unseen seeds">
+            <ResultTable rows={round.rows} going={!over(round.state)} />
+          </Panel>
+          <Training phase={training} points={points} going={going} />
+          {alarms.length === 0 ? null : <Alarms alarms={alarms} />}
+          {chosen ? (
+            <Panel title={`Phase ${chosen.name}`} beside={<StateMark state={chosen.state} />}>
+              <PhaseFigures phase={chosen} />
+            </Panel>
+          ) : null}
+        </div>
+      </div>
+    </Page>
+  );
+}
+
+/** The phase one wants to see first: the running one, else the failed one, else the last that did something. */
+function current(phases: readonly Phase[]): Phase | undefined {
+  return (
+    phases.find((phase) => phase.state === "running") ??
+    phases.find((phase) => phase.state === "failed") ??
+    phases.findLast((phase) => phase.state === "done")
+  );
+}
+
+/** The online loop if it has begun, else the warm start. */
+function trainingPhase(phases: readonly Phase[]): Phase | undefined {
+  const begun = phases.filter((phase) => phase.run_id !== null);
+  return begun.find((phase) => phase.kind === "ppo") ?? begun.find((phase) => phase.kind === "sft");
+}
+
+function Facts({ round }: { round: Round }) {
+  return (
+    <dl className="flex flex-wrap gap-x-5 gap-y-1">
+      <Fact name="Began">
+        <Ago atS={round.started_at_s} />
+      </Fact>
+      <Fact name="Took">
+        <Lasted startS={round.started_at_s} endS={round.ended_at_s} />
+      </Fact>
+      <Fact name="From">{round.policy_in ?? "untrained"}</Fact>
+      {round.policy_out === null ? null : <Fact name="To">{round.policy_out}</Fact>}
+      {round.promoted === null ? null : <Fact name="Promoted">{round.promoted ? "yes" : "no"}</Fact>}
+      {round.reason === null ? null : (
+        <div className={`w-full break-words ${round.state === "failed" ? "text-bad" : "text-muted"}`}>{round.reason}</div>
+      )}
+    </dl>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: React.ReactNode }) {
+  return (
+    <div className="flex min-w-0 gap-1.5">
+      <dt className="text-muted">{name}</dt>
+      <dd className="break-all">{children}</dd>
+    </div>
+  );
+}
+
+function Training({ phase, points, going }: { phase: Phase | undefined; points: readonly CurvePoint[]; going: boolean }) {
+  const charts = DIAGNOSTICS.filter((chart) => has(points, chart.lines.map((line) => line.name)));
+  return (
+    <Panel
+      title={phase ? `Training · ${phase.name}` : "Training"}
+      beside={
+        going ? (
+          <span className="text-xs text-accent">
+            <span aria-hidden className="pulse mr-1">
+              ●
+            </span>
+            live
+          </span>
+        ) : null
+      }
+    >
+      {points.length === 0 ? (
+        <Empty title={going ? "Waiting for the first iteration" : "No curve yet"}>
+          {going ? "Rollouts of the first iteration are under way." : "Curves are drawn once the online loop has begun."}
+        </Empty>
+      ) : (
+        <Suspense fallback={<Loading rows={5} label="Loading curves" />}>
+          <Curve chart={SUCCESS} points={points} height={210} />
+          <div className="grid border-t border-line sm:grid-cols-2 xl:grid-cols-4">
+            {charts.map((chart) => (
+              <Curve key={chart.title} chart={chart} points={points} height={110} />
+            ))}
+          </div>
+        </Suspense>
+      )}
+    </Panel>
+  );
+}
+
+function Alarms({ alarms }: { alarms: readonly Alarm[] }) {
+  return (
+    <Panel title="Alarms" beside={<span className="text-xs text-warn">{alarms.length}</span>}>
+      <ul className="max-h-44 divide-y divide-line overflow-y-auto">
+        {alarms.map((alarm) => (
+          <li key={alarm.id} className="flex gap-3 px-3 py-1.5">
+            <time className="text-xs leading-[1.2rem] text-muted" title={moment(alarm.atS)}>
+              {clock(alarm.atS)}
+            </time>
+            <span className="min-w-0 break-words">
+              <span className="font-medium text-warn">{alarm.name}</span> {alarm.text}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}
+
+function CancelRound({ round }: { round: Round }) {
+  const [asking, setAsking] = useState(false);
+  const client = useQueryClient();
+  const cancel = useMutation({
+    mutationFn: () => answer(api.POST("/v1/rounds/{id}/cancel", { params: { path: { id: round.id } } })),
+    onSuccess: async () => {
+      setAsking(false);
+      await Promise.all(["round", "rounds"].map((key) => client.invalidateQueries({ queryKey: [key] })));
+    },
+  });
+  return (
+    <>
+      <button type="button" className="button button-harm" onClick={() => setAsking(true)} disabled={cancel.isSuccess}>
+        {cancel.isSuccess ? "Cancelling…" : "Cancel"}
+      </button>
+      <Confirm
+        open={asking}
+        onOpen={setAsking}
+        title={`Cancel round ${round.id}?`}
+        text="Its run stops after the episodes in flight. What it has stored stays; a cancelled round is not taken up again."
+        action={cancel.isPending ? "Cancelling…" : "Cancel the round"}
+        keep="Keep it running"
+        busy={cancel.isPending}
+        error={cancel.error}
+        onConfirm={() => cancel.mutate()}
+      />
+    </>
+  );
+}

@@ -1,0 +1,115 @@
+/** What every page stands in: navigation, and how the platform is. */
+
+import { useQuery } from "@tanstack/react-query";
+import { Link, Outlet } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+
+import { infoQuery } from "../api/queries";
+import { Clock } from "../parts/Ago";
+import { Mark } from "./Mark";
+import { useSignedOut } from "./session";
+import { SignIn } from "./SignIn";
+
+const PLACES = [
+  { to: "/rounds", label: "Rounds", sign: <path d="M8 2.5a5.5 5.5 0 1 1-5.2 3.7M2.5 2.5v3.8h3.8" /> },
+  { to: "/trajectories", label: "Trajectories", sign: <path d="M2 12.5l3.5-5 3.5 2.5 5-7M14 3h-3.4M14 3v3.4" /> },
+  { to: "/tasks", label: "Tasks", sign: <path d="M2.5 4l1.2 1.2L6 2.8M2.5 10.5l1.2 1.2L6 9.3M8.5 4H14M8.5 10.7H14" /> },
+] as const;
+
+export function Shell() {
+  const signedOut = useSignedOut();
+  if (signedOut) return <SignIn />;
+  return (
+    <Clock>
+      <div className="flex min-h-dvh flex-col">
+        <a href="#content" className="button sr-only z-50 focus:not-sr-only focus:fixed focus:top-2 focus:left-2">
+          Skip to content
+        </a>
+        <header className="sticky top-0 z-30 border-b border-line bg-surface">
+          <div className="mx-auto flex h-11 max-w-[90rem] items-center gap-1 px-3 sm:px-5">
+            <Link to="/rounds" className="mr-4 flex items-center gap-2 text-base font-semibold tracking-tight">
+              <Mark />
+              Deskhand
+            </Link>
+            <nav aria-label="Main" className="hidden h-full items-stretch sm:flex">
+              {PLACES.map((place) => (
+                <Place key={place.to} to={place.to}>
+                  {place.label}
+                </Place>
+              ))}
+            </nav>
+            <div className="ml-auto">
+              <Standing />
+            </div>
+          </div>
+        </header>
+        <div id="content" tabIndex={-1} className="flex min-w-0 flex-1 flex-col outline-none">
+          <Outlet />
+        </div>
+        <nav
+          aria-label="Main"
+          className="fixed inset-x-0 bottom-0 z-30 grid grid-cols-3 border-t border-line bg-surface pb-[env(safe-area-inset-bottom)] sm:hidden"
+        >
+          {PLACES.map((place) => (
+            <Link
+              key={place.to}
+              to={place.to}
+              className="flex h-14 flex-col items-center justify-center gap-1 text-xs text-muted data-[status=active]:font-semibold data-[status=active]:text-accent"
+            >
+              <svg width="18" height="18" viewBox="0 0 16 16" fill="none" stroke="currentColor" strokeWidth="1.4" aria-hidden>
+                {place.sign}
+              </svg>
+              {place.label}
+            </Link>
+          ))}
+        </nav>
+      </div>
+    </Clock>
+  );
+}
+
+function Place({ to, children }: { to: (typeof PLACES)[number]["to"]; children: ReactNode }) {
+  return (
+    <Link
+      to={to}
+      className="relative flex items-center px-3 text-muted hover:text-ink data-[status=active]:font-semibold data-[status=active]:text-ink data-[status=active]:after:absolute data-[status=active]:after:inset-x-3 data-[status=active]:after:-bottom-px data-[status=active]:after:h-0.5 data-[status=active]:after:bg-accent"
+    >
+      {children}
+    </Link>
+  );
+}
+
+const HOST = {
+  up: { colour: "bg-good", text: "Sandboxes up" },
+  starting: { colour: "bg-warn", text: "Sandboxes starting" },
+  down: { colour: "bg-bad", text: "Sandboxes down" },
+} as const;
+
+function Standing() {
+  const info = useQuery(infoQuery);
+  if (info.isError) {
+    return (
+      <span role="status" className="flex items-center gap-2 font-medium text-bad">
+        <span aria-hidden className="size-2 rounded-full bg-bad" /> No connection
+      </span>
+    );
+  }
+  if (!info.data) return null;
+  const host = HOST[info.data.sandbox_host];
+  return (
+    <div className="flex items-center gap-4 text-muted">
+      {info.data.active_round === null ? null : (
+        <Link to="/rounds/$id" params={{ id: String(info.data.active_round) }} className="link whitespace-nowrap">
+          <span className="pulse mr-1.5" aria-hidden>
+            ●
+          </span>
+          Round {info.data.active_round} running
+        </Link>
+      )}
+      <span role="status" className="flex items-center gap-2 whitespace-nowrap" title={host.text}>
+        <span aria-hidden className={`size-2 rounded-full ${host.colour}`} />
+        <span className="sr-only sm:not-sr-only">{host.text}</span>
+      </span>
+    </div>
+  );
+}

@@ -1,0 +1,51 @@
+/** Shown in place of every page until the browser has a session. */
+
+import { useMutation } from "@tanstack/react-query";
+import { useState } from "react";
+
+import { Trouble } from "../parts/Notice";
+import { Mark } from "./Mark";
+import { signIn } from "./session";
+
+export function SignIn() {
+  const [token, setToken] = useState("");
+  const entry = useMutation({ mutationFn: signIn });
+  return (
+    <main className="grid min-h-dvh place-items-center px-4">
+      <form
+        className="panel flex w-full max-w-sm flex-col gap-4 p-6"
+        onSubmit={(event) => {
+          event.preventDefault();
+          entry.mutate(token.trim());
+        }}
+      >
+        <div className="flex items-center gap-2.5">
+          <Mark size={22} />
+          <h1 className="text-lg font-semibold tracking-tight">Sign in to Deskhand</h1>
+        </div>
+        <label className="flex flex-col gap-1.5">
+          <span className="label">Token</span>
+          <input
+            className="field h-9 font-mono"
+            type="password"
+            autoComplete="current-password"
+            spellCheck={false}
+            autoFocus
+            required
+            value={token}
+            aria-invalid={entry.isError}
+            onChange={(event) => setToken(event.target.value)}
+          />
+        </label>
+        <Trouble error={entry.error} />
+        <button type="submit" className="button button-main h-9" disabled={entry.isPending || token.trim() === ""}>
+          {entry.isPending ? "Signing in…" : "Sign in"}
+        </button>
+        <p className="text-muted">
+          It was printed when the platform first started. On that machine it also lies in the file{" "}
+          <code className="font-mono text-xs">token</code> of the platform&rsquo;s home folder.
+        </p>
+      </form>
+    </main>
+  );
+}

@@ -1,0 +1,162 @@
+/** Asks for a task to be worked. */
+
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useId, useState, type ReactNode } from "react";
+
+import { answer, api, ApiError } from "../api/client";
+import { catalogQuery, policiesQuery } from "../api/queries";
+import { Trouble } from "../parts/Notice";
+import { Panel } from "../parts/Page";
+import { check, submission, type Draft, type DraftErrors } from "./submission";
+
+export function SubmitForm({ taskId, onTask }: { taskId: string; onTask: (id: string) => void }) {
+  const [draft, setDraft] = useState<Draft>({ taskId, seed: "0", policy: "scripted", policyId: "", url: "", model: "" });
+  const [errors, setErrors] = useState<DraftErrors>({});
+  const client = useQueryClient();
+  const catalog = useQuery(catalogQuery);
+  const list = useId();
+  const send = useMutation({
+    mutationFn: (wanted: Draft) => answer(api.POST("/v1/tasks", { body: submission(wanted) })),
+    onSuccess: () => client.invalidateQueries({ queryKey: ["tasks"] }),
+  });
+  const set = (part: Partial<Draft>) => {
+    setDraft((now) => ({ ...now, ...part }));
+    setErrors({});
+    send.reset();
+  };
+  const submit = () => {
+    const found = check(draft);
+    setErrors(found);
+    if (Object.keys(found).length === 0) send.mutate(draft);
+  };
+  const suggestions = send.error instanceof ApiError ? send.error.suggestions : [];
+  return (
+    <Panel title="Submit a task">
+      <form
+        noValidate
+        className="flex flex-col gap-3 p-3"
+        onSubmit={(event) => {
+          event.preventDefault();
+          submit();
+        }}
+      >
+        <div className="grid grid-cols-6 gap-3">
+          <Field label="Task" error={errors.taskId} className="col-span-6 sm:col-span-3">
+            {(ids) => (
+              <input
+                {...ids}
+                className="field"
+                list={list}
+                spellCheck={false}
+                autoComplete="off"
+                value={draft.taskId}
+                onChange={(event) => set({ taskId: event.target.value })}
+                onBlur={() => {
+                  if (draft.taskId !== "" && draft.taskId !== taskId && catalog.data?.some((task) => task.id === draft.taskId)) onTask(draft.taskId);
+                }}
+              />
+            )}
+          </Field>
+          <datalist id={list}>{catalog.data?.map((task) => <option key={task.id} value={task.id} />)}</datalist>
+          <Field label="Seed" error={errors.seed} className="col-span-3 sm:col-span-1">
+            {(ids) => <input {...ids} className="field" inputMode="numeric" value={draft.seed} onChange={(event) => set({ seed: event.target.value })} />}
+          </Field>
+          <Field label="Policy" className="col-span-3 sm:col-span-2">
+            {(ids) => (
+              <select {...ids} className="field" value={draft.policy} onChange={(event) => set({ policy: event.target.value })}>
+                <option value="scripted">Scripted oracle</option>
+                <option value="local">Local model</option>
+                <option value="openai">Endpoint</option>
+              </select>
+            )}
+          </Field>
+          {draft.policy === "local" ? <KeptPolicy draft={draft} set={set} /> : null}
+          {draft.policy === "openai" ? (
+            <>
+              <Field label="Model" error={errors.model} className="col-span-6 sm:col-span-2">
+                {(ids) => <input {...ids} className="field" value={draft.model} onChange={(event) => set({ model: event.target.value })} />}
+              </Field>
+              <Field label="Address" error={errors.url} className="col-span-6 sm:col-span-4">
+                {(ids) => (
+                  <input {...ids} className="field" type="url" placeholder="the endpoint set up on the platform" value={draft.url} onChange={(event) => set({ url: event.target.value })} />
+                )}
+              </Field>
+            </>
+          ) : null}
+        </div>
+        <Trouble error={send.error} />
+        {suggestions.length > 0 ? (
+          <p className="flex flex-wrap gap-2">
+            {suggestions.map((name) => (
+              <button key={name} type="button" className="button h-7" onClick={() => set({ taskId: name })}>
+                {name}
+              </button>
+            ))}
+          </p>
+        ) : null}
+        <div className="flex items-center gap-3">
+          <button type="submit" className="button button-main" disabled={send.isPending}>
+            {send.isPending ? "Submitting…" : "Submit"}
+          </button>
+          {send.isSuccess ? (
+            <p role="status" className="text-good">
+              Queued.
+            </p>
+          ) : null}
+        </div>
+      </form>
+    </Panel>
+  );
+}
+
+function KeptPolicy({ draft, set }: { draft: Draft; set: (part: Partial<Draft>) => void }) {
+  const policies = useQuery(policiesQuery);
+  return (
+    <Field label="Kept policy" className="col-span-6">
+      {(ids) => (
+        <select {...ids} className="field" value={draft.policyId} onChange={(event) => set({ policyId: event.target.value })}>
+          <option value="">The tiny model, untrained</option>
+          {policies.data?.map((policy) => (
+            <option key={policy.id} value={policy.id}>
+              {policy.id}
+              {policy.promoted ? " (promoted)" : ""}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+}
+
+interface FieldIds {
+  id: string;
+  "aria-invalid": boolean;
+  "aria-describedby": string | undefined;
+}
+
+function Field({
+  label,
+  error,
+  className,
+  children,
+}: {
+  label: string;
+  error?: string | undefined;
+  className: string;
+  children: (ids: FieldIds) => ReactNode;
+}) {
+  const id = useId();
+  return (
+    <div className={`flex min-w-0 flex-col gap-1 ${className}`}>
+      <label htmlFor={id} className="label">
+        {label}
+      </label>
+      {children({ id, "aria-invalid": error !== undefined, "aria-describedby": error ? `${id}-error` : undefined })}
+      {error ? (
+        <p id={`${id}-error`} role="alert" className="text-xs text-bad">
+          {error}
+        </p>
+      ) : null}
+    </div>
+  );
+}

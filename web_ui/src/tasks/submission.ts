@@ -1,0 +1,44 @@
+/** From what stands in the form to what is sent. Pure. */
+
+import type { TaskSubmission } from "../api/words";
+
+export interface Draft {
+  taskId: string;
+  seed: string;
+  policy: string;
+  /** Only for the local policy: a kept policy's id. */
+  policyId: string;
+  /** Only for the openai policy. */
+  url: string;
+  model: string;
+}
+
+export type DraftErrors = Partial<Record<keyof Draft, string>>;
+
+export function check(draft: Draft): DraftErrors {
+  const errors: DraftErrors = {};
+  if (draft.taskId.trim() === "") errors.taskId = "Choose a task.";
+  if (!/^\d{1,15}$/.test(draft.seed.trim())) errors.seed = "A seed is a whole number from 0.";
+  if (draft.policy === "openai" && draft.url !== "" && !/^https?:\/\//.test(draft.url.trim())) {
+    errors.url = "An address begins with http:// or https://.";
+  }
+  if (draft.policy === "openai" && draft.model.trim() === "") errors.model = "Name the model the endpoint serves.";
+  return errors;
+}
+
+export function submission(draft: Draft): TaskSubmission {
+  return {
+    task_id: draft.taskId.trim(),
+    seed: Number(draft.seed.trim()),
+    policy: { name: draft.policy, settings: settings(draft) },
+    labels: {},
+  };
+}
+
+function settings(draft: Draft): Record<string, string> {
+  if (draft.policy === "local" && draft.policyId !== "") return { policy_id: draft.policyId };
+  if (draft.policy === "openai") {
+    return { model: draft.model.trim(), ...(draft.url.trim() === "" ? {} : { base_url: draft.url.trim() }) };
+  }
+  return {};
+}

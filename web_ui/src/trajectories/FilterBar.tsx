@@ -1,0 +1,99 @@
+/** Which trajectories to show. */
+
+import { useQuery } from "@tanstack/react-query";
+import { useId, useState, type ReactNode } from "react";
+
+import { catalogQuery, policiesQuery, type TrajectoryFilter } from "../api/queries";
+
+const PURPOSES = ["demonstration", "rollout", "evaluation"];
+
+export function FilterBar({ filter, onChange }: { filter: TrajectoryFilter; onChange: (part: TrajectoryFilter) => void }) {
+  const catalog = useQuery(catalogQuery);
+  const policies = useQuery(policiesQuery);
+  const tasks = catalog.data?.map((task) => task.id) ?? [];
+  const names = ["scripted", ...(policies.data?.map((policy) => policy.id) ?? [])];
+  const purposes = filter.purpose && !PURPOSES.includes(filter.purpose) ? [...PURPOSES, filter.purpose] : PURPOSES;
+  return (
+    <form role="search" aria-label="Filter trajectories" className="grid grid-cols-2 gap-2 sm:flex" onSubmit={(event) => event.preventDefault()}>
+      <Suggesting key={`task ${filter.task ?? ""}`} label="Task" value={filter.task} options={tasks} onChange={(task) => onChange({ task })} />
+      <Suggesting key={`policy ${filter.policy ?? ""}`} label="Policy" value={filter.policy} options={names} onChange={(policy) => onChange({ policy })} />
+      <Choice
+        label="Outcome"
+        value={filter.outcome ?? ""}
+        onChange={(value) => onChange({ outcome: value === "" ? undefined : (value as TrajectoryFilter["outcome"]) })}
+      >
+        <option value="">Any outcome</option>
+        <option value="success">Success</option>
+        <option value="failure">Failure</option>
+        <option value="broken">Broken</option>
+      </Choice>
+      <Choice label="Purpose" value={filter.purpose ?? ""} onChange={(purpose) => onChange({ purpose })}>
+        <option value="">Any purpose</option>
+        {purposes.map((purpose) => (
+          <option key={purpose} value={purpose}>
+            {purpose}
+          </option>
+        ))}
+      </Choice>
+      {filter.round === undefined ? null : (
+        <button type="button" className="button" onClick={() => onChange({ round: undefined })} aria-label={`Round ${filter.round}: show all rounds`}>
+          Round {filter.round} <span aria-hidden>✕</span>
+        </button>
+      )}
+    </form>
+  );
+}
+
+/** Free text with suggestions; it filters when an option is taken, on Enter, and when the field is left. */
+function Suggesting({
+  label,
+  value,
+  options,
+  onChange,
+}: {
+  label: string;
+  value: string | undefined;
+  options: readonly string[];
+  onChange: (value: string) => void;
+}) {
+  const list = useId();
+  const [draft, setDraft] = useState(value ?? "");
+  const settle = (text: string) => {
+    if (text.trim() !== (value ?? "")) onChange(text.trim());
+  };
+  return (
+    <div className="min-w-0 sm:w-60">
+      <input
+        type="search"
+        className="field"
+        aria-label={label}
+        placeholder={`Any ${label.toLowerCase()}`}
+        list={list}
+        spellCheck={false}
+        autoComplete="off"
+        value={draft}
+        onChange={(event) => {
+          setDraft(event.target.value);
+          if (event.target.value === "" || options.includes(event.target.value)) settle(event.target.value);
+        }}
+        onBlur={() => settle(draft)}
+        onKeyDown={(event) => {
+          if (event.key === "Enter") settle(draft);
+        }}
+      />
+      <datalist id={list}>
+        {options.map((option) => (
+          <option key={option} value={option} />
+        ))}
+      </datalist>
+    </div>
+  );
+}
+
+function Choice({ label, value, onChange, children }: { label: string; value: string; onChange: (value: string) => void; children: ReactNode }) {
+  return (
+    <select aria-label={label} className="field sm:w-40" value={value} onChange={(event) => onChange(event.target.value)}>
+      {children}
+    </select>
+  );
+}

@@ -1,0 +1,177 @@
+/** The list itself: only the rows on the screen exist, and the next page is fetched before its rows are reached. */
+
+import { Link } from "@tanstack/react-router";
+import { createColumnHelper, useTable } from "@tanstack/react-table";
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useEffect, useRef } from "react";
+
+import type { TrajectorySummary } from "../api/words";
+import { figure } from "../format/numbers";
+import { Ago, Lasted } from "../parts/Ago";
+import { features } from "../parts/DataTable";
+import { Failed } from "../parts/Notice";
+import { useNarrow } from "../parts/useNarrow";
+import { OutcomeMark } from "./OutcomeMark";
+
+const ROW_PX = 36;
+const NARROW_ROW_PX = 62;
+const AHEAD = 30;
+
+const column = createColumnHelper<typeof features, TrajectorySummary>();
+const columns = column.columns([
+  column.display({
+    id: "outcome",
+    header: "Outcome",
+    meta: { className: "w-28 shrink-0" },
+    cell: ({ row }) => <OutcomeMark trajectory={row.original} />,
+  }),
+  column.display({
+    id: "task",
+    header: "Task",
+    meta: { className: "w-56 shrink-0" },
+    cell: ({ row }) => (
+      <Link className="font-medium hover:underline" to="/trajectories/$id" params={{ id: row.original.id }}>
+        {row.original.task_id}
+      </Link>
+    ),
+  }),
+  column.accessor("seed", { header: "Seed", meta: { className: "w-24 shrink-0 text-right text-muted" } }),
+  column.accessor("instruction", { header: "Instruction", meta: { className: "min-w-0 flex-1 text-muted" } }),
+  column.display({
+    id: "policy",
+    header: "Policy",
+    meta: { className: "w-36 shrink-0 max-lg:hidden" },
+    cell: ({ row }) => <span title={row.original.policy_id}>{row.original.policy_id}</span>,
+  }),
+  column.accessor((row) => row.labels.purpose ?? "–", {
+    id: "purpose",
+    header: "Purpose",
+    meta: { className: "w-28 shrink-0 max-md:hidden" },
+  }),
+  column.accessor("turns", { header: "Turns", meta: { className: "w-14 shrink-0 text-right" } }),
+  column.accessor((row) => figure(row.score), {
+    id: "score",
+    header: "Score",
+    meta: { className: "w-14 shrink-0 text-right max-md:hidden" },
+  }),
+  column.display({
+    id: "took",
+    header: "Took",
+    meta: { className: "w-20 shrink-0 text-right max-lg:hidden" },
+    cell: ({ row }) => <Lasted startS={row.original.started_at_s} endS={row.original.ended_at_s} />,
+  }),
+  column.display({
+    id: "began",
+    header: "Began",
+    meta: { className: "w-24 shrink-0 text-right text-muted" },
+    cell: ({ row }) => <Ago atS={row.original.started_at_s} />,
+  }),
+]);
+
+export function TrajectoryList({
+  rows,
+  more,
+  error,
+  onMore,
+}: {
+  rows: TrajectorySummary[];
+  more: boolean;
+  error: unknown;
+  onMore: () => void;
+}) {
+  const narrow = useNarrow();
+  const scroll = useRef<HTMLDivElement>(null);
+  const table = useTable({ features, columns, data: rows, getRowId: (row) => row.id });
+  // eslint-disable-next-line react-hooks/incompatible-library -- its functions are called in this component only
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroll.current,
+    estimateSize: () => (narrow ? NARROW_ROW_PX : ROW_PX),
+    overscan: 12,
+    getItemKey: (index) => rows[index]?.id ?? index,
+  });
+  const shown = virtual.getVirtualItems();
+  const lastShown = shown.at(-1)?.index ?? 0;
+
+  useEffect(() => virtual.measure(), [narrow, virtual]);
+  useEffect(() => {
+    if (more && error === null && lastShown >= rows.length - AHEAD) onMore();
+  }, [more, error, lastShown, rows.length, onMore]);
+
+  const model = table.getRowModel().rows;
+  return (
+    <div
+      ref={scroll}
+      role="table"
+      aria-label="Trajectories"
+      aria-rowcount={more ? -1 : rows.length + 1}
+      tabIndex={0}
+      className="h-[calc(100dvh-15rem)] min-h-80 overflow-auto sm:h-[calc(100dvh-11.5rem)]"
+    >
+      {narrow ? null : (
+        <div role="rowgroup" className="sticky top-0 z-10 bg-surface">
+          {table.getHeaderGroups().map((group) => (
+            <div key={group.id} role="row" className="flex h-8 items-center border-b border-line text-xs font-medium text-muted">
+              {group.headers.map((header) => (
+                <div key={header.id} role="columnheader" className={`px-3 ${header.column.columnDef.meta?.className ?? ""}`}>
+                  <table.FlexRender header={header} />
+                </div>
+              ))}
+            </div>
+          ))}
+        </div>
+      )}
+      <div role="rowgroup" className="relative" style={{ height: virtual.getTotalSize() }}>
+        {shown.map((item) => {
+          const row = model[item.index];
+          if (!row) return null;
+          return (
+            <div
+              key={item.key}
+              role="row"
+              aria-rowindex={item.index + 2}
+              className="absolute inset-x-0 top-0 border-b border-line hover:bg-raised"
+              style={{ height: item.size, transform: `translateY(${item.start}px)` }}
+            >
+              {narrow ? (
+                <NarrowRow trajectory={row.original} />
+              ) : (
+                <div className="relative flex h-full items-center">
+                  {row.getAllCells().map((cell) => (
+                    <div key={cell.id} role="cell" className={`truncate px-3 ${cell.column.columnDef.meta?.className ?? ""}`}>
+                      <table.FlexRender cell={cell} />
+                    </div>
+                  ))}
+                </div>
+              )}
+            </div>
+          );
+        })}
+      </div>
+      {error ? <Failed error={error} again={onMore} /> : null}
+    </div>
+  );
+}
+
+function NarrowRow({ trajectory }: { trajectory: TrajectorySummary }) {
+  return (
+    <Link
+      role="cell"
+      to="/trajectories/$id"
+      params={{ id: trajectory.id }}
+      className="flex h-full flex-col justify-center gap-0.5 px-3"
+    >
+      <span className="flex items-center gap-2">
+        <OutcomeMark trajectory={trajectory} bare />
+        <span className="min-w-0 truncate font-medium">{trajectory.task_id}</span>
+        <span className="text-muted">#{trajectory.seed}</span>
+        <span className="ml-auto shrink-0 text-xs text-muted">
+          <Ago atS={trajectory.started_at_s} />
+        </span>
+      </span>
+      <span className="truncate pl-5.5 text-muted">
+        {trajectory.turns} {trajectory.turns === 1 ? "turn" : "turns"} · {trajectory.instruction}
+      </span>
+    </Link>
+  );
+}

@@ -1,0 +1,63 @@
+import { describe, expect, it } from "vitest";
+
+import type { Event } from "../src/api/words";
+import { alarmsOf, has, last, pointsOf } from "../src/rounds/curves";
+
+let nextId = 1;
+function event(kind: Event["kind"], name: string, data: Event["data"]): Event {
+  return { id: nextId++, at_s: 0, subject: "run:round-1-ppo", kind, name, data };
+}
+
+describe("pointsOf", () => {
+  it("joins what several events say of one iteration, in the order of iterations", () => {
+    const points = pointsOf([
+      event("metric", "ppo/iteration", { iteration: 2, kl_per_turn: 0.02 }),
+      event("metric", "ppo/iteration", { iteration: 1, kl_per_turn: 0.01, success_sampled: 0.25 }),
+      event("metric", "ppo/validation", { iteration: 2, success_greedy: 0.5 }),
+    ]);
+    expect(points).toEqual([
+      { iteration: 1, kl_per_turn: 0.01, success_sampled: 0.25 },
+      { iteration: 2, kl_per_turn: 0.02, success_greedy: 0.5 },
+    ]);
+  });
+
+  it("lets an iteration done again after a restart replace its first figures", () => {
+    const points = pointsOf([
+      event("metric", "ppo/iteration", { iteration: 5, entropy: 1 }),
+      event("metric", "ppo/iteration", { iteration: 5, entropy: 0.5 }),
+    ]);
+    expect(points).toEqual([{ iteration: 5, entropy: 0.5 }]);
+  });
+
+  it("leaves out states, alarms, texts and what is no number", () => {
+    const points = pointsOf([
+      event("state", "state", { iteration: 1 }),
+      event("alarm", "kl_high", { iteration: 1, kl_per_turn: 9 }),
+      event("metric", "sft/epoch", { loss: 1 }),
+      event("metric", "ppo/iteration", { iteration: 3, explained_variance: null, note: "x", kl_per_turn: 0 }),
+    ]);
+    expect(points).toEqual([{ iteration: 3, kl_per_turn: 0 }]);
+  });
+
+  it("says whether and what was last measured", () => {
+    const points = [{ iteration: 1, a: 1 }, { iteration: 2, a: 2 }, { iteration: 3, b: 0 }];
+    expect(last(points, "a")).toBe(2);
+    expect(last(points, "c")).toBeUndefined();
+    expect(has(points, ["c", "b"])).toBe(true);
+    expect(has(points, ["c"])).toBe(false);
+  });
+});
+
+describe("alarmsOf", () => {
+  it("is newest first and tells the message, or else the figures", () => {
+    const alarms = alarmsOf([
+      event("alarm", "kl_high", { message: "KL per turn is .4" }),
+      event("metric", "ppo/iteration", { iteration: 1 }),
+      event("alarm", "clip_high", { clip_fraction: 0.4, iteration: 3, nested: {} }),
+    ]);
+    expect(alarms.map((alarm) => [alarm.name, alarm.text])).toEqual([
+      ["clip high", "clip fraction 0.4, iteration 3"],
+      ["kl high", "KL per turn is .4"],
+    ]);
+  });
+});
