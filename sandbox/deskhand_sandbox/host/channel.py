@@ -11,7 +11,7 @@ from websockets.asyncio.client import ClientConnection, connect, unix_connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 from websockets.typing import Subprotocol
 
-from deskhand_sandbox.errors import HostUnreachable, LeaseExpired, SandboxDied, SandboxError, SandboxTimeout
+from deskhand_sandbox.errors import HostUnreachable, SandboxDied, SandboxError, SandboxTimeout
 from deskhand_sandbox.host import frames
 from deskhand_sandbox.host.address import Address
 from deskhand_sandbox.host.frames import HOST_FAILED, LARGEST_FRAME, LEASE_OVER
@@ -127,7 +127,7 @@ class Channel:
     def _why(self, error: ConnectionClosed) -> tuple[type[SandboxError], str]:
         received = error.rcvd
         if received is not None and received.code == LEASE_OVER:
-            return LeaseExpired, received.reason
+            return frames.reason_as_error(received.reason)
         if received is not None and received.code == HOST_FAILED:
             return SandboxDied, received.reason
         how = f"closed the channel ({received.code} {received.reason})" if received is not None else "is gone"

@@ -20,6 +20,7 @@ from deskhand_sandbox.errors import (
     InvalidTask,
     LeaseError,
     LeaseExpired,
+    SandboxDied,
     SandboxError,
 )
 from deskhand_sandbox.host import frames, wire
@@ -27,6 +28,7 @@ from deskhand_sandbox.host.address import Address
 from deskhand_sandbox.host.channel import Channel
 from deskhand_sandbox.host.frames import Handle
 from deskhand_sandbox.host.wire import Plain, WireError
+from deskhand_sandbox.manager.records import LeaseStatus, ManagerStatus, PoolStatus
 from deskhand_sandbox.types import DeviceAction, JsonValue, Observation, Start, Task
 
 log = logging.getLogger(__name__)
@@ -112,6 +114,8 @@ class RemoteSandbox(Sandbox):
             log.debug("sandbox %s was gone when it was closed: %s", self.id, error)
 
     async def _call(self, method: str, argument: Plain, limit_s: float) -> Any:
+        if self._closed and method != "close":
+            raise SandboxDied(f"{method}: {self.kind} sandbox {self.id} was given back")
         return await self._channel.call(
             method, target=self._target, argument=argument, limit_s=limit_s + GRACE_S
         )
@@ -150,13 +154,19 @@ class SandboxClient:
         """Let go of the connections; leases are given back by their own blocks."""
         await self._http.aclose()
 
-    async def status(self) -> dict[str, Any]:
-        """`ManagerStatus` of the host, as JSON.
+    async def status(self) -> ManagerStatus:
+        """What the host has lent, made and lost.
 
         Raises:
             HostUnreachable, LeaseError: as for `lease`.
         """
-        return await self._ask("GET", "/v1/status")
+        said = await self._ask("GET", "/v1/status")
+        try:
+            said["pools"] = tuple(PoolStatus(**each) for each in said["pools"])
+            said["leases"] = tuple(LeaseStatus(**each) for each in said["leases"])
+            return ManagerStatus(**said)
+        except (KeyError, TypeError) as error:
+            raise HostUnreachable(f"{self._address.url} tells no proper status: {error}") from error
 
     @asynccontextmanager
     async def lease(self, kind: str, *, owner: str, wait_s: float = 60.0) -> AsyncGenerator[Sandbox, None]:

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from deskhand_sandbox import errors
 from deskhand_sandbox.base import Capability
-from deskhand_sandbox.errors import SandboxError, UnknownName
+from deskhand_sandbox.errors import LeaseExpired, SandboxError, UnknownName
 from deskhand_sandbox.host import wire
 from deskhand_sandbox.host.wire import Plain, WireError
 
@@ -137,6 +137,17 @@ def decode_error(plain: object) -> SandboxError:
     error.what, error.name = str(values.get("what")), str(values.get("name"))
     error.suggestions = tuple(map(str, values.get("suggestions") or ()))
     return error
+
+
+def error_as_reason(error: SandboxError) -> str:
+    """An error as the reason of a close frame."""
+    return f"{encode_error(error)['error']}: {error}"
+
+
+def reason_as_error(reason: str) -> tuple[type[SandboxError], str]:
+    """Class and message of the error in the reason of a close frame."""
+    name, _, message = reason.partition(": ")
+    return ERRORS.get(name, LeaseExpired), message or reason
 
 
 # ---- handles ----------------------------------------------------------------------------------------

@@ -137,7 +137,7 @@ class HostProcess:
 
 
 def start_host(settings: HostSettings, *, command: Sequence[str] = OWN_MODULE) -> HostProcess:
-    """A sandbox host as a child process: `async with start_host(settings) as host`, or `await` it and close it.
+    """A sandbox host as a child process: `async with start_host(settings) as host`, or `await` and close it.
 
     Args:
         command: a program that calls `deskhand_sandbox.host.__main__.main`, for backends of your own.

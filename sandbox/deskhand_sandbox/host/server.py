@@ -89,7 +89,7 @@ class Host:
                 Route("/v1/leases/{lease_id}", self.release, methods=["DELETE"]),
                 WebSocketRoute("/v1/leases/{lease_id}/io", self.io),
             ],
-            exception_handlers={SandboxError: sandbox_error, HTTPException: http_error},
+            exception_handlers={SandboxError: sandbox_error, HTTPException: http_error, Exception: bug},
         )
 
     async def health(self, _: Request) -> Response:
@@ -144,7 +144,7 @@ class Host:
                 await websocket.send_denial_response(error_response(error))
                 return
             await websocket.accept(subprotocol=PROTOCOL)
-            await ChannelServer(websocket, sandbox, over=self._manager.ended(lease_id)).serve()
+            await ChannelServer(websocket, sandbox, over=lambda: self._manager.ended(lease_id)).serve()
 
     def _check(self, request: Request) -> None:
         if not secrets.compare_digest(bearer(request.headers).encode(), self._token.encode()):
@@ -210,3 +210,8 @@ async def http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     message = f"{request.method} {request.url.path}: {error.detail}"
     return JSONResponse({"error": "SandboxError", "message": message}, status_code=error.status_code)
+
+
+async def bug(_: Request, error: Exception) -> Response:
+    text = f"the sandbox host failed: {type(error).__name__}: {error}; its log has more"
+    return JSONResponse({"error": "InfrastructureError", "message": text}, status_code=500)

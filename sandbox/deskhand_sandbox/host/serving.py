@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import typing
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -27,10 +27,12 @@ LONGEST_REASON = 120
 class ChannelServer:
     """One open channel."""
 
-    def __init__(self, websocket: WebSocket, sandbox: Sandbox, *, over: Coroutine[None, None, None]) -> None:
+    def __init__(
+        self, websocket: WebSocket, sandbox: Sandbox, *, over: Callable[[], Awaitable[SandboxError]]
+    ) -> None:
         """
         Args:
-            over: returns when the lease is over.
+            over: returns when the lease is over, and why it is.
         """
         self._websocket = websocket
         self._sandboxes: dict[int, Sandbox] = {0: sandbox}
@@ -53,10 +55,10 @@ class ChannelServer:
             await asyncio.wait([watching, *self._calls, *self._closing])
 
     async def _close_when_over(self) -> None:
-        await self._over
+        end = await self._over()
         if self._calls:
             await asyncio.wait(self._calls)  # each is told itself that the lease is over
-        await self._close(LEASE_OVER, "the lease is over")
+        await self._close(LEASE_OVER, frames.error_as_reason(end))
 
     async def _answer(self, data: bytes) -> None:
         try:

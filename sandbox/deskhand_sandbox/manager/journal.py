@@ -11,6 +11,8 @@ import json
 import logging
 import os
 import secrets
+import shutil
+import tempfile
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,14 +27,20 @@ log = logging.getLogger(__name__)
 MARK = "DESKHAND_SANDBOX_MARK"
 """Environment variable that every process started for a sandbox inherits."""
 VERSION = 1
+SCRATCH_PREFIX = "deskhand-host-"
 
 
 class Journal:
     """The file of one living manager."""
 
-    def __init__(self, path: Path, mark: str) -> None:
+    def __init__(self, path: Path, mark: str, scratch: Path | None) -> None:
+        """
+        Args:
+            scratch: temporary files of everything this process starts; None to leave that as it is.
+        """
         self.path = path
         self.mark = mark
+        self.scratch = scratch
         self._processes: dict[int, Process] = {}
         self._leases: list[dict[str, str]] = []
         self._watchers = 0
@@ -44,17 +52,21 @@ class Journal:
         """Write an empty journal, before anything is started.
 
         Args:
-            owns_process: mark everything this process starts from now on, not only within `watching`.
+            owns_process: everything this process starts from now on is a sandbox's: it is marked, not only
+                within `watching`, has its temporary files in one place, and is ended by `finish`.
 
         Raises:
             OSError: the folder cannot be written.
         """
         folder.mkdir(parents=True, exist_ok=True)
         mark = secrets.token_hex(12)
-        journal = cls(folder / f"manager-{mark}.json", mark)
+        scratch = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX)) if owns_process else None
+        journal = cls(folder / f"manager-{mark}.json", mark, scratch)
         journal._write()
-        if owns_process:
+        if scratch is not None:
             os.environ[MARK] = mark
+            os.environ["TMPDIR"] = str(scratch)
+            tempfile.tempdir = None  # read TMPDIR again
         return journal
 
     @contextmanager
@@ -85,8 +97,10 @@ class Journal:
         self._write()
 
     def finish(self) -> None:
-        """End what closing left running, and forget everything."""
-        processes.end(self._processes.values())
+        """End what closing left running, if this process is all the sandboxes', and forget everything."""
+        if self.scratch is not None:
+            processes.end(processes.descendants(os.getpid()).values())
+            shutil.rmtree(self.scratch, ignore_errors=True)
         self.path.unlink(missing_ok=True)
 
     def _note_processes(self) -> None:
@@ -104,6 +118,7 @@ class Journal:
             "version": VERSION,
             "boot": processes.boot_id(),
             "mark": self.mark,
+            "scratch": str(self.scratch) if self.scratch is not None else None,
             "manager": _to_json(me) if me is not None else None,
             "processes": [_to_json(each) for each in self._processes.values()],
             "leases": self._leases,
@@ -132,9 +147,16 @@ def end_orphans(folder: Path) -> int:
                 "ended process %d, left behind by a killed manager: %s", process.pid, process.command[:200]
             )
             ended += 1
+        _remove_scratch(record.get("scratch"))
         path.unlink(missing_ok=True)
         path.with_suffix(".draft").unlink(missing_ok=True)
     return ended
+
+
+def _remove_scratch(scratch: object) -> None:
+    """Remove a killed manager's temporary files; a path that is not one of ours is left alone."""
+    if isinstance(scratch, str) and Path(scratch).name.startswith(SCRATCH_PREFIX):
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _orphans_of(record: dict[str, Any]) -> list[Process] | None:

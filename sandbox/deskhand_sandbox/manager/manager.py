@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
@@ -13,12 +14,14 @@ from types import TracebackType
 
 from deskhand_sandbox.base import Backend, Capability, Sandbox
 from deskhand_sandbox.deadlines import Deadlines
-from deskhand_sandbox.errors import LeaseExpired, LeaseUnavailable, SandboxError, UnknownName
+from deskhand_sandbox.errors import LeaseExpired, LeaseUnavailable, SandboxDied, SandboxError, UnknownName
 from deskhand_sandbox.manager.journal import Journal, end_orphans
 from deskhand_sandbox.manager.loan import LeasedSandbox, Loan, given_back, lapsed
 from deskhand_sandbox.manager.pool import MakeBackend, Place, Pool
 from deskhand_sandbox.manager.records import Lease, LeaseStatus, LeaseTerms, ManagerStatus, PoolSettings
 from deskhand_sandbox.types import JsonValue
+
+log = logging.getLogger(__name__)
 
 IN_PROCESS = "in-process"
 
@@ -91,6 +94,7 @@ class SandboxManager:
             self._orphans_ended = await asyncio.to_thread(end_orphans, self._state_folder)
             self._journal = Journal.begin(self._state_folder, owns_process=self._owns_process)
         self._reaper = asyncio.create_task(self._reap_when_due(), name="reap leases")
+        self._reaper.add_done_callback(_report_failure)
         self.reap()  # makes the minimum ready
         return self
 
@@ -117,11 +121,11 @@ class SandboxManager:
             self._reaper.cancel()
             await asyncio.wait([self._reaper])
         for loan in list(self._loans.values()):
-            self._end(loan, lapsed(loan.lease, "the manager is closing"))
+            self._end(loan, SandboxDied(f"sandbox {loan.lease.sandbox_id} ends with its manager"))
         await asyncio.gather(*(pool.close() for pool in self._pools.values()))
         if self._journal is not None:
-            self._journal.finish()
-            self._journal = None
+            journal, self._journal = self._journal, None
+            await asyncio.to_thread(journal.finish)
 
     # ---- lending ------------------------------------------------------------------------------------
 
@@ -199,11 +203,14 @@ class SandboxManager:
         sandbox = self._sandboxes.get(lease_id)
         return sandbox.capabilities if sandbox is not None else frozenset()
 
-    async def ended(self, lease_id: str) -> None:
-        """Return when the lease is over."""
+    async def ended(self, lease_id: str) -> SandboxError:
+        """Return when the lease is over: what a call on its sandbox says from then on."""
         loan = self._loans.get(lease_id)
         if loan is not None:
             await loan.over.wait()
+        if loan is None or loan.end is None:
+            return LeaseExpired(f"there is no live lease {lease_id!r}")
+        return loan.end
 
     # ---- time ---------------------------------------------------------------------------------------
 
@@ -309,3 +316,8 @@ class SandboxManager:
 
     def _lease_now(self, loan: Loan) -> Lease:
         return replace(loan.lease, heartbeat_deadline_s=loan.heartbeat_deadline_s)
+
+
+def _report_failure(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.error("leases are not reaped any more", exc_info=error)

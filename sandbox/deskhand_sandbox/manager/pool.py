@@ -138,16 +138,16 @@ class Pool:
             if waiter.deadline_s <= now_s:
                 self._waiters.remove(waiter)
                 waiter.place.set_exception(LeaseUnavailable(self._why_none(waiter)))
-        while (
-            self._idle and self._size() > self.settings.min_sandboxes and self._overdue(self._idle[0], now_s)
-        ):
+        spare = self._ready() - self.settings.min_sandboxes
+        while spare > 0 and self._idle and self._overdue(self._idle[0], now_s):
+            spare -= 1
             self._throw_away(self._idle.popleft(), "idle")
         self._serve()
 
     def next_deadline_s(self) -> float:
         """When `reap` has something to do next; infinity when never."""
         times = [waiter.deadline_s for waiter in list(self._waiters)[len(self._creating) :]]
-        if self._idle and self._size() > self.settings.min_sandboxes:
+        if self._idle and self._ready() > self.settings.min_sandboxes:
             times.append(self._idle[0].idle_since_s + self.settings.idle_s)
         return min(times, default=float("inf"))
 
@@ -191,6 +191,9 @@ class Pool:
     def _size(self) -> int:
         return len(self._idle) + len(self._out) + len(self._creating) + len(self._closing)
 
+    def _ready(self) -> int:
+        return len(self._idle) + len(self._out) + len(self._creating)
+
     def _overdue(self, place: Place, now_s: float) -> bool:
         return place.idle_since_s + self.settings.idle_s <= now_s
 
@@ -216,8 +219,7 @@ class Pool:
                 self._waiters.popleft().place.set_result(place)
         if self._closed:
             return
-        ready = len(self._idle) + len(self._out) + len(self._creating)
-        missing = max(len(self._waiters) - len(self._creating), self.settings.min_sandboxes - ready)
+        missing = max(len(self._waiters) - len(self._creating), self.settings.min_sandboxes - self._ready())
         for _ in range(min(missing, self.settings.max_sandboxes - self._size())):
             task = asyncio.create_task(self._make(), name=f"make a {self.kind} sandbox")
             self._creating.add(task)
