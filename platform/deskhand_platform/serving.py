@@ -116,7 +116,7 @@ async def platform(settings: Settings, start_host: StartHost | None = None) -> A
                         stopping=asyncio.Event(),
                         started_at_s=time.time(),
                     )
-                    async with _rounds(conductor), _api(services, listener):
+                    async with _rounds(conductor), serve_api(services, listener):
                         url = address_of(listener)
                         held.announce(url)
                         yield Platform(url=url, new_token=new_token, services=services)
@@ -141,7 +141,8 @@ async def _rounds(conductor: RoundConductor) -> AsyncGenerator[None]:
 
 
 @asynccontextmanager
-async def _api(services: Services, listener: socket.socket) -> AsyncGenerator[None]:
+async def serve_api(services: Services, listener: socket.socket) -> AsyncGenerator[None]:
+    """Answer on the socket for the length of the block."""
     config = uvicorn.Config(
         create_app(services),
         log_level="warning",

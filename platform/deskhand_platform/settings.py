@@ -59,6 +59,8 @@ class RoundSettings(BaseModel):
 
     crashes: Annotated[int, Field(ge=1)] = 4
     """Times in a row a run may die without getting anything done before its round fails."""
+    run_module: str = "deskhand_trainer.run"
+    """Module that does a run, by the contract of `deskhand_trainer.runs`."""
     stop_grace_s: Annotated[float, Field(gt=0.0)] = 30.0
     """How long a run asked to stop may take to put its state away before it is killed."""
 

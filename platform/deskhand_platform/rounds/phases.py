@@ -161,6 +161,7 @@ class Phases:
         return await bring_to_end(
             RunRequest(
                 folder=self._settings.runs / run_id,
+                module=limits.run_module,
                 spec=spec,
                 environment=lambda: {"DESKHAND_SANDBOX_TOKEN": token},
                 cancelled=cancelled,

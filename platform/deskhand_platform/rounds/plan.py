@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from deskhand_platform.rounds.config import Config, RoundConfig
 
-VALIDATION_OFFSET = 50_000
+VALIDATION_OFFSET = 5_000
 """Where promotion's validation seeds begin: far from those by which a run chooses its checkpoint."""
 
 

@@ -21,7 +21,7 @@ LOOK_S = 0.5
 
 
 class RunExit(IntEnum):
-    """Exit statuses of `python -m deskhand_trainer.run`."""
+    """Exit statuses of a run."""
 
     FINISHED = 0
     CRASHED = 1
@@ -40,6 +40,8 @@ class RunRequest:
     folder: Path
     spec: Callable[[], Awaitable[RunSpec]]
     """Asked before every start: the sandbox host's address may have changed meanwhile."""
+    module: str
+    """Run with `python -m MODULE FOLDER`."""
     environment: Callable[[], Mapping[str, str]]
     """Added to the process's environment."""
     cancelled: Callable[[], Awaitable[bool]]
@@ -85,7 +87,7 @@ async def _one_life(request: RunRequest) -> int:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
-            "deskhand_trainer.run",
+            request.module,
             str(request.folder),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=log,
@@ -121,19 +123,19 @@ async def _stop(process: asyncio.subprocess.Process, grace_s: float) -> None:
 async def _end_leftover(request: RunRequest) -> None:
     """Wait out a process of an earlier platform: runs die with it, but not in the same instant."""
     state = read_state(request.folder)
-    while state is not None and is_run(state.pid, request.folder):
+    while state is not None and is_run(state.pid, request):
         with suppress(ProcessLookupError):
             os.kill(state.pid, signal.SIGKILL)
         await asyncio.sleep(0.02)
 
 
-def is_run(pid: int, folder: Path) -> bool:
-    """The process of that number lives and works on that folder."""
+def is_run(pid: int, request: RunRequest) -> bool:
+    """The process of that number lives and does this run."""
     try:
         arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except (FileNotFoundError, ProcessLookupError):
         return False
-    return b"deskhand_trainer.run" in arguments and str(folder).encode() in arguments
+    return request.module.encode() in arguments and str(request.folder).encode() in arguments
 
 
 def _progress(folder: Path) -> tuple[str, int]:

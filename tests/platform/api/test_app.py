@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from deskhand_flywheel.store import Store
+from deskhand_flywheel.types import StepScore
+from deskhand_platform.api import page
+from deskhand_platform.api.app import create_app
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_the_description_the_page_is_built_from_is_current() -> None:
+    assert json.loads((ROOT / "web_ui/openapi.json").read_text()) == create_app().openapi()
+
+
+def test_the_description_prints_without_a_store() -> None:
+    command = [sys.executable, "-m", "deskhand_platform.api.openapi"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "/v1/rounds" in json.loads(printed)["paths"]
+
+
+async def test_an_episode_can_be_listed_and_fetched(
+    client: httpx.AsyncClient, store: Store, record_episode: object
+) -> None:
+    kept = await record_episode(store, round="1")  # type: ignore[operator]
+    await record_episode(store, success=False)  # type: ignore[operator]
+    await store.add_scores([StepScore(trajectory_id=kept, step_index=0, score=0.75, scorer="prm:x")])
+
+    page_one = (await client.get("/v1/trajectories", params={"limit": 1})).json()
+    page_two = (await client.get("/v1/trajectories", params={"cursor": page_one["next_cursor"]})).json()
+    assert [one["success"] for one in page_one["items"] + page_two["items"]] == [False, True]
+    assert page_two["next_cursor"] is None
+    labelled = (await client.get("/v1/trajectories", params={"label": "round=1"})).json()["items"]
+    assert [one["id"] for one in labelled] == [kept]
+    failures = (await client.get("/v1/trajectories", params={"outcome": "failure"})).json()["items"]
+    assert [one["success"] for one in failures] == [False]
+
+    detail = (await client.get(f"/v1/trajectories/{kept}")).json()
+    assert (detail["turns"], detail["reward"], detail["outcome_detail"]) == (2, 1.0, "looked")
+    steps = (await client.get(f"/v1/trajectories/{kept}/steps")).json()["items"]
+    click, typing = steps
+    assert click["actions"][0] == {
+        "type": "click",
+        "text": "click(point='<point>7 9</point>')",
+        "points": [[7, 9]],
+        "arguments": {"x": 7, "y": 9, "button": "left", "count": 1},
+    }
+    assert typing["actions"][0]["points"] == []
+    assert click["thought"] == "the handle" and click["scores"][0]["score"] == 0.75
+    later = (await client.get(f"/v1/trajectories/{kept}/steps", params={"first": 1})).json()["items"]
+    assert later == [typing]
+
+    image = await client.get(click["image"]["url"])
+    assert image.headers["content-type"] == "image/png" and image.content.startswith(b"\x89PNG")
+    assert "immutable" in image.headers["cache-control"]
+    scores = (await client.get(f"/v1/trajectories/{kept}/scores")).json()
+    assert scores[0]["scorer"] == "prm:x"
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "field"),
+    [
+        ("/v1/trajectories/nothing", 404, None),
+        ("/v1/trajectories/nothing/scores", 404, None),
+        ("/v1/images/" + "0" * 64, 404, None),
+        ("/v1/images/short", 422, "digest"),
+        ("/v1/policies/nothing", 404, None),
+        ("/v1/rounds/99", 404, None),
+        ("/v1/rounds/x", 422, "id"),
+        ("/v1/rounds?cursor=x", 422, "cursor"),
+        ("/v1/tasks/nothing", 404, None),
+        ("/v1/trajectories?limit=0", 422, "limit"),
+        ("/v1/trajectories?label=x", 422, "label"),
+        ("/v1/nothing", 404, None),
+    ],
+)
+async def test_errors_have_one_shape(
+    client: httpx.AsyncClient, path: str, status: int, field: str | None
+) -> None:
+    response = await client.get(path)
+    assert response.status_code == status
+    error = response.json()["error"]
+    assert error["message"] and error["type"] == ("not_found" if status == 404 else "invalid_field")
+    assert error.get("field") == field
+
+
+async def test_a_round_is_started_listed_and_cancelled(client: httpx.AsyncClient) -> None:
+    body = {"preset": "smoke", "overrides": {"ppo": {"iterations": 1}}}
+    started = (await client.post("/v1/rounds", json=body)).json()
+    assert started["state"] == "queued" and started["config"]["ppo"]["iterations"] == 1
+    assert started["config"]["ppo"]["episodes_per_iteration"] == 8  # the rest of the preset stays
+    listed = (await client.get("/v1/rounds")).json()["items"]
+    assert [one["id"] for one in listed] == [started["id"]]
+    cancelled = (await client.post(f"/v1/rounds/{started['id']}/cancel")).json()
+    assert cancelled["cancelling"] is True
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        ({"preset": "smok"}, 404, "did you mean smoke"),
+        ({"preset": "smoke", "overrides": {"pp": {}}}, 422, "did you mean ppo"),
+        ({"preset": "smoke", "overrides": {"ppo": {"iteration": 1}}}, 422, "did you mean iterations"),
+        ({"preset": "smoke", "overrides": {"ppo": 3}}, 422, "mapping"),
+        ({"preset": "smoke", "overrides": {"promote": {"measure": "x"}}}, 422, "sampled or greedy"),
+        ({"preset": "smoke", "surprise": 1}, 422, "surprise"),
+    ],
+)
+async def test_a_wrong_round_is_refused_by_name(
+    client: httpx.AsyncClient, body: dict[str, object], status: int, said: str
+) -> None:
+    response = await client.post("/v1/rounds", json=body)
+    assert response.status_code == status
+    assert said in response.json()["error"]["message"]
+
+
+async def test_the_page_or_what_makes_it(
+    anonymous: httpx.AsyncClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page, "STATIC", tmp_path / "static")
+    missing = await anonymous.get("/")
+    assert missing.status_code == 503 and "make setup" in missing.text
+    (tmp_path / "static/assets").mkdir(parents=True)
+    (tmp_path / "static/index.html").write_text("<title>the page</title>")
+    (tmp_path / "static/assets/app-1.js").write_text("1")
+    (tmp_path / "secret").write_text("secret")
+    assert "the page" in (await anonymous.get("/rounds/3")).text
+    script = await anonymous.get("/assets/app-1.js")
+    assert script.text == "1" and "immutable" in script.headers["cache-control"]
+    assert (await anonymous.get("/assets/gone.js")).status_code == 404
+    assert "secret" not in (await anonymous.get("/%2e%2e/secret")).text
+    policy = script.headers["content-security-policy"]
+    assert "default-src 'none'" in policy and "unsafe" not in policy
+    assert (await anonymous.get("/healthz")).text == "ok\n"

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+import pytest
+
+from deskhand_flywheel.store import Store
+from deskhand_flywheel.types import Event, EventKind
+from deskhand_platform.api.routes import events
+from deskhand_platform.services import Services
+from deskhand_platform.serving import address_of, listen, serve_api
+
+
+async def append(store: Store, subject: str, number: int) -> int:
+    event = Event(
+        id=0,
+        at_s=time.time(),
+        subject=subject,
+        kind=EventKind.METRIC,
+        name="ppo/iteration",
+        data={"n": number},
+    )
+    return (await store.append_event(event)).id
+
+
+def parsed(text: str) -> list[tuple[int, str, dict[str, object]]]:
+    found = []
+    for block in text.split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in block.splitlines() if not line.startswith(":"))
+        if "data" in fields:
+            found.append((int(fields["id"]), fields["event"], json.loads(fields["data"])))
+    return found
+
+
+async def test_a_stream_begins_after_the_last_event_id(client: httpx.AsyncClient, store: Store) -> None:
+    ids = [await append(store, "round:1", n) for n in range(4)]
+    got = parsed((await client.get("/v1/events", params={"follow": "false"})).text)
+    assert [one[0] for one in got] == ids
+    assert got[2][1] == "metric" and got[2][2]["data"] == {"n": 2}
+    resumed = await client.get(
+        "/v1/events", params={"follow": "false", "after": 0}, headers={"Last-Event-ID": str(ids[1])}
+    )
+    assert [one[0] for one in parsed(resumed.text)] == ids[2:]
+
+
+async def test_a_stream_can_be_about_one_subject(client: httpx.AsyncClient, store: Store) -> None:
+    await append(store, "round:1", 1)
+    wanted = await append(store, "run:round-1-ppo", 2)
+    got = await client.get("/v1/events", params={"follow": "false", "subject": "run:round-1-ppo"})
+    assert [one[0] for one in parsed(got.text)] == [wanted]
+
+
+@asynccontextmanager
+async def served(services: Services, token: str) -> AsyncIterator[httpx.AsyncClient]:
+    listener = listen("127.0.0.1", 0)
+    headers = {"Authorization": f"Bearer {token}"}
+    async with (
+        serve_api(services, listener),
+        httpx.AsyncClient(base_url=address_of(listener), headers=headers, trust_env=False) as http,
+    ):
+        yield http
+
+
+async def test_a_real_server_streams_as_things_happen_and_resumes(
+    services: Services, store: Store, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "HEARTBEAT_S", 0.3)
+    got: list[int] = []
+    async with served(services, token) as http:
+        ids = [await append(store, "round:1", n) for n in range(2)]
+        async with asyncio.timeout(20), http.stream("GET", "/v1/events") as response:
+            assert response.headers["content-type"].startswith("text/event-stream")
+            beats = 0
+            async for line in response.aiter_lines():
+                beats += line.startswith(":")
+                if line.startswith("id: "):
+                    got.append(int(line[4:]))
+                if len(got) == 2 and beats == 1:
+                    # it is quiet and alive: now something happens
+                    ids.append(await append(store, "round:1", 2))
+                    beats += 1
+                if len(got) == 3:
+                    break
+        assert got == ids
+        ids.append(await append(store, "round:1", 3))
+        headers = {"Last-Event-ID": str(got[-1])}
+        async with asyncio.timeout(20), http.stream("GET", "/v1/events", headers=headers) as response:
+            async for line in response.aiter_lines():
+                if line.startswith("id: "):
+                    got.append(int(line[4:]))
+                    break
+    assert got == ids
+
+
+async def test_an_open_stream_ends_when_the_platform_stops(services: Services, token: str) -> None:
+    async with asyncio.timeout(20):
+        opened = asyncio.Event()
+
+        async def read(http: httpx.AsyncClient) -> None:
+            async with http.stream("GET", "/v1/events") as response:
+                async for _ in response.aiter_lines():
+                    opened.set()
+
+        async with served(services, token) as http:
+            reading = asyncio.create_task(read(http))
+            await opened.wait()
+            services.stopping.set()
+            await reading
