@@ -42,6 +42,7 @@ class TinySandbox(Sandbox):
         self.kept: list[str] = []
         self.dead = False
         self.closed = 0
+        self.acting = False
 
     async def reset(self, task: Task) -> Start:
         self._check()
@@ -65,6 +66,7 @@ class TinySandbox(Sandbox):
             case Run(command="browser dies"):
                 self.backend.gone = True
             case Run(command="hang"):
+                self.acting = True
                 await asyncio.Event().wait()
             case Run(command="crash"):
                 raise KeyError("a bug in a backend")

@@ -132,6 +132,7 @@ class Pool:
 
     def reap(self, now_s: float) -> None:
         """Refuse who waited too long, close what was idle too long, keep the minimum ready."""
+        self._forget_cancelled()
         coming = len(self._creating)
         # a request that a sandbox in the making is about to serve is let through: making has its own deadline
         for waiter in list(self._waiters)[coming:]:
@@ -210,6 +211,7 @@ class Pool:
 
     def _serve(self) -> None:
         """Hand idle sandboxes to who waits, then make as many as are still missing and fit."""
+        self._forget_cancelled()
         while self._waiters and self._idle:
             place = self._idle.pop()  # the one used last is the warmest
             if not place.sandbox.alive():
@@ -224,6 +226,11 @@ class Pool:
             task = asyncio.create_task(self._make(), name=f"make a {self.kind} sandbox")
             self._creating.add(task)
             task.add_done_callback(self._made)
+
+    def _forget_cancelled(self) -> None:
+        """Drop requests whose askers were cancelled but have not run since."""
+        for waiter in [waiter for waiter in self._waiters if waiter.place.done()]:
+            self._waiters.remove(waiter)
 
     def _withdraw(self, waiter: Waiter) -> None:
         if waiter in self._waiters:
@@ -274,6 +281,7 @@ class Pool:
 
     def _made(self, task: asyncio.Task[Place]) -> None:
         self._creating.discard(task)
+        self._forget_cancelled()
         error = (
             SandboxDied(f"making a {self.kind} sandbox was cancelled")
             if task.cancelled()
