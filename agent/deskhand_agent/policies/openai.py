@@ -120,15 +120,15 @@ class OpenAIPolicy:
         return Decision(actions=actions, text=text, thought=reply.thought, cost=cost)
 
     def _cost(self, completion: ChatCompletion) -> dict[str, float]:
-        usage = completion.usage
-        if usage is None:
+        usage = cast("object", completion.usage)
+        prompt, written = (getattr(usage, name, None) for name in ("prompt_tokens", "completion_tokens"))
+        if not isinstance(prompt, int) or not isinstance(written, int):
             return {}
-        prompt, written = float(usage.prompt_tokens), float(usage.completion_tokens)
         usd = (
             prompt * self.settings.usd_per_million_prompt_tokens
             + written * self.settings.usd_per_million_completion_tokens
         ) / 1e6
-        return {"prompt_tokens": prompt, "completion_tokens": written, "usd": usd}
+        return {"prompt_tokens": float(prompt), "completion_tokens": float(written), "usd": usd}
 
 
 def _key(settings: OpenAISettings) -> str:

@@ -1,0 +1,274 @@
+"""Against a real HTTP server that speaks the protocol, and speaks it wrongly when told to."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from deskhand_agent.coordinates import CoordinateSystem
+from deskhand_agent.episode import run_episode
+from deskhand_agent.errors import EndpointError, InferenceTimeout
+from deskhand_agent.policies import create_policy
+from deskhand_agent.policies.openai import OpenAIPolicy
+from deskhand_agent.sinks import MemorySink
+from deskhand_agent.types import Context, Failure
+from deskhand_sandbox.types import Click, Split
+
+CLICK = "<think>there</think>\nclick(point='<point>10 10</point>')"
+
+
+def reply(text: str | None = CLICK) -> JSONResponse:
+    return JSONResponse(
+        {
+            "id": "chat-1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "m",
+            "choices": [
+                {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+            ],
+            "usage": {"prompt_tokens": 1000, "completion_tokens": 20, "total_tokens": 1020},
+        }
+    )
+
+
+def refusal(status: int, message: str) -> JSONResponse:
+    return JSONResponse({"error": {"message": message}}, status_code=status, headers={"retry-after-ms": "1"})
+
+
+class Endpoint:
+    """Answers with its queue first, then always with a click; keeps what it was sent."""
+
+    def __init__(self) -> None:
+        self.queue: list[Response | Callable[[], Awaitable[Response]]] = []
+        self.sent: list[dict[str, Any]] = []
+        self.keys: list[str | None] = []
+        self.url = ""
+
+    async def chat(self, request: Request) -> Response:
+        self.sent.append(json.loads(await request.body()))
+        self.keys.append(request.headers.get("authorization"))
+        if not self.queue:
+            return reply()
+        answer = self.queue.pop(0)
+        return answer if isinstance(answer, Response) else await answer()
+
+
+@pytest.fixture
+async def endpoint() -> AsyncIterator[Endpoint]:
+    endpoint = Endpoint()
+    app = Starlette(routes=[Route("/v1/chat/completions", endpoint.chat, methods=["POST"])])
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        endpoint.url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+        server = uvicorn.Server(
+            uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1)
+        )
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        while not server.started:
+            await asyncio.sleep(0.005)
+        yield endpoint
+        server.should_exit = True
+        await serving
+
+
+@pytest.fixture
+async def policy(endpoint: Endpoint) -> AsyncIterator[OpenAIPolicy]:
+    policy = create_policy(
+        "openai", model="m", base_url=endpoint.url, api_key="secret", retries=1, timeout_s=5
+    )
+    assert isinstance(policy, OpenAIPolicy)
+    yield policy
+    await policy.close()
+
+
+@pytest.fixture
+def context(stub: SimpleNamespace) -> Context:
+    return Context(task=stub.task(), instruction="Click it.", steps=(), observation=stub.observation("now"))
+
+
+async def test_a_reply_becomes_a_decision(policy: OpenAIPolicy, context: Context) -> None:
+    decision = await policy.act(context)
+    assert (decision.actions, decision.thought, decision.text) == ((Click(x=10, y=10),), "there", CLICK)
+    assert (decision.trainable, decision.request, decision.completion, decision.error) == (
+        False,
+        None,
+        None,
+        None,
+    )
+    assert decision.cost == {"prompt_tokens": 1000.0, "completion_tokens": 20.0, "usd": 0.0}
+
+
+async def test_what_the_endpoint_is_sent(policy: OpenAIPolicy, endpoint: Endpoint, context: Context) -> None:
+    await policy.act(context)
+    (sent,), (key,) = endpoint.sent, endpoint.keys
+    assert (sent["model"], key) == ("m", "Bearer secret")
+    system, user = sent["messages"]
+    assert "click(point=" in system["content"]
+    text, image = user["content"]
+    assert text == {"type": "text", "text": "Click it.\n"}
+    head, data = image["image_url"]["url"].split(",")
+    assert head == "data:image/png;base64"
+    assert base64.b64decode(data) == context.observation.screenshot.data
+
+
+async def test_coordinates_of_the_models_frame_become_pixels(endpoint: Endpoint, context: Context) -> None:
+    policy = OpenAIPolicy(model="m", base_url=endpoint.url, coordinates=CoordinateSystem(kind="normalised"))
+    endpoint.queue = [reply("click(point='<point>500 500</point>')")]
+    assert (await policy.act(context)).actions == (Click(x=50, y=40),)
+    await policy.close()
+
+
+async def test_prices_are_counted(endpoint: Endpoint, context: Context) -> None:
+    policy = OpenAIPolicy(
+        model="m",
+        base_url=endpoint.url,
+        usd_per_million_prompt_tokens=2.0,
+        usd_per_million_completion_tokens=10.0,
+    )
+    assert (await policy.act(context)).cost["usd"] == pytest.approx(0.0022)
+    await policy.close()
+
+
+@pytest.mark.parametrize("text", ["I cannot help with that.", "", None, "click(somewhere)"])
+async def test_a_reply_without_an_action_is_a_void_turn(
+    policy: OpenAIPolicy, endpoint: Endpoint, context: Context, text: str | None
+) -> None:
+    endpoint.queue = [reply(text)]
+    decision = await policy.act(context)
+    assert (decision.actions, decision.text) == ((), text or "")
+    assert "expected" in str(decision.error)
+    assert decision.cost["completion_tokens"] == 20.0
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+async def test_passing_trouble_is_tried_again(
+    policy: OpenAIPolicy, endpoint: Endpoint, context: Context, status: int
+) -> None:
+    endpoint.queue = [refusal(status, "busy")]
+    assert (await policy.act(context)).actions
+    assert len(endpoint.sent) == 2
+
+
+@pytest.mark.parametrize(("status", "requests"), [(429, 2), (500, 2), (401, 1), (400, 1)])
+async def test_lasting_trouble_is_an_endpoint_error_with_its_status(
+    policy: OpenAIPolicy, endpoint: Endpoint, context: Context, status: int, requests: int
+) -> None:
+    answer = JSONResponse(
+        {"error": {"message": "no more"}}, status_code=status, headers={"retry-after-ms": "1"}
+    )
+    endpoint.queue = [answer] * 9
+    with pytest.raises(EndpointError, match="no more") as caught:
+        await policy.act(context)
+    assert (caught.value.status, len(endpoint.sent)) == (status, requests)
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        PlainTextResponse("<html>proxy</html>"),
+        Response(b"{not json", media_type="application/json"),
+        JSONResponse({}),
+        JSONResponse([]),
+        JSONResponse("hello"),
+        JSONResponse({"choices": []}),
+        JSONResponse({"choices": [None]}),
+        JSONResponse({"choices": [{"message": None}]}),
+        JSONResponse({"choices": [{"message": {"content": [1]}}]}),
+        JSONResponse({"choices": 3}),
+    ],
+)
+async def test_garbage_is_an_endpoint_error(
+    policy: OpenAIPolicy, endpoint: Endpoint, context: Context, garbage: Response
+) -> None:
+    endpoint.queue = [garbage] * 3
+    with pytest.raises(EndpointError):
+        await policy.act(context)
+
+
+@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": "many", "completion_tokens": 1}])
+async def test_counts_that_are_not_reported_are_not_made_up(
+    policy: OpenAIPolicy, endpoint: Endpoint, context: Context, usage: Any
+) -> None:
+    endpoint.queue = [JSONResponse({"choices": [{"message": {"content": CLICK}}], "usage": usage})]
+    decision = await policy.act(context)
+    assert (len(decision.actions), decision.cost) == (1, {})
+
+
+async def test_silence_is_a_timeout(endpoint: Endpoint, context: Context) -> None:
+    policy = OpenAIPolicy(model="m", base_url=endpoint.url, timeout_s=0.1, retries=0)
+    silent = asyncio.Event()
+
+    async def hang() -> Response:
+        await silent.wait()
+        return reply()
+
+    endpoint.queue = [hang]
+    with pytest.raises(InferenceTimeout, match=r"within 0\.1 s"):
+        await policy.act(context)
+    silent.set()
+    await policy.close()
+
+
+async def test_nobody_there_is_an_endpoint_error(context: Context) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        policy = OpenAIPolicy(model="m", base_url=f"http://127.0.0.1:{closed.getsockname()[1]}/v1", retries=0)
+        with pytest.raises(EndpointError, match="could not be asked"):
+            await policy.act(context)
+        await policy.close()
+
+
+async def test_a_key_is_taken_from_the_environment_or_asked_for(
+    endpoint: Endpoint, context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "from-env")
+    policy = OpenAIPolicy(model="m", base_url=endpoint.url)
+    await policy.act(context)
+    await policy.close()
+    assert endpoint.keys == ["Bearer from-env"]
+    assert "from-env" not in repr(policy.settings)
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(EndpointError, match="OPENAI_API_KEY"):
+        OpenAIPolicy(model="m")
+
+
+async def test_a_picture_without_bytes_is_refused(policy: OpenAIPolicy, stub: SimpleNamespace) -> None:
+    from dataclasses import replace
+
+    seen = stub.observation()
+    bare = replace(seen, screenshot=replace(seen.screenshot, data=None))
+    with pytest.raises(EndpointError, match="has no bytes"):
+        await policy.act(Context(task=stub.task(), instruction="x", steps=(), observation=bare))
+
+
+async def test_a_whole_episode_over_the_wire(
+    policy: OpenAIPolicy, endpoint: Endpoint, stub: SimpleNamespace
+) -> None:
+    endpoint.queue = [reply(), reply("hm"), refusal(500, "once"), reply()]
+    episode = {"sandbox": stub.Sandbox(), "policy": policy, "verifier": stub.Rewards(), "sink": MemorySink()}
+    trajectory = await run_episode(stub.task(3), split=Split.TRAIN, **episode)
+    assert trajectory.end is not None
+    assert trajectory.end.outcome is not None
+    assert trajectory.end.outcome.success
+    assert len(trajectory.steps) == 4
+    assert len(endpoint.sent[-1]["messages"]) == 6
+
+    endpoint.queue = [
+        JSONResponse({"error": {"message": "broken"}}, status_code=500, headers={"retry-after-ms": "1"})
+    ] * 2
+    trajectory = await run_episode(stub.task(3), split=Split.TRAIN, **episode | {"sink": MemorySink()})
+    assert trajectory.end is not None
+    assert (trajectory.end.failure, trajectory.end.outcome) == (Failure.MODEL_ERROR, None)

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from deskhand_agent.policies import create_policy, policy_names
+from deskhand_agent.types import Oracle
+from deskhand_sandbox.errors import BackendMissing, UnknownName
+
+
+def test_policies_by_name() -> None:
+    assert policy_names() == ("scripted", "local", "openai")
+    assert isinstance(create_policy("scripted"), Oracle)
+
+
+def test_an_unknown_name_is_answered_with_the_nearest() -> None:
+    with pytest.raises(UnknownName, match="did you mean scripted"):
+        create_policy("scriptd")
+
+
+def test_a_setting_the_policy_does_not_have_is_refused() -> None:
+    with pytest.raises(TypeError, match="colour"):
+        create_policy("openai", model="m", colour="red")
+
+
+def test_a_missing_extra_is_named_with_the_command_that_mends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "deskhand_agent.policies.openai", raising=False)
+    monkeypatch.setitem(sys.modules, "openai", None)
+    with pytest.raises(BackendMissing, match=r'pip install "deskhand\[vlm\]"'):
+        create_policy("openai", model="m")

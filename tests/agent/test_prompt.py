@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from deskhand_agent.coordinates import CoordinateSystem
+from deskhand_agent.grammar import parse_reply
+from deskhand_agent.memory import WindowMemory
+from deskhand_agent.prompt import ImageSegment, PromptMessage, Text, build_prompt, system_prompt
+from deskhand_agent.types import Context, Decision, Step, StepTimings
+from deskhand_sandbox.types import Action, Click, TypeText
+
+PIXEL = CoordinateSystem()
+
+
+def step(stub: SimpleNamespace, index: int, *actions: Action, **fields: Any) -> Step:
+    decision = fields.pop("decision", Decision(actions=actions, text="raw", thought=f"thought {index}"))
+    return Step(
+        index=index,
+        observation=stub.observation(f"s{index}", output=fields.pop("output", None)),
+        decision=decision,
+        reward=0.0,
+        timings=StepTimings(model_ms=1, act_ms=1, settle_ms=1),
+        finished_at_s=1.0,
+        **fields,
+    )
+
+
+def context(stub: SimpleNamespace, *steps: Step, output: str | None = None) -> Context:
+    now = stub.observation("now", output=output)
+    return Context(task=stub.task(), instruction="Click it.", steps=steps, observation=now)
+
+
+def shown(messages: tuple[PromptMessage, ...]) -> list[tuple[str, list[str]]]:
+    """Role and parts of each message, pictures as <name>."""
+    return [
+        (
+            message.role,
+            [
+                segment.text
+                if isinstance(segment, Text)
+                else f"<{(segment.image.data or b'').decode().removeprefix('picture of ')}>"
+                for segment in message.segments
+            ],
+        )
+        for message in messages
+    ]
+
+
+def three_steps(stub: SimpleNamespace) -> tuple[Step, ...]:
+    return (
+        step(stub, 0, Click(x=1, y=2)),
+        step(stub, 1, Click(x=900, y=2), action_error="off the screen"),
+        step(stub, 2, TypeText(text="a"), Click(x=3, y=4)),
+    )
+
+
+def test_the_first_turn_is_instruction_and_screenshot(stub: SimpleNamespace) -> None:
+    messages = build_prompt(context(stub), memory=WindowMemory(), coordinates=PIXEL)
+    assert shown(messages) == [("user", ["Click it.\n", "<now>"])]
+
+
+def test_one_screenshot_and_all_actions_as_text(stub: SimpleNamespace) -> None:
+    messages = build_prompt(
+        context(stub, *three_steps(stub)), memory=WindowMemory(), coordinates=PIXEL, system="S"
+    )
+    text = (
+        "Click it.\nDone so far:\n"
+        "1. click(point='<point>1 2</point>')\n"
+        "2. click(point='<point>900 2</point>') -> error: off the screen\n"
+        "3. type(content='a')\nclick(point='<point>3 4</point>')\n"
+    )
+    assert shown(messages) == [("system", ["S"]), ("user", [text, "<now>"])]
+
+
+def test_the_last_screenshots_come_with_their_replies(stub: SimpleNamespace) -> None:
+    memory = WindowMemory(n_screenshots=3)
+    messages = build_prompt(
+        context(stub, *three_steps(stub)), memory=memory, coordinates=PIXEL, thoughts=True
+    )
+    assert shown(messages) == [
+        ("user", ["Click it.\nDone so far:\n1. click(point='<point>1 2</point>')\n", "<s1>"]),
+        ("assistant", ["<think>thought 1</think>\nclick(point='<point>900 2</point>')"]),
+        ("user", ["error: off the screen\n", "<s2>"]),
+        ("assistant", ["<think>thought 2</think>\ntype(content='a')\nclick(point='<point>3 4</point>')"]),
+        ("user", ["<now>"]),
+    ]
+
+
+@pytest.mark.parametrize("n_screenshots", [1, 2, 3, 4, 5])
+def test_no_more_pictures_than_asked_for_and_the_current_one_last(
+    stub: SimpleNamespace, n_screenshots: int
+) -> None:
+    messages = build_prompt(
+        context(stub, *three_steps(stub)), memory=WindowMemory(n_screenshots=n_screenshots), coordinates=PIXEL
+    )
+    pictures = [
+        each.image for message in messages for each in message.segments if isinstance(each, ImageSegment)
+    ]
+    assert len(pictures) == min(n_screenshots, 4)
+    assert pictures[-1] == stub.picture("now")
+
+
+def test_old_actions_are_dropped_and_counted_beyond_the_budget(stub: SimpleNamespace) -> None:
+    memory = WindowMemory(action_chars=60)
+    messages = build_prompt(context(stub, *three_steps(stub)), memory=memory, coordinates=PIXEL)
+    assert messages[0].text == (
+        "Click it.\nDone so far:\n(2 earlier left out)\n"
+        "3. type(content='a')\nclick(point='<point>3 4</point>')\n"
+    )
+
+
+def test_past_actions_are_written_in_the_models_own_frame(stub: SimpleNamespace) -> None:
+    messages = build_prompt(
+        context(stub, step(stub, 0, Click(x=50, y=40))),
+        memory=WindowMemory(),
+        coordinates=CoordinateSystem(kind="normalised"),
+    )
+    assert "<point>500 500</point>" in messages[0].text
+
+
+def test_outputs_and_replies_of_the_user_are_told(stub: SimpleNamespace) -> None:
+    steps = (
+        step(stub, 0, Click(x=1, y=2), answer="blue"),
+        step(stub, 1, Click(x=1, y=2), output="first output"),
+    )
+    for n_screenshots in (1, 2, 3):
+        messages = build_prompt(
+            context(stub, *steps, output="x" * 5000),
+            memory=WindowMemory(n_screenshots=n_screenshots),
+            coordinates=PIXEL,
+        )
+        text = "".join(message.text for message in messages)
+        assert text.count("user: blue") == 1
+        assert ("first output" in text) == (n_screenshots > 1)
+        assert "(1000 characters left out)" in messages[-1].text
+
+
+def test_a_void_turn_is_told_as_such(stub: SimpleNamespace) -> None:
+    void = step(stub, 0, decision=Decision(actions=(), text="blah" * 999, error="expected an action"))
+    messages = build_prompt(context(stub, void), memory=WindowMemory(), coordinates=PIXEL)
+    assert "1. (no action) -> error: expected an action\n" in messages[0].text
+    assert "blah" not in messages[0].text
+
+
+def test_the_same_context_gives_the_same_prompt(stub: SimpleNamespace) -> None:
+    one, other = (
+        build_prompt(
+            context(stub, *three_steps(stub)), memory=WindowMemory(n_screenshots=2), coordinates=PIXEL
+        )
+        for _ in range(2)
+    )
+    assert one == other
+
+
+@pytest.mark.parametrize("kind", ["pixel", "grid", "normalised", "resized"])
+def test_the_system_prompt_shows_a_reply_that_can_be_read(kind: Any) -> None:
+    text = system_prompt(CoordinateSystem(kind=kind))
+    assert "<think>why</think>" in text
+    assert ("1000" in text) == (kind == "normalised")
+    example = "<think>why</think>\nclick(point='<point>x y</point>')".replace("x y", "1 2")
+    assert parse_reply(example).actions == (Click(x=1, y=2),)

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import asyncio
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from deskhand_agent.turn import Deadlines, TurnRunner, within
+from deskhand_agent.types import StopReason
+from deskhand_sandbox.errors import SandboxTimeout, UnsupportedCapability
+from deskhand_sandbox.types import Answer, Click, Finish, Run, TypeText
+
+
+def runner(stub: SimpleNamespace, sandbox: Any, *, seconds: float = 30.0, act_s: float = 1.0) -> TurnRunner:
+    sandbox.wanted = 100
+    return TurnRunner(
+        sandbox,
+        stub.Rewards(),
+        deadlines=Deadlines(act_s=act_s),
+        ends_at_s=time.monotonic() + seconds,
+        user=None,
+    )
+
+
+async def test_rewards_and_settle_times_of_a_turn_add_up(stub: SimpleNamespace) -> None:
+    sandbox = stub.Sandbox()
+    actions = [TypeText(text="a"), Answer(text="b"), Click(x=1, y=1)]
+    result = await runner(stub, sandbox).run(actions, stub.observation("before"))
+    assert (result.reward, result.settle_ms, result.answer, result.stop) == (2.0, 6.0, "b", None)
+    assert result.observation == stub.observation("2")
+
+
+async def test_no_actions_change_nothing(stub: SimpleNamespace) -> None:
+    result = await runner(stub, stub.Sandbox()).run((), stub.observation("before"))
+    assert (result.observation, result.reward, result.stop) == (stub.observation("before"), 0.0, None)
+
+
+async def test_nothing_follows_the_end(stub: SimpleNamespace) -> None:
+    sandbox = stub.Sandbox()
+    result = await runner(stub, sandbox).run([Finish(), TypeText(text="late")], stub.observation())
+    assert (result.stop, sandbox.actions) == (StopReason.FINISHED, [])
+
+
+async def test_what_a_kind_cannot_do_is_the_agents_error(stub: SimpleNamespace) -> None:
+    sandbox = stub.Sandbox(act={0: UnsupportedCapability("a stub sandbox has no terminal")})
+    result = await runner(stub, sandbox).run([Run(command="ls")], stub.observation("before"))
+    assert result.action_error == "a stub sandbox has no terminal"
+    assert result.observation == stub.observation("before")
+
+
+async def test_a_command_gets_the_time_it_asks_for_and_no_more_than_is_left(stub: SimpleNamespace) -> None:
+    sandbox = stub.Sandbox(act={0: stub.HANG})
+    began = time.monotonic()
+    with pytest.raises(SandboxTimeout, match="Run took more than"):
+        await runner(stub, sandbox, seconds=0.2, act_s=0.1).run([Run(command="yes")], stub.observation())
+    assert 0.25 < time.monotonic() - began < 5
+
+
+async def test_within_cancels_what_is_late() -> None:
+    late = asyncio.Event()
+
+    async def slow() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            late.set()
+
+    with pytest.raises(SandboxTimeout, match="too slow"):
+        await within(0.01, slow(), SandboxTimeout("too slow"))
+    assert late.is_set()

@@ -1,0 +1,268 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from deskhand_agent import worker
+from deskhand_agent.sinks import MemorySink
+from deskhand_agent.turn import Deadlines
+from deskhand_agent.types import Failure, Step, StopReason
+from deskhand_agent.worker import Job, WorkerSettings, WorkerStats, run_episodes, stream_episodes
+from deskhand_sandbox.errors import (
+    BackendMissing,
+    HostUnreachable,
+    LeaseUnavailable,
+    SandboxDied,
+    UnknownName,
+)
+from deskhand_sandbox.types import Split
+
+SHORT = Deadlines(reset_s=0.2, model_s=0.2, act_s=0.2, verify_s=0.2)
+QUICK = WorkerSettings(backoff_s=0.001, deadlines=SHORT)
+
+
+@pytest.fixture(autouse=True)
+def stub_verifier(stub: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The registry knows no verifier for the stub sandbox."""
+    monkeypatch.setattr(worker, "create_verifier", lambda spec: stub.Rewards())
+
+
+def jobs(stub: SimpleNamespace, count: int, **fields: Any) -> list[Job]:
+    return [Job(task=stub.task(1 + number % 4), **fields) for number in range(count)]
+
+
+async def run(stub: SimpleNamespace, jobs_: Any, **over: Any) -> tuple[WorkerStats, MemorySink, Any]:
+    sink, source = MemorySink(), over.pop("source", stub.Source())
+    arguments: dict[str, Any] = {"policy": stub.Policy(), "sink": sink, "settings": QUICK} | over
+    return await run_episodes(jobs_, source=source, **arguments), sink, source
+
+
+def flaky(stub: SimpleNamespace, broken: int, **troubles: Any) -> Any:
+    """The first `broken` sandboxes have the troubles, the others none."""
+    return stub.Source(lambda number: stub.Sandbox(f"stub-{number}", **(troubles if number < broken else {})))
+
+
+async def test_sixteen_at_once(stub: SimpleNamespace) -> None:
+    seen: list[str] = []
+    stats, sink, source = await run(
+        stub, jobs(stub, 64), concurrency=16, on_done=lambda trajectory: seen.append(trajectory.id)
+    )
+    assert (stats.episodes, stats.successes, stats.steps, stats.given_up) == (64, 64, 160, 0)
+    assert stats.failures == {}
+    assert source.most_out == 16
+    assert source.out == 0
+    assert sorted(seen) == sorted(trajectory.id for trajectory in sink.trajectories)
+    assert stats.seconds > 0
+    assert stats.model_s > 0
+
+
+async def test_a_sandbox_is_kept_for_consecutive_jobs(stub: SimpleNamespace) -> None:
+    _, _, source = await run(stub, jobs(stub, 20), concurrency=1)
+    assert len(source.made) == 1
+    assert len(source.made[0].resets) == 20
+
+
+async def test_a_sandbox_is_given_back_after_its_share(stub: SimpleNamespace) -> None:
+    settings = WorkerSettings(episodes_per_lease=3)
+    _, _, source = await run(stub, jobs(stub, 8), concurrency=1, settings=settings)
+    assert [len(sandbox.resets) for sandbox in source.made] == [3, 3, 2]
+
+
+async def test_another_kind_gets_another_sandbox(stub: SimpleNamespace) -> None:
+    mixed = [Job(task=stub.task(1, kind=kind)) for kind in ("a", "a", "b", "a")]
+    stats, _, source = await run(stub, mixed, concurrency=1)
+    assert (stats.episodes, len(source.made)) == (4, 3)
+
+
+async def test_what_a_job_says_is_recorded(stub: SimpleNamespace) -> None:
+    job = Job(task=stub.task(1), group_id="g", labels={"run": "r"}, split=Split.TEST)
+    _, sink, _ = await run(stub, [job], policy_update=lambda: 5)
+    start = sink.trajectories[0].start
+    assert (start.group_id, start.labels, start.split, start.policy_update) == (
+        "g",
+        {"run": "r"},
+        Split.TEST,
+        5,
+    )
+
+
+async def test_the_split_follows_from_task_and_seed(stub: SimpleNamespace) -> None:
+    _, sink, _ = await run(stub, jobs(stub, 4))
+    for trajectory in sink.trajectories:
+        task = trajectory.start.task
+        assert trajectory.start.split is worker.split_of(task.id, task.seed)
+
+
+@pytest.mark.parametrize(
+    ("troubles", "failure"),
+    [
+        ({"act": {0: SandboxDied("gone")}}, Failure.SANDBOX_DIED),
+        ({"reset": SandboxDied("gone")}, Failure.SANDBOX_DIED),
+        ({"reset": "hang"}, Failure.SANDBOX_TIMEOUT),
+        ({"act": {0: "hang"}}, Failure.SANDBOX_TIMEOUT),
+    ],
+)
+async def test_broken_episodes_are_tried_again_on_a_fresh_sandbox(
+    stub: SimpleNamespace, troubles: dict[str, Any], failure: Failure
+) -> None:
+    source = flaky(stub, 2, **troubles)
+    stats, sink, _ = await run(stub, jobs(stub, 6), concurrency=2, source=source)
+    assert (stats.episodes, stats.successes, stats.given_up) == (6, 6, 0)
+    assert stats.failures == {failure: 2}
+    assert len(source.made) == 4
+    ends = [trajectory.end.failure for trajectory in sink.trajectories if trajectory.end]
+    assert sorted(str(each) for each in ends) == sorted([str(failure)] * 2 + ["None"] * 6)
+
+
+async def test_a_job_that_breaks_every_time_is_given_up_and_said_so(stub: SimpleNamespace) -> None:
+    last: list[Any] = []
+    stats, sink, _ = await run(
+        stub, jobs(stub, 1), source=flaky(stub, 99, reset=SandboxDied("gone")), on_done=last.append
+    )
+    assert (stats.episodes, stats.given_up, stats.failures) == (0, 1, {Failure.SANDBOX_DIED: 3})
+    assert len(sink.trajectories) == 3
+    assert [trajectory.end.failure for trajectory in last] == [Failure.SANDBOX_DIED]
+
+
+async def test_a_hung_episode_ends_only_itself(stub: SimpleNamespace) -> None:
+    settings = WorkerSettings(retries=0, deadlines=SHORT)
+    source = flaky(stub, 1, act={0: "hang"})
+    stats, _, _ = await run(stub, jobs(stub, 40), concurrency=4, source=source, settings=settings)
+    assert (stats.episodes, stats.given_up, stats.failures) == (39, 1, {Failure.SANDBOX_TIMEOUT: 1})
+
+
+async def test_fewer_sandboxes_than_workers_still_do_all_jobs(stub: SimpleNamespace) -> None:
+    settings = WorkerSettings(lease_wait_s=0.02, episodes_per_lease=1000, deadlines=SHORT)
+    stats, _, source = await run(
+        stub, jobs(stub, 60), concurrency=8, source=stub.Source(capacity=2), settings=settings
+    )
+    assert (stats.episodes, stats.given_up, source.most_out) == (60, 0, 2)
+    assert stats.failures == {}
+
+
+async def test_no_sandbox_at_all_is_recorded_as_such(stub: SimpleNamespace) -> None:
+    settings = WorkerSettings(lease_wait_s=0.01, retries=1, backoff_s=0.001)
+    stats, sink, _ = await run(
+        stub, jobs(stub, 2), concurrency=1, source=stub.Source(capacity=0), settings=settings
+    )
+    assert (stats.episodes, stats.given_up, stats.failures) == (0, 2, {Failure.SANDBOX_LEASE: 4})
+    ends = [trajectory.end for trajectory in sink.trajectories if trajectory.end]
+    assert [(end.stop_reason, end.failure) for end in ends] == [
+        (StopReason.INFRASTRUCTURE, Failure.SANDBOX_LEASE)
+    ] * 2
+
+
+async def test_a_lease_refused_once_is_tried_again(stub: SimpleNamespace) -> None:
+    source = stub.Source(refuse=[HostUnreachable("no host"), LeaseUnavailable("none free")])
+    stats, _, _ = await run(stub, jobs(stub, 3), concurrency=1, source=source)
+    assert (stats.episodes, stats.failures) == (3, {Failure.SANDBOX_LEASE: 2})
+
+
+@pytest.mark.parametrize(
+    ("error", "times"),
+    [
+        (HostUnreachable("no host"), 99),
+        (BackendMissing("apt-get install chromium"), 1),
+        (UnknownName("kind", "x", []), 1),
+    ],
+)
+async def test_what_no_further_attempt_mends_is_raised(
+    stub: SimpleNamespace, error: Exception, times: int
+) -> None:
+    with pytest.raises(type(error)):
+        await run(stub, jobs(stub, 3), concurrency=1, source=stub.Source(refuse=[error] * times))
+
+
+@pytest.mark.parametrize("give_back", [HostUnreachable("gone"), "hang"])
+async def test_trouble_in_giving_back_loses_no_episode(stub: SimpleNamespace, give_back: Any) -> None:
+    source = stub.Source()
+    source.give_back = give_back
+    stats, _, _ = await run(
+        stub, jobs(stub, 3), concurrency=1, source=source, settings=WorkerSettings(release_s=0.05)
+    )
+    assert (stats.episodes, stats.failures) == (3, {Failure.SANDBOX_LEASE: 1})
+
+
+async def test_cancelling_records_what_was_under_way_and_gives_back(stub: SimpleNamespace) -> None:
+    sink, source = MemorySink(), stub.Source(lambda number: stub.Sandbox(act={1: "hang"}))
+    three_clicks = [Job(task=stub.task(3)) for _ in range(9)]
+    running = asyncio.create_task(
+        run(stub, three_clicks, source=source, sink=sink, settings=None, concurrency=3)
+    )
+    while sum(len(trajectory.steps) for trajectory in sink.trajectories) < 3:
+        await asyncio.sleep(0)
+    assert not running.done()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    reasons = [trajectory.end.stop_reason for trajectory in sink.trajectories if trajectory.end]
+    assert reasons == [StopReason.CANCELLED] * 3
+    assert source.out == 0
+
+
+async def test_a_failing_sink_stops_everything(stub: SimpleNamespace) -> None:
+    class Full(MemorySink):
+        async def step(self, trajectory_id: str, step: Step) -> None:
+            raise OSError("disk full")
+
+    source = stub.Source()
+    with pytest.raises(OSError, match="disk full"):
+        await run(stub, jobs(stub, 9), source=source, sink=Full(), concurrency=3)
+    assert source.out == 0
+
+
+async def test_a_stream_yields_each_job_once_as_it_ends(stub: SimpleNamespace) -> None:
+    sink = MemorySink()
+    stream = stream_episodes(
+        jobs(stub, 12), source=stub.Source(), policy=stub.Policy(), sink=sink, concurrency=4
+    )
+    ids = [trajectory.id async for trajectory in stream]
+    assert sorted(ids) == sorted(trajectory.id for trajectory in sink.trajectories)
+    assert len(ids) == 12
+
+
+async def test_leaving_a_stream_stops_its_episodes(stub: SimpleNamespace) -> None:
+    async def endless() -> AsyncIterator[Job]:
+        while True:
+            yield Job(task=stub.task(1))
+
+    source = stub.Source()
+    stream = stream_episodes(endless(), source=source, policy=stub.Policy(), sink=MemorySink(), concurrency=3)
+    async for _ in stream:
+        break
+    await stream.aclose()
+    assert source.out == 0
+
+
+async def test_a_stream_passes_errors_on(stub: SimpleNamespace) -> None:
+    source = stub.Source(refuse=[BackendMissing("no chromium")] * 9)
+    stream = stream_episodes(jobs(stub, 1), source=source, policy=stub.Policy(), sink=MemorySink())
+    with pytest.raises(BackendMissing):
+        async for _ in stream:
+            pass
+
+
+async def test_jobs_may_come_as_they_are_made(stub: SimpleNamespace) -> None:
+    queue: asyncio.Queue[Job | None] = asyncio.Queue()
+    done: list[int] = []
+
+    async def incoming() -> AsyncIterator[Job]:
+        while (job := await queue.get()) is not None:
+            yield job
+
+    def on_done(trajectory: Any) -> None:
+        done.append(trajectory.start.task.seed)
+        queue.put_nowait(Job(task=stub.task(len(done) + 1)) if len(done) < 5 else None)
+
+    queue.put_nowait(Job(task=stub.task(1)))
+    stats, _, _ = await run(stub, incoming(), concurrency=3, on_done=on_done)
+    assert (stats.episodes, done) == (5, [1, 2, 3, 4, 5])
+
+
+async def test_no_workers_are_refused(stub: SimpleNamespace) -> None:
+    with pytest.raises(ValueError, match="concurrency is 0"):
+        await run(stub, [], concurrency=0)
