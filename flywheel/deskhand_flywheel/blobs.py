@@ -10,6 +10,8 @@ shuts down aborts the process: so its plain functions are called, on threads tha
 from __future__ import annotations
 
 import asyncio
+import errno
+import re
 from collections import OrderedDict
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -26,6 +28,7 @@ from deskhand_flywheel.errors import CorruptBlob, MissingBlob, StorageFull, Stor
 CACHE_BYTES = 64 << 20
 """Hot blobs kept in memory, in all."""
 _KNOWN_DIGESTS = 200_000
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def digest_of(data: bytes) -> str:
@@ -212,8 +215,19 @@ def _blob_errors() -> Generator[None]:
         raise
     except (GenericError, OSError) as error:
         said = str(error)
-        if "os error 28" in said or "No space left" in said or "Quota" in said:
-            raise StorageFull("the disk is full: a blob could not be stored; free some space") from error
+        if _error_number(error, said) in _NO_ROOM:
+            raise StorageFull(
+                "the disk is full, or a quota or size limit is reached: a blob could not be stored; "
+                "free some space and start again"
+            ) from error
         raise StoreUnavailable(f"the blob store failed: {said.splitlines()[0]}") from error
     except BaseError as error:
         raise StoreUnavailable(f"the blob store refused: {str(error).splitlines()[0]}") from error
+
+
+def _error_number(error: Exception, said: str) -> int | None:
+    if isinstance(error, OSError):
+        return error.errno
+    # obstore hands the system's error on as text only
+    found = re.search(r"os error (\d+)", said)
+    return int(found.group(1)) if found else None

@@ -160,8 +160,10 @@ def _create_engine(url: str) -> AsyncEngine:
 
 
 def _make_folder(url: URL) -> None:
-    if url.get_backend_name() != "sqlite" or not url.database or url.database == ":memory:":
+    if url.get_backend_name() != "sqlite":
         return
+    if not url.database or url.database == ":memory:":
+        raise StoreUnavailable("a store outlives its process: name a file, not SQLite's memory")
     folder = Path(url.database).parent
     try:
         folder.mkdir(parents=True, exist_ok=True)

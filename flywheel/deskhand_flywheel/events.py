@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 
 from sqlalchemy import select, text
@@ -12,6 +13,7 @@ from deskhand_flywheel import tables
 from deskhand_flywheel.errors import InvalidQuery
 from deskhand_flywheel.parts import StorePart
 from deskhand_flywheel.types import Event, EventKind
+from deskhand_sandbox.types import JsonValue
 
 MAX_EVENTS = 1000
 _ORDER_LOCK = 0x65766E74
@@ -21,17 +23,20 @@ class Events(StorePart):
     """Metrics, states and alarms."""
 
     async def append_event(self, event: Event) -> Event:
-        """Keep an event; returns it with its id, which is above every id seen so far.
+        """Keep an event; returns it as kept, with its id, which is above every id seen so far.
+
+        Figures that JSON does not know (NaN, infinities) become None: browsers read this.
 
         Raises:
             StorageFull, StoreUnavailable, StoreClosed: nothing was written.
         """
+        event = replace(event, data={key: _plain(value) for key, value in event.data.items()})
         row = {
             "at_s": event.at_s,
             "subject": event.subject,
             "kind": event.kind.value,
             "name": event.name,
-            "data": json.dumps(dict(event.data), separators=(",", ":")),
+            "data": json.dumps(event.data, separators=(",", ":")),
         }
 
         async def write(connection: AsyncConnection) -> int:
@@ -79,3 +84,13 @@ class Events(StorePart):
         query = select(tables.events.c.id).order_by(tables.events.c.id.desc()).limit(1)
         async with self.database.read() as connection:
             return await connection.scalar(query) or 0
+
+
+def _plain(value: JsonValue) -> JsonValue:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return value

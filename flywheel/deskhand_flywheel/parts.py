@@ -33,3 +33,11 @@ class StorePart:
         return insert.on_conflict_do_update(
             index_elements=keys, set_={name: insert.excluded[name] for name in replaced}
         )
+
+
+def column_text(text: str) -> str:
+    """Text as every database can hold it: lone surrogates and NUL, which models and pages write, escaped.
+
+    For columns that are searched; the record beside them keeps the text exactly.
+    """
+    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")

@@ -112,7 +112,7 @@ class Policies(StorePart):
                 path = staging / _safe(name)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 await self.blobs.get_file(digest, path)
-            _move_into_place(staging, dest)
+            await asyncio.to_thread(_move_into_place, staging, dest, record)
         except BaseException:
             shutil.rmtree(staging, ignore_errors=True)
             raise
@@ -143,12 +143,17 @@ def _staging_folder(dest: Path) -> Path:
     return Path(mkdtemp(prefix=f".{dest.name}-", dir=dest.parent))
 
 
-def _move_into_place(staging: Path, dest: Path) -> None:
+def _move_into_place(staging: Path, dest: Path, record: PolicyRecord) -> None:
     # made for its owner alone; a policy is for whoever may read the store
     staging.chmod(0o755)
-    if dest.exists():
-        dest.rmdir()
-    staging.rename(dest)
+    try:
+        # replaces an empty folder, and fails on a full one
+        staging.rename(dest)
+    except OSError:
+        # somebody else was quicker: theirs serves as well, if it is the same
+        if not _holds_already(dest, record):
+            raise
+        shutil.rmtree(staging)
 
 
 def _safe(name: str) -> PurePosixPath:

@@ -19,7 +19,7 @@ from deskhand_agent.types import Step, Trajectory, TrajectoryEnd, TrajectoryStar
 from deskhand_flywheel import tables
 from deskhand_flywheel.blobs import digest_of
 from deskhand_flywheel.errors import ConflictingRecord, InvalidQuery, MissingBlob, UnknownTrajectory
-from deskhand_flywheel.parts import StorePart
+from deskhand_flywheel.parts import StorePart, column_text
 from deskhand_flywheel.records import dumps, loads
 from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter, TrajectoryPage, TrajectorySummary
 from deskhand_sandbox.types import Image, Observation
@@ -43,15 +43,16 @@ class Trajectories(StorePart):
         """
         row = {
             "id": start.id,
-            "task_id": start.task.id,
+            "task_id": column_text(start.task.id),
             "seed": start.task.seed,
-            "policy_id": start.policy_id,
+            "policy_id": column_text(start.policy_id),
             "split": start.split.value,
             "started_at_s": start.started_at_s,
             "start": dumps(start),
         }
         labels = [
-            {"trajectory_id": start.id, "key": key, "value": value} for key, value in start.labels.items()
+            {"trajectory_id": start.id, "key": column_text(key), "value": column_text(value)}
+            for key, value in start.labels.items()
         ]
 
         async def write(connection: AsyncConnection) -> None:
@@ -297,9 +298,9 @@ def matches(chosen: TrajectoryFilter) -> ColumnElement[bool]:
     table, labels = tables.trajectories, tables.trajectory_labels
     conditions: list[ColumnElement[bool]] = []
     if chosen.task_ids is not None:
-        conditions.append(table.c.task_id.in_(chosen.task_ids))
+        conditions.append(table.c.task_id.in_([column_text(name) for name in chosen.task_ids]))
     if chosen.policy_id is not None:
-        conditions.append(table.c.policy_id == chosen.policy_id)
+        conditions.append(table.c.policy_id == column_text(chosen.policy_id))
     if chosen.split is not None:
         conditions.append(table.c.split == chosen.split.value)
     if chosen.since_s is not None:
@@ -310,7 +311,11 @@ def matches(chosen: TrajectoryFilter) -> ColumnElement[bool]:
         verdict = {OutcomeFilter.SUCCESS: True, OutcomeFilter.FAILURE: False, OutcomeFilter.NONE: None}
         conditions.append(table.c.success.is_(verdict[chosen.outcome]))
     conditions.extend(
-        exists().where(labels.c.trajectory_id == table.c.id, labels.c.key == key, labels.c.value == value)
+        exists().where(
+            labels.c.trajectory_id == table.c.id,
+            labels.c.key == column_text(key),
+            labels.c.value == column_text(value),
+        )
         for key, value in chosen.labels.items()
     )
     return and_(true(), *conditions)

@@ -7,8 +7,8 @@ The rule, for an episode that has a verdict:
 - Any other turn of an episode that succeeded is discount^k, k the useful turns still to come: turns near the
   goal are surely on the way, early ones perhaps.
 - Any other turn of an episode that did not succeed is 0. Good early turns of a failure are wrongly blamed;
-  over many episodes the same turn also leads to successes, and the average is what a model fits: an estimate of
-  the discounted chance to succeed from here, having done this.
+  over many episodes the same turn also leads to successes, and the average is what a model fits: an estimate
+  of the discounted chance to succeed from here, having done this.
 
 Episodes without a verdict (infrastructure failure, cancelled, still running) give no labels.
 """

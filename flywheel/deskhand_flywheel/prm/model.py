@@ -1,8 +1,8 @@
 """The model: a small head on hidden states of the policy's own kind of model.
 
 Two states are read side by side, which is what a judgement of a step needs: the last prompt token (what the
-screen asks for) and the mean over the reply (what was done about it). After GUI-Shepherd's process reward, with
-a regressed score in place of a written verdict.
+screen asks for) and the mean over the reply (what was done about it). After GUI-Shepherd's process reward,
+with a regressed score in place of a written verdict.
 
 A saved model is a folder: the bundle's own files, `head.safetensors`, and `prm.json`. Kept in the store, the
 bundle's files cost nothing where the policy is kept too.

@@ -51,8 +51,9 @@ function header() {
 function screen(frame) {
   const { width, height, image } = frame.seen;
   const picture = draw("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Screenshot, ${width} by ${height} pixels` });
+  picture.style.setProperty("--ratio", String(width / height));
   const source = episode.images[image];
-  if (source) picture.append(draw("image", { href: source, width, height, class: width < 500 ? "pixels" : "" }));
+  if (source) picture.append(draw("image", { href: source, width, height }));
   else {
     picture.append(draw("rect", { width, height, class: "missing" }));
     picture.append(draw("text", { x: width / 2, y: height / 2, class: "missing-text", "font-size": width / 16 }, "picture missing"));

@@ -1,0 +1,34 @@
+"""Stores in temporary folders, and episodes to put into them."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import AsyncGenerator, Callable
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from flywheel_episodes import Urls
+
+from deskhand_flywheel.store import Store
+
+
+@pytest.fixture
+def urls(tmp_path: Path) -> Urls:
+    return Urls(folder=tmp_path / "home")
+
+
+@pytest.fixture
+async def store(urls: Urls) -> AsyncGenerator[Store]:
+    async with await Store.open(urls.database, urls.blobs) as opened:
+        yield opened
+
+
+@pytest.fixture
+def new_id() -> Callable[[], str]:
+    """Ids that sort by when they were asked for."""
+    numbers = itertools.count()
+    return lambda: f"{next(numbers):032x}"

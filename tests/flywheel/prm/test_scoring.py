@@ -1,0 +1,98 @@
+"""Scoring: in order, in batches, only what is new, and it can learn what the labels say."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from flywheel_episodes import make_end, make_step, make_trajectory, write
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from deskhand_agent.models.bundle import ModelBundle, build_tiny
+from deskhand_agent.models.tiny import TinyConfig
+from deskhand_agent.types import Trajectory
+from deskhand_flywheel.prm.examples import examples_from
+from deskhand_flywheel.prm.metrics import auc
+from deskhand_flywheel.prm.model import ScoreHead, hidden_width, step_hidden
+from deskhand_flywheel.prm.scoring import ProcessRewardModel, score_store
+from deskhand_flywheel.store import Store
+from deskhand_flywheel.types import TrajectoryFilter
+from deskhand_sandbox.types import Click
+
+torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="module")
+def bundle() -> ModelBundle:
+    return build_tiny(
+        TinyConfig(vision_width=32, vision_depth=1, vision_heads=2, text_width=48, text_depth=2, text_heads=2)
+    )
+
+
+def _clicked(name: str, right: bool, column: int) -> Trajectory:
+    """One turn: a click on the button succeeds, one above it does not."""
+    click = Click(x=40 + 4 * column, y=92 if right else 20)
+    return make_trajectory(name, steps=(make_step(0, actions=(click,)),), end=make_end(success=right))
+
+
+def _trained(bundle: ModelBundle, trajectories: list[Trajectory]) -> ProcessRewardModel:
+    examples = examples_from(trajectories, bundle)
+    head = ScoreHead(hidden_width(bundle), inner_width=32)
+    with torch.no_grad():
+        hidden = step_hidden(bundle, [example.sample for example in examples])
+    labels = torch.tensor([example.label for example in examples])
+    optimizer = torch.optim.AdamW(head.parameters(), lr=0.01)
+    for _ in range(60):
+        optimizer.zero_grad()
+        binary_cross_entropy_with_logits(head(hidden), labels).backward()
+        optimizer.step()
+    return ProcessRewardModel(bundle, head.eval(), batch=3)
+
+
+async def test_it_learns_which_clicks_succeed_and_says_so_of_new_ones(bundle: ModelBundle) -> None:
+    learned = [_clicked(f"{right}{n}", right, n) for n in range(0, 16, 2) for right in (True, False)]
+    model = _trained(bundle, learned)
+    fresh = [_clicked(f"{right}{n}", right, n) for n in range(1, 16, 2) for right in (True, False)]
+    scores = [scored[0].score for scored in await model.score_all(fresh)]
+    right = [n % 2 == 0 for n in range(16)]
+    assert auc(scores, right) == 1.0
+    # the same head without what it learned says nothing
+    blank = ProcessRewardModel(bundle, ScoreHead(hidden_width(bundle)))
+    assert [scored[0].score for scored in await blank.score_all(fresh)] == [0.5] * 16
+
+
+async def test_scores_are_in_order_whatever_the_batches(bundle: ModelBundle) -> None:
+    model = _trained(bundle, [_clicked("a", True, 0), _clicked("b", False, 0)])
+    trajectories = [
+        make_trajectory("a"),
+        make_trajectory("empty", steps=()),
+        make_trajectory(
+            "b", steps=tuple(make_step(n, actions=(Click(x=n, y=n),) * (3 - n)) for n in range(3))
+        ),
+    ]
+    scored = await model.score_all(trajectories)
+    assert [[(s.trajectory_id, s.step_index) for s in scores] for scores in scored] == [
+        [("a", 0), ("a", 1), ("a", 2)],
+        [],
+        [("b", 0), ("b", 1), ("b", 2)],
+    ]
+    for trajectory, scores in zip(trajectories, scored, strict=True):
+        alone = await model.score(trajectory)
+        assert [s.score for s in alone] == pytest.approx([s.score for s in scores], abs=1e-5)
+        assert all(0.0 < s.score < 1.0 and s.scorer == model.scorer for s in scores)
+
+
+async def test_the_store_is_scored_once_by_each_scorer(bundle: ModelBundle, store: Store) -> None:
+    model = _trained(bundle, [_clicked("a", True, 0), _clicked("b", False, 0)])
+    for name in "ab":
+        await write(store, make_trajectory(name, end=make_end(), labels={"run": name}))
+    done: list[tuple[int, int]] = []
+    only_a = TrajectoryFilter(labels={"run": "a"})
+    assert await score_store(store, model, only_a) == 1
+    assert await score_store(store, model, progress=lambda *counts: done.append(counts)) == 1
+    assert await score_store(store, model) == 0
+    assert done == [(1, 1)]
+    expected = await model.score(await store.trajectory("b", images=True))
+    assert [s.score for s in await store.scores("b")] == pytest.approx([s.score for s in expected], abs=1e-5)
+    other = _trained(bundle, [_clicked("a", False, 0), _clicked("b", True, 0)])
+    assert await score_store(store, other) == 2
+    assert {s.scorer for s in await store.scores("a")} == {model.scorer, other.scorer}

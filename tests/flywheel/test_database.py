@@ -1,0 +1,169 @@
+"""Opening, migrating, and the errors of the database."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Connection, text
+
+import deskhand_flywheel.database as database_module
+from deskhand_flywheel import tables
+from deskhand_flywheel.database import Database
+from deskhand_flywheel.errors import CorruptStore, StorageFull, StoreTooNew, StoreUnavailable
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "new folder" / "deskhand.db"
+
+
+@pytest.fixture
+def url(file: Path) -> str:
+    return f"sqlite+aiosqlite:///{file}"
+
+
+async def test_the_migrations_make_exactly_the_tables(url: str) -> None:
+    def differences(connection: Connection) -> list[object]:
+        context = MigrationContext.configure(connection)
+        own = set(tables.metadata.tables)
+        # tables of other packages are theirs to compare
+        return [
+            difference
+            for difference in compare_metadata(context, tables.metadata)
+            if not (difference[0] == "remove_table" and difference[1].name not in own)
+            and not (difference[0] == "remove_index" and difference[1].table.name not in own)
+        ]
+
+    database = await Database.open(url)
+    async with database.read() as connection:
+        assert await connection.run_sync(differences) == []
+    await database.close()
+
+
+async def test_sqlite_is_set_up_for_many_processes(url: str) -> None:
+    database = await Database.open(url)
+    async with database.read() as connection:
+        pragmas = [
+            await connection.scalar(text(f"PRAGMA {name}"))
+            for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
+        ]
+    assert pragmas == ["wal", 1, 1, 30_000]
+    await database.close()
+
+
+_OPEN = (
+    "import asyncio, sys\n"
+    "from deskhand_flywheel.database import Database\n"
+    "async def main():\n"
+    "    database = await Database.open(sys.argv[1])\n"
+    "    await database.close()\n"
+    "sys.stdin.readline()\n"
+    "asyncio.run(main())\n"
+)
+
+
+def test_many_processes_may_open_a_new_database_at_once(file: Path, url: str) -> None:
+    processes = [
+        subprocess.Popen([sys.executable, "-c", _OPEN, url], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(4)
+    ]
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+    for process in processes:
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 0, errors.decode()
+    with sqlite3.connect(file) as connection:
+        assert connection.execute("SELECT count(*) FROM alembic_version").fetchone() == (1,)
+    connection.close()
+
+
+async def test_a_newer_database_is_refused(file: Path, url: str) -> None:
+    await (await Database.open(url)).close()
+    connection = sqlite3.connect(file)
+    connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    connection.commit()
+    connection.close()
+    with pytest.raises(StoreTooNew, match="9999"):
+        await Database.open(url)
+
+
+async def test_a_file_that_is_no_database_is_named(file: Path, url: str) -> None:
+    file.parent.mkdir()
+    file.write_bytes(b"not a database at all, but long enough to look at" * 100)
+    with pytest.raises(CorruptStore, match="no database"):
+        await Database.open(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "nonsense",
+        "sqlite+aiosqlite://",
+        "sqlite+nodriver:///x.db",
+        "sqlite+aiosqlite:////proc/nowhere/deskhand.db",
+    ],
+)
+async def test_an_unusable_url_is_refused(url: str) -> None:
+    with pytest.raises(StoreUnavailable):
+        await Database.open(url)
+
+
+async def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailable, match="check its path"):
+        await Database.open(f"sqlite+aiosqlite:///{tmp_path}")
+
+
+async def test_a_full_disk_is_a_typed_error_and_undoes_the_transaction(url: str) -> None:
+    database = await Database.open(url)
+    with pytest.raises(StorageFull, match="disk is full"):
+        async with database.write() as connection:
+            pages = await connection.scalar(text("PRAGMA page_count"))
+            await connection.execute(text(f"PRAGMA max_page_count={pages + 2}"))
+            for number in range(50):
+                row = {
+                    "name": str(number),
+                    "version": 1,
+                    "kind": "x" * 4000,
+                    "recipe": "",
+                    "created_at_s": 0.0,
+                }
+                await connection.execute(tables.datasets.insert(), row)
+    async with database.read() as connection:
+        assert await connection.scalar(text("SELECT count(*) FROM datasets")) == 0
+    await database.close()
+
+
+async def test_a_database_locked_for_too_long_is_a_typed_error(
+    file: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database_module, "BUSY_TIMEOUT_S", 0.05)
+    database = await Database.open(url)
+    other = sqlite3.connect(file, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreUnavailable, match="locked"):
+        async with database.write() as connection:
+            await connection.execute(text("DELETE FROM datasets"))
+    other.execute("ROLLBACK")
+    other.close()
+    await database.close()
+
+
+async def test_readers_do_not_wait_for_a_writer(url: str) -> None:
+    database = await Database.open(url)
+    async with database.write() as writing:
+        row = {"name": "a", "version": 1, "kind": "sft", "recipe": "{}", "created_at_s": 0.0}
+        await writing.execute(tables.datasets.insert(), row)
+        async with database.read() as reading:
+            assert await reading.scalar(text("SELECT count(*) FROM datasets")) == 0
+    async with database.read() as reading:
+        assert await reading.scalar(text("SELECT count(*) FROM datasets")) == 1
+    await database.close()

@@ -1,0 +1,97 @@
+"""Group commit: together when all is well, each on its own when one is not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from sqlalchemy import event, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from deskhand_flywheel.database import Database
+from deskhand_flywheel.errors import StoreClosed
+from deskhand_flywheel.tables import datasets
+from deskhand_flywheel.writer import GroupWriter
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncGenerator[Database]:
+    opened = await Database.open(f"sqlite+aiosqlite:///{tmp_path / 'deskhand.db'}")
+    yield opened
+    await opened.close()
+
+
+def _add(name: str) -> Callable[[AsyncConnection], Awaitable[str]]:
+    async def write(connection: AsyncConnection) -> str:
+        row = {"name": name, "version": 1, "kind": "sft", "recipe": "{}", "created_at_s": 0.0}
+        await connection.execute(datasets.insert(), row)
+        return name
+
+    return write
+
+
+async def _names(database: Database) -> set[str]:
+    async with database.read() as connection:
+        return set((await connection.scalars(select(datasets.c.name))).all())
+
+
+async def test_what_waits_together_is_committed_together(database: Database) -> None:
+    commits: list[object] = []
+    event.listen(database.engine.sync_engine, "commit", commits.append)
+    writer = GroupWriter(database)
+    names = [str(number) for number in range(100)]
+    assert await asyncio.gather(*(writer.submit(_add(name)) for name in names)) == names
+    assert len(commits) <= 2
+    assert await _names(database) == set(names)
+    await writer.close()
+
+
+async def test_one_refused_write_fails_alone(database: Database) -> None:
+    writer = GroupWriter(database)
+    await writer.submit(_add("taken"))
+    results = await asyncio.gather(
+        *(writer.submit(_add(name)) for name in ("a", "taken", "b")), return_exceptions=True
+    )
+    assert results[0] == "a"
+    assert isinstance(results[1], IntegrityError)
+    assert results[2] == "b"
+    assert await _names(database) == {"taken", "a", "b"}
+    await writer.close()
+
+
+async def test_a_caller_that_goes_away_takes_nobody_along(database: Database) -> None:
+    writer = GroupWriter(database)
+    leaving = asyncio.create_task(writer.submit(_add("leaving")))
+    staying = asyncio.create_task(writer.submit(_add("staying")))
+    await asyncio.sleep(0)
+    leaving.cancel()
+    assert await staying == "staying"
+    with pytest.raises(asyncio.CancelledError):
+        await leaving
+    await writer.close()
+
+
+async def test_close_writes_what_waits_and_takes_no_more(database: Database) -> None:
+    writer = GroupWriter(database)
+    waiting = asyncio.create_task(writer.submit(_add("waiting")))
+    await asyncio.sleep(0)
+    await writer.close()
+    assert await waiting == "waiting"
+    with pytest.raises(StoreClosed):
+        await writer.submit(_add("late"))
+    assert await _names(database) == {"waiting"}
+
+
+async def test_a_bug_in_a_write_reaches_everyone_who_waits_and_later_writes_go_on(database: Database) -> None:
+    async def bug(_connection: AsyncConnection) -> None:
+        raise ZeroDivisionError
+
+    writer = GroupWriter(database)
+    results = await asyncio.gather(writer.submit(bug), writer.submit(_add("with it")), return_exceptions=True)
+    assert isinstance(results[0], ZeroDivisionError)
+    assert await writer.submit(_add("after")) == "after"
+    assert "after" in await _names(database)
+    await writer.close()
