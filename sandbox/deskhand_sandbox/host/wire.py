@@ -169,20 +169,22 @@ def encode_json(value: JsonValue) -> Plain:
     return _encode_value(value, 0)
 
 
-def decode_json(plain: object, where: str = "value") -> JsonValue:
+def decode_json(plain: object, where: str = "value", depth: int = 0) -> JsonValue:
     """A JSON value in plain values, checked.
 
     Raises:
-        WireError: it holds something that JSON has not.
+        WireError: it holds something that JSON has not, or is nested too deeply.
     """
+    if depth > MAX_DEPTH:
+        raise WireError(f"{where} is nested deeper than {MAX_DEPTH}")
     match plain:
         case None | bool() | int() | float() | str():
             return plain
         case list():
-            return [decode_json(each, where) for each in cast("list[object]", plain)]
+            return [decode_json(each, where, depth + 1) for each in cast("list[object]", plain)]
         case dict():
             items = cast("dict[object, object]", plain).items()
-            return {_text(key, where): decode_json(each, where) for key, each in items}
+            return {_text(key, where): decode_json(each, where, depth + 1) for key, each in items}
         case _:
             raise WireError(f"{where} holds a {type(plain).__name__}, which JSON has not")
 
