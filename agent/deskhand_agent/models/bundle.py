@@ -13,7 +13,7 @@ import uuid
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import blake3
 import torch
@@ -59,7 +59,7 @@ class ModelBundle:
     @cached_property
     def end_id(self) -> int:
         """The token that ends a reply."""
-        return int(self.tokenizer.convert_tokens_to_ids(END))
+        return int(cast(int, self.tokenizer.convert_tokens_to_ids(END)))
 
     @cached_property
     def suppressed_ids(self) -> Tensor:
@@ -94,7 +94,7 @@ class ModelBundle:
     @property
     def text_width(self) -> int:
         """Width of the language model's hidden states."""
-        return int(self.model.config.text_config.hidden_size)
+        return int(cast(Any, self.model.config.text_config).hidden_size)
 
     def clone(self) -> ModelBundle:
         """The same with a copy of the weights, for an engine that serves while a learner trains."""
@@ -158,8 +158,8 @@ def load_bundle(path: Path | str, *, device: str = "cpu", dtype: torch.dtype = t
     folder = Path(path)
     if not (folder / "config.json").is_file():
         raise ModelFilesError(
-            f"{folder} is no model folder (no config.json): give the folder of a Qwen3-VL or Qwen2.5-VL model "
-            "or of a policy kept by Deskhand"
+            f"{folder} is no model folder (no config.json): give the folder of a Qwen3-VL or Qwen2.5-VL "
+            "model or of a policy kept by Deskhand"
         )
     require_torchvision()
     try:
@@ -180,8 +180,8 @@ def load_bundle(path: Path | str, *, device: str = "cpu", dtype: torch.dtype = t
         )
     except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
         raise ModelFilesError(
-            f"the model folder {folder} is damaged ({type(error).__name__}: {error}): copy or download it again, "
-            "or materialise the policy again from the store"
+            f"the model folder {folder} is damaged ({type(error).__name__}: {error}): copy or download it "
+            "again, or materialise the policy again from the store"
         ) from error
 
 
@@ -192,7 +192,7 @@ def _described(folder: Path) -> dict[str, Any] | None:
 
 def _load_model(folder: Path, dtype: torch.dtype) -> VisionLanguageModel:
     config = AutoConfig.from_pretrained(folder)
-    classes = {"qwen3_vl": Qwen3, "qwen2_5_vl": Qwen25}
+    classes: dict[str, Any] = {"qwen3_vl": Qwen3, "qwen2_5_vl": Qwen25}
     if config.model_type not in classes:
         raise ModelFilesError(
             f"{folder} holds a {config.model_type!r} model; the local policy runs {' and '.join(classes)}. "
@@ -209,7 +209,7 @@ def _load_model(folder: Path, dtype: torch.dtype) -> VisionLanguageModel:
 
 
 def _released(folder: Path, model: VisionLanguageModel, tokenizer: PreTrainedTokenizerBase) -> ModelBundle:
-    processor: Any = AutoProcessor.from_pretrained(folder).image_processor
+    processor: Any = cast(Any, AutoProcessor.from_pretrained(folder)).image_processor
     images = ImageSettings(
         patch_px=processor.patch_size,
         merge=processor.merge_size,
@@ -241,8 +241,8 @@ def _tiny_images(config: TinyConfig) -> ImageSettings:
         patch_px=config.patch_px,
         merge=config.merge,
         temporal=1,
-        mean=(_TINY_MEAN,) * 3,
-        std=(_TINY_STD,) * 3,
+        mean=(_TINY_MEAN, _TINY_MEAN, _TINY_MEAN),
+        std=(_TINY_STD, _TINY_STD, _TINY_STD),
         min_pixels=(config.patch_px * config.merge) ** 2,
         max_pixels=config.max_side_px**2,
         pad=True,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
@@ -59,8 +59,9 @@ def encode_images(
     hidden = hidden + (visual.pos_embed(indices) * weights[:, :, None]).sum(1)
     cos, sin = visual.rotary_pos_emb(hidden, positions)
     cos, sin = cos[None, None].float(), sin[None, None].float()
-    for block in visual.blocks:
-        attention: Any = block.attn
+    for stacked in visual.blocks:
+        block: Any = stacked
+        attention = block.attn
         batch, count, width = hidden.shape
         heads = attention.num_heads
         qkv = attention.qkv(block.norm1(hidden)).view(batch, count, 3, heads, width // heads)
@@ -101,7 +102,8 @@ def decode_text(
     cos, sin = text.rotary_emb(hidden, positions)
     grown: list[LayerCache] = []
     seen: Tensor | None = None
-    for index, layer in enumerate(text.layers):
+    for index, stacked in enumerate(text.layers):
+        layer = cast(Qwen3VLTextDecoderLayer, stacked)
         head = weights_of[1] if weights_of is not None and weights_of[0] == index else None
         hidden, kept, weights = _decoder_layer(
             layer, hidden, cos, sin, mask, None if cache is None else cache[index], head
@@ -155,7 +157,7 @@ def supports(model: object) -> bool:
     """Whether these functions compute what `model` computes."""
     return (
         isinstance(model, Qwen3VLForConditionalGeneration)
-        and not model.config.vision_config.deepstack_visual_indexes
+        and not cast(Any, model.config.vision_config).deepstack_visual_indexes
         and next(model.parameters()).device.type == "cpu"
         and next(model.parameters()).dtype == torch.float32
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import torch
 from torch import Tensor
@@ -56,7 +56,7 @@ def collate(bundle: ModelBundle, sequences: Sequence[TokenSequence]) -> Batch:
         InferenceError: a picture is unreadable, or its placeholder run has another length than its features.
     """
     longest = max(len(sequence.ids) for sequence in sequences)
-    pad = int(bundle.tokenizer.pad_token_id or 0)
+    pad = int(cast(Any, bundle.tokenizer).pad_token_id or 0)
     ids = torch.full((len(sequences), longest), pad)
     positions = torch.zeros(3, len(sequences), longest, dtype=torch.long)
     following: list[int] = []

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.vocabulary import END, IMAGE_PAD, START, VISION_END, VISION_START
@@ -29,7 +30,7 @@ def tokenise_prompt(bundle: ModelBundle, messages: Sequence[PromptMessage]) -> T
     ids: list[int] = []
     images: list[Image] = []
     for message in messages:
-        ids += _header(bundle, message.role)
+        ids += message_header(bundle, message.role)
         for segment in _ordered(bundle, message.segments):
             if isinstance(segment, ImageSegment):
                 ids += image_run(bundle, segment.image)
@@ -37,7 +38,7 @@ def tokenise_prompt(bundle: ModelBundle, messages: Sequence[PromptMessage]) -> T
             else:
                 ids += encode_text(bundle, segment.text)
         ids += footer(bundle)
-    ids += _header(bundle, "assistant")
+    ids += message_header(bundle, "assistant")
     return TokenisedPrompt(ids=tuple(ids), images=tuple(images))
 
 
@@ -69,7 +70,8 @@ def footer(bundle: ModelBundle) -> list[int]:
     return [*_ids(bundle, END), *encode_text(bundle, "\n")]
 
 
-def _header(bundle: ModelBundle, role: str) -> list[int]:
+def message_header(bundle: ModelBundle, role: str) -> list[int]:
+    """What opens a message."""
     return [*_ids(bundle, START), *encode_text(bundle, f"{role}\n")]
 
 
@@ -80,4 +82,5 @@ def _ordered(bundle: ModelBundle, segments: Sequence[Segment]) -> Sequence[Segme
 
 
 def _ids(bundle: ModelBundle, *tokens: str) -> list[int]:
-    return [int(i) for i in bundle.tokenizer.convert_tokens_to_ids(list(tokens))]
+    ids = cast("list[int]", bundle.tokenizer.convert_tokens_to_ids(list(tokens)))
+    return [int(i) for i in ids]

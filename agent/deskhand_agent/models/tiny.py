@@ -168,12 +168,13 @@ def _start_positions(
     model: VisionLanguageModel, config: TinyConfig, tokenizer: PreTrainedTokenizerFast
 ) -> None:
     """Start patch positions and coordinate numbers as sinusoids: near ones are alike from the first step."""
+    parts: Any = model
     if config.family == "qwen3_vl":
         side = config.max_side_px // config.patch_px
         half = config.vision_width // 2
         line = sinusoids(torch.arange(side) + 0.5, half, longest=2.0 * side, shortest=5.0)
         grid = torch.cat([line[:, None].expand(-1, side, -1), line[None].expand(side, -1, -1)], dim=-1)
-        model.model.visual.pos_embed.weight.copy_(1.4 * grid.reshape(side * side, 2 * half))
+        parts.model.visual.pos_embed.weight.copy_(1.4 * grid.reshape(side * side, 2 * half))
     numbers = coordinate_numbers(config.grid_px, config.max_side_px)
     rows = tokenizer.convert_tokens_to_ids([str(n) for n in numbers])
     waves = sinusoids(
@@ -183,8 +184,8 @@ def _start_positions(
         shortest=4.0 * config.grid_px,
     )
     scale = config.initializer_range * math.sqrt(2.0)
-    model.get_input_embeddings().weight[rows] = scale * waves
-    model.lm_head.weight[rows] = scale * waves
+    parts.get_input_embeddings().weight[rows] = scale * waves
+    parts.lm_head.weight[rows] = scale * waves
 
 
 def sinusoids(at: Tensor, width: int, *, longest: float, shortest: float) -> Tensor:

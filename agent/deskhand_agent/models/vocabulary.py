@@ -27,6 +27,83 @@ SPECIAL_TOKENS = (PAD, UNKNOWN, START, END, VISION_START, VISION_END, IMAGE_PAD,
 ROLES = ("system", "user", "assistant")
 """Words of the chat template; one token only where a stretch of text is nothing but the role's line."""
 
+WORDS = tuple(
+    [
+        "Click",
+        "click",
+        "on",
+        "the",
+        "a",
+        "button",
+        "buttons",
+        "link",
+        "links",
+        "Find",
+        "find",
+        "Select",
+        "select",
+        "Enter",
+        "enter",
+        "text",
+        "field",
+        "fields",
+        "into",
+        "in",
+        "to",
+        "of",
+        "for",
+        "from",
+        "with",
+        "and",
+        "then",
+        "press",
+        "Press",
+        "type",
+        "Type",
+        "Expand",
+        "expand",
+        "section",
+        "sections",
+        "below",
+        "Focus",
+        "focus",
+        "textbox",
+        "input",
+        "dialog",
+        "box",
+        "labeled",
+        "named",
+        "that",
+        "Switch",
+        "switch",
+        "between",
+        "tab",
+        "tabs",
+        "Choose",
+        "choose",
+        "list",
+        "item",
+        "items",
+        "menu",
+        "checkbox",
+        "radio",
+        "widget",
+        "value",
+        "number",
+        "word",
+        "user",
+        "email",
+        "password",
+        "username",
+        "both",
+        "login",
+        "Use",
+        "use",
+    ]
+)
+"""Words instructions are made of: one token, with the blank before them, where they stand by themselves. What
+follows a quotation mark is a label and is spelled, so that it can be matched with what stands on the page."""
+
 CHAT_TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n"
     "{% if message.content is string %}{{ message.content }}"
@@ -39,6 +116,7 @@ CHAT_TEMPLATE = (
 CHARACTERS = tuple(string.digits + string.ascii_letters + string.punctuation + " \n")
 
 LITERALS = (
+    "Done so far:\n",
     "<think>",
     "</think>\n",
     "click(point='<point>",
@@ -83,8 +161,8 @@ def build_tokenizer(*, grid_px: int, size_px: int) -> PreTrainedTokenizerFast:
         size_px: largest coordinate, exclusive.
     """
     numbers = [str(n) for n in coordinate_numbers(grid_px, size_px)]
-    words = [*SPECIAL_TOKENS, *ROLES, *LITERALS, *CHARACTERS]
-    words += [n for n in numbers if n not in words]
+    words = [*SPECIAL_TOKENS, *ROLES, *LITERALS, *CHARACTERS, *_opening(WORDS), *(f" {w}" for w in WORDS)]
+    words = list(dict.fromkeys([*words, *numbers]))
     tokenizer = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, unk_token=UNKNOWN))
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(_pieces(numbers)), behavior="isolated")
     tokenizer.decoder = decoders.Fuse()
@@ -99,6 +177,11 @@ def build_tokenizer(*, grid_px: int, size_px: int) -> PreTrainedTokenizerFast:
     )
 
 
+def _opening(words: tuple[str, ...]) -> list[str]:
+    """Words that may begin an instruction."""
+    return [word for word in words if word[0].isupper()]
+
+
 def _pieces(numbers: list[str]) -> str:
     """One regular expression whose matches are the tokens, longest literal first."""
     literals = sorted((_escape(text) for text in LITERALS), key=len, reverse=True)
@@ -106,7 +189,9 @@ def _pieces(numbers: list[str]) -> str:
     first = rf"(?<=<point>){number}(?=[ ,])"
     second = rf"(?<=<point>\d[ ,]|<point>\d\d[ ,]|<point>\d\d\d[ ,]){number}(?=</point>)"  # y, after any x
     role = rf"\A(?:{'|'.join(ROLES)})(?=\n\z)"
-    return "|".join([role, first, second, *literals, r"[\s\S]"])
+    opening = rf"(?:\A|(?<=\n))(?:{'|'.join(_opening(WORDS))})(?![A-Za-z0-9(])"
+    word = rf"[ ](?:{'|'.join(WORDS)})(?![A-Za-z0-9(])"
+    return "|".join([role, first, second, *literals, opening, word, r"[\s\S]"])
 
 
 def _escape(text: str) -> str:

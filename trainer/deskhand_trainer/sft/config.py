@@ -35,13 +35,16 @@ class SftConfig:
     """Empty: no perception stage (a model that can see already)."""
     perception_pages: int = field(default=1200, metadata=bounds(0, 1_000_000))
     """Pages looked at, spread over `perception_tasks`."""
-    perception_minutes: float = field(default=4.0, metadata=bounds(0, 10_000))
-    """Processor minutes of one thread, so that a busy machine learns as much as an idle one."""
-    reading_share: float = field(default=0.4, metadata=bounds(0, 1))
-    """Share of the perception stage that trains vision alone to read, before pointing joins in."""
+    reading_steps: int = field(default=900, metadata=bounds(0, 10_000_000))
+    """Optimizer steps that train vision alone to read, before pointing joins in."""
+    pointing_steps: int = field(default=500, metadata=bounds(0, 10_000_000))
+    """Optimizer steps that train everything on pointing questions."""
+    strips_per_step: int = field(default=24, metadata=bounds(1, 4096))
+    """Strips of pages in a reading step."""
     questions_per_page: int = field(default=8, metadata=bounds(1, 64))
     """Pointing questions packed behind one encoded picture."""
-    pages_per_step: int = field(default=16, metadata=bounds(1, 4096))
+    pages_per_step: int = field(default=8, metadata=bounds(1, 4096))
+    """Pages in a pointing step."""
     cloning_epochs: int = field(default=6, metadata=bounds(0, 10_000))
     minibatch: int = field(default=16, metadata=bounds(1, 65536))
     """Turns per optimizer step while cloning."""

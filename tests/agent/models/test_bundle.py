@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from PIL import Image as PilImage
+from transformers import AutoProcessor, Qwen3VLForConditionalGeneration
+
+from deskhand_agent.errors import ModelFilesError
+from deskhand_agent.models.bundle import BUNDLE_FILE, ModelBundle, build_tiny, load_bundle, save_bundle
+from deskhand_agent.models.images import sized_pixels
+from deskhand_agent.models.prompting import tokenise_prompt
+from deskhand_agent.prompt import ImageSegment, PromptMessage, Text
+from deskhand_sandbox.types import Image
+
+Picture = Callable[..., Image]
+
+
+def same_weights(one: ModelBundle, other: ModelBundle) -> bool:
+    mine, theirs = one.model.state_dict(), other.model.state_dict()
+    return mine.keys() == theirs.keys() and all(torch.equal(mine[name], theirs[name]) for name in mine)
+
+
+@pytest.mark.parametrize("family", ["qwen3_vl", "qwen2_5_vl"])
+def test_a_saved_bundle_loads_bit_equal(bundle: ModelBundle, tmp_path: Path, family: str) -> None:
+    assert bundle.tiny is not None
+    bundle = build_tiny(replace(bundle.tiny, family=family))
+    save_bundle(bundle, tmp_path / "policy")
+    loaded = load_bundle(tmp_path / "policy")
+    assert same_weights(bundle, loaded)
+    assert loaded.processor_hash == bundle.processor_hash
+    assert loaded.tiny == bundle.tiny
+    assert loaded.suppressed_ids.tolist() == bundle.suppressed_ids.tolist()
+
+
+def test_saving_replaces_whole_and_leaves_nothing_beside(bundle: ModelBundle, tmp_path: Path) -> None:
+    save_bundle(bundle, tmp_path / "policy")
+    assert bundle.tiny is not None
+    other = build_tiny(replace(bundle.tiny, seed=1))
+    save_bundle(other, tmp_path / "policy")
+    assert same_weights(load_bundle(tmp_path / "policy"), other)
+    assert [p.name for p in tmp_path.iterdir()] == ["policy"]
+
+
+def test_transformers_alone_loads_the_folder_and_makes_the_same_ids(
+    bundle: ModelBundle, tmp_path: Path, picture: Picture
+) -> None:
+    save_bundle(bundle, tmp_path / "policy")
+    processor = AutoProcessor.from_pretrained(tmp_path / "policy")
+    model = Qwen3VLForConditionalGeneration.from_pretrained(tmp_path / "policy")
+    assert torch.equal(model.lm_head.weight, bundle.model.lm_head.weight)
+    image = picture()
+    content = [{"type": "image"}, {"type": "text", "text": "Click on the button."}]
+    text = processor.apply_chat_template([{"role": "user", "content": content}], add_generation_prompt=True)
+    pixels = PilImage.fromarray(sized_pixels(image, bundle.images).numpy())
+    theirs = processor(text=[text], images=[pixels], return_tensors="pt")
+    segments = (Text(text="Click on the button."), ImageSegment(image=image))
+    mine = tokenise_prompt(bundle, [PromptMessage(role="user", segments=segments)])
+    assert theirs["input_ids"][0].tolist() == list(mine.ids)
+    features, _ = bundle.cache.features([image])
+    torch.testing.assert_close(theirs["pixel_values"], features[0], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("family", "kind"), [("qwen3_vl", "normalised"), ("qwen2_5_vl", "resized")])
+def test_a_released_folder_gets_its_familys_frame(
+    bundle: ModelBundle, tmp_path: Path, picture: Picture, family: str, kind: str
+) -> None:
+    """A folder without our file is what a hub gives: the frame and the picture settings come from the family."""
+    assert bundle.tiny is not None
+    save_bundle(build_tiny(replace(bundle.tiny, family=family)), tmp_path / "hub")
+    (tmp_path / "hub" / BUNDLE_FILE).unlink()
+    loaded = load_bundle(tmp_path / "hub")
+    assert loaded.coordinates.kind == kind
+    assert loaded.tiny is None
+    assert not loaded.images.pad
+    assert not loaded.pictures_first
+    message = PromptMessage(
+        role="user", segments=(Text(text="Click"), ImageSegment(image=picture(0, 45, 30)))
+    )
+    prompt = tokenise_prompt(loaded, [message])
+    assert prompt.ids.count(int(loaded.model.config.image_token_id)) == loaded.images.tokens(45, 30)
+
+
+def test_fresh_weights_depend_on_the_seed_alone(bundle: ModelBundle) -> None:
+    torch.manual_seed(123)
+    expected = torch.rand(1)
+    torch.manual_seed(123)
+    again = build_tiny(bundle.tiny)
+    assert torch.rand(1) == expected
+    assert same_weights(again, bundle)
+
+
+def test_a_clone_shares_no_weights(bundle: ModelBundle) -> None:
+    clone = bundle.clone()
+    with torch.no_grad():
+        clone.model.lm_head.weight.zero_()
+    assert bundle.model.lm_head.weight.abs().sum() > 0
+
+
+def damage(folder: Path, how: str) -> None:
+    weights = folder / "model.safetensors"
+    if how == "missing":
+        (folder / "config.json").unlink()
+    elif how == "cut":
+        weights.write_bytes(weights.read_bytes()[:1000])
+    elif how == "no weights":
+        weights.unlink()
+    elif how == "config":
+        (folder / "config.json").write_text("{")
+    elif how == "settings":
+        (folder / BUNDLE_FILE).write_text('{"tiny": null}')
+    elif how == "foreign":
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({**config, "model_type": "llama"}))
+
+
+@pytest.mark.parametrize("how", ["missing", "cut", "no weights", "config", "settings", "foreign"])
+def test_damaged_and_foreign_folders_are_refused_with_the_mend(
+    bundle: ModelBundle, tmp_path: Path, how: str
+) -> None:
+    save_bundle(bundle, tmp_path / "policy")
+    damage(tmp_path / "policy", how)
+    with pytest.raises(ModelFilesError, match="give the folder|again|endpoint"):
+        load_bundle(tmp_path / "policy")
+
+
+def test_no_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelFilesError, match="no model folder"):
+        load_bundle(tmp_path / "nowhere")

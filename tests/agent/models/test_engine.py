@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from deskhand_agent.errors import InferenceError, InferenceTimeout
+from deskhand_agent.inference import CompletionRequest, FinishReason, Sampling
+from deskhand_agent.models.bundle import ModelBundle, build_tiny
+from deskhand_agent.models.engine import EngineSettings, LocalEngine
+from deskhand_agent.models.prompting import tokenise_prompt
+from deskhand_agent.models.scoring import score_turns
+from deskhand_agent.models.value import ValueHead
+from deskhand_agent.prompt import ImageSegment, PromptMessage, Text
+from deskhand_sandbox.types import Image
+
+Picture = Callable[..., Image]
+
+
+def request(
+    bundle: ModelBundle, image: Image, text: str = "Click", **sampling: float | int
+) -> CompletionRequest:
+    message = PromptMessage(role="user", segments=(Text(text=text), ImageSegment(image=image)))
+    prompt = tokenise_prompt(bundle, [message])
+    return CompletionRequest(
+        prompt_ids=prompt.ids,
+        images=prompt.images,
+        processor_hash=bundle.processor_hash,
+        sampling=Sampling(**{"max_tokens": 8, **sampling}),  # type: ignore[arg-type]
+    )
+
+
+@pytest.fixture
+async def engine(bundle: ModelBundle) -> AsyncIterator[LocalEngine]:
+    async with LocalEngine(bundle, ValueHead(bundle.text_width), policy_id="p") as running:
+        yield running
+
+
+@pytest.mark.parametrize("family", ["qwen3_vl", "qwen2_5_vl"])
+@pytest.mark.parametrize("temperature", [0.0, 0.7, 1.0])
+async def test_what_is_sampled_is_what_is_scored(
+    bundle: ModelBundle, picture: Picture, temperature: float, family: str
+) -> None:
+    assert bundle.tiny is not None
+    bundle = build_tiny(replace(bundle.tiny, family=family))
+    asked = [request(bundle, picture(i), "Click " * (i + 1), temperature=temperature) for i in range(5)]
+    async with LocalEngine(bundle) as engine:
+        replies = await asyncio.gather(*(engine.generate(one) for one in asked))
+    turns = [
+        SimpleNamespace(prompt_ids=a.prompt_ids, images=a.images, reply_ids=r.ids)
+        for a, r in zip(asked, replies, strict=True)
+    ]
+    with torch.no_grad():
+        scores = score_turns(bundle, turns, temperature=temperature, with_entropy=True)
+    assert scores.entropy is not None
+    for row, reply in enumerate(replies):
+        count = len(reply.ids)
+        assert count <= 8
+        torch.testing.assert_close(
+            torch.tensor(reply.logprobs), scores.logprobs[row, :count], rtol=0, atol=1e-5
+        )
+        assert reply.entropy == pytest.approx(float(scores.entropy[row, :count].mean()), abs=1e-4)
+        assert not set(reply.ids) & set(bundle.suppressed_ids.tolist())
+
+
+async def test_greedy_does_not_depend_on_company(
+    bundle: ModelBundle, engine: LocalEngine, picture: Picture
+) -> None:
+    one = request(bundle, picture(0), temperature=0.0)
+    alone = await engine.generate(one)
+    others = [request(bundle, picture(i), "Find " * i, temperature=1.0) for i in range(1, 6)]
+    among, *_ = await asyncio.gather(engine.generate(one), *(engine.generate(o) for o in others))
+    assert among.ids == alone.ids
+    assert engine.batches < 7
+    assert engine.replies == 7
+
+
+async def test_a_reply_ends_at_the_end_token_or_the_limit(
+    bundle: ModelBundle, engine: LocalEngine, picture: Picture
+) -> None:
+    reasons: set[FinishReason] = set()
+    for _ in range(400):
+        reply = await engine.generate(request(bundle, picture(0), max_tokens=3, temperature=5.0))
+        reasons.add(reply.finish_reason)
+        if reply.finish_reason is FinishReason.STOP:
+            assert reply.ids[-1] == bundle.end_id
+            break
+        assert len(reply.ids) == 3
+        assert bundle.end_id not in reply.ids
+    assert reasons == {FinishReason.LENGTH, FinishReason.STOP}
+
+
+async def test_values_are_read_at_the_last_prompt_token(
+    bundle: ModelBundle, engine: LocalEngine, picture: Picture
+) -> None:
+    head = ValueHead(bundle.text_width)
+    torch.nn.init.ones_(head.layers[-1].weight)
+    engine.update_weights(bundle.model.state_dict(), update=1, value_state=head.state_dict())
+    asked = request(bundle, picture(0))
+    reply = await engine.generate(asked)
+    turn = SimpleNamespace(prompt_ids=asked.prompt_ids, images=asked.images, reply_ids=reply.ids)
+    with torch.no_grad():
+        expected = head(score_turns(bundle, [turn]).prompt_hidden)
+    assert reply.value == pytest.approx(float(expected), abs=1e-5)
+    assert reply.value != 0
+
+
+async def test_new_weights_are_stamped(bundle: ModelBundle, picture: Picture) -> None:
+    async with LocalEngine(bundle.clone(), policy_id="p") as engine:
+        asked = request(bundle, picture(0), temperature=0.0)
+        before = await engine.generate(asked)
+        assert (before.policy_id, before.policy_update) == ("p", 0)
+        changed = {name: torch.zeros_like(value) for name, value in bundle.model.state_dict().items()}
+        engine.update_weights(changed, update=3)
+        after = await engine.generate(asked)
+        assert after.policy_update == 3
+        assert after.logprobs != before.logprobs
+        with pytest.raises(ValueError, match="another model"):
+            engine.update_weights({"x": torch.zeros(1)}, update=4)
+        assert engine.update == 3
+
+
+async def test_one_bad_request_does_not_fail_its_neighbours(
+    bundle: ModelBundle, engine: LocalEngine, picture: Picture
+) -> None:
+    good = request(bundle, picture(0))
+    bad = replace(good, images=())
+    replies = await asyncio.gather(engine.generate(good), engine.generate(bad), return_exceptions=True)
+    assert not isinstance(replies[0], BaseException)
+    assert isinstance(replies[1], InferenceError)
+
+
+async def test_another_processor_is_refused(
+    bundle: ModelBundle, engine: LocalEngine, picture: Picture
+) -> None:
+    with pytest.raises(InferenceError, match="processor"):
+        await engine.generate(replace(request(bundle, picture(0)), processor_hash="0" * 64))
+
+
+async def test_a_late_reply_is_a_timeout(bundle: ModelBundle, picture: Picture) -> None:
+    settings = EngineSettings(deadline_s=1e-4)
+    async with LocalEngine(bundle, settings=settings) as engine:
+        with pytest.raises(InferenceTimeout):
+            await engine.generate(request(bundle, picture(0)))
+
+
+async def test_after_closing_nothing_is_taken(bundle: ModelBundle, picture: Picture) -> None:
+    engine = LocalEngine(bundle)
+    engine.close()
+    engine.close()
+    with pytest.raises(InferenceError, match="closed"):
+        await engine.generate(request(bundle, picture(0)))

@@ -1,0 +1,117 @@
+"""Oracle trajectories as training samples, in exactly the ids a rollout would show.
+
+A scripted policy clicks where it likes and writes no ids. Its actions are first rounded to what the model can
+write, in every turn, so that the history a demonstration shows looks like the history the model will make.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from deskhand_agent.coordinates import CoordinateSystem
+from deskhand_agent.grammar import format_reply
+from deskhand_agent.memory import WindowMemory
+from deskhand_agent.models.bundle import ModelBundle
+from deskhand_agent.models.prompting import tokenise_prompt, tokenise_reply
+from deskhand_agent.prompt import build_prompt
+from deskhand_agent.types import Context, Step, Trajectory
+from deskhand_trainer.types import TrainingSample
+
+
+def samples_from_trajectories(
+    trajectories: Iterable[Trajectory],
+    bundle: ModelBundle,
+    memory: WindowMemory | None = None,
+    *,
+    thoughts: bool = False,
+    system: str = "",
+) -> list[TrainingSample]:
+    """One sample per turn that did something.
+
+    A turn whose decision carries ids made by this very processor keeps them; any other is written in the
+    model's grammar and frame. Turns without an action are left out.
+
+    Args:
+        trajectories: with image data.
+        memory: the one rollouts will use.
+        thoughts: replies keep the demonstrator's thoughts.
+        system: the system message rollouts will use.
+    """
+    memory = memory or WindowMemory()
+    samples: list[TrainingSample] = []
+    for trajectory in trajectories:
+        steps = tuple(_writable(step, bundle.coordinates) for step in trajectory.steps)
+        for step in steps:
+            if not step.decision.actions:
+                continue
+            samples.append(
+                _sampled(trajectory, step, bundle)
+                or _written(trajectory, steps, step, bundle, memory, thoughts=thoughts, system=system)
+            )
+    return samples
+
+
+def _sampled(trajectory: Trajectory, step: Step, bundle: ModelBundle) -> TrainingSample | None:
+    request, completion = step.decision.request, step.decision.completion
+    if not step.decision.trainable or request is None or completion is None:
+        return None
+    if request.processor_hash != bundle.processor_hash:
+        return None
+    return _sample(
+        trajectory, step, prompt_ids=request.prompt_ids, images=request.images, reply_ids=completion.ids
+    )
+
+
+def _written(
+    trajectory: Trajectory,
+    steps: tuple[Step, ...],
+    step: Step,
+    bundle: ModelBundle,
+    memory: WindowMemory,
+    *,
+    thoughts: bool,
+    system: str,
+) -> TrainingSample:
+    context = Context(
+        task=trajectory.start.task,
+        instruction=trajectory.start.instruction,
+        steps=steps[: step.index],
+        observation=step.observation,
+    )
+    messages = build_prompt(
+        context, memory=memory, coordinates=bundle.coordinates, system=system, thoughts=thoughts
+    )
+    prompt = tokenise_prompt(bundle, messages)
+    frame = bundle.coordinates.frame(step.observation.size_px)
+    actions = [frame.action_to_model(action) for action in step.decision.actions]
+    text = format_reply(step.decision.thought if thoughts else None, actions)
+    return _sample(
+        trajectory,
+        step,
+        prompt_ids=prompt.ids,
+        images=prompt.images,
+        reply_ids=tokenise_reply(bundle, text),
+    )
+
+
+def _sample(trajectory: Trajectory, step: Step, **ids: object) -> TrainingSample:
+    reply = ids["reply_ids"]
+    assert isinstance(reply, tuple)
+    return TrainingSample(
+        trajectory_id=trajectory.id,
+        turn_index=step.index,
+        behaviour_logprobs=(0.0,) * len(reply),
+        reward=step.reward,
+        last=step is trajectory.steps[-1] or step.index == len(trajectory.steps) - 1,
+        **ids,  # type: ignore[arg-type]
+    )
+
+
+def _writable(step: Step, coordinates: CoordinateSystem) -> Step:
+    """The step with every position moved to the nearest the model can write."""
+    if step.decision.trainable:
+        return step
+    frame = coordinates.frame(step.observation.size_px)
+    actions = tuple(frame.action_to_screen(frame.action_to_model(a)) for a in step.decision.actions)
+    return replace(step, decision=replace(step.decision, actions=actions))

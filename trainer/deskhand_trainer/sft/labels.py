@@ -1,0 +1,139 @@
+"""Dense labels of a page: which character lies under a patch, which word under a token.
+
+Trained through linear heads that are thrown away, they teach vision to read long before a click could: one
+page gives hundreds of labels, an episode one bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from deskhand_agent.models.images import ImageSettings
+from deskhand_agent.models.vocabulary import CHARACTERS
+from deskhand_trainer.sft.pages import PerceptionPage, words_of
+
+CHARACTER_CLASSES = len(CHARACTERS) + 1
+"""0 is "no character"."""
+WORD_LETTERS = 8
+"""A token names the first letters of the word under its middle."""
+LOOKS = 2
+"""Places of a patch that are asked about, left and right: a patch holds up to two letters."""
+
+_CLASS = {character: index for index, character in enumerate(CHARACTERS, start=1)}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LabelledPage:
+    """A page as arrays; pixels outside the screenshot are white and empty."""
+
+    pixels: Tensor
+    """uint8 [height, width, 3], sized for the model."""
+    characters: npt.NDArray[np.uint8]
+    """[height, width] class of the character there."""
+    words: npt.NDArray[np.int16]
+    """[height, width] row of `spelling`; 0 is "no word"."""
+    spelling: npt.NDArray[np.int64]
+    """[words + 1, WORD_LETTERS] classes of the first letters; row 0 is empty."""
+
+
+def label_page(page: PerceptionPage, pixels: Tensor) -> LabelledPage:
+    """Paint the page's characters and words onto arrays of the size the model sees."""
+    height, width = int(pixels.shape[0]), int(pixels.shape[1])
+    characters = np.zeros((height, width), np.uint8)
+    painted = np.zeros((height, width), np.int16)
+    words, belongs = words_of(page)
+    for character, word in zip(page.characters, belongs, strict=True):
+        left, top, right, bottom = (round(edge) for edge in character.box)
+        area = np.s_[max(top, 0) : bottom, max(left, 0) : max(right, left + 1)]
+        characters[area] = _CLASS.get(character.character, 0)
+        painted[area] = word + 1
+    spelling = np.zeros((len(words) + 1, WORD_LETTERS), np.int64)
+    for row, word in enumerate(words, start=1):
+        for place, letter in enumerate(word.text[:WORD_LETTERS]):
+            spelling[row, place] = _CLASS.get(letter, 0)
+    return LabelledPage(pixels=pixels, characters=characters, words=painted, spelling=spelling)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DenseBatch:
+    """Pictures, or strips of them, with their labels."""
+
+    pixels: Tensor
+    """uint8 [b, height, width, 3]."""
+    characters: Tensor
+    """[b, patches, LOOKS], merge order."""
+    spelling: Tensor
+    """[b, tokens, WORD_LETTERS]."""
+    window: slice | None
+    """Which patches of the whole picture these are; None: all."""
+
+
+def whole_pages(pages: list[LabelledPage], settings: ImageSettings) -> DenseBatch:
+    """Pages as they are."""
+    labels = [_labels(p.characters, p.words, p.spelling, settings) for p in pages]
+    return DenseBatch(
+        pixels=torch.stack([p.pixels for p in pages]),
+        characters=torch.from_numpy(np.stack([c for c, _ in labels])),
+        spelling=torch.from_numpy(np.stack([w for _, w in labels])),
+        window=None,
+    )
+
+
+def strips(
+    pages: list[LabelledPage], settings: ImageSettings, random: np.random.Generator, *, token_rows: int = 2
+) -> DenseBatch:
+    """A strip of each page where text is, at any height and shifted a little sideways.
+
+    Attention over a strip costs a fraction of that over the page, most of which is blank; shifting shows
+    every letter at every place within a patch.
+    """
+    height = token_rows * settings.factor_px
+    columns = int(pages[0].pixels.shape[1]) // settings.patch_px
+    token_lines = int(pages[0].pixels.shape[0]) // settings.factor_px
+    row = int(random.integers(0, token_lines - token_rows + 1))
+    pixels: list[Tensor] = []
+    labels: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = []
+    for page in pages:
+        ink = (page.characters > 0).sum(1)
+        weight = np.convolve(ink, np.ones(height), "valid") + 1e-3
+        top = int(random.choice(len(weight), p=weight / weight.sum()))
+        shift = int(random.integers(-settings.patch_px, settings.patch_px + 1))
+        area = np.s_[top : top + height]
+        pixels.append(torch.roll(page.pixels[top : top + height], shift, 1))
+        labels.append(
+            _labels(
+                np.roll(page.characters[area], shift, 1),
+                np.roll(page.words[area], shift, 1),
+                page.spelling,
+                settings,
+            )
+        )
+    patches = columns * settings.merge
+    return DenseBatch(
+        pixels=torch.stack(pixels),
+        characters=torch.from_numpy(np.stack([c for c, _ in labels])),
+        spelling=torch.from_numpy(np.stack([w for _, w in labels])),
+        window=slice(row * patches, (row + token_rows) * patches),
+    )
+
+
+def _labels(
+    characters: npt.NDArray[np.uint8],
+    words: npt.NDArray[np.int16],
+    spelling: npt.NDArray[np.int64],
+    settings: ImageSettings,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    patch, merge, factor = settings.patch_px, settings.merge, settings.factor_px
+    height, width = characters.shape
+    middles = np.arange(patch // 2, height, patch)
+    lefts = np.arange(0, width, patch)
+    looks = [characters[middles][:, lefts + patch * (1 + 2 * k) // (2 * LOOKS)] for k in range(LOOKS)]
+    grid = np.stack(looks, -1).astype(np.int64)
+    grid = grid.reshape(height // factor, merge, width // factor, merge, LOOKS).transpose(0, 2, 1, 3, 4)
+    tokens = words[np.arange(factor // 2, height, factor)][:, np.arange(factor // 2, width, factor)]
+    return grid.reshape(-1, LOOKS), spelling[tokens.reshape(-1)]

@@ -1,0 +1,67 @@
+"""The warm start's optimizer: Muon for matrices inside layers, AdamW for everything else, one schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from deskhand_trainer.sft.config import SftConfig
+
+_NOT_MATRICES = ("embed", "lm_head", "heads.", "patch_embed")
+"""Embeddings, output layers and the first projection learn better under AdamW."""
+
+
+class WarmStartOptimizer:
+    """Muon (Jordan et al. 2024) and AdamW driven as one, over one stage."""
+
+    def __init__(self, modules: Mapping[str, nn.Module], config: SftConfig, *, scale: float = 1.0) -> None:
+        """
+        Args:
+            modules: what is trained, by a name that stands before its parameters' names.
+            scale: of both rates, against the config's.
+        """
+        named = [(f"{top}.{name}", p) for top, m in modules.items() for name, p in m.named_parameters()]
+        matrices = [p for name, p in named if p.ndim == 2 and not any(k in name for k in _NOT_MATRICES)]
+        chosen = {id(p) for p in matrices}
+        others = [p for _, p in named if id(p) not in chosen]
+        self._parameters = [*matrices, *others]
+        self._config = config
+        self._peaks = (config.matrix_lr * scale, config.lr * scale)
+        self._muon = torch.optim.Muon(matrices, lr=self._peaks[0], weight_decay=0.0, momentum=0.95)
+        self._adamw = torch.optim.AdamW(others, lr=self._peaks[1], betas=(0.9, 0.98), weight_decay=0.0)
+        self._steps = 0
+
+    def step(self, loss: torch.Tensor, progress: float) -> float:
+        """One update.
+
+        Args:
+            progress: share of the stage that is over, 0 to 1; the rates fall with it at the end.
+
+        Returns:
+            Norm of the gradient before clipping.
+        """
+        self._muon.zero_grad()
+        self._adamw.zero_grad()
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(self._parameters, self._config.max_grad_norm)
+        rise = min(1.0, (self._steps + 1) / max(1, self._config.warmup_steps))
+        fall = min(1.0, max(0.0, 1.0 - progress) / max(1e-9, self._config.decay_share))
+        for optimizer, peak in ((self._muon, self._peaks[0]), (self._adamw, self._peaks[1])):
+            for group in optimizer.param_groups:
+                group["lr"] = peak * rise * fall
+            optimizer.step()
+        self._steps += 1
+        return float(norm)
+
+    def state(self) -> dict[str, Any]:
+        """What `restore` takes."""
+        return {"muon": self._muon.state_dict(), "adamw": self._adamw.state_dict(), "steps": self._steps}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a kept state."""
+        self._muon.load_state_dict(state["muon"])
+        self._adamw.load_state_dict(state["adamw"])
+        self._steps = int(state["steps"])

@@ -1,0 +1,76 @@
+"""The warm start as a run does it: pages from sandboxes, demonstrations from trajectories, then training."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from deskhand_agent.memory import WindowMemory
+from deskhand_agent.models.bundle import ModelBundle
+from deskhand_agent.types import Trajectory
+from deskhand_sandbox.base import SandboxSource
+from deskhand_sandbox.tasks import make_task
+from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS, seeds
+from deskhand_sandbox.types import Split, Task
+from deskhand_trainer.errors import ConfigError
+from deskhand_trainer.sft.collection import collect_pages
+from deskhand_trainer.sft.config import SftConfig
+from deskhand_trainer.sft.demonstrations import samples_from_trajectories
+from deskhand_trainer.sft.train import SftProgress, SftReport, train_sft
+
+
+def perception_tasks(config: SftConfig) -> list[Task]:
+    """Tasks and train seeds whose pages are looked at, tasks in turn.
+
+    Raises:
+        ConfigError: a held-out task is among them.
+    """
+    held_out = sorted(set(config.perception_tasks) & set(HELD_OUT_TASKS))
+    if held_out:
+        raise ConfigError(f"perception_tasks: {', '.join(held_out)} are held out and train nothing")
+    if not config.perception_tasks:
+        return []
+    each = -(-config.perception_pages // len(config.perception_tasks))
+    rows = [[(task, seed) for seed in seeds(task, Split.TRAIN, each)] for task in config.perception_tasks]
+    paired = [pair for turn in zip(*rows, strict=False) for pair in turn]
+    return [make_task(task, seed) for task, seed in paired[: config.perception_pages]]
+
+
+async def run_sft(
+    bundle: ModelBundle,
+    trajectories: Iterable[Trajectory],
+    source: SandboxSource,
+    config: SftConfig,
+    *,
+    memory: WindowMemory | None = None,
+    owner: str = "sft",
+    concurrency: int = 4,
+    progress: Callable[[SftProgress], None] | None = None,
+    checkpoint_dir: Path | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> SftReport:
+    """Collect pages, turn demonstrations into samples, and train the bundle's model in place.
+
+    Args:
+        trajectories: demonstrations, with image data.
+        memory: the one rollouts will use.
+        progress: called from the training thread.
+
+    Raises:
+        ConfigError: a held-out task is asked for.
+        InfrastructureError, LeaseError: pages could not be collected.
+        SftStopped, CheckpointDamaged, DiskFull: see `train_sft`.
+    """
+    samples = samples_from_trajectories(trajectories, bundle, memory)
+    pages = await collect_pages(source, perception_tasks(config), owner=owner, concurrency=concurrency)
+    return await asyncio.to_thread(
+        train_sft,
+        bundle,
+        samples,
+        pages,
+        config,
+        progress=progress,
+        checkpoint_dir=checkpoint_dir,
+        should_stop=should_stop,
+    )

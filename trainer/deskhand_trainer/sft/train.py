@@ -1,0 +1,327 @@
+"""The warm start as a whole: reading, pointing, cloning; stops and resumes anywhere between two steps."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from deskhand_agent.models.bundle import ModelBundle
+from deskhand_trainer.checkpoints import (
+    load_checkpoint,
+    random_state,
+    restore_random_state,
+    save_checkpoint,
+)
+from deskhand_trainer.sft.cloning import cloning_figures, cloning_loss
+from deskhand_trainer.sft.config import SftConfig
+from deskhand_trainer.sft.optimizers import WarmStartOptimizer
+from deskhand_trainer.sft.pages import PerceptionPage
+from deskhand_trainer.sft.perception import Perception, StudiedPage
+from deskhand_trainer.types import TrainingSample
+
+STAGES = ("reading", "pointing", "cloning")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SftProgress:
+    """How far the warm start is; reported after every step."""
+
+    stage: str
+    """One of `STAGES`."""
+    step: int
+    """Of this stage, from 1."""
+    steps: int
+    """Of this stage, in all."""
+    loss: float
+    figures: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Held-out figures, now and then; empty otherwise."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SftReport:
+    """What the warm start came to."""
+
+    figures: Mapping[str, float]
+    """On held-out pages and demonstrations: "perception/pointing", "cloning/loss", …"""
+    steps: Mapping[str, int]
+    """Steps done in each stage."""
+    seconds: float
+    """Of training, earlier lives included."""
+    examples_per_s: Mapping[str, float]
+    """Per stage: strips, questions, turns."""
+
+
+@dataclass(slots=True)
+class _State:
+    """Where the warm start stands."""
+
+    stage: int = 0
+    step: int = 0
+    seconds: float = 0.0
+    stage_seconds: dict[str, float] = field(default_factory=dict[str, float])
+    figures: dict[str, float] = field(default_factory=dict[str, float])
+    steps: dict[str, int] = field(default_factory=dict[str, int])
+
+
+def train_sft(
+    bundle: ModelBundle,
+    samples: Sequence[TrainingSample],
+    perception_pages: Sequence[PerceptionPage],
+    config: SftConfig,
+    *,
+    progress: Callable[[SftProgress], None] | None = None,
+    checkpoint_dir: Path | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> SftReport:
+    """Train the bundle's model in place.
+
+    The result depends on its arguments alone, not on the clock, and not on whether the run was stopped and
+    started again in between.
+
+    Args:
+        samples: demonstrations; empty skips cloning.
+        perception_pages: empty skips reading and pointing.
+        progress: called after every step.
+        checkpoint_dir: kept up to date and resumed from; None: neither.
+        should_stop: asked after every step; True writes a checkpoint and raises.
+
+    Raises:
+        SftStopped: `should_stop` said so; the state is safe where a checkpoint folder was given.
+        CheckpointDamaged: the newest checkpoint is incomplete or altered.
+        DiskFull: no room for a checkpoint.
+        ValueError: pages of several sizes, or a perception stage asked of a released model.
+    """
+    torch.set_num_threads(config.threads)
+    return _WarmStart(bundle, samples, perception_pages, config, progress, checkpoint_dir, should_stop).run()
+
+
+def _silent(_: SftProgress) -> None:
+    """Nobody is watching."""
+
+
+class SftStopped(Exception):
+    """The caller asked the warm start to stop."""
+
+
+class _WarmStart:
+    def __init__(
+        self,
+        bundle: ModelBundle,
+        samples: Sequence[TrainingSample],
+        pages: Sequence[PerceptionPage],
+        config: SftConfig,
+        progress: Callable[[SftProgress], None] | None,
+        checkpoints: Path | None,
+        should_stop: Callable[[], bool] | None,
+    ) -> None:
+        self.bundle, self.config = bundle, config
+        self.report = progress or _silent
+        self.checkpoints = checkpoints
+        self.should_stop = should_stop or (lambda: False)
+        self.state = _State()
+        self.rng = random.Random(config.seed)
+        self.draws = np.random.default_rng(config.seed)
+        self.samples, self.held_out_samples = _split_samples(samples, config)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(config.seed)
+            self.perception = Perception(bundle, pages, config) if pages else None
+        studied = self.perception.studied if self.perception else []
+        seeing = [page for page in studied if page.targets]
+        cut = max(1, round(len(seeing) * config.held_out)) if len(seeing) > 1 else 0
+        random.Random(config.seed).shuffle(seeing)
+        self.pages: list[StudiedPage] = seeing[cut:]
+        self.held_out_pages: list[StudiedPage] = seeing[:cut]
+        per_epoch = -(-len(self.samples) // config.minibatch)
+        self.totals = {
+            "reading": config.reading_steps if self.pages else 0,
+            "pointing": config.pointing_steps if self.pages else 0,
+            "cloning": config.cloning_epochs * per_epoch,
+        }
+        self.optimizer = self._optimizer()
+        self.saved_at = time.monotonic()
+
+    def run(self) -> SftReport:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.config.seed)
+            self._resume()
+            self.bundle.model.train()
+            while self.state.stage < len(STAGES):
+                self._stage(STAGES[self.state.stage])
+            self.bundle.model.eval()
+        each = {
+            "reading": self.config.strips_per_step,
+            "pointing": self.config.pages_per_step * self.config.questions_per_page,
+            "cloning": self.config.minibatch,
+        }
+        rates = {
+            name: each[name] * self.state.steps[name] / spent
+            for name, spent in self.state.stage_seconds.items()
+            if spent > 0
+        }
+        return SftReport(
+            figures=dict(self.state.figures),
+            steps=dict(self.state.steps),
+            seconds=self.state.seconds,
+            examples_per_s=rates,
+        )
+
+    def _stage(self, stage: str) -> None:
+        total = self.totals[stage]
+        while self.state.step < total:
+            started = time.monotonic()
+            loss = self._loss(stage, self.state.step / total)
+            self.optimizer.step(loss, self._progress(stage))
+            self.state.step += 1
+            spent = time.monotonic() - started
+            self.state.seconds += spent
+            self.state.stage_seconds[stage] = self.state.stage_seconds.get(stage, 0.0) + spent
+            self.report(
+                SftProgress(stage=stage, step=self.state.step, steps=total, loss=float(loss.detach()))
+            )
+            self._keep(stop=self.should_stop())
+        self.state.steps[stage] = total
+        if total:
+            figures = self._figures(stage)
+            self.state.figures.update(figures)
+            self.report(SftProgress(stage=stage, step=total, steps=total, loss=0.0, figures=figures))
+        self.state.stage += 1
+        self.state.step = 0
+        if stage == "pointing":
+            self.optimizer = self._optimizer()
+
+    def _loss(self, stage: str, progress: float) -> Tensor:
+        config = self.config
+        if stage == "cloning":
+            return cloning_loss(self.bundle, self._minibatch())
+        assert self.perception is not None
+        if stage == "reading":
+            return self.perception.reading_loss(
+                self.rng.choices(self.pages, k=config.strips_per_step), self.draws
+            )
+        looking = min(1.0, max(0.0, (0.85 - progress) / 0.3))
+        chosen = self.rng.choices(self.pages, k=config.pages_per_step)
+        loss, _ = self.perception.pointing_loss(chosen, self.rng, looking=looking)
+        return loss
+
+    def _progress(self, stage: str) -> float:
+        """Reading and pointing share one schedule: restarting at the full rate loses what was learned."""
+        if stage == "cloning":
+            return self.state.step / self.totals["cloning"]
+        before = self.totals["reading"] if stage == "pointing" else 0
+        return (before + self.state.step) / (self.totals["reading"] + self.totals["pointing"])
+
+    def _minibatch(self) -> list[TrainingSample]:
+        """Every sample once per epoch, in an order that depends on seed and epoch alone."""
+        per_epoch = -(-len(self.samples) // self.config.minibatch)
+        epoch, place = divmod(self.state.step, per_epoch)
+        order = list(range(len(self.samples)))
+        random.Random(f"{self.config.seed}/{epoch}").shuffle(order)
+        size = self.config.minibatch
+        return [self.samples[i] for i in order[place * size : (place + 1) * size]]
+
+    def _figures(self, stage: str) -> dict[str, float]:
+        self.bundle.model.eval()
+        if stage == "cloning":
+            figures = cloning_figures(self.bundle, self.held_out_samples)
+        else:
+            assert self.perception is not None
+            figures = self.perception.figures(self.held_out_pages)
+        self.bundle.model.train()
+        top = "cloning" if stage == "cloning" else "perception"
+        return {f"{top}/{name}": value for name, value in figures.items()}
+
+    def _optimizer(self) -> WarmStartOptimizer:
+        cloning = (
+            self.state.stage >= STAGES.index("cloning") - 1 and self.state.steps.get("pointing") is not None
+        )
+        modules: dict[str, nn.Module] = {"model": self.bundle.model}
+        if self.perception is not None and not cloning:
+            modules["heads"] = self.perception.heads
+        return WarmStartOptimizer(
+            modules, self.config, scale=self.config.cloning_lr_scale if cloning else 1.0
+        )
+
+    def _keep(self, *, stop: bool) -> None:
+        due = time.monotonic() - self.saved_at >= self.config.checkpoint_every_s
+        if self.checkpoints is not None and (due or stop):
+            number = sum(self.totals[s] for s in STAGES[: self.state.stage]) + self.state.step
+            save_checkpoint(self.checkpoints, number, self._kept())
+            self.saved_at = time.monotonic()
+        if stop:
+            raise SftStopped("the warm start was asked to stop")
+
+    def _kept(self) -> dict[str, Any]:
+        heads = {} if self.perception is None else self.perception.heads.state_dict()
+        state = self.state
+        return {
+            "model": dict(self.bundle.model.state_dict()),
+            "heads": dict(heads),
+            "optimizer": self.optimizer.state(),
+            "random": random_state(),
+            "order": [list(part) if isinstance(part, tuple) else part for part in self.rng.getstate()],
+            "draws": _big_as_text(self.draws.bit_generator.state),
+            "stage": state.stage,
+            "step": state.step,
+            "seconds": state.seconds,
+            "stage_seconds": state.stage_seconds,
+            "figures": state.figures,
+            "steps": state.steps,
+        }
+
+    def _resume(self) -> None:
+        found = None if self.checkpoints is None else load_checkpoint(self.checkpoints)
+        if found is None:
+            return
+        kept = found[1]
+        self.state = _State(
+            stage=kept["stage"],
+            step=kept["step"],
+            seconds=kept["seconds"],
+            stage_seconds=dict(kept["stage_seconds"]),
+            figures=dict(kept["figures"]),
+            steps=dict(kept["steps"]),
+        )
+        self.bundle.model.load_state_dict(kept["model"])
+        if self.perception is not None:
+            self.perception.heads.load_state_dict(kept["heads"])
+        self.optimizer = self._optimizer()
+        self.optimizer.restore(kept["optimizer"])
+        restore_random_state(kept["random"])
+        version, words, gauss = kept["order"]
+        self.rng.setstate((version, tuple(words), gauss))
+        self.draws.bit_generator.state = _text_as_big(kept["draws"])
+
+
+def _split_samples(
+    samples: Sequence[TrainingSample], config: SftConfig
+) -> tuple[list[TrainingSample], list[TrainingSample]]:
+    """Whole trajectories are held out, so that no turn is trained on beside its neighbours."""
+    names = sorted({s.trajectory_id for s in samples})
+    random.Random(config.seed).shuffle(names)
+    cut = max(1, round(len(names) * config.held_out)) if len(names) > 1 else 0
+    held_out = set(names[:cut])
+    return (
+        [s for s in samples if s.trajectory_id not in held_out],
+        [s for s in samples if s.trajectory_id in held_out],
+    )
+
+
+def _big_as_text(node: Any) -> Any:
+    """numpy's generator counts in 128 bits, which JSON readers may round: numbers become text."""
+    if isinstance(node, dict):
+        return {key: _big_as_text(value) for key, value in node.items()}
+    return f"#{node}" if isinstance(node, int) else node
+
+
+def _text_as_big(node: Any) -> Any:
+    if isinstance(node, dict):
+        return {key: _text_as_big(value) for key, value in node.items()}
+    return int(node[1:]) if isinstance(node, str) and node.startswith("#") else node
