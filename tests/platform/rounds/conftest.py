@@ -1,0 +1,34 @@
+"""Platforms whose runs count instead of training."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from deskhand_platform.settings import Settings, load_settings
+
+PROGRAMS = Path(__file__).parents[1] / "programs"
+
+
+@pytest.fixture
+def counting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    monkeypatch.setenv("PYTHONPATH", f"{PROGRAMS}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    monkeypatch.setenv("COUNTING_STEPS", "5")
+    rounds = {"run_module": "counting_run", "stop_grace_s": 5.0}
+    return load_settings(home=tmp_path / "home", port=0, rounds=rounds, sandbox={"kinds": ("fake",)})
+
+
+async def until(holds: Callable[[], Awaitable[object]], limit_s: float = 60.0) -> None:
+    """Wait for a condition."""
+    async with asyncio.timeout(limit_s):
+        while not await holds():
+            await asyncio.sleep(0.05)
+
+
+@pytest.fixture(name="until")
+def _until() -> object:
+    return until
