@@ -1,0 +1,1 @@
+"""Backends: one folder or module per kind of sandbox, found through the registry."""

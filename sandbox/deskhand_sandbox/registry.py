@@ -1,0 +1,78 @@
+"""Backends and verifiers by name; nothing of one is imported before it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import cast
+
+from deskhand_sandbox.base import Backend, Verifier
+from deskhand_sandbox.errors import BackendMissing, InvalidTask, UnknownName
+from deskhand_sandbox.types import VerifierSpec
+
+BACKENDS: Mapping[str, str] = {
+    "browser": "deskhand_sandbox.backends.browser:create",
+    "fake": "deskhand_sandbox.backends.fake:create",
+}
+"""Kind of sandbox -> module and factory."""
+
+VERIFIERS: Mapping[str, str] = {
+    "expression": "deskhand_sandbox.verifiers.expression:create",
+    "fake": "deskhand_sandbox.verifiers.fake:create",
+    "miniwob": "deskhand_sandbox.verifiers.miniwob:create",
+}
+"""Verifier -> module and factory."""
+
+EXTRAS: Mapping[str, str] = {"playwright": "browser", "miniwob": "browser"}
+"""Third-party module -> the extra that brings it."""
+
+
+def backend_kinds() -> tuple[str, ...]:
+    """Every kind of sandbox there is, sorted."""
+    return tuple(sorted(BACKENDS))
+
+
+def create_backend(kind: str, **settings: object) -> Backend:
+    """A backend of that kind; nothing is started before its first `create`.
+
+    Raises:
+        UnknownName: no such kind.
+        BackendMissing: its extra is not installed; the message says the `pip install` that mends it.
+        InvalidTask: a setting it does not know or accept.
+    """
+    try:
+        target = BACKENDS[kind]
+    except KeyError:
+        raise UnknownName("kind of sandbox", kind, BACKENDS) from None
+    return cast("Backend", _load(target, f"the {kind} sandbox")(**settings))
+
+
+def create_verifier(spec: VerifierSpec) -> Verifier:
+    """The verifier a task names.
+
+    Raises:
+        UnknownName: no such verifier.
+        InvalidTask: a setting it does not know or accept.
+    """
+    try:
+        target = VERIFIERS[spec.name]
+    except KeyError:
+        raise UnknownName("verifier", spec.name, VERIFIERS) from None
+    factory = _load(target, f"the {spec.name} verifier")
+    try:
+        return cast("Verifier", factory(**spec.settings))
+    except TypeError as error:
+        raise InvalidTask(f"the {spec.name} verifier refuses its settings: {error}") from error
+
+
+def _load(target: str, what: str) -> Callable[..., object]:
+    module, _, name = target.partition(":")
+    try:
+        return cast("Callable[..., object]", getattr(importlib.import_module(module), name))
+    except ModuleNotFoundError as error:
+        extra = EXTRAS.get((error.name or "").partition(".")[0])
+        if extra is None:
+            raise
+        raise BackendMissing(
+            f"{what} needs the module {error.name!r}: pip install 'deskhand[{extra}]'"
+        ) from error

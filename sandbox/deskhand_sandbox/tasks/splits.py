@@ -1,0 +1,43 @@
+"""Which seeds of which tasks may be used for what: decided by a hash, so it never changes and needs no file."""
+
+from __future__ import annotations
+
+from itertools import count as counting
+from itertools import islice
+
+from blake3 import blake3
+
+from deskhand_sandbox.errors import InvalidTask
+from deskhand_sandbox.tasks.held_out import HELD_OUT_TASKS
+from deskhand_sandbox.types import Split
+
+__all__ = ["HELD_OUT_TASKS", "seeds", "split_of"]
+
+TRAIN_SHARE = 0.8
+VALIDATION_SHARE = 0.1
+"""The rest is test."""
+
+
+def split_of(task_id: str, seed: int) -> Split:
+    """Where a start state belongs; every seed of a held-out task is test."""
+    if task_id in HELD_OUT_TASKS:
+        return Split.TEST
+    digest = blake3(f"{task_id}\0{seed}".encode()).digest(length=8)
+    share = int.from_bytes(digest, "big") / 2**64
+    if share < TRAIN_SHARE:
+        return Split.TRAIN
+    return Split.VALIDATION if share < TRAIN_SHARE + VALIDATION_SHARE else Split.TEST
+
+
+def seeds(task_id: str, split: Split, count: int, offset: int = 0) -> list[int]:
+    """`count` seeds of a split in ascending order, after the first `offset` of them.
+
+    Raises:
+        InvalidTask: training or validation seeds of a held-out task, or a negative count or offset.
+    """
+    if count < 0 or offset < 0:
+        raise InvalidTask(f"count and offset must not be negative, not {count} and {offset}")
+    if task_id in HELD_OUT_TASKS and split is not Split.TEST:
+        raise InvalidTask(f"{task_id} is held out: it has test seeds only, and nothing may be trained on it")
+    matching = (seed for seed in counting() if split_of(task_id, seed) is split)
+    return list(islice(matching, offset, offset + count))

@@ -1,0 +1,1 @@
+"""Verifiers: score what was done in a sandbox, from the outside."""

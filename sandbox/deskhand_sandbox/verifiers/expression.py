@@ -1,0 +1,29 @@
+"""A verdict from one expression evaluated behind the screen, for pages without a verdict of their own."""
+
+from __future__ import annotations
+
+from deskhand_sandbox.base import Sandbox, Verifier
+from deskhand_sandbox.errors import VerifierError
+from deskhand_sandbox.types import Outcome
+
+
+class ExpressionVerifier:
+    """Success is a true value; a number from 0 to 1 is a score, with success at 1."""
+
+    def __init__(self, expression: str) -> None:
+        self._expression = expression
+
+    async def score(self, sandbox: Sandbox, *, answer: str | None) -> Outcome:
+        """The expression's value now."""
+        value = await sandbox.evaluate(self._expression)
+        if value is not None and not isinstance(value, bool | int | float):
+            raise VerifierError(f"the expression gave {value!r}, not true, false or a number from 0 to 1")
+        score = float(value or 0)
+        if not 0 <= score <= 1:
+            raise VerifierError(f"the expression gave {score:g}, not a number from 0 to 1")
+        return Outcome(score=score, success=score >= 1, detail=f"the expression gave {value!r}")
+
+
+def create(*, expression: str) -> Verifier:
+    """The verifier `expression`; `expression` is in the sandbox's own language (JavaScript in a browser)."""
+    return ExpressionVerifier(expression)
