@@ -21,9 +21,6 @@ from collections.abc import (
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 
-from deskhand_sandbox.registry import create_verifier
-from deskhand_sandbox.tasks.splits import split_of
-
 from deskhand_agent.episode import failed_end, run_episode
 from deskhand_agent.ids import new_id
 from deskhand_agent.turn import Deadlines, User, within
@@ -36,6 +33,8 @@ from deskhand_sandbox.errors import (
     LeaseError,
     LeaseUnavailable,
 )
+from deskhand_sandbox.registry import create_verifier
+from deskhand_sandbox.tasks.splits import split_of
 from deskhand_sandbox.types import Split, Task
 
 
@@ -174,7 +173,7 @@ async def stream_episodes(
         await running
     finally:
         running.cancel()
-        await asyncio.wait([running])
+        await asyncio.gather(running, return_exceptions=True)
 
 
 class _Jobs:
