@@ -15,7 +15,7 @@ from deskhand_trainer.types import Episode
 from deskhand_trainer.value_pretraining import pretrain_value
 
 LENGTH, SLIP = 6, 0.15
-CONFIG = ValuePretrainingConfig(max_epochs=100, lr=0.02, flat=1e-3, patience=8, explained_variance=0.1)
+CONFIG = ValuePretrainingConfig(max_epochs=100, lr=0.005, flat=1e-3, patience=8, explained_variance=0.05)
 
 
 def fitted(config: ValuePretrainingConfig, episodes: list[Episode], *, gamma: float = 1.0):
@@ -40,7 +40,7 @@ def test_values_match_the_closed_form() -> None:
     want = torch.tensor([(1 - SLIP) ** (LENGTH - s) for s in range(LENGTH)])
     assert (table_of(model)[:LENGTH] - want).abs().max() < 0.06  # four standard errors of 1,500 episodes
     assert report.stopped_by == "flat and explained"
-    assert report.explained_variance > 0.1
+    assert report.explained_variance > 0.05  # chance decides most: the truth explains a tenth
 
 
 def test_explains_a_chain_without_chance_almost_wholly() -> None:
@@ -49,7 +49,7 @@ def test_explains_a_chain_without_chance_almost_wholly() -> None:
     with torch.no_grad():
         model.logits[:, 0, 1] = 6.0  # steps nearly always, so the state tells the return
     episodes = with_rewards(chain_episodes(model, 400, length=LENGTH, seed=1), RewardRule())
-    report = pretrain_value(model, episodes, replace(CONFIG, explained_variance=0.95), gamma=0.7, seed=0)
+    report = pretrain_value(model, episodes, replace(CONFIG, lr=0.02, explained_variance=0.95), gamma=0.7, seed=0)
     assert report.explained_variance > 0.95
     assert report.stopped_by == "flat and explained"
     want = torch.tensor([0.7 ** (LENGTH - 1 - s) for s in range(LENGTH)])

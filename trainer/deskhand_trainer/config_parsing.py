@@ -75,7 +75,7 @@ def _coerce(hint: Any, value: Any, path: str) -> Any:
         pairs = cast("Mapping[str, Any]", value)
         return {str(k): _coerce(item, v, f"{path}.{k}") for k, v in pairs.items()}
     if dataclasses.is_dataclass(hint):
-        if isinstance(value, hint):
+        if isinstance(value, cast(type, hint)):
             return value
         if not isinstance(value, Mapping):
             raise _wrong(path, "a mapping of fields", value)
@@ -100,7 +100,7 @@ def _coerce_union(options: tuple[Any, ...], value: Any, path: str) -> Any:
 def _coerce_tuple(args: tuple[Any, ...], value: Any, path: str) -> tuple[Any, ...]:
     if not isinstance(value, list | tuple):
         raise _wrong(path, "a list", value)
-    items = cast("list[Any]", list(cast("list[Any]", value)))
+    items = list(cast("list[Any]", value))
     if len(args) == 2 and args[1] is Ellipsis:
         return tuple(_coerce(args[0], v, f"{path}[{i}]") for i, v in enumerate(items))
     if len(items) != len(args):

@@ -70,7 +70,7 @@ def pretrain_value(
     held = _held_out(episodes, config.held_out, generator)
     optimizer = torch.optim.AdamW([p for _, p in model.critic_parameters()], lr=config.lr, weight_decay=0.0)
     watch = _StopRule(config)
-    best_loss, best = math.inf, _copy(model)
+    best_loss, best, epoch = math.inf, _copy(model), 0
     for epoch in range(1, config.max_epochs + 1):
         _one_epoch(model, states[~held], returns[~held], optimizer, generator)
         loss, explained = evaluate_value(model, states[held], returns[held])

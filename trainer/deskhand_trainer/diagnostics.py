@@ -1,0 +1,104 @@
+"""What to look at while a policy trains, and when to raise an alarm.
+
+The limits are where training went wrong when it did: rare successes with large steps damage a policy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from deskhand_sandbox.types import JsonValue
+from deskhand_trainer.batches import Batch
+from deskhand_trainer.learner import UpdateReport
+from deskhand_trainer.types import Episode
+
+SUCCESS_LOW = 0.10
+CLIP_HIGH = 0.30
+KL_HIGH = 0.15
+GAP_HIGH = 1.05
+"""exp(mean |Δ log-prob|) between engine and trainer: above it they compute different things."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TimeSplit:
+    """Where an iteration's wall clock went, in seconds."""
+
+    environment_s: float
+    """Rollouts, less the time the model was computing."""
+    inference_s: float
+    training_s: float
+
+    def fractions(self) -> dict[str, JsonValue]:
+        total = max(1e-9, self.environment_s + self.inference_s + self.training_s)
+        return {
+            "time_environment": self.environment_s / total,
+            "time_inference": self.inference_s / total,
+            "time_training": self.training_s / total,
+        }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Alarm:
+    """Something a person should look at."""
+
+    name: str
+    data: Mapping[str, JsonValue]
+
+
+def success_rate(episodes: Sequence[Episode]) -> float:
+    """Share of the episodes that succeeded."""
+    return sum(e.success for e in episodes) / len(episodes)
+
+
+def iteration_metrics(
+    episodes: Sequence[Episode], batch: Batch, report: UpdateReport, times: TimeSplit, *, lr: float
+) -> dict[str, JsonValue]:
+    """The figures of one iteration, flat."""
+    turns = [len(e.samples) for e in episodes]
+    tokens = sum(len(s.reply_ids) for e in episodes for s in e.samples)
+    return {
+        "success_sampled": success_rate(episodes),
+        "episodes": len(episodes),
+        "turns": report.turns,
+        "mean_turns": sum(turns) / len(turns),
+        "tokens_per_turn": tokens / max(1, report.turns),
+        "void_turns": sum(e.void_turns for e in episodes),
+        "truncated": sum(e.stop_reason.truncated for e in episodes),
+        **{f"reward_{name}": value for name, value in batch.reward_parts},
+        "explained_variance": batch.explained_variance,
+        "policy_loss": report.policy_loss,
+        "value_loss": report.value_loss,
+        "entropy": report.entropy,
+        "kl_per_turn": report.kl_per_turn,
+        "clip_fraction": report.clip_fraction,
+        "ratio_mean": report.ratio_mean,
+        "ratio_max": report.ratio_max,
+        "logprob_gap": report.logprob_gap,
+        "actor_grad_norm": report.actor_grad_norm,
+        "critic_grad_norm": report.critic_grad_norm,
+        "optimizer_steps": report.optimizer_steps,
+        "lr": lr,
+        "seconds": times.environment_s + times.inference_s + times.training_s,
+        **times.fractions(),
+    }
+
+
+def alarms(episodes: Sequence[Episode], report: UpdateReport) -> tuple[Alarm, ...]:
+    """What of an iteration is past its limit."""
+    large = "steps are too large: lower lr or epochs"
+    rare = "PPO learns little from rare successes: start from a better policy"
+    apart = "engine and trainer compute different log-probabilities"
+    success, gap = success_rate(episodes), math.exp(report.logprob_gap)
+    found = (
+        ("success_low", success < SUCCESS_LOW, success, SUCCESS_LOW, rare),
+        ("clip_high", report.clip_fraction > CLIP_HIGH, report.clip_fraction, CLIP_HIGH, large),
+        ("kl_high", report.kl_per_turn > KL_HIGH, report.kl_per_turn, KL_HIGH, large),
+        ("logprob_gap", gap > GAP_HIGH, gap, GAP_HIGH, apart),
+    )
+    return tuple(
+        Alarm(name=name, data={"value": value, "limit": limit, "advice": advice})
+        for name, raised, value, limit, advice in found
+        if raised
+    )

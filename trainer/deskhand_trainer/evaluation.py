@@ -1,0 +1,145 @@
+"""Success on seeds used for nothing else: sampled and greedy, with intervals and what the clicks hit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from deskhand_agent.types import Policy, StepSink, Trajectory
+from deskhand_sandbox.base import SandboxSource
+from deskhand_sandbox.types import JsonValue, Split
+from deskhand_trainer.click_targets import Hit, TargetWatcher
+from deskhand_trainer.rollouts import SeedRange, collect, jobs_of
+from deskhand_trainer.wilson import Rate, wilson
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Evaluation:
+    """One task, one way of drawing replies."""
+
+    task_id: str
+    mode: str
+    """"sampled" or "greedy"."""
+    rate: Rate
+    mean_turns: float
+    void_turns: int
+    hits: Mapping[str, int]
+    """Clicks by what they hit; empty when nobody asked the page."""
+    first_hits: Mapping[str, int]
+    """Of first turns only."""
+    seeds: SeedRange
+    dropped: Mapping[str, int]
+    """Attempts that broke outside the agent."""
+
+
+async def evaluate(
+    tasks: Sequence[str],
+    *,
+    mode: str,
+    policy: Policy,
+    source: SandboxSource,
+    sink: StepSink,
+    split: Split,
+    episodes: int,
+    offset: int,
+    concurrency: int,
+    labels: Mapping[str, str],
+    owner: str,
+    targets: bool = False,
+    policy_update: int = 0,
+    on_done: Callable[[int], None] | None = None,
+) -> list[Evaluation]:
+    """Work `episodes` seeds of each task.
+
+    Args:
+        mode: names the way the policy draws; kept on the trajectories.
+        targets: ask the page what each click hit (needs sandboxes that evaluate).
+        on_done: told how many episodes are done, over all tasks.
+
+    Raises:
+        RolloutsStalled: more than half of a task's episodes broke.
+        SandboxError: no sandbox can be had.
+    """
+    found: list[Evaluation] = []
+    for number, task in enumerate(tasks):
+        ranged = SeedRange(task_id=task, split=split.value, offset=offset, count=episodes)
+        watcher = TargetWatcher(policy) if targets else None
+        before = number * episodes
+        collected = await collect(
+            jobs_of([ranged], labels={**labels, "purpose": "evaluation", "mode": mode}),
+            policy=watcher or policy,
+            source=source,
+            sink=sink,
+            concurrency=concurrency,
+            owner=owner,
+            policy_update=policy_update,
+            on_done=None if on_done is None else lambda n, before=before: on_done(before + n),
+        )
+        found.append(_summary(task, mode, ranged, collected.trajectories, collected.dropped, watcher))
+    return found
+
+
+def pooled(evaluations: Sequence[Evaluation], mode: str) -> Rate:
+    """Success over all tasks of one mode."""
+    chosen = [e for e in evaluations if e.mode == mode]
+    trials = sum(e.rate.count for e in chosen)
+    return wilson(round(sum(e.rate.value * e.rate.count for e in chosen)), trials)
+
+
+def as_metrics(evaluations: Sequence[Evaluation]) -> dict[str, JsonValue]:
+    """Flat figures: `success_<mode>` with `_low`, `_high`, `episodes_<mode>`, and the same per task."""
+    metrics: dict[str, JsonValue] = {}
+    for mode in dict.fromkeys(e.mode for e in evaluations):
+        chosen = [e for e in evaluations if e.mode == mode]
+        _add(metrics, mode, pooled(evaluations, mode))
+        for hit in Hit:
+            if any(e.hits for e in chosen):
+                metrics[f"clicks_{hit.value}_{mode}"] = sum(e.hits.get(hit.value, 0) for e in chosen)
+                metrics[f"first_clicks_{hit.value}_{mode}"] = sum(
+                    e.first_hits.get(hit.value, 0) for e in chosen
+                )
+        if len(chosen) > 1:
+            for e in chosen:
+                _add(metrics, f"{mode}:{e.task_id}", e.rate)
+    metrics["episodes"] = sum(e.rate.count for e in evaluations)
+    metrics["dropped"] = sum(sum(e.dropped.values()) for e in evaluations)
+    metrics["seed_ranges"] = [e.seeds.as_json() for e in {e.task_id: e for e in evaluations}.values()]
+    return metrics
+
+
+def as_json(evaluation: Evaluation) -> dict[str, JsonValue]:
+    """The record as it goes into artifacts."""
+    return asdict(evaluation)
+
+
+def _add(metrics: dict[str, JsonValue], name: str, rate: Rate) -> None:
+    metrics[f"success_{name}"] = rate.value
+    metrics[f"success_{name}_low"] = rate.low
+    metrics[f"success_{name}_high"] = rate.high
+    metrics[f"episodes_{name}"] = rate.count
+
+
+def _summary(
+    task: str,
+    mode: str,
+    ranged: SeedRange,
+    trajectories: Sequence[Trajectory],
+    dropped: Mapping[str, int],
+    watcher: TargetWatcher | None,
+) -> Evaluation:
+    wins = sum(
+        t.end is not None and t.end.outcome is not None and t.end.outcome.success for t in trajectories
+    )
+    steps = [step for t in trajectories for step in t.steps]
+    hits = watcher.hits if watcher is not None else None
+    return Evaluation(
+        task_id=task,
+        mode=mode,
+        rate=wilson(wins, len(trajectories)),
+        mean_turns=len(steps) / len(trajectories),
+        void_turns=sum(not step.decision.actions for step in steps),
+        hits={} if hits is None else {k.value: n for k, n in hits.counts.items()},
+        first_hits={} if hits is None else {k.value: n for k, n in hits.first.items()},
+        seeds=ranged,
+        dropped=dropped,
+    )

@@ -1,0 +1,425 @@
+"""Multi-turn PPO online: roll out, estimate, update, publish; and the arms that stand beside it.
+
+    python -m deskhand_trainer.run RUN_DIR          with a spec of kind "ppo"
+
+After Turn-PPO (turn-level GAE and ratio), VC-PPO (value pretraining, decoupled λ) and DAPO (clip-higher).
+Left out: streaming of partial iterations (every batch is whole trajectories of one policy), several
+learners, replay. The unit of training is the turn; ids sampled are ids trained.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from deskhand_agent.inference import Sampling
+from deskhand_agent.models.bundle import ModelBundle, save_bundle
+from deskhand_agent.models.engine import EngineSettings, LocalEngine
+from deskhand_agent.policies.local import LocalPolicy
+from deskhand_agent.policies.scripted import ScriptedPolicy
+from deskhand_flywheel.prm.scoring import ProcessRewardModel
+from deskhand_flywheel.store import Store
+from deskhand_sandbox.base import SandboxSource
+from deskhand_sandbox.types import JsonValue, Split
+from deskhand_trainer.batches import Batch, prepare, reward_rule, with_rewards
+from deskhand_trainer.checkpoints import (
+    load_checkpoint,
+    random_state,
+    restore_random_state,
+    save_checkpoint,
+)
+from deskhand_trainer.config import PpoConfig
+from deskhand_trainer.demonstrations import cloning_samples
+from deskhand_trainer.diagnostics import TimeSplit, alarms, iteration_metrics, success_rate
+from deskhand_trainer.errors import NoTrainableTurns
+from deskhand_trainer.evaluation import as_metrics, evaluate, pooled
+from deskhand_trainer.learner import Learner, UpdateReport, actor_lr
+from deskhand_trainer.metrics import Reporter
+from deskhand_trainer.rollouts import (
+    Collected,
+    SeedRange,
+    collect_or_reuse,
+    episode_of,
+    jobs_of,
+    refuse_held_out,
+    seed_ranges,
+)
+from deskhand_trainer.types import Episode, TrainingSample
+from deskhand_trainer.value_pretraining import pretrain_value
+from deskhand_trainer.vlm import VlmActorCritic
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PpoSetting:
+    """Everything a training loop works with."""
+
+    run_id: str
+    config: PpoConfig
+    bundle: ModelBundle
+    """What is trained, in place."""
+    policy_id: str
+    store: Store
+    source: SandboxSource
+    reporter: Reporter
+    folder: Path
+    """Checkpoints and the best weights go here."""
+    progress: Progress
+    labels: Mapping[str, str]
+    reward_model: ProcessRewardModel | None = None
+
+
+@dataclass(slots=True)
+class Cursor:
+    """How far the loop is; part of every checkpoint."""
+
+    iteration: int = 0
+    """Iterations done."""
+    seeds_used: int = 0
+    """Train seeds used per task, from the config's offset on."""
+    elapsed_s: float = 0.0
+    """Wall clock spent training, earlier lives included; evaluations are not in it."""
+    episodes: int = 0
+    pretrained: bool = False
+    best: float = -1.0
+    """Validation success of the weights under best/; −1 before the first evaluation."""
+    best_iteration: int = -1
+    environment_s: float = 0.0
+    inference_s: float = 0.0
+    training_s: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PpoOutcome:
+    """What a loop ends with."""
+
+    best: Path
+    """Folder of the weights that did best on validation seeds."""
+    metrics: Mapping[str, JsonValue]
+
+
+class PpoLoop:
+    """One training run; `train` does it, from wherever the last checkpoint is."""
+
+    def __init__(self, setting: PpoSetting) -> None:
+        refuse_held_out(setting.config.tasks)
+        self.s, self.config = setting, setting.config
+        self.model = VlmActorCritic(setting.bundle)
+        reference = VlmActorCritic(setting.bundle.clone()) if self.config.kl_coef > 0 else None
+        self.learner = Learner(self.model, self.config, reference=reference)
+        self.cursor = Cursor()
+        self.shuffle = torch.Generator().manual_seed(self.config.seed + 1)
+        self._resume()
+        # a run taken up again must not draw the same replies again
+        seed = self.config.seed * 1_000_003 + self.cursor.iteration
+        self.engine = LocalEngine(
+            setting.bundle.clone(),
+            policy_id=setting.policy_id,
+            settings=EngineSettings(max_batch=max(16, self.config.concurrency), seed=seed),
+            update=self.learner.updates,
+        )
+        self.sampled = self._policy(self.config.temperature)
+        self.greedy = self._policy(0.0)
+
+    async def train(self) -> PpoOutcome:
+        """Value pretraining, then iterations until the budget is spent."""
+        try:
+            if self.cursor.best < 0:
+                await self._evaluate()
+            if not self.cursor.pretrained:
+                await self._pretrain_value()
+            while not self._spent():
+                await self._iterate()
+                last = self._spent()
+                if last or self.cursor.iteration % self.config.evaluate_every == 0:
+                    await self._evaluate()
+                if last or self.cursor.iteration % self.config.checkpoint_every == 0:
+                    self._checkpoint()
+            return PpoOutcome(best=self.s.folder / "best", metrics=self._metrics())
+        finally:
+            await asyncio.to_thread(self.engine.close)
+
+    # ---- one iteration ----
+
+    async def _iterate(self) -> None:
+        began = time.monotonic()
+        busy = self.engine.busy_s
+        number = self.cursor.iteration + 1
+        name = "PPO" if self.config.algorithm == "ppo" else self.config.algorithm
+        self._say(f"{name} iteration {number} of {self.config.iterations}")
+        collected = await self._rollouts("rollout", self.config.episodes_per_iteration, oracle=self._clones)
+        rolled = time.monotonic()
+        lr = actor_lr(self.config, iteration=self.cursor.iteration, progress=self._progress())
+        episodes, batch, report = await self._learn(collected, lr)
+        self.engine.update_weights(self.s.bundle.model.state_dict(), update=self.learner.updates)
+        inference = self.engine.busy_s - busy
+        times = TimeSplit(
+            environment_s=max(0.0, rolled - began - inference),
+            inference_s=inference,
+            training_s=time.monotonic() - rolled,
+        )
+        self._account(times, len(collected.trajectories), time.monotonic() - began)
+        metrics = iteration_metrics(episodes, batch, report, times, lr=lr)
+        metrics |= {"elapsed_s": self.cursor.elapsed_s, "dropped": sum(collected.dropped.values())}
+        await self.s.reporter.metric("ppo/iteration", metrics, step=number)
+        for alarm in () if self._clones else alarms(episodes, report):
+            await self.s.reporter.alarm(alarm.name, {"iteration": number, **alarm.data})
+
+    async def _learn(self, collected: Collected, lr: float) -> tuple[list[Episode], Batch, UpdateReport]:
+        """The update; off the event loop, so that heartbeats and signals go on."""
+        if self._clones:
+            samples = cloning_samples(collected.trajectories, self.s.bundle)
+            episodes = _told(collected)
+            batch = Batch(samples=samples, explained_variance=float("nan"), reward_parts=())
+        else:
+            episodes = await self._episodes(collected)
+            shuffle = self.shuffle if self.config.shuffled_rewards else None
+            batch = await asyncio.to_thread(prepare, episodes, self.model, self.config, shuffle=shuffle)
+        samples = _chosen(self.config, episodes, batch)
+        if not samples:
+            return episodes, batch, _nothing_learned(len(batch.samples))
+        report = await asyncio.to_thread(self.learner.update, samples, lr=lr)
+        return episodes, batch, report
+
+    async def _episodes(self, collected: Collected) -> list[Episode]:
+        found = [episode_of(t, self.sampled.request) for t in collected.trajectories]
+        episodes = [e for e in found if e is not None]
+        if not episodes:
+            raise NoTrainableTurns(
+                f"none of {len(found)} episodes has turns whose ids are known; "
+                f"dropped {dict(collected.dropped)}"
+            )
+        return episodes if self.s.reward_model is None else await self._scored(episodes)
+
+    async def _scored(self, episodes: Sequence[Episode]) -> list[Episode]:
+        """With the process reward model's scores."""
+        assert self.s.reward_model is not None
+        samples = [s for e in episodes for s in e.samples]
+        scores = iter(await asyncio.to_thread(self.s.reward_model.turn_scores, samples))
+        return [replace(e, process_scores=tuple(next(scores) for _ in e.samples)) for e in episodes]
+
+    async def _rollouts(self, purpose: str, episodes: int, *, oracle: bool = False) -> Collected:
+        ranges = self._ranges(episodes)
+        # the labels name the iteration, so that a resumed run finds what it had collected of it
+        labels = {
+            **self.s.labels,
+            "run": self.s.run_id,
+            "purpose": "demonstration" if oracle else purpose,
+            "iteration": str(self.cursor.iteration),
+            "stage": purpose,
+        }
+        collected = await collect_or_reuse(
+            jobs_of(ranges, labels=labels),
+            store=self.s.store,
+            labels=labels,
+            policy=ScriptedPolicy() if oracle else self.sampled,
+            source=self.s.source,
+            concurrency=self.config.concurrency,
+            owner=self.s.run_id,
+            policy_update=self.learner.updates,
+        )
+        self.cursor.seeds_used += max(r.count for r in ranges)
+        return collected
+
+    # ---- before the loop, and beside it ----
+
+    async def _pretrain_value(self) -> None:
+        """Fit the critic to the start policy's returns; the arms without a critic skip it."""
+        config = self.config.value_pretraining
+        if config.enabled and self.config.algorithm == "ppo":
+            began, busy = time.monotonic(), self.engine.busy_s
+            self._say("value pretraining")
+            collected = await self._rollouts("value_pretraining", config.episodes)
+            rolled = time.monotonic()
+            shuffle = self.shuffle if self.config.shuffled_rewards else None
+            episodes = with_rewards(
+                await self._episodes(collected), reward_rule(self.config), shuffle=shuffle
+            )
+            report = await asyncio.to_thread(
+                pretrain_value,
+                self.model,
+                episodes,
+                config,
+                gamma=self.config.gamma,
+                seed=self.config.seed,
+                microbatch=self.config.microbatch,
+            )
+            inference = self.engine.busy_s - busy
+            times = TimeSplit(
+                environment_s=max(0.0, rolled - began - inference),
+                inference_s=inference,
+                training_s=time.monotonic() - rolled,
+            )
+            self._account(times, len(episodes), time.monotonic() - began, iteration=False)
+            values: dict[str, JsonValue] = {**asdict(report), "success_sampled": success_rate(episodes)}
+            await self.s.reporter.metric("ppo/value_pretraining", values, step=0)
+        self.cursor.pretrained = True
+        self._checkpoint()
+
+    async def _evaluate(self) -> None:
+        """Validation seeds choose the checkpoint; their time is not training time."""
+        self._say(f"evaluating after iteration {self.cursor.iteration}")
+        found = [
+            result
+            for mode, policy in (("sampled", self.sampled), ("greedy", self.greedy))
+            for result in await evaluate(
+                self.config.tasks,
+                mode=mode,
+                policy=policy,
+                source=self.s.source,
+                sink=self.s.store,
+                split=Split.VALIDATION,
+                episodes=self.config.validation_episodes,
+                offset=0,
+                concurrency=self.config.concurrency,
+                labels={**self.s.labels, "run": self.s.run_id},
+                owner=self.s.run_id,
+                policy_update=self.learner.updates,
+            )
+        ]
+        await self.s.reporter.metric("ppo/validation", as_metrics(found), step=self.cursor.iteration)
+        # both ways of drawing count: a policy that is sure of the wrong thing does well in neither
+        score = (pooled(found, "sampled").value + pooled(found, "greedy").value) / 2
+        if score >= self.cursor.best:
+            save_bundle(self.s.bundle, self.s.folder / "best")
+            self.cursor.best, self.cursor.best_iteration = score, self.cursor.iteration
+        self._checkpoint()
+
+    # ---- bookkeeping ----
+
+    @property
+    def _clones(self) -> bool:
+        return self.config.algorithm == "cloning"
+
+    def _policy(self, temperature: float) -> LocalPolicy:
+        return LocalPolicy(
+            bundle=self.s.bundle,
+            engine=self.engine,
+            sampling=Sampling(temperature=temperature, max_tokens=self.config.max_tokens),
+            policy_id=self.s.policy_id,
+        )
+
+    def _ranges(self, episodes: int) -> tuple[SeedRange, ...]:
+        offset = self.config.seed_offset + self.cursor.seeds_used
+        return seed_ranges(self.config.tasks, Split.TRAIN, episodes=episodes, offset=offset)
+
+    def _progress(self) -> float:
+        by_clock = self.cursor.elapsed_s / (60 * self.config.minutes) if self.config.minutes else 0.0
+        return max(self.cursor.iteration / self.config.iterations, by_clock)
+
+    def _spent(self) -> bool:
+        return self._progress() >= 1.0
+
+    def _account(self, times: TimeSplit, episodes: int, seconds: float, *, iteration: bool = True) -> None:
+        self.cursor.iteration += iteration
+        self.cursor.episodes += episodes
+        self.cursor.elapsed_s += seconds
+        self.cursor.environment_s += times.environment_s
+        self.cursor.inference_s += times.inference_s
+        self.cursor.training_s += times.training_s
+
+    def _say(self, phase: str) -> None:
+        self.s.progress(phase, self.cursor.iteration, self.config.iterations)
+
+    def _checkpoint(self) -> None:
+        state: dict[str, Any] = {
+            "learner": self.learner.state(),
+            "cursor": asdict(self.cursor),
+            "shuffle": self.shuffle.get_state(),
+            "rng": random_state(),
+        }
+        # one number per state kept: evaluation and iteration leave one each
+        save_checkpoint(self.s.folder / "checkpoint", _next_number(self.s.folder / "checkpoint"), state)
+
+    def _resume(self) -> None:
+        found = load_checkpoint(self.s.folder / "checkpoint")
+        if found is None:
+            return
+        state = found[1]
+        self.learner.load(state["learner"])
+        self.cursor = Cursor(**state["cursor"])
+        self.shuffle.set_state(state["shuffle"])
+        restore_random_state(state["rng"])
+
+    def _metrics(self) -> dict[str, JsonValue]:
+        c = self.cursor
+        total = max(1e-9, c.environment_s + c.inference_s + c.training_s)
+        used = SeedRange(
+            task_id="each", split=Split.TRAIN.value, offset=self.config.seed_offset, count=c.seeds_used
+        )
+        validation = SeedRange(
+            task_id="each", split=Split.VALIDATION.value, offset=0, count=self.config.validation_episodes
+        )
+        return {
+            "iterations": c.iteration,
+            "episodes": c.episodes,
+            "minutes": c.elapsed_s / 60,
+            "validation_best": c.best,
+            "best_iteration": c.best_iteration,
+            "time_environment": c.environment_s / total,
+            "time_inference": c.inference_s / total,
+            "time_training": c.training_s / total,
+            "train_seeds": used.as_json(),
+            "validation_seeds": validation.as_json(),
+        }
+
+
+def _next_number(folder: Path) -> int:
+    numbers = [int(p.name) for p in folder.iterdir() if p.name.isdigit()] if folder.is_dir() else []
+    return max(numbers, default=-1) + 1
+
+
+def _chosen(config: PpoConfig, episodes: Sequence[Episode], batch: Batch) -> Sequence[TrainingSample]:
+    """What the update sees: rejection keeps successes (by their reward) and gives each token advantage 1."""
+    if config.algorithm != "rejection":
+        return batch.samples
+    earned: dict[str, float] = {}
+    for sample in batch.samples:
+        earned[sample.trajectory_id] = (
+            earned.get(sample.trajectory_id, 0.0) + dict(sample.reward_parts)["outcome"]
+        )
+    best = max((e.outcome for e in episodes), default=0.0)
+    return [
+        replace(s, advantage=(1.0,) * len(s.reply_ids))
+        for s in batch.samples
+        if best > 0 and earned[s.trajectory_id] >= 0.999 * best
+    ]
+
+
+def _told(collected: Collected) -> list[Episode]:
+    """Oracle episodes for the figures only: how many, how long, how they ended."""
+    episodes: list[Episode] = []
+    for t in collected.trajectories:
+        assert t.end is not None and t.end.outcome is not None
+        blank = TrainingSample(
+            trajectory_id=t.id, turn_index=0, prompt_ids=(), reply_ids=(), images=(),
+            behaviour_logprobs=(), reward=0.0,
+        )  # fmt: skip
+        episodes.append(
+            Episode(
+                trajectory_id=t.id,
+                task_id=t.start.task.id,
+                seed=t.start.task.seed,
+                samples=(blank,) * len(t.steps),
+                outcome=t.end.outcome.score,
+                success=t.end.outcome.success,
+                stop_reason=t.end.stop_reason,
+            )
+        )
+    return episodes
+
+
+def _nothing_learned(turns: int) -> UpdateReport:
+    """Of an iteration whose episodes gave nothing to imitate."""
+    nothing = dict.fromkeys(
+        ("policy_loss", "value_loss", "entropy", "kl_per_turn", "clip_fraction", "logprob_gap",
+         "actor_grad_norm", "critic_grad_norm"), 0.0,
+    )  # fmt: skip
+    return UpdateReport(**nothing, ratio_mean=1.0, ratio_max=1.0, optimizer_steps=0, turns=turns)

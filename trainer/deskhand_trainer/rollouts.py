@@ -1,0 +1,255 @@
+"""Episodes from sandboxes into the store, and from there into samples: token in, token out.
+
+Nothing is re-tokenised: a turn is trained on with the ids the engine was given and gave. What broke outside
+the agent is dropped and counted; void turns stay (they are the agent's) and are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from deskhand_sandbox.tasks import make_task
+from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS, seeds
+
+from deskhand_agent.inference import CompletionRequest
+from deskhand_agent.types import Context, Policy, StepSink, Trajectory
+from deskhand_agent.worker import Job, WorkerStats, run_episodes
+from deskhand_flywheel.store import Store
+from deskhand_flywheel.types import TrajectoryFilter
+from deskhand_sandbox.base import SandboxSource
+from deskhand_sandbox.types import JsonValue, Split
+from deskhand_trainer.errors import RolloutsStalled, RunRefused
+from deskhand_trainer.types import Episode, TrainingSample
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SeedRange:
+    """Seeds of one task: the `count` of its split from `offset` on, in the split's fixed order."""
+
+    task_id: str
+    split: str
+    offset: int
+    count: int
+
+    def as_json(self) -> dict[str, JsonValue]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Collected:
+    """What came of some jobs."""
+
+    trajectories: tuple[Trajectory, ...]
+    """With a verdict, in the order of the jobs; pictures with their bytes."""
+    dropped: Mapping[str, int]
+    """Attempts that broke outside the agent, by kind of failure."""
+    stats: WorkerStats
+    reused: int = 0
+    """Taken from the store: finished before the run's last death."""
+
+
+Requester = Callable[[Context], CompletionRequest]
+"""Shows a context to the model: `LocalPolicy.request`."""
+
+
+def seed_ranges(tasks: Sequence[str], split: Split, *, episodes: int, offset: int) -> tuple[SeedRange, ...]:
+    """`episodes` in all, dealt evenly over the tasks, each task's from `offset` on."""
+    base, extra = divmod(episodes, len(tasks))
+    counts = [base + (i < extra) for i in range(len(tasks))]
+    return tuple(
+        SeedRange(task_id=task, split=split.value, offset=offset, count=count)
+        for task, count in zip(tasks, counts, strict=True)
+        if count
+    )
+
+
+def jobs_of(ranges: Sequence[SeedRange], *, labels: Mapping[str, str]) -> list[Job]:
+    """One episode per seed.
+
+    Raises:
+        UnknownName: no such task.
+    """
+    return [
+        Job(task=make_task(r.task_id, seed), labels=labels, split=Split(r.split))
+        for r in ranges
+        for seed in seeds(r.task_id, Split(r.split), r.count, r.offset)
+    ]
+
+
+def refuse_held_out(tasks: Sequence[str]) -> None:
+    """Held-out tasks are never trained on.
+
+    Raises:
+        RunRefused: there is one among the tasks; names it.
+    """
+    held = sorted(set(tasks) & set(HELD_OUT_TASKS))
+    if held:
+        raise RunRefused(f"{', '.join(held)}: held-out tasks are never trained on; take others")
+
+
+async def collect(
+    jobs: Sequence[Job],
+    *,
+    policy: Policy,
+    source: SandboxSource,
+    sink: StepSink,
+    concurrency: int,
+    owner: str,
+    policy_update: int = 0,
+    on_done: Callable[[int], None] | None = None,
+) -> Collected:
+    """Run jobs, many at once.
+
+    Args:
+        on_done: told how many are done.
+
+    Raises:
+        RolloutsStalled: more than half of the jobs broke for good.
+        SandboxError: no sandbox can be had at all.
+    """
+    done: list[Trajectory] = []
+
+    def note(trajectory: Trajectory) -> None:
+        done.append(trajectory)
+        if on_done is not None:
+            on_done(len(done))
+
+    stats = await run_episodes(
+        jobs,
+        source=source,
+        policy=policy,
+        sink=sink,
+        concurrency=min(concurrency, max(1, len(jobs))),
+        policy_update=lambda: policy_update,
+        owner=owner,
+        on_done=note,
+    )
+    dropped = {failure.value: count for failure, count in stats.failures.items()}
+    kept = [t for t in done if t.end is not None and t.end.outcome is not None and t.steps]
+    if 2 * len(kept) < len(jobs):
+        details = {t.end.failure_detail for t in done if t.end is not None and t.end.failure_detail}
+        raise RolloutsStalled(
+            f"only {len(kept)} of {len(jobs)} episodes came to a verdict ({dropped}): "
+            + "; ".join(sorted(details)[:3])
+        )
+    return Collected(trajectories=in_order(kept, jobs), dropped=dropped, stats=stats)
+
+
+async def collect_or_reuse(
+    jobs: Sequence[Job],
+    *,
+    store: Store,
+    labels: Mapping[str, str],
+    policy: Policy,
+    source: SandboxSource,
+    concurrency: int,
+    owner: str,
+    policy_update: int = 0,
+    on_done: Callable[[int], None] | None = None,
+) -> Collected:
+    """As `collect`; jobs the store has whole under the same labels are taken from there, not run again.
+
+    So a run killed while it collected loses only the episodes in flight.
+    """
+    ids = await store.trajectory_ids(TrajectoryFilter(labels=labels, ended=True))
+    found = [t async for t in store.each_trajectory(ids, images=True)]
+    wanted = {_key(job) for job in jobs}
+    whole = {
+        (t.start.task.id, t.start.task.seed): t
+        for t in found
+        if t.end is not None and t.end.outcome is not None and t.steps
+    }
+    whole = {key: t for key, t in whole.items() if key in wanted}
+    missing = [job for job in jobs if _key(job) not in whole]
+    done_before = len(whole)
+    fresh = await collect(
+        missing,
+        policy=policy,
+        source=source,
+        sink=store,
+        concurrency=concurrency,
+        owner=owner,
+        policy_update=policy_update,
+        on_done=None if on_done is None else lambda n: on_done(n + done_before),
+    )
+    return Collected(
+        trajectories=in_order([*whole.values(), *fresh.trajectories], jobs),
+        dropped=fresh.dropped,
+        stats=fresh.stats,
+        reused=len(whole),
+    )
+
+
+def in_order(trajectories: Sequence[Trajectory], jobs: Sequence[Job]) -> tuple[Trajectory, ...]:
+    """Trajectories in the order of their jobs, whatever the order they ended in."""
+    place = {_key(job): i for i, job in enumerate(jobs)}
+    return tuple(sorted(trajectories, key=lambda t: place[t.start.task.id, t.start.task.seed]))
+
+
+def episode_of(trajectory: Trajectory, request: Requester) -> Episode | None:
+    """The trajectory as the learner takes it; None when a turn's ids are not known exactly.
+
+    Args:
+        trajectory: with a verdict and at least one step, pictures with their bytes.
+        request: shows the final state of a truncated episode to the model, for V there.
+    """
+    end = trajectory.end
+    assert end is not None and end.outcome is not None
+    samples: list[TrainingSample] = []
+    for step in trajectory.steps:
+        asked, given = step.decision.request, step.decision.completion
+        if not step.decision.trainable or asked is None or given is None:
+            return None
+        samples.append(
+            TrainingSample(
+                trajectory_id=trajectory.id,
+                turn_index=step.index,
+                prompt_ids=asked.prompt_ids,
+                reply_ids=given.ids,
+                images=asked.images,
+                behaviour_logprobs=given.logprobs,
+                reward=0.0,
+                last=step.index == len(trajectory.steps) - 1,
+                bootstrap=trajectory.truncated and step.index == len(trajectory.steps) - 1,
+            )
+        )
+    return Episode(
+        trajectory_id=trajectory.id,
+        task_id=trajectory.start.task.id,
+        seed=trajectory.start.task.seed,
+        samples=tuple(samples),
+        outcome=end.outcome.score,
+        success=end.outcome.success,
+        stop_reason=end.stop_reason,
+        environment_rewards=tuple(step.reward for step in trajectory.steps),
+        after=_state_after(trajectory, request) if trajectory.truncated else None,
+        void_turns=sum(not step.decision.actions for step in trajectory.steps),
+    )
+
+
+def _state_after(trajectory: Trajectory, request: Requester) -> TrainingSample | None:
+    end = trajectory.end
+    if end is None or end.final_observation is None:
+        return None
+    shown = request(
+        Context(
+            task=trajectory.start.task,
+            instruction=trajectory.start.instruction,
+            steps=trajectory.steps,
+            observation=end.final_observation,
+        )
+    )
+    return TrainingSample(
+        trajectory_id=trajectory.id,
+        turn_index=len(trajectory.steps),
+        prompt_ids=shown.prompt_ids,
+        reply_ids=(),
+        images=shown.images,
+        behaviour_logprobs=(),
+        reward=0.0,
+    )
+
+
+def _key(job: Job) -> tuple[str, int]:
+    return job.task.id, job.task.seed

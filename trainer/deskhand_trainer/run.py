@@ -1,0 +1,134 @@
+"""The process behind a run: `python -m deskhand_trainer.run RUN_DIR` (see `runs` for the folder).
+
+Exit status: 0 finished, 1 crashed, 2 refused, 3 stopped by a signal with its state safe. Started again
+after any death it goes on from its own checkpoint.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Awaitable, Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+
+from deskhand_agent.errors import AgentError
+from deskhand_flywheel.errors import FlywheelError, StoreTooNew
+from deskhand_sandbox.errors import BackendMissing, SandboxError, UnknownName
+from deskhand_sandbox.types import JsonValue
+from deskhand_trainer.config_parsing import parse_config
+from deskhand_trainer.errors import CheckpointDamaged, ConfigError, DiskFull, RunRefused, TrainerError
+from deskhand_trainer.run_folder import RunFolder
+from deskhand_trainer.runs import RunKind, RunResult, RunSpec
+
+FINISHED, CRASHED, REFUSED, STOPPED = 0, 1, 2, 3
+REFUSALS = (RunRefused, ConfigError, UnknownName, BackendMissing, CheckpointDamaged, StoreTooNew)
+"""Starting again would not help: somebody has to do something first."""
+EXPECTED = (TrainerError, SandboxError, AgentError, FlywheelError)
+CONFIGS = {
+    RunKind.COLLECT: "CollectConfig",
+    RunKind.SCORE: "ScoreConfig",
+    RunKind.SFT: "SftConfig",
+    RunKind.PPO: "PpoConfig",
+    RunKind.EVALUATE: "EvaluateConfig",
+}
+PR_SET_PDEATHSIG = 1
+
+Work = Callable[[Any, Any], Awaitable[tuple[str | None, dict[str, JsonValue]]]]
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Do the run of the folder named on the command line."""
+    arguments = sys.argv[1:] if argv is None else argv
+    if len(arguments) != 1:
+        print("usage: python -m deskhand_trainer.run RUN_DIR", file=sys.stderr)
+        return REFUSED
+    path = Path(arguments[0])
+    if not path.is_dir():
+        print(f"{path} is no folder: name the folder of a run", file=sys.stderr)
+        return REFUSED
+    _die_with_parent()
+    folder = RunFolder(path)
+    if folder.finished:
+        return FINISHED
+    return _guarded(folder)
+
+
+def _guarded(folder: RunFolder) -> int:
+    """Run to an exit status; why it was not 0 stands in error.json."""
+    (folder.path / "error.json").unlink(missing_ok=True)
+    try:
+        asyncio.run(_until_signal(folder))
+    except asyncio.CancelledError:
+        print("stopped by a signal; started again, the run goes on from here", flush=True)
+        return STOPPED
+    except REFUSALS as error:
+        return _failed(folder, error, REFUSED)
+    except EXPECTED as error:
+        return _failed(folder, error, CRASHED)
+    except Exception as error:  # noqa: BLE001  the edge of the process: a bug must end in error.json
+        traceback.print_exc()
+        return _failed(folder, error, CRASHED)
+    return FINISHED
+
+
+def _failed(folder: RunFolder, error: Exception, status: int) -> int:
+    print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+    try:
+        folder.fail(error)
+    except (DiskFull, OSError) as second:
+        print(f"and error.json could not be written: {second}", file=sys.stderr, flush=True)
+    return status
+
+
+async def _until_signal(folder: RunFolder) -> None:
+    """Do the run; SIGTERM and SIGINT cancel it where it stands, and checkpoints are whole at any moment."""
+    task = asyncio.create_task(_run(folder))
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, task.cancel)
+    await task
+
+
+async def _run(folder: RunFolder) -> None:
+    began = time.time()
+    spec = folder.spec()
+    config = _config(spec)
+    # torch and the model only now: a bad spec is refused at once
+    from deskhand_trainer.run_kinds.context import open_context
+
+    work = cast(Work, import_module(f"deskhand_trainer.run_kinds.{spec.kind.value}").run)
+    before = folder.seconds_before()
+    async with open_context(folder, spec) as context:
+        folder.begin_life(began, before)
+        await context.reporter.state("run", {"state": "running", "kind": spec.kind.value})
+        policy_out, metrics = await work(context, config)
+        seconds = before + time.time() - began
+        folder.finish(RunResult(policy_out=policy_out, metrics=metrics, seconds=seconds))
+        await context.reporter.state("run", {"state": "finished", "policy_out": policy_out})
+
+
+def _config(spec: RunSpec) -> Any:
+    from deskhand_trainer import config
+
+    return parse_config(getattr(config, CONFIGS[spec.kind]), spec.config)
+
+
+def _die_with_parent() -> None:
+    """Ask the kernel to end this process when the one that started it dies (Linux)."""
+    parent = os.getppid()
+    if not sys.platform.startswith("linux"):
+        return
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it died before the kernel was told
+        os._exit(CRASHED)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,137 @@
+"""A run's folder: reading its spec, saying how far it is, leaving its result. See `runs`."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import json
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from deskhand_trainer.config_parsing import parse_config
+from deskhand_trainer.errors import ConfigError, DiskFull, RunRefused
+from deskhand_trainer.runs import RunKind, RunResult, RunSpec, RunState
+
+LOOK_S = 0.5
+"""The state file is replaced at most this often while only the count of done work changes."""
+
+
+class RunFolder:
+    """RUN_DIR."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.checkpoints = path / "checkpoint"
+        self._state: RunState | None = None
+        self._written_s = 0.0
+        self._life: tuple[float, float] | None = None
+
+    def seconds_before(self) -> float:
+        """Wall clock of earlier lives, as far as they wrote it down."""
+        try:
+            return float(json.loads((self.path / "seconds.json").read_text()))
+        except FileNotFoundError:
+            return 0.0
+
+    def begin_life(self, began_s: float, before_s: float) -> None:
+        """From now on `progress` writes down the run's wall clock, earlier lives included."""
+        self._life = (began_s, before_s)
+
+    def spec(self) -> RunSpec:
+        """What the run is to do.
+
+        Raises:
+            RunRefused: spec.json is missing or not one; says what is wrong with it.
+        """
+        try:
+            given = json.loads((self.path / "spec.json").read_text())
+        except FileNotFoundError as error:
+            raise RunRefused(f"{self.path} holds no spec.json: name the folder of a run") from error
+        except (ValueError, OSError) as error:
+            raise RunRefused(f"{self.path / 'spec.json'} cannot be read: {error}") from error
+        return read_spec(given)
+
+    def progress(self, phase: str, done: int, total: int) -> None:
+        """Say how far the run is."""
+        now = time.time()
+        last = self._state
+        same = last is not None and last.phase == phase and last.total == total and done < total
+        self._state = RunState(phase=phase, done=done, total=total, pid=os.getpid(), updated_at_s=now)
+        if not same or now - self._written_s > LOOK_S:
+            self._written_s = now
+            write_json(self.path / "state.json", dataclasses.asdict(self._state))
+            if self._life is not None:
+                began_s, before_s = self._life
+                write_json(self.path / "seconds.json", before_s + now - began_s)
+
+    def finish(self, result: RunResult) -> None:
+        """Leave the result; with it the run is finished."""
+        write_json(self.path / "result.json", dataclasses.asdict(result))
+
+    def fail(self, error: BaseException) -> None:
+        """Leave the reason the run refused or crashed for."""
+        write_json(self.path / "error.json", {"type": type(error).__name__, "message": str(error)})
+
+    @property
+    def finished(self) -> bool:
+        """A result is there."""
+        return (self.path / "result.json").exists()
+
+
+def read_spec(given: Any) -> RunSpec:
+    """A `RunSpec` from its JSON form.
+
+    Raises:
+        RunRefused: a field is missing, unknown or of the wrong form.
+    """
+    if not isinstance(given, dict):
+        raise RunRefused("spec.json must hold an object")
+    fields = dict(cast("dict[str, Any]", given))
+    kinds = [k.value for k in RunKind]
+    kind, config = fields.pop("kind", None), fields.pop("config", {})
+    if kind not in kinds:
+        raise RunRefused(f"spec.json: kind must be one of {', '.join(kinds)}, got {kind!r}")
+    if not isinstance(config, dict):
+        raise RunRefused("spec.json: config must be an object")
+    try:
+        head = parse_config(_SpecFields, fields, path="spec.")
+    except ConfigError as error:
+        raise RunRefused(f"spec.json: {error}") from error
+    return RunSpec(
+        kind=RunKind(kind), config=config, **{f.name: getattr(head, f.name) for f in dataclasses.fields(head)}
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class _SpecFields:
+    """The flat fields of `RunSpec`."""
+
+    id: str
+    store_url: str
+    blobs_url: str
+    sandbox_url: str | None = None
+    policy_in: str | None = None
+    prm_in: str | None = None
+    labels: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
+
+
+def write_json(path: Path, content: object) -> None:
+    """Replace a JSON file in one move: a reader sees the old one or the new one.
+
+    Raises:
+        DiskFull: no room; the old one stays.
+    """
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        draft.write_text(json.dumps(content, indent=1))
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFull(
+                f"no space left to write {path}: free some space and start the run again"
+            ) from error
+        raise

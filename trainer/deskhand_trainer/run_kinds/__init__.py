@@ -1,0 +1,1 @@
+"""What each kind of run does, one module per kind."""

@@ -1,0 +1,83 @@
+"""Episodes into the store: oracle demonstrations, or a policy's own."""
+
+from __future__ import annotations
+
+import asyncio
+
+from deskhand_agent.inference import Sampling
+from deskhand_agent.models.engine import EngineSettings, LocalEngine
+from deskhand_agent.policies.local import LocalPolicy
+from deskhand_agent.policies.scripted import ScriptedPolicy, oracle_tasks
+from deskhand_sandbox.types import JsonValue, Split
+from deskhand_trainer.config import CollectConfig
+from deskhand_trainer.errors import RunRefused
+from deskhand_trainer.rollouts import Collected, collect_or_reuse, jobs_of, refuse_held_out, seed_ranges
+from deskhand_trainer.run_kinds.context import RunContext, sandbox_kinds
+
+
+async def run(context: RunContext, config: CollectConfig) -> tuple[None, dict[str, JsonValue]]:
+    """Collect what the config asks for and the store does not have yet."""
+    refuse_held_out(config.tasks)
+    sandbox_kinds(config.tasks)
+    if config.policy == "scripted":
+        _refuse_without_oracle(config.tasks)
+        return None, await _collect(context, config, ScriptedPolicy())
+    bundle = await context.bundle()
+    engine = LocalEngine(
+        bundle,
+        policy_id=context.policy_id,
+        settings=EngineSettings(max_batch=max(16, config.concurrency), seed=config.seed),
+    )
+    policy = LocalPolicy(
+        bundle=bundle,
+        engine=engine,
+        sampling=Sampling(temperature=config.temperature, max_tokens=config.max_tokens),
+        policy_id=context.policy_id,
+    )
+    try:
+        return None, await _collect(context, config, policy)
+    finally:
+        await asyncio.to_thread(engine.close)
+
+
+async def _collect(
+    context: RunContext, config: CollectConfig, policy: ScriptedPolicy | LocalPolicy
+) -> dict[str, JsonValue]:
+    total = config.episodes_per_task * len(config.tasks)
+    ranges = seed_ranges(config.tasks, Split.TRAIN, episodes=total, offset=config.seed_offset)
+    labels = {**context.labels, "purpose": "demonstration" if config.policy == "scripted" else "rollout"}
+    context.folder.progress("collecting", 0, total)
+    async with context.sandboxes(config.tasks, concurrency=config.concurrency) as source:
+        collected = await collect_or_reuse(
+            jobs_of(ranges, labels=labels),
+            store=context.store,
+            labels=labels,
+            policy=policy,
+            source=source,
+            concurrency=config.concurrency,
+            owner=context.spec.id,
+            on_done=lambda done: context.folder.progress("collecting", done, total),
+        )
+    metrics = _metrics(collected)
+    metrics["seed_ranges"] = [r.as_json() for r in ranges]
+    await context.reporter.metric("collect", metrics, step=0)
+    return metrics
+
+
+def _metrics(collected: Collected) -> dict[str, JsonValue]:
+    episodes = collected.trajectories
+    wins = sum(t.end is not None and t.end.outcome is not None and t.end.outcome.success for t in episodes)
+    return {
+        "episodes": len(episodes),
+        "successes": wins,
+        "steps": sum(len(t.steps) for t in episodes),
+        "reused": collected.reused,
+        "dropped": sum(collected.dropped.values()),
+        "steps_per_s": collected.stats.steps / max(1e-9, collected.stats.seconds),
+    }
+
+
+def _refuse_without_oracle(tasks: tuple[str, ...]) -> None:
+    without = sorted(set(tasks) - set(oracle_tasks()))
+    if without:
+        raise RunRefused(f"no oracle for {', '.join(without)}: there are {', '.join(oracle_tasks())}")

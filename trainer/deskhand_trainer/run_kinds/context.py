@@ -1,0 +1,136 @@
+"""What every kind of run works with: folder, store, sandboxes, reporter, the policy it starts from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from deskhand_sandbox.tasks import make_task
+
+from deskhand_agent.errors import ModelFilesError
+from deskhand_agent.models.bundle import ModelBundle, build_tiny, load_bundle
+from deskhand_flywheel.errors import BlobError, InvalidQuery, RewardModelError, StoreError, UnknownPolicy
+from deskhand_flywheel.prm.scoring import ProcessRewardModel
+from deskhand_flywheel.store import Store
+from deskhand_sandbox.base import SandboxSource
+from deskhand_sandbox.errors import InvalidTask, UnknownName
+from deskhand_sandbox.host import HostSettings, SandboxClient, start_host
+from deskhand_sandbox.manager import PoolSettings
+from deskhand_sandbox.types import JsonValue
+from deskhand_trainer.errors import RunRefused
+from deskhand_trainer.metrics import Reporter
+from deskhand_trainer.run_folder import RunFolder
+from deskhand_trainer.runs import RunSpec
+
+TOKEN_VARIABLE = "DESKHAND_SANDBOX_TOKEN"
+UNTRAINED = "untrained"
+"""Policy id of the tiny model as built from its config."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunContext:
+    """Handed to the module of the run's kind."""
+
+    spec: RunSpec
+    folder: RunFolder
+    store: Store
+    reporter: Reporter
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """What every trajectory of the run carries."""
+        return {**self.spec.labels, "run": self.spec.id}
+
+    @property
+    def policy_id(self) -> str:
+        return self.spec.policy_in or UNTRAINED
+
+    async def bundle(self) -> ModelBundle:
+        """The policy the run starts from.
+
+        Raises:
+            RunRefused: it is not in the store, or damaged.
+        """
+        if self.spec.policy_in is None:
+            return build_tiny()
+        try:
+            folder = await self.store.materialise_policy(self.spec.policy_in, self.folder.path / "policy_in")
+            return load_bundle(folder)
+        except (UnknownPolicy, BlobError, InvalidQuery, ModelFilesError) as error:
+            raise RunRefused(f"the policy {self.spec.policy_in} cannot be used: {error}") from error
+
+    async def reward_model(self) -> ProcessRewardModel | None:
+        """The process reward model of the spec; None when it names none.
+
+        Raises:
+            RunRefused: it is not in the store, or damaged.
+        """
+        if self.spec.prm_in is None:
+            return None
+        try:
+            folder = await self.store.materialise_policy(self.spec.prm_in, self.folder.path / "prm_in")
+            return ProcessRewardModel.load(folder)
+        except (UnknownPolicy, BlobError, InvalidQuery, RewardModelError) as error:
+            raise RunRefused(f"the reward model {self.spec.prm_in} cannot be used: {error}") from error
+
+    async def keep(self, folder: Path, metadata: Mapping[str, JsonValue]) -> str:
+        """Keep a checkpoint in the store, as a child of the policy the run started from; its id."""
+        described: dict[str, JsonValue] = {"run": self.spec.id, "kind": self.spec.kind.value}
+        described |= {f"label:{name}": value for name, value in self.spec.labels.items()}
+        record = await self.store.keep_policy(
+            folder, parent_id=self.spec.policy_in, metadata={**described, **metadata}
+        )
+        return record.id
+
+    @asynccontextmanager
+    async def sandboxes(self, tasks: Iterable[str], *, concurrency: int) -> AsyncGenerator[SandboxSource]:
+        """Sandboxes for these tasks: of the host the spec names, or of one started for the run."""
+        kinds = sandbox_kinds(tasks)
+        if self.spec.sandbox_url is not None:
+            token = os.environ.get(TOKEN_VARIABLE, "")
+            if not token:
+                raise RunRefused(f"the spec names a sandbox host: give its token in {TOKEN_VARIABLE}")
+            async with SandboxClient(self.spec.sandbox_url, token) as client:
+                yield client
+            return
+        pools = {kind: PoolSettings(max_sandboxes=concurrency) for kind in kinds}
+        settings = HostSettings(kinds=pools, state_folder=self.folder.path / "host")
+        async with (
+            start_host(settings) as host,
+            SandboxClient(host.url, host.token) as client,
+        ):
+            yield client
+
+
+def sandbox_kinds(tasks: Iterable[str]) -> set[str]:
+    """Kinds of sandbox the tasks need.
+
+    Raises:
+        RunRefused: there is no such task; says which come near.
+    """
+    try:
+        return {make_task(task, 0).environment.kind for task in tasks}
+    except (UnknownName, InvalidTask) as error:
+        raise RunRefused(str(error)) from error
+
+
+@asynccontextmanager
+async def open_context(folder: RunFolder, spec: RunSpec) -> AsyncGenerator[RunContext]:
+    """The context of a run, its store open.
+
+    Raises:
+        RunRefused: the store cannot be opened.
+    """
+    try:
+        store = await Store.open(spec.store_url, spec.blobs_url)
+    except StoreError as error:
+        raise RunRefused(f"the store cannot be opened: {error}") from error
+    reporter = Reporter(store, subject=f"run:{spec.id}", folder=folder.path / "tensorboard")
+    try:
+        yield RunContext(spec=spec, folder=folder, store=store, reporter=reporter)
+    finally:
+        reporter.close()
+        await store.close()

@@ -1,0 +1,35 @@
+"""The online loop as a run: from a kept policy to the one that did best on validation seeds."""
+
+from __future__ import annotations
+
+from deskhand_sandbox.types import JsonValue
+from deskhand_trainer.config import PpoConfig
+from deskhand_trainer.ppo import PpoLoop, PpoSetting
+from deskhand_trainer.rollouts import refuse_held_out
+from deskhand_trainer.run_kinds.context import RunContext, sandbox_kinds
+
+
+async def run(context: RunContext, config: PpoConfig) -> tuple[str, dict[str, JsonValue]]:
+    """Train, keep the best."""
+    refuse_held_out(config.tasks)
+    sandbox_kinds(config.tasks)
+    bundle = await context.bundle()
+    reward_model = await context.reward_model()
+    async with context.sandboxes(config.tasks, concurrency=config.concurrency) as source:
+        outcome = await PpoLoop(
+            PpoSetting(
+                run_id=context.spec.id,
+                config=config,
+                bundle=bundle,
+                policy_id=context.policy_id,
+                store=context.store,
+                source=source,
+                reporter=context.reporter,
+                folder=context.folder.path,
+                progress=context.folder.progress,
+                labels=context.spec.labels,
+                reward_model=reward_model,
+            )
+        ).train()
+    kept = await context.keep(outcome.best, {"training": dict(outcome.metrics)})
+    return kept, dict(outcome.metrics)

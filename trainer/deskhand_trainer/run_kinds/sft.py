@@ -1,0 +1,93 @@
+"""The warm start as a run: perception on train-split pages, then the round's demonstrations."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+from deskhand_agent.models.bundle import save_bundle
+from deskhand_agent.types import Trajectory
+from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
+from deskhand_sandbox.types import JsonValue, Split
+from deskhand_trainer.errors import RunRefused
+from deskhand_trainer.rollouts import refuse_held_out
+from deskhand_trainer.run_kinds.context import RunContext, sandbox_kinds
+from deskhand_trainer.sft.config import SftConfig
+from deskhand_trainer.sft.run import run_sft
+from deskhand_trainer.sft.train import SftProgress
+
+CONCURRENCY = 4
+
+
+async def run(context: RunContext, config: SftConfig) -> tuple[str, dict[str, JsonValue]]:
+    """Train, keep."""
+    refuse_held_out((*config.tasks, *config.perception_tasks))
+    sandbox_kinds((*config.tasks, *config.perception_tasks))
+    bundle = await context.bundle()
+    demonstrations = await _demonstrations(context, config)
+    stop = threading.Event()
+    context.folder.progress("collecting pages", 0, 0)
+    async with context.sandboxes(config.perception_tasks or config.tasks, concurrency=CONCURRENCY) as source:
+        try:
+            report = await run_sft(
+                bundle,
+                demonstrations,
+                source,
+                config,
+                owner=context.spec.id,
+                concurrency=CONCURRENCY,
+                progress=_Teller(context),
+                checkpoint_dir=context.folder.checkpoints,
+                should_stop=stop.is_set,
+            )
+        except asyncio.CancelledError:
+            # the training thread sees it after its step and leaves a checkpoint
+            stop.set()
+            raise
+    folder = context.folder.path / "trained"
+    await asyncio.to_thread(save_bundle, bundle, folder)
+    metrics: dict[str, JsonValue] = {
+        **report.figures,
+        **{f"steps/{stage}": steps for stage, steps in report.steps.items()},
+        **{f"per_s/{stage}": rate for stage, rate in report.examples_per_s.items()},
+        "demonstrations": len(demonstrations),
+        "training_seconds": report.seconds,
+        "demonstration_seeds": sorted({t.start.task.seed for t in demonstrations}),
+    }
+    kept = await context.keep(folder, {"training": dict(metrics)})
+    told = {name: value for name, value in metrics.items() if not isinstance(value, list)}
+    await context.reporter.metric("sft", told, step=0)
+    return kept, metrics
+
+
+class _Teller:
+    """Progress of the training thread into the run's folder and events."""
+
+    def __init__(self, context: RunContext) -> None:
+        self._context, self._loop = context, asyncio.get_running_loop()
+        self._every = 20
+
+    def __call__(self, progress: SftProgress) -> None:
+        self._context.folder.progress(f"warm start: {progress.stage}", progress.step, progress.steps)
+        if progress.figures or progress.step % self._every == 0:
+            values: dict[str, JsonValue] = {"loss": progress.loss, **progress.figures}
+            told = self._context.reporter.metric(f"sft/{progress.stage}", values, step=progress.step)
+            asyncio.run_coroutine_threadsafe(told, self._loop)
+
+
+async def _demonstrations(context: RunContext, config: SftConfig) -> list[Trajectory]:
+    """Successful oracle episodes of the train split: this round's where the run belongs to one."""
+    labels = {"purpose": "demonstration"}
+    if "round" in context.spec.labels:
+        labels["round"] = context.spec.labels["round"]
+    ids: list[str] = []
+    for task in config.tasks:
+        chosen = TrajectoryFilter(
+            task_ids=(task,), split=Split.TRAIN, outcome=OutcomeFilter.SUCCESS, labels=labels, ended=True
+        )
+        ids += (await context.store.trajectory_ids(chosen))[: config.demonstrations_per_task]
+    if not ids and config.demonstrations_per_task and config.cloning_epochs:
+        raise RunRefused(
+            f"the store holds no successful demonstrations of {', '.join(config.tasks)}: collect some first"
+        )
+    return [t async for t in context.store.each_trajectory(ids, images=True)]
