@@ -1,0 +1,155 @@
+"""Carries out actions in a browser, after checking that they can be."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from deskhand_sandbox.backends.browser.keys import find_key
+from deskhand_sandbox.errors import InvalidAction, UnsupportedCapability
+from deskhand_sandbox.types import (
+    CallTool,
+    Click,
+    DeviceAction,
+    Drag,
+    History,
+    KeyDown,
+    KeyUp,
+    MovePointer,
+    Navigate,
+    OpenApp,
+    Point,
+    PointerDown,
+    PointerUp,
+    Press,
+    ReadFile,
+    Run,
+    Scroll,
+    Swipe,
+    Tab,
+    Touch,
+    TypeText,
+    Wait,
+    WriteFile,
+)
+
+if TYPE_CHECKING:
+    from deskhand_sandbox.backends.browser.sandbox import BrowserSandbox
+
+MAX_CLICKS = 10
+MAX_WAIT_S = 600.0
+OPEN_SCHEMES = ("http", "https", "about", "data")
+"""What an agent may open: not the machine's files, not the browser's own pages."""
+
+
+async def perform(sandbox: BrowserSandbox, action: DeviceAction) -> None:
+    """Carry out one action.
+
+    Raises:
+        InvalidAction: it cannot be as given; nothing was done.
+        UnsupportedCapability: a browser has no such thing.
+        CdpClosed: the tab or the browser went away.
+    """
+    match action:
+        case Click() | MovePointer() | PointerDown() | PointerUp() | Drag() | Scroll():
+            await _point(sandbox, action)
+        case TypeText() | Press() | KeyDown() | KeyUp():
+            await _type(sandbox, action)
+        case Navigate() | History() | Tab():
+            await _browse(sandbox, action)
+        case Wait():
+            if not 0 <= action.seconds <= MAX_WAIT_S:
+                raise InvalidAction(f"a wait takes 0 to {MAX_WAIT_S:g} seconds, not {action.seconds:g}")
+            await asyncio.sleep(action.seconds)
+        case Touch() | Swipe() | OpenApp():
+            raise UnsupportedCapability(f"{type(action).__name__} is for touch devices; this is a browser")
+        case Run() | ReadFile() | WriteFile() | CallTool():
+            raise UnsupportedCapability(f"{type(action).__name__} needs a terminal; this is a browser")
+        case _:  # pyright: ignore[reportUnnecessaryComparison]  # callers without types
+            raise InvalidAction(f"{type(action).__name__} is not an action of a browser")
+
+
+async def _point(
+    sandbox: BrowserSandbox, action: Click | MovePointer | PointerDown | PointerUp | Drag | Scroll
+) -> None:
+    page, pointer = sandbox.front.session, sandbox.input
+    match action:
+        case Click():
+            _on_screen(sandbox, (action.x, action.y))
+            if not 1 <= action.count <= MAX_CLICKS:
+                raise InvalidAction(f"a click has 1 to {MAX_CLICKS} presses, not {action.count}")
+            await pointer.click(page, (action.x, action.y), action.button, action.count)
+        case MovePointer():
+            _on_screen(sandbox, (action.x, action.y))
+            await pointer.move(page, (action.x, action.y))
+        case PointerDown():
+            await pointer.press(page, action.button)
+        case PointerUp():
+            await pointer.release(page, action.button)
+        case Drag():
+            if len(action.path) < 2:
+                raise InvalidAction(f"a drag needs at least two points, not {len(action.path)}")
+            _on_screen(sandbox, *action.path)
+            await pointer.drag(page, action.path, action.button)
+        case Scroll():
+            _on_screen(sandbox, (action.x, action.y))
+            await pointer.wheel(page, (action.x, action.y), action.dx_px, action.dy_px)
+            # the compositor scrolls by itself; the page learns of it with a frame
+            await sandbox.front.frame()
+
+
+async def _type(sandbox: BrowserSandbox, action: TypeText | Press | KeyDown | KeyUp) -> None:
+    page, keyboard = sandbox.front.session, sandbox.input
+    match action:
+        case TypeText():
+            await keyboard.type_text(page, action.text)
+        case Press():
+            if not action.keys:
+                raise InvalidAction("a key press needs at least one key")
+            for name in action.keys:
+                find_key(name)
+            await keyboard.press_keys(page, action.keys)
+        case KeyDown():
+            await keyboard.key_down(page, action.key)
+        case KeyUp():
+            await keyboard.key_up(page, action.key)
+
+
+async def _browse(sandbox: BrowserSandbox, action: Navigate | History | Tab) -> None:
+    tab = sandbox.front
+    match action:
+        case Navigate():
+            await tab.navigate(_open_address(action.url))
+        case History(to="home"):
+            raise UnsupportedCapability("a browser has no home button")
+        case History(to="reload"):
+            await tab.session.send("Page.reload")
+        case History():
+            if not await tab.go(-1 if action.to == "back" else 1):
+                raise InvalidAction(f"there is no page to go {action.to} to")
+        case Tab(do="open"):
+            await sandbox.open_tab()
+        case Tab():
+            pages = sandbox.pages
+            if action.index is not None and not 0 <= action.index < len(pages):
+                raise InvalidAction(f"there is no tab {action.index}: there are {len(pages)}, from 0")
+            page = sandbox.front_page if action.index is None else pages[action.index]
+            await (sandbox.focus_tab(page) if action.do == "focus" else sandbox.close_tab(page))
+
+
+def _on_screen(sandbox: BrowserSandbox, *points: Point) -> None:
+    width, height = sandbox.size_px
+    for x, y in points:
+        if not (0 <= x < width and 0 <= y < height):
+            raise InvalidAction(f"({x}, {y}) is off the screen, which is {width} x {height} pixels")
+
+
+def _open_address(url: str) -> str:
+    url = url.strip()
+    parts = urlsplit(url)
+    if parts.scheme in OPEN_SCHEMES:
+        return url
+    if "://" not in url and "." in url.partition("/")[0].partition(":")[0]:
+        return f"https://{url}"
+    raise InvalidAction(f"cannot open {url!r}: an address starts with {', '.join(OPEN_SCHEMES)}")

@@ -1,0 +1,136 @@
+"""Find Chromium and start it by Playwright, with a port for direct sessions beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from playwright.async_api import Browser, Playwright, async_playwright
+from playwright.async_api import Error as PlaywrightError
+
+from deskhand_sandbox.backends.browser.cdp import CdpSession
+from deskhand_sandbox.errors import BackendMissing, InfrastructureError, SandboxTimeout
+
+PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+"""Tried in this order: the headless shell steps about twice as fast as the whole browser."""
+
+MEND = "run `make setup`, or `apt-get install chromium`, or name one with DESKHAND_CHROMIUM"
+
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-smooth-scrolling",
+    "--font-render-hinting=none",
+    # Playwright speaks by a pipe; the direct sessions use this port, which the kernel chooses
+    "--remote-debugging-port=0",
+    # lets Browser.getBrowserCommandLine tell the profile folder, where that port is written
+    "--enable-automation",
+)
+
+
+def find_chromium(executable: str | None = None) -> str:
+    """Path of the Chromium to use: the argument, then DESKHAND_CHROMIUM, then PATH.
+
+    Raises:
+        BackendMissing: there is none; says how to get one.
+    """
+    named = executable or os.environ.get("DESKHAND_CHROMIUM")
+    if named:
+        found = shutil.which(named)
+        if found is None:
+            raise BackendMissing(f"no program at {named!r} (DESKHAND_CHROMIUM or `executable`): {MEND}")
+        return found
+    for program in PROGRAMS:
+        found = shutil.which(program)
+        if found is not None:
+            return found
+    raise BackendMissing(f"no Chromium on PATH: {MEND}")
+
+
+@dataclass(kw_only=True, slots=True)
+class Chromium:
+    """One running browser."""
+
+    playwright: Playwright
+    browser: Browser
+    control: CdpSession
+    """A direct session to the browser itself; its end tells that the browser died."""
+    endpoint: str
+    """ws://127.0.0.1:PORT"""
+    pid: int
+    profile: Path
+    """Its temporary profile folder, removed when it closes."""
+
+    async def page_session(self, target_id: str) -> CdpSession:
+        """A direct session to one page."""
+        return await CdpSession.connect(f"{self.endpoint}/devtools/page/{target_id}")
+
+    async def close(self) -> None:
+        """End browser, driver and profile; safe on a dead browser."""
+        await self.control.close()
+        try:
+            await self.browser.close()
+        except PlaywrightError:
+            # it died before: the driver has already cleaned up
+            pass
+        finally:
+            await self.playwright.stop()
+
+
+async def start_chromium(executable: str, arguments: tuple[str, ...], deadline_s: float) -> Chromium:
+    """Start a browser and connect to it both ways.
+
+    Raises:
+        BackendMissing: the program cannot be run.
+        SandboxTimeout: it did not come up in time.
+    """
+    playwright = await async_playwright().start()
+    try:
+        try:
+            async with asyncio.timeout(deadline_s):
+                return await _start(playwright, executable, (*ARGUMENTS, *arguments))
+        except TimeoutError as error:
+            raise SandboxTimeout(f"{executable} did not start within {deadline_s:g} s") from error
+        except PlaywrightError as error:
+            first = str(error).strip().splitlines()[0]
+            raise BackendMissing(f"{executable} cannot be started ({first}): {MEND}") from error
+    except BaseException:
+        await playwright.stop()
+        raise
+
+
+async def _start(playwright: Playwright, executable: str, arguments: tuple[str, ...]) -> Chromium:
+    browser = await playwright.chromium.launch(executable_path=executable, args=list(arguments))
+    asking = await browser.new_browser_cdp_session()
+    processes = (await asking.send("SystemInfo.getProcessInfo"))["processInfo"]
+    pid = int(next(each["id"] for each in processes if each["type"] == "browser"))
+    command_line = (await asking.send("Browser.getBrowserCommandLine"))["arguments"]
+    await asking.detach()
+    option = "--user-data-dir="
+    profile = Path(next(each for each in command_line if each.startswith(option)).removeprefix(option))
+    port, path = await _debugging_port(profile, pid)
+    endpoint = f"ws://127.0.0.1:{port}"
+    control = await CdpSession.connect(f"{endpoint}{path}")
+    return Chromium(
+        playwright=playwright, browser=browser, control=control, endpoint=endpoint, pid=pid, profile=profile
+    )
+
+
+async def _debugging_port(profile: Path, pid: int) -> tuple[int, str]:
+    """Port and path, once Chromium has written them next to its profile (it does so after it is up)."""
+    file = profile / "DevToolsActivePort"
+    while True:
+        lines = file.read_text().splitlines() if file.exists() else []  # two lines on a local disk
+        if len(lines) == 2:
+            return int(lines[0]), lines[1]
+        if not profile.exists():  # noqa: ASYNC240
+            raise InfrastructureError(f"Chromium (process {pid}) ended while it started")
+        await asyncio.sleep(0.005)

@@ -1,0 +1,181 @@
+"""One tab: what is loading in it, when it stands still, what it shows. Knows nothing of tasks."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import time
+from importlib.resources import files
+from typing import cast
+
+from deskhand_sandbox.backends.browser.cdp import CdpError, CdpSession, Payload
+from deskhand_sandbox.errors import VerifierError
+from deskhand_sandbox.types import JsonValue
+
+SETTLE_SCRIPT = files(__package__).joinpath("settle.js").read_text()
+"""Runs before a page's own scripts; gives the page `__deskhand.settle(limit_ms)`."""
+
+_ASK = "globalThis.__deskhand ? __deskhand.settle(%.1f) : document.readyState === 'complete'"
+_LONG_LIVED = frozenset({"EventSource", "WebSocket", "Ping", "Media"})
+"""Requests that are not waited for: they have no end of their own."""
+_RECHECK_S = 0.05
+
+
+class Tab:
+    """A page through its direct session."""
+
+    def __init__(self, session: CdpSession, url: str) -> None:
+        self.session = session
+        self.url = url
+        self.crashed = False
+        self.opening = 0
+        """Windows this page has opened that nobody has adopted yet."""
+        self._requests: set[str] = set()
+        self._loading: set[str] = set()
+        self._changed = asyncio.Event()
+        listen = session.on
+        listen("Network.requestWillBeSent", self._request_began)
+        listen("Network.loadingFinished", self._request_ended)
+        listen("Network.loadingFailed", self._request_ended)
+        listen("Page.frameRequestedNavigation", self._navigation_began)
+        listen("Page.frameStartedLoading", self._navigation_began)
+        listen("Page.frameStoppedLoading", self._navigation_ended)
+        listen("Page.frameDetached", self._navigation_ended)
+        listen("Page.frameNavigated", self._navigated)
+        listen("Page.navigatedWithinDocument", self._moved_within)
+        listen("Page.windowOpen", self._window_opened)
+        listen("Inspector.targetCrashed", self._crashed)
+
+    async def attach(self) -> None:
+        """Begin to hear what happens in the page."""
+        await asyncio.gather(
+            *(self.session.send(method) for method in ("Page.enable", "Network.enable", "Inspector.enable")),
+            self.session.send("Input.setInterceptDrags", {"enabled": True}),
+        )
+
+    async def evaluate(self, expression: str) -> JsonValue:
+        """Value of an expression in the page; a promise is awaited.
+
+        Raises:
+            VerifierError: it threw, or its value is no JSON.
+            CdpClosed: the tab is gone.
+        """
+        try:
+            answer = await self._evaluate(expression)
+        except CdpError as error:
+            raise VerifierError(f"the page could not evaluate {_shorten(expression)}: {error}") from error
+        if "exceptionDetails" in answer:
+            details = answer["exceptionDetails"]
+            text = details.get("exception", {}).get("description") or details.get("text", "an exception")
+            raise VerifierError(f"{_shorten(expression)} failed in the page: {text.splitlines()[0]}")
+        return cast("JsonValue", answer["result"].get("value"))
+
+    async def settle(self, limit_ms: float) -> bool:
+        """Wait until nothing is under way; False when `limit_ms` came first.
+
+        Still means: no request in flight, no navigation, the document complete, no finite animation, no timer
+        about to fire, and loops (intervals, animation frames) that change nothing.
+        """
+        deadline = time.perf_counter() + limit_ms / 1000
+        while True:
+            left = deadline - time.perf_counter()
+            if left <= 0:
+                return False
+            self._changed.clear()
+            if self._requests or self._loading:
+                await self._change(left)
+                continue
+            try:
+                answer = await self._evaluate(_ASK % (left * 1000))
+            except CdpError:
+                # the page went away under the question: ask the next one
+                await self._change(min(left, _RECHECK_S))
+                continue
+            if answer["result"].get("value") is not True:
+                if "exceptionDetails" in answer or answer["result"].get("type") != "boolean":
+                    await self._change(min(left, _RECHECK_S))
+            elif not self._requests and not self._loading:
+                return True
+
+    async def screenshot(self, image_format: str, quality: int) -> bytes:
+        """What the tab shows now, encoded."""
+        wanted: dict[str, object] = {"format": image_format, "optimizeForSpeed": True}
+        if image_format != "png":
+            wanted["quality"] = quality
+        answer = await self.session.send("Page.captureScreenshot", wanted)
+        return base64.b64decode(answer["data"])
+
+    async def navigate(self, url: str) -> str | None:
+        """Begin to load an address; the reason when it cannot be."""
+        answer = await self.session.send("Page.navigate", {"url": url})
+        return cast("str | None", answer.get("errorText"))
+
+    async def go(self, steps: int) -> bool:
+        """Move in the tab's history; False when there is nothing that way."""
+        history = await self.session.send("Page.getNavigationHistory")
+        wanted = history["currentIndex"] + steps
+        if not 0 <= wanted < len(history["entries"]):
+            return False
+        entry = history["entries"][wanted]["id"]
+        await self.session.send("Page.navigateToHistoryEntry", {"entryId": entry})
+        return True
+
+    async def frame(self) -> None:
+        """Wait until the page has drawn twice: what the compositor did by itself is then seen by the page."""
+        script = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+        await self._evaluate(script)
+
+    def _evaluate(self, expression: str) -> asyncio.Future[Payload]:
+        return self.session.send(
+            "Runtime.evaluate",
+            {"expression": expression, "returnByValue": True, "awaitPromise": True, "userGesture": True},
+        )
+
+    async def _change(self, within_s: float) -> None:
+        try:
+            async with asyncio.timeout(within_s):
+                await self._changed.wait()
+        except TimeoutError:
+            return
+
+    def _request_began(self, event: Payload) -> None:
+        if event.get("type") not in _LONG_LIVED:
+            self._requests.add(event["requestId"])
+
+    def _request_ended(self, event: Payload) -> None:
+        self._requests.discard(event["requestId"])
+        self._changed.set()
+
+    def _navigation_began(self, event: Payload) -> None:
+        # a download or a new tab leaves this page as it is
+        if event.get("disposition", "currentTab") == "currentTab":
+            self._loading.add(event["frameId"])
+
+    def _navigation_ended(self, event: Payload) -> None:
+        self._loading.discard(event["frameId"])
+        self._changed.set()
+
+    def _navigated(self, event: Payload) -> None:
+        frame = event["frame"]
+        if "parentId" not in frame:
+            self.url = frame["url"] + frame.get("urlFragment", "")
+            # requests of the page before are nobody's any more
+            self._requests.clear()
+        self._changed.set()
+
+    def _moved_within(self, event: Payload) -> None:
+        self._loading.discard(event["frameId"])
+        self.url = event["url"]
+        self._changed.set()
+
+    def _window_opened(self, _: Payload) -> None:
+        self.opening += 1
+
+    def _crashed(self, _: Payload) -> None:
+        self.crashed = True
+
+
+def _shorten(expression: str) -> str:
+    line = " ".join(expression.split())
+    return json.dumps(line if len(line) <= 80 else f"{line[:77]}...")
