@@ -21,7 +21,7 @@ from deskhand_platform.api.app import create_app
 from deskhand_platform.auth import open_gate
 from deskhand_platform.queue import TaskQueue
 from deskhand_platform.rounds.book import RoundBook, RoundRecord
-from deskhand_platform.rounds.presets import preset
+from deskhand_platform.rounds.presets import checked_preset
 from deskhand_platform.services import Services
 from deskhand_platform.settings import Settings, load_settings
 from deskhand_sandbox.types import (
@@ -103,7 +103,7 @@ class BookOnly:
         self._book = book
 
     async def start(self, name: str, overrides: dict[str, Any]) -> RoundRecord:
-        return await self._book.get(await self._book.create(name, preset(name, overrides)))
+        return await self._book.get(await self._book.create(name, checked_preset(name, overrides)))
 
     async def cancel(self, round_id: int) -> RoundRecord:
         await self._book.request_cancel(round_id)

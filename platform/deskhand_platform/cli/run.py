@@ -30,10 +30,10 @@ def register(app: typer.Typer) -> None:
 
 def run(preset: Preset = "from-scratch", set_: Set = None, exit_: Exit = False, port: Port = None) -> None:
     """Run one training round and show it; a second one goes on from the promoted policy."""
-    from deskhand_platform.rounds.presets import preset as load_preset
+    from deskhand_platform.rounds.presets import checked_preset
 
     settings, changed = load_settings(port=port), overrides.parse(set_ or [])
-    load_preset(preset, changed)  # what is wrong with it is said before anything starts
+    checked_preset(preset, changed)  # what is wrong with it is said before anything starts
     raise typer.Exit(run_until_signal(_run(settings, preset, changed, exit_)))
 
 

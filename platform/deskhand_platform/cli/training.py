@@ -51,7 +51,7 @@ def evaluate(config: ConfigFile = None, policy: PolicyIn = None, set_: Set = Non
 def _run(kind: RunKind, file: Path | None, policy: str | None, changed: list[str], name: str | None) -> None:
     settings = load_settings()
     values = merge(_read(file), overrides.parse(changed))
-    check_phase(str(kind), values, "")
+    check_phase(str(kind), values)
     folder = settings.runs / (name or f"{kind}-{time.strftime('%Y%m%d-%H%M%S')}")
     spec = RunSpec(
         id=folder.name,

@@ -16,7 +16,7 @@ from dbos import DBOS, SetWorkflowID
 
 from deskhand_platform.rounds.book import RoundBook, RoundRecord
 from deskhand_platform.rounds.phases import Phases
-from deskhand_platform.rounds.presets import preset as load_preset
+from deskhand_platform.rounds.presets import checked_preset
 from deskhand_platform.states import WorkState
 
 T = TypeVar("T")
@@ -80,7 +80,7 @@ class RoundConductor:
             NotFound: no such preset, or no such start policy.
             InvalidField: an override is refused.
         """
-        config = load_preset(preset, overrides)
+        config = await asyncio.to_thread(checked_preset, preset, overrides)
         await self._phases.check_start(config.start)
         round_id = await self._book.create(preset, config)
         await self._phases.tell(round_id, "state", {"state": WorkState.QUEUED, "preset": preset})

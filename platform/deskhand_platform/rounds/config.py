@@ -73,11 +73,22 @@ def round_config(values: Mapping[str, Any], where: str = "") -> RoundConfig:
         if built.get(name) is not None:
             if not isinstance(built[name], Mapping):
                 raise InvalidField(f"{where}{name}", "must be a mapping of that phase's settings, or null")
-            check_phase(name, cast(Config, built[name]), where)
     for name in ("description", "start"):
         if not isinstance(built.get(name, ""), str):
             raise InvalidField(f"{where}{name}", "must be text")
     return RoundConfig(**built)
+
+
+def check_runs(config: RoundConfig) -> None:
+    """Check the settings of every run as the trainer will.
+
+    Raises:
+        InvalidField: the trainer would refuse one; names the phase and the field.
+    """
+    for name in RUN_FIELDS:
+        values = getattr(config, name)
+        if values is not None:
+            check_phase(name, values)
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,18 +127,18 @@ def _promote(values: object, where: str) -> PromoteConfig:
     return PromoteConfig(**given)
 
 
-def check_phase(name: str, values: Config, where: str) -> None:
+def check_phase(name: str, values: Config) -> None:
     """Check one run's settings as the trainer will.
 
     Raises:
         InvalidField: the trainer would refuse them.
     """
-    # here and not above: the trainer's records come with torch, which the platform itself has no use for
+    # here and not above: the trainer's records come with torch, which takes seconds
     from deskhand_trainer import config
     from deskhand_trainer.errors import ConfigError
 
     record = getattr(config, RUN_FIELDS[name])
     try:
-        config.parse_config(record, values, path=f"{where}{name}.")
+        config.parse_config(record, values, path=f"{name}.")
     except ConfigError as error:
-        raise InvalidField(f"{where}{name}", str(error)) from error
+        raise InvalidField(name, str(error)) from error

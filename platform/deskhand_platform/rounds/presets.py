@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from deskhand_platform.errors import NotFound
-from deskhand_platform.rounds.config import RoundConfig, merge, round_config
+from deskhand_platform.rounds.config import RoundConfig, check_runs, merge, round_config
 
 FOLDER = files("deskhand_platform") / "presets"
 
@@ -22,7 +22,7 @@ def preset_names() -> tuple[str, ...]:
 
 
 def preset(name: str, overrides: Mapping[str, Any] | None = None) -> RoundConfig:
-    """A preset with overrides laid on it.
+    """A preset with overrides laid on it; what its runs are told is not looked into.
 
     Raises:
         NotFound: no preset of that name.
@@ -32,3 +32,15 @@ def preset(name: str, overrides: Mapping[str, Any] | None = None) -> RoundConfig
         raise NotFound("preset", name, preset_names())
     values = yaml.safe_load((FOLDER / f"{name}.yaml").read_text())
     return round_config(merge(values, overrides or {}))
+
+
+def checked_preset(name: str, overrides: Mapping[str, Any] | None = None) -> RoundConfig:
+    """The same with every run's settings checked as the trainer will; seconds the first time.
+
+    Raises:
+        NotFound: no preset of that name.
+        InvalidField: an override is refused, by us or by the trainer; names the field.
+    """
+    config = preset(name, overrides)
+    check_runs(config)
+    return config

@@ -1,0 +1,187 @@
+"""Real processes, killed in the middle: `deskhand serve`, its sandbox host, and the run of a round."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+PROGRAMS = Path(__file__).parents[1] / "platform/programs"
+ROUND = {"preset": "smoke", "overrides": {"evaluate": None, "explore": None}}
+
+
+def wait(holds: Callable[[], Any], limit_s: float = 60.0) -> Any:
+    """Wait for a condition to hold; what it gave."""
+    deadline = time.monotonic() + limit_s
+    while time.monotonic() < deadline:
+        found = holds()
+        if found:
+            return found
+        time.sleep(0.05)
+    raise AssertionError("it did not come to pass in time")
+
+
+def alive(pid: int) -> bool:
+    """The process runs: a dead one that nobody has reaped yet does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+def children(pid: int) -> list[int]:
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for task in tasks for child in task.read_text().split()]
+
+
+class Served:
+    """`deskhand serve` as a user starts it."""
+
+    def __init__(self, home: Path, **environment: str) -> None:
+        self.home = home
+        self._environment = {
+            **os.environ,
+            "DESKHAND_HOME": str(home),
+            "DESKHAND_ROUNDS__RUN_MODULE": "counting_run",
+            "DESKHAND_SANDBOX__KINDS": '["fake"]',
+            "PYTHONPATH": f"{PROGRAMS}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",
+            **environment,
+        }
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> int:
+        command = [sys.executable, "-m", "deskhand_platform.cli.app", "serve", "--port", "0"]
+        with (self.home / "serve.log").open("ab") as log:
+            self.process = subprocess.Popen(command, env=self._environment, stdout=log, stderr=log)
+        wait(lambda: self.url)
+        return self.process.pid
+
+    @property
+    def url(self) -> str | None:
+        try:
+            said = json.loads((self.home / "serve.lock").read_text())
+        except (FileNotFoundError, ValueError):
+            return None
+        return said["url"] if self.process is not None and said["pid"] == self.process.pid else None
+
+    def call(self, method: str, path: str, body: Any = None) -> Any:
+        headers = {"Authorization": f"Bearer {(self.home / 'token').read_text().strip()}"}
+        response = httpx.request(
+            method, f"{self.url}{path}", json=body, headers=headers, trust_env=False, timeout=60
+        )
+        response.raise_for_status()
+        return response.json()
+
+    def end(self, number: signal.Signals) -> int:
+        assert self.process is not None
+        self.process.send_signal(number)
+        return self.process.wait(60)
+
+    def progress(self, run: str) -> dict[str, Any] | None:
+        try:
+            return json.loads((self.home / "runs" / run / "state.json").read_text())
+        except FileNotFoundError:
+            return None
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    made = Served(tmp_path, COUNTING_STEPS="60", COUNTING_STEP_S="0.02")
+    yield made
+    if made.process is not None and made.process.poll() is None:
+        made.end(signal.SIGTERM)
+
+
+def until_round(served: Served, number: int, state: str) -> dict[str, Any]:
+    return wait(lambda: (r := served.call("GET", f"/v1/rounds/{number}"))["state"] == state and r)
+
+
+def until_step(served: Served, run: str, step: int) -> dict[str, Any]:
+    return wait(lambda: (s := served.progress(run)) and s["done"] >= step and s)
+
+
+def test_a_killed_platform_takes_everything_with_it_and_the_round_goes_on(served: Served) -> None:
+    platform = served.start()
+    number = served.call("POST", "/v1/rounds", ROUND)["id"]
+    state = until_step(served, f"round-{number}-sft", 10)
+    family = [*children(platform), state["pid"]]
+    assert len(family) >= 3  # host, worker, run
+    served.end(signal.SIGKILL)
+    wait(lambda: not any(map(alive, family)))
+
+    served.start()
+    done = until_round(served, number, "done")
+    assert {phase["state"] for phase in done["phases"]} == {"done"}
+    lives = (served.home / "runs" / f"round-{number}-sft/lives.txt").read_text().split()
+    assert lives[0] == "0" and len(lives) == 2 and int(lives[1]) >= 10
+    assert (served.home / "runs" / f"round-{number}-collect/lives.txt").read_text().split() == ["0"]
+
+
+def test_a_killed_sandbox_host_comes_back(served: Served) -> None:
+    served.start()
+    address = served.home / "sandbox-host.json"
+    before = json.loads(address.read_text())
+    number = served.call("POST", "/v1/rounds", ROUND)["id"]
+    until_step(served, f"round-{number}-collect", 5)
+    assert served.process is not None
+    hosts = [
+        pid
+        for pid in children(served.process.pid)
+        if b"deskhand_sandbox.host" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    ]
+    assert len(hosts) == 1
+    os.kill(hosts[0], signal.SIGKILL)
+    wait(lambda: address.exists() and json.loads(address.read_text()) != before)
+    wait(lambda: served.call("GET", "/v1/info")["sandbox_host"] == "up")
+    until_round(served, number, "done")
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_stopped_platform_leaves_nothing_behind(
+    served: Served, number: signal.Signals, status: int
+) -> None:
+    platform = served.start()
+    round_id = served.call("POST", "/v1/rounds", ROUND)["id"]
+    state = until_step(served, f"round-{round_id}-collect", 3)
+    family = [*children(platform), state["pid"]]
+    assert served.end(number) == status
+    assert not any(map(alive, family))
+    assert not (served.home / "sandbox-host.json").exists()
+    assert "Traceback" not in (served.home / "serve.log").read_text()
+
+
+def test_a_second_platform_on_one_home_is_refused(served: Served) -> None:
+    pid = served.start()
+    second = subprocess.run(
+        [sys.executable, "-m", "deskhand_platform.cli.app", "serve", "--port", "0"],
+        env={**os.environ, "DESKHAND_HOME": str(served.home)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert second.returncode == 1
+    assert f"process {pid}" in second.stderr and "Traceback" not in second.stderr
+    assert served.call("GET", "/v1/info")["sandbox_host"] == "up"
+
+
+def test_a_wrong_token_is_one_sentence(served: Served) -> None:
+    served.start()
+    result = subprocess.run(
+        [sys.executable, "-m", "deskhand_platform.cli.app", "rounds", "list"],
+        env={**os.environ, "DESKHAND_HOME": str(served.home), "DESKHAND_TOKEN": "wrong"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert result.returncode == 1 and "token" in result.stderr and "Traceback" not in result.stderr

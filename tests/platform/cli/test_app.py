@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from deskhand_platform.auth import write_private
+
+
+def deskhand(home: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "deskhand_platform.cli.app", *arguments],
+        env={**os.environ, "DESKHAND_HOME": str(home), "COLUMNS": "200", **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (["run", "--round", "from-scrach"], 2, "did you mean from-scratch"),
+        (["run", "--set", "ppo.iteration=1"], 2, "did you mean iterations"),
+        (["run", "--set", "ppo"], 2, "name=value"),
+        (["serve", "--port", "99999"], 2, "--port"),
+        (["submit", "miniwob/click-test"], 1, "deskhand serve"),
+        (["rounds", "cancel", "1"], 1, "deskhand serve"),
+        (["rounds", "show", "x"], 2, "number"),
+        (["replay", "nothing", "--html"], 1, "nothing"),
+        (["train", "ppoo"], 2, "did you mean ppo"),
+        (["train", "ppo", "--config", "/nothing.yaml"], 1, "/nothing.yaml"),
+        (["bench", "rollout"], 2, "did you mean rollouts"),
+        (["study", "lop"], 2, "did you mean loop"),
+        (["url"], 1, "deskhand serve"),
+        (["nonsense"], 2, "nonsense"),
+    ],
+)
+def test_what_goes_wrong_is_one_sentence(
+    tmp_path: Path, arguments: list[str], status: int, said: str
+) -> None:
+    result = deskhand(tmp_path, *arguments)
+    assert result.returncode == status, result.stderr
+    assert said in result.stderr and "Traceback" not in result.stderr and result.stdout == ""
+
+
+def test_debug_shows_where(tmp_path: Path) -> None:
+    assert "Traceback" in deskhand(tmp_path, "run", "--round", "x", DESKHAND_DEBUG="1").stderr
+
+
+def test_a_port_in_use_names_the_way_out(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        result = deskhand(tmp_path, "serve", "--port", str(taken.getsockname()[1]))
+    assert result.returncode == 1 and "--port" in result.stderr and "Traceback" not in result.stderr
+    assert not (tmp_path / "sandbox-host.json").exists()
+
+
+def test_no_command_says_what_there_is(tmp_path: Path) -> None:
+    shown = deskhand(tmp_path, "--help")
+    assert shown.returncode == 0
+    for command in ("serve", "run", "tasks", "submit", "rounds", "replay", "doctor", "bench", "study"):
+        assert command in shown.stdout
+
+
+def test_lists_read_an_empty_store(tmp_path: Path) -> None:
+    for arguments in (["trajectories", "list"], ["policies", "list"]):
+        result = deskhand(tmp_path, *arguments)
+        assert result.returncode == 0 and "Traceback" not in result.stderr
+
+
+def test_a_broken_configuration_file(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("port: many")
+    result = deskhand(tmp_path, "serve")
+    assert result.returncode == 2 and "port" in result.stderr
+
+
+def test_doctor_names_what_mends(tmp_path: Path) -> None:
+    result = deskhand(tmp_path, "doctor", PATH="/nowhere")
+    assert result.returncode == 1 and "apt-get install chromium" in result.stdout
+
+
+def test_a_stale_token_file_is_not_enough(tmp_path: Path) -> None:
+    write_private(tmp_path / "token", "wrong")
+    result = deskhand(tmp_path, "rounds", "list", DESKHAND_URL="http://127.0.0.1:9")
+    assert result.returncode == 1 and "no platform answers" in result.stderr

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import pytest
+
+from deskhand_platform.errors import InvalidField, NotFound
+from deskhand_platform.rounds.config import as_json, merge, round_config
+from deskhand_platform.rounds.plan import plan
+from deskhand_platform.rounds.presets import checked_preset, preset, preset_names
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_every_preset_is_valid_and_comes_back_from_json(name: str) -> None:
+    config = checked_preset(name)
+    assert config.description
+    assert round_config(as_json(config)) == config
+    names = [phase.name for phase in plan(config, None)]
+    assert len(set(names)) == len(names) and names[-1] == "promote"
+
+
+def test_the_demo_is_there() -> None:
+    assert {"from-scratch", "smoke"} <= set(preset_names())
+
+
+def test_a_trained_start_needs_no_warm_start() -> None:
+    names = [phase.name for phase in plan(preset("smoke"), "some-policy")]
+    assert names[0] == "evaluate-start"
+    assert not {"collect", "sft", "evaluate-sft", "validate-sft"} & set(names)
+    assert "validate-start" in names
+
+
+def test_test_seeds_choose_nothing() -> None:
+    for phase in plan(preset("smoke"), "some-policy"):
+        if phase.name.startswith("validate-"):
+            assert phase.config["split"] == "validation" and phase.config["modes"] == ["sampled"]
+
+
+def test_overrides_go_into_depth_and_null_leaves_a_phase_out() -> None:
+    config = preset("smoke", {"ppo": {"value_pretraining": {"enabled": False}}, "score": None})
+    assert config.ppo is not None and config.score is None
+    assert config.ppo["value_pretraining"] == {"episodes": 8, "max_epochs": 2, "enabled": False}
+    assert merge({"a": {"b": 1}}, {"a": 2}) == {"a": 2}
+
+
+@pytest.mark.parametrize(
+    ("over", "field", "said"),
+    [
+        ({"sfft": {}}, "sfft", "did you mean sft"),
+        ({"sft": {"cloning_epoch": 1}}, "sft", "did you mean cloning_epochs"),
+        ({"ppo": {"iterations": "many"}}, "ppo", "whole number"),
+        ({"promote": {"tolerance": 2}}, "promote.tolerance", "0 to 1"),
+        ({"promote": {"episodes": 0}}, "promote.episodes", "whole number"),
+        ({"promote": 1}, "promote", "mapping"),
+        ({"start": 3}, "start", "text"),
+    ],
+)
+def test_a_wrong_override_is_refused_by_name(over: dict[str, object], field: str, said: str) -> None:
+    with pytest.raises(InvalidField, match=said) as caught:
+        checked_preset("smoke", over)
+    assert caught.value.field == field
+
+
+def test_an_unknown_preset_names_its_neighbour() -> None:
+    with pytest.raises(NotFound, match="did you mean from-scratch"):
+        preset("from-scrach")

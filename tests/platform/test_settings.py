@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from deskhand_platform.errors import SettingsError
+from deskhand_platform.settings import load_settings
+
+
+def test_arguments_beat_environment_beats_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DESKHAND_HOME", str(tmp_path))
+    (tmp_path / "config.yaml").write_text("port: 1001\nworker: {slots: 5}\n")
+    assert (load_settings().port, load_settings().worker.slots) == (1001, 5)
+    monkeypatch.setenv("DESKHAND_PORT", "1002")
+    monkeypatch.setenv("DESKHAND_WORKER__SLOTS", "6")
+    assert (load_settings().port, load_settings().worker.slots) == (1002, 6)
+    assert load_settings(port=1003).port == 1003
+
+
+def test_everything_lies_in_a_private_home(tmp_path: Path) -> None:
+    settings = load_settings(home=tmp_path / "a/home")
+    assert stat.S_IMODE(settings.home.stat().st_mode) == 0o700
+    assert settings.db_url == f"sqlite+aiosqlite:///{tmp_path}/a/home/deskhand.db"
+    assert settings.blobs_url == f"file://{tmp_path}/a/home/blobs"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("port: 99999999", "port"),
+        ("prot: 1", "prot"),
+        ("worker: {slot: 1}", "worker.slot"),
+        ("worker: [", "cannot be read"),
+    ],
+)
+def test_a_wrong_file_is_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str
+) -> None:
+    monkeypatch.setenv("DESKHAND_HOME", str(tmp_path))
+    (tmp_path / "config.yaml").write_text(text)
+    with pytest.raises(SettingsError, match=said):
+        load_settings()
+
+
+def test_a_home_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SettingsError, match="DESKHAND_HOME"):
+        load_settings(home=tmp_path / "file/home")
