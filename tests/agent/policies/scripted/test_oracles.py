@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
@@ -47,9 +47,11 @@ class Idle:
         return Decision(actions=(Finish(),), text="finished()")
 
 
-async def run(policy: Policy, seeds: range) -> tuple[dict[str, list[Trajectory]], WorkerStats]:
+async def run(
+    policy: Policy, seeds: range, tasks: Sequence[str] = ()
+) -> tuple[dict[str, list[Trajectory]], WorkerStats]:
     sink, backend = MemorySink(), create_backend("browser")
-    jobs = [Job(task=make_task(task_id, seed)) for task_id in oracle_tasks() for seed in seeds]
+    jobs = [Job(task=make_task(task_id, seed)) for task_id in tasks or oracle_tasks() for seed in seeds]
     try:
         stats = await run_episodes(
             jobs, source=BackendSource(backend), policy=policy, sink=sink, settings=SETTINGS
@@ -109,7 +111,8 @@ def _as_an_agent_would(step: Step) -> bool:
 
 
 async def test_doing_nothing_earns_nothing() -> None:
-    by_task, stats = await run(Idle(), range(1))
+    tasks = oracle_tasks()[::3]
+    by_task, stats = await run(Idle(), range(1), tasks)
     assert [story(each) for episodes in by_task.values() for each in episodes if succeeded(each)] == []
     scores = {
         each.end.outcome.score
@@ -118,7 +121,7 @@ async def test_doing_nothing_earns_nothing() -> None:
         if each.end and each.end.outcome
     }
     assert scores == {0.0}
-    assert stats.episodes == len(oracle_tasks())
+    assert stats.episodes == len(tasks)
 
 
 @pytest.mark.slow
