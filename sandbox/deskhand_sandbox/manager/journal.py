@@ -41,6 +41,14 @@ class Journal:
         self.path = path
         self.mark = mark
         self.scratch = scratch
+        me = processes.find(os.getpid())
+        self._unchanging = {
+            "version": VERSION,
+            "boot": processes.boot_id(),
+            "mark": mark,
+            "scratch": str(scratch) if scratch is not None else None,
+            "manager": _to_json(me) if me is not None else None,
+        }
         self._processes: dict[int, Process] = {}
         self._leases: list[dict[str, str]] = []
         self._watchers = 0
@@ -113,13 +121,8 @@ class Journal:
         self._write()
 
     def _write(self) -> None:
-        me = processes.find(os.getpid())
         record = {
-            "version": VERSION,
-            "boot": processes.boot_id(),
-            "mark": self.mark,
-            "scratch": str(self.scratch) if self.scratch is not None else None,
-            "manager": _to_json(me) if me is not None else None,
+            **self._unchanging,
             "processes": [_to_json(each) for each in self._processes.values()],
             "leases": self._leases,
         }
