@@ -65,12 +65,15 @@ class CatalogTask(BaseModel):
     """A task of an environment family."""
 
     id: str
-    turns: int | None
-    """Turns a good agent needs about; None when not known."""
+    kind: str
+    """The kind of sandbox it needs."""
+    turns: int
+    """Where an episode is cut off."""
     oracle: bool
     """A scripted policy solves it."""
     held_out: bool
     """Never used for training anything."""
+    description: str
 
 
 class LimitsBody(Incoming):

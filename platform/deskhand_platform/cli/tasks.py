@@ -28,13 +28,12 @@ def list_tasks(
     held_out: Annotated[bool, typer.Option("--held-out", help="only tasks never trained on")] = False,
 ) -> None:
     """The tasks environments bring."""
-    from deskhand_sandbox.tasks import list_tasks as every_task
+    from deskhand_platform.catalog import catalog
 
     lines = table("task", "turns", "oracle", "held out")
-    for one in every_task():
-        if search in one.id and (one.held_out or not held_out):
-            turns = "" if one.turns is None else str(one.turns)
-            lines.add_row(one.id, turns, "yes" if one.oracle else "", "yes" if one.held_out else "")
+    for one in catalog(search, held_out=True if held_out else None):
+        marks = ("yes" if one.oracle else "", "yes" if one.held_out else "")
+        lines.add_row(one.id, str(one.turns), *marks)
     out.print(lines)
 
 

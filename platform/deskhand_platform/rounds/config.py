@@ -70,9 +70,8 @@ def round_config(values: Mapping[str, Any], where: str = "") -> RoundConfig:
     if "promote" in built:
         built["promote"] = _promote(built["promote"], where)
     for name in RUN_FIELDS:
-        if built.get(name) is not None:
-            if not isinstance(built[name], Mapping):
-                raise InvalidField(f"{where}{name}", "must be a mapping of that phase's settings, or null")
+        if built.get(name) is not None and not isinstance(built[name], Mapping):
+            raise InvalidField(f"{where}{name}", "must be a mapping of that phase's settings, or null")
     for name in ("description", "start"):
         if not isinstance(built.get(name, ""), str):
             raise InvalidField(f"{where}{name}", "must be text")
