@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ from deskhand_flywheel.prm.model import (
 )
 from deskhand_flywheel.prm.scoring import ProcessRewardModel
 from deskhand_flywheel.store import Store
-from deskhand_sandbox.types import Click
+from deskhand_sandbox.types import Click, TypeText
 
 torch.set_num_threads(1)
 
@@ -65,10 +66,19 @@ def test_action_and_screen_both_reach_the_states(bundle: ModelBundle) -> None:
             return step_hidden(bundle, read_steps(make_trajectory("a", steps=(step,)), bundle))[0]
 
     width = bundle.text_width
-    plain, other_action = states(), states(actions=(Click(x=8, y=8),))
+    plain, other_action = states(), states(actions=(TypeText(text="a"),))
     assert torch.equal(plain[:width], other_action[:width])
     assert not torch.allclose(plain[width:], other_action[width:])
     assert not torch.allclose(plain[:width], states(image=picture(7))[:width])
+
+
+def test_the_first_state_is_read_before_any_token_of_the_reply(bundle: ModelBundle) -> None:
+    (step,) = read_steps(make_trajectory("a", steps=(make_step(0),)), bundle)
+    assert step.reply_ids[0] != step.reply_ids[-1]
+    backwards = replace(step, reply_ids=step.reply_ids[::-1])
+    with torch.no_grad():
+        first, second = step_hidden(bundle, [step, backwards])[:, : bundle.text_width]
+    torch.testing.assert_close(first, second, rtol=1e-5, atol=1e-6)
 
 
 def test_sampled_ids_are_taken_as_they_are_and_other_turns_written_out(bundle: ModelBundle) -> None:
@@ -78,8 +88,6 @@ def test_sampled_ids_are_taken_as_they_are_and_other_turns_written_out(bundle: M
     assert written.reply_ids[-1] == bundle.end_id
     request, completion = own.decision.request, own.decision.completion
     assert request is not None and completion is not None
-    from dataclasses import replace
-
     sampled = replace(
         own, decision=replace(own.decision, request=replace(request, processor_hash=bundle.processor_hash))
     )

@@ -110,8 +110,8 @@ async def test_the_picture_is_drawn_from_the_page_itself(page: Page, tmp_path: P
     href = await page.get_attribute("#screen image", "href")
     assert href is not None and href.startswith("data:image/png;base64,")
     size = await page.evaluate(
-        "async (href) => {"
-        " const image = new Image(); image.src = href; await image.decode(); return [image.width, image.height]; }",
+        "async (href) => { const image = new Image(); image.src = href; await image.decode();"
+        " return [image.width, image.height]; }",
         href,
     )
     assert size == [160, 210]
