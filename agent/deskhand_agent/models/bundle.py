@@ -164,12 +164,13 @@ def load_bundle(path: Path | str, *, device: str = "cpu", dtype: torch.dtype = t
     require_torchvision()
     try:
         described = _described(folder)
-        model = _load_model(folder, dtype).to(device).eval()
+        loaded: Any = _load_model(folder, dtype)
+        model = loaded.to(device).eval()
         tokenizer = AutoTokenizer.from_pretrained(folder)
         if described is None:
             return _released(folder, model, tokenizer)
         tiny = described["tiny"]
-        images = described["images"]
+        images: dict[str, Any] = described["images"]
         return ModelBundle(
             model=model,
             tokenizer=tokenizer,
@@ -201,9 +202,10 @@ def _load_model(folder: Path, dtype: torch.dtype) -> VisionLanguageModel:
     model, info = classes[config.model_type].from_pretrained(folder, dtype=dtype, output_loading_info=True)
     missing = sorted(info["missing_keys"])
     if missing or info["mismatched_keys"]:
+        wrong = ", ".join([*missing, *map(str, info["mismatched_keys"])][:4])
         raise ModelFilesError(
-            f"the weights in {folder} do not fit its config.json (missing or of another shape: "
-            f"{', '.join([*missing, *map(str, info['mismatched_keys'])][:4])}): copy or download the folder again"
+            f"the weights in {folder} do not fit its config.json (missing or of another shape: {wrong}): "
+            "copy or download the folder again"
         )
     return model
 

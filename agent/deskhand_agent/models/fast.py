@@ -47,7 +47,8 @@ def encode_images(
         window: the patches given are only these of the whole picture, at their places in it.
 
     Returns:
-        last layer [b, rows * columns, vision width] and merged tokens [b, rows * columns / merge², text width].
+        last layer [b, rows * columns, vision width], and merged tokens
+        [b, rows * columns / merge², text width].
     """
     indices, weights, positions = _vision_grid(
         rows, columns, visual.num_grid_per_side, int(visual.spatial_merge_size)

@@ -65,7 +65,8 @@ class TinyConfig:
             width, heads = getattr(self, f"{name}_width"), getattr(self, f"{name}_heads")
             if width % heads or (width // heads) % 4:
                 raise ValueError(
-                    f"{name}_width {width} must be {name}_heads {heads} times a multiple of 4 (rotary positions)"
+                    f"{name}_width {width} must be {name}_heads {heads} times a multiple of 4 (for rotary "
+                    "positions)"
                 )
         if self.max_side_px % (self.patch_px * self.merge):
             raise ValueError(

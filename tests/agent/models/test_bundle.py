@@ -69,7 +69,7 @@ def test_transformers_alone_loads_the_folder_and_makes_the_same_ids(
 def test_a_released_folder_gets_its_familys_frame(
     bundle: ModelBundle, tmp_path: Path, picture: Picture, family: str, kind: str
 ) -> None:
-    """A folder without our file is what a hub gives: the frame and the picture settings come from the family."""
+    """A folder without our file is what a hub gives: frame and picture settings come from the family."""
     assert bundle.tiny is not None
     save_bundle(build_tiny(replace(bundle.tiny, family=family)), tmp_path / "hub")
     (tmp_path / "hub" / BUNDLE_FILE).unlink()
@@ -124,7 +124,7 @@ def test_damaged_and_foreign_folders_are_refused_with_the_mend(
 ) -> None:
     save_bundle(bundle, tmp_path / "policy")
     damage(tmp_path / "policy", how)
-    with pytest.raises(ModelFilesError, match="give the folder|again|endpoint"):
+    with pytest.raises(ModelFilesError, match=r"give the folder|again|endpoint"):
         load_bundle(tmp_path / "policy")
 
 

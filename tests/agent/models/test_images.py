@@ -79,5 +79,5 @@ def test_the_cache_forgets_the_oldest(bundle: ModelBundle, picture: Picture) -> 
 
 @pytest.mark.parametrize("data", [None, b"not a picture"])
 def test_unreadable_pictures_are_named(bundle: ModelBundle, picture: Picture, data: bytes | None) -> None:
-    with pytest.raises(InferenceError, match="bytes|readable"):
+    with pytest.raises(InferenceError, match=r"bytes|readable"):
         sized_pixels(replace(picture(), data=data), bundle.images)

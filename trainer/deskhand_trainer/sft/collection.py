@@ -42,13 +42,14 @@ LAYOUT = r"""
   const asked = 'button,a,input,textarea,select,h3,label,li,td,span,p,div,[onclick]';
   for (const element of document.querySelectorAll(asked)) {
     const box = element.getBoundingClientRect(), [x, y] = middle(box);
-    if (box.width < 3 || box.height < 3 || box.left < 0 || box.top < 0 || box.right > width || box.bottom > height)
-      continue;
+    if (box.width < 3 || box.height < 3 || box.left < 0 || box.top < 0) continue;
+    if (box.right > width || box.bottom > height) continue;
     if (query && query.contains(element)) continue;
     if (['DIV', 'SPAN', 'P', 'LI'].includes(element.tagName) && element.children.length) continue;
     const top = document.elementFromPoint(x, y);
     if (!top || !(top === element || element.contains(top))) continue;
-    const label = element.tagName === 'INPUT' && element.type !== 'submit' ? '' : element.innerText || element.value;
+    const field = element.tagName === 'INPUT' && element.type !== 'submit';
+    const label = field ? '' : element.innerText || element.value;
     elements.push([element.tagName.toLowerCase(), (label || '').trim(), ...edges(box)]);
   }
   return {characters, elements, content_top: query ? query.getBoundingClientRect().bottom : 0};

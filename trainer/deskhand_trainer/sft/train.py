@@ -239,9 +239,7 @@ class _WarmStart:
         return {f"{top}/{name}": value for name, value in figures.items()}
 
     def _optimizer(self) -> WarmStartOptimizer:
-        cloning = (
-            self.state.stage >= STAGES.index("cloning") - 1 and self.state.steps.get("pointing") is not None
-        )
+        cloning = "pointing" in self.state.steps
         modules: dict[str, nn.Module] = {"model": self.bundle.model}
         if self.perception is not None and not cloning:
             modules["heads"] = self.perception.heads

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import numpy as np
+
+from deskhand_agent.models.bundle import ModelBundle
+from deskhand_agent.models.images import sized_pixels
+from deskhand_agent.models.vocabulary import CHARACTERS
+from deskhand_trainer.sft.labels import label_page, strips, whole_pages
+from deskhand_trainer.sft.pages import PerceptionPage, words_of
+
+
+def letter(label: int) -> str:
+    return CHARACTERS[label - 1] if label else ""
+
+
+def test_every_pixel_knows_its_letter_and_word(bundle: ModelBundle, pages: list[PerceptionPage]) -> None:
+    page = pages[0]
+    labels = label_page(page, sized_pixels(page.image, bundle.images))
+    words, belongs = words_of(page)
+    for character, word in zip(page.characters, belongs, strict=True):
+        left, top, right, bottom = character.box
+        x, y = int((left + right) / 2), int((top + bottom) / 2)
+        assert letter(int(labels.characters[y, x])) == character.character
+        spelled = labels.spelling[labels.words[y, x]]
+        assert "".join(letter(int(i)) for i in spelled) == words[word].text
+    assert labels.characters[0, 0] == 0
+
+
+def test_patch_labels_come_in_merge_order(bundle: ModelBundle, pages: list[PerceptionPage]) -> None:
+    """Patch p of token t lies at row 2·(t // columns) + p // 2, column 2·(t % columns) + p % 2."""
+    page = pages[3]
+    labels = label_page(page, sized_pixels(page.image, bundle.images))
+    batch = whole_pages([labels], bundle.images)
+    assert batch.characters.shape == (1, 64, 2)
+    assert batch.spelling.shape == (1, 16, 8)
+    for index in range(64):
+        token, within = divmod(index, 4)
+        row, column = 2 * (token // 4) + within // 2, 2 * (token % 4) + within % 2
+        for look, offset in enumerate((2, 6)):
+            expected = labels.characters[row * 8 + 4, column * 8 + offset]
+            assert int(batch.characters[0, index, look]) == expected
+    assert (batch.characters > 0).any()
+
+
+def test_strips_carry_the_labels_of_what_they_show(bundle: ModelBundle, pages: list[PerceptionPage]) -> None:
+    labelled = [label_page(p, sized_pixels(p.image, bundle.images)) for p in pages]
+    batch = strips(labelled, bundle.images, np.random.default_rng(0), token_rows=2)
+    assert batch.pixels.shape == (12, 32, 64, 3)
+    assert batch.window is not None
+    assert batch.window.stop - batch.window.start == batch.characters.shape[1] == 32
+    marked = (batch.characters > 0).any(-1)
+    dark = (batch.pixels.float().mean(-1) < 128).reshape(12, 2, 2, 8, 4, 2, 8)
+    dark = dark.permute(0, 1, 4, 2, 5, 3, 6).flatten(5).any(-1).reshape(12, 32)
+    assert (dark & marked).sum() > 0.7 * marked.sum()

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from deskhand_agent.models.bundle import ModelBundle, build_tiny
+from deskhand_agent.models.prompting import tokenise_prompt, tokenise_reply
+from deskhand_agent.prompt import ImageSegment, PromptMessage, Text
+from deskhand_trainer.sft.config import SftConfig
+from deskhand_trainer.sft.pages import PerceptionPage
+from deskhand_trainer.sft.train import SftProgress, SftStopped, train_sft
+from deskhand_trainer.types import TrainingSample
+
+CONFIG = SftConfig(
+    reading_steps=4,
+    pointing_steps=4,
+    cloning_epochs=2,
+    minibatch=4,
+    strips_per_step=4,
+    pages_per_step=3,
+    questions_per_page=2,
+    checkpoint_every_s=0.0,
+    threads=1,
+)
+
+
+def demonstrations(bundle: ModelBundle, pages: list[PerceptionPage]) -> list[TrainingSample]:
+    made: list[TrainingSample] = []
+    for page in pages:
+        target = page.elements[0]
+        segments = (Text(text=f'Click on the "{target.label}" button.\n'), ImageSegment(image=page.image))
+        prompt = tokenise_prompt(bundle, [PromptMessage(role="user", segments=segments)])
+        x, y = (round((a + b) / 8) * 4 for a, b in zip(target.box[:2], target.box[2:], strict=True))
+        reply = tokenise_reply(bundle, f"click(point='<point>{x} {y}</point>')")
+        made.append(
+            TrainingSample(
+                trajectory_id=str(page.seed),
+                turn_index=0,
+                prompt_ids=prompt.ids,
+                reply_ids=reply,
+                images=prompt.images,
+                behaviour_logprobs=(0.0,) * len(reply),
+                reward=1.0,
+                last=True,
+            )
+        )
+    return made
+
+
+def weights(bundle: ModelBundle) -> dict[str, torch.Tensor]:
+    return {name: value.clone() for name, value in bundle.model.state_dict().items()}
+
+
+@pytest.mark.parametrize("stop_after", [1, 4, 5, 8, 10])
+def test_stopped_and_resumed_equals_uninterrupted(
+    bundle: ModelBundle, pages: list[PerceptionPage], tmp_path: Path, stop_after: int
+) -> None:
+    """Boundaries between stages included: parameters continue bit-identically."""
+    samples = demonstrations(bundle, pages)
+    whole = bundle.clone()
+    expected = train_sft(whole, samples, pages, CONFIG)
+    steps = 0
+
+    def count(progress: SftProgress) -> None:
+        nonlocal steps
+        steps += not progress.figures
+
+    first = bundle.clone()
+    with pytest.raises(SftStopped):
+        train_sft(
+            first,
+            samples,
+            pages,
+            CONFIG,
+            progress=count,
+            checkpoint_dir=tmp_path,
+            should_stop=lambda: steps >= stop_after,
+        )
+    assert steps == stop_after
+    second = build_tiny(bundle.tiny)
+    report = train_sft(second, samples, pages, CONFIG, progress=count, checkpoint_dir=tmp_path)
+    assert steps == sum(expected.steps.values())
+    mine, theirs = weights(second), weights(whole)
+    assert all(torch.equal(mine[name], theirs[name]) for name in theirs)
+    assert report.figures == expected.figures
+
+
+def test_cloning_learns_the_demonstrations(bundle: ModelBundle, pages: list[PerceptionPage]) -> None:
+    samples = demonstrations(bundle, pages)
+    config = replace(CONFIG, cloning_epochs=30, cloning_lr_scale=1.0)
+    seen: list[SftProgress] = []
+    report = train_sft(bundle, samples, [], config, progress=seen.append)
+    losses = [p.loss for p in seen if not p.figures]
+    assert losses[0] > 3
+    assert losses[-1] < 0.5 * losses[0]
+    assert report.steps == {"reading": 0, "pointing": 0, "cloning": 90}
+    assert 0 < report.figures["cloning/token_likelihood"] <= 1
+
+
+def test_the_global_random_state_is_left_alone(bundle: ModelBundle, pages: list[PerceptionPage]) -> None:
+    torch.manual_seed(5)
+    expected = torch.rand(1)
+    torch.manual_seed(5)
+    train_sft(bundle, [], pages, replace(CONFIG, reading_steps=1, pointing_steps=1))
+    assert torch.rand(1) == expected
+
+
+def test_reading_learns_letters(bundle: ModelBundle, pages: list[PerceptionPage]) -> None:
+    config = replace(CONFIG, reading_steps=150, pointing_steps=0, strips_per_step=8)
+    untrained = train_sft(bundle.clone(), [], pages, replace(CONFIG, reading_steps=1, pointing_steps=0))
+    report = train_sft(bundle, [], pages, config)
+    before, after = (r.figures["perception/character"] for r in (untrained, report))
+    assert after > before + 0.2
