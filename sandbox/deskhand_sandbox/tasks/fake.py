@@ -1,4 +1,4 @@
-"""Tasks of the fake sandbox: no browser needed; for tests, demonstrations of the loop and measurements of it."""
+"""Tasks of the fake sandbox: no browser needed; for tests of the loop and measurements of it."""
 
 from __future__ import annotations
 

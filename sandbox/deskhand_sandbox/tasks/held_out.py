@@ -26,4 +26,4 @@ HELD_OUT_TASKS: frozenset[str] = frozenset(
         "miniwob/social-media-some",
     }
 )
-"""Twenty of MiniWoB++: geometry, dates, menus, lists, dragging, mail, forms, tables, text selection, guessing."""
+"""Twenty of MiniWoB++: geometry, dates, menus, lists, dragging, mail, forms, tables, selecting, guessing."""

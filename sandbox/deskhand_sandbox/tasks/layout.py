@@ -15,7 +15,7 @@ from deskhand_sandbox.errors import VerifierError
 Box: TypeAlias = tuple[float, float, float, float]
 """Left, top, right, bottom in pixels of the screenshot, cut to the viewport."""
 
-LAYOUT_SCRIPT = files(__package__).joinpath("layout.js").read_text()
+LAYOUT_SCRIPT = files("deskhand_sandbox.tasks").joinpath("layout.js").read_text()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,4 +1,4 @@
-"""Which seeds of which tasks may be used for what: decided by a hash, so it never changes and needs no file."""
+"""Which seeds of which tasks may be used for what: decided by a hash, so it never changes."""
 
 from __future__ import annotations
 

@@ -6,7 +6,10 @@ from deskhand_sandbox.base import RewardingVerifier, Sandbox
 from deskhand_sandbox.errors import VerifierError
 from deskhand_sandbox.types import Outcome, StepReward
 
-READ = "typeof WOB_DONE_GLOBAL === 'undefined' ? null : [WOB_DONE_GLOBAL, WOB_RAW_REWARD_GLOBAL, WOB_REWARD_REASON]"
+READ = (
+    "typeof WOB_DONE_GLOBAL === 'undefined' ? null"
+    " : [WOB_DONE_GLOBAL, WOB_RAW_REWARD_GLOBAL, WOB_REWARD_REASON]"
+)
 """Done, raw reward (without time discount) and reason; null on a page that is not MiniWoB++."""
 
 

@@ -1,4 +1,4 @@
-"""Chromium as a computer: Playwright starts it and keeps its contexts, direct protocol sessions do the rest."""
+"""Chromium as a computer: Playwright keeps browser and contexts, direct protocol sessions do the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Chrome DevTools Protocol over one direct websocket: a few lines, and several times faster than a driver."""
+"""The Chrome DevTools Protocol over one direct websocket: several times faster than by a driver."""
 
 from __future__ import annotations
 
@@ -116,4 +116,3 @@ class CdpSession:
             future.exception()
         else:
             future.set_result(message["result"])
-

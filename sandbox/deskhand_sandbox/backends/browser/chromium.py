@@ -14,7 +14,13 @@ from playwright.async_api import Error as PlaywrightError
 from deskhand_sandbox.backends.browser.cdp import CdpSession
 from deskhand_sandbox.errors import BackendMissing, InfrastructureError, SandboxTimeout
 
-PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+PROGRAMS = (
+    "chromium-headless-shell",
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+)
 """Tried in this order: the headless shell steps about twice as fast as the whole browser."""
 
 MEND = "run `make setup`, or `apt-get install chromium`, or name one with DESKHAND_CHROMIUM"

@@ -1,9 +1,10 @@
-"""Pointer and keyboard of one page, by protocol messages sent without waiting for one another where that is safe."""
+"""Pointer and keyboard of one page; messages do not wait for one another where that is safe."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Sequence
+from itertools import pairwise
 
 from deskhand_sandbox.backends.browser.cdp import CdpSession, Payload
 from deskhand_sandbox.backends.browser.keys import KEYS, MODIFIERS, Key, find_key
@@ -73,7 +74,7 @@ class PageInput:
         """Press at the first point, pass through the others, release at the last."""
         await self.move(page, path[0])
         await self.press(page, button)
-        for start, end in zip(path, path[1:], strict=False):
+        for start, end in pairwise(path):
             for point in _between(start, end):
                 # each must arrive as an event of its own: Chromium melts moves of one frame together
                 await self.move(page, point)

@@ -7,7 +7,7 @@ import contextlib
 import json
 import time
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any
 
 from blake3 import blake3
@@ -294,7 +294,7 @@ class BrowserSandbox(Sandbox):
     # ---- failures
 
     @contextlib.asynccontextmanager
-    async def _call(self, what: str, deadline_s: float) -> AsyncIterator[None]:
+    async def _call(self, what: str, deadline_s: float) -> AsyncGenerator[None]:
         """One call: a deadline, and every way the browser can fail as one of our errors."""
         if self._broken is not None:
             raise type(self._broken)(f"{self._broken} (the sandbox is not to be used again)")

@@ -84,17 +84,20 @@ def page_settings(task: Task) -> PageSettings:
 
 
 def _check(settings: PageSettings) -> None:
-    size = settings.viewport_px
+    # the values come from JSON: whatever the annotations say, they may be anything
+    size: object = settings.viewport_px
     if not (
         isinstance(size, tuple)
-        and len(size) == 2
-        and all(type(side) is int and 1 <= side <= MAX_SIDE_PX for side in size)
+        and len(cast("tuple[object, ...]", size)) == 2
+        and all(type(side) is int and 1 <= side <= MAX_SIDE_PX for side in cast("tuple[int, ...]", size))
     ):
         raise InvalidTask(f"viewport_px must be two whole numbers from 1 to {MAX_SIDE_PX}, not {size!r}")
     if settings.image_format not in ("png", "jpeg", "webp"):
         raise InvalidTask(f"image_format must be png, jpeg or webp, not {settings.image_format!r}")
     if type(settings.image_quality) is not int or not 1 <= settings.image_quality <= 100:
-        raise InvalidTask(f"image_quality must be a whole number from 1 to 100, not {settings.image_quality!r}")
+        raise InvalidTask(
+            f"image_quality must be a whole number from 1 to 100, not {settings.image_quality!r}"
+        )
     for name in ("settle_deadline_ms", "load_deadline_s"):
         value = getattr(settings, name)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 3_600_000:
@@ -103,10 +106,12 @@ def _check(settings: PageSettings) -> None:
         value = getattr(settings, name)
         if value is not None and not isinstance(value, str):
             raise InvalidTask(f"{name} must be text or nothing, not {json.dumps(value, default=repr)}")
-    if not isinstance(settings.restartable, bool):
-        raise InvalidTask(f"restartable must be true or false, not {settings.restartable!r}")
-    if not isinstance(settings.url, str):
-        raise InvalidTask(f"url must be text, not {settings.url!r}")
-    scheme = urlsplit(settings.url).scheme
+    restartable: object = settings.restartable
+    if not isinstance(restartable, bool):
+        raise InvalidTask(f"restartable must be true or false, not {restartable!r}")
+    url: object = settings.url
+    if not isinstance(url, str):
+        raise InvalidTask(f"url must be text, not {url!r}")
+    scheme = urlsplit(url).scheme
     if settings.site is None and scheme not in ("http", "https", "about", "data"):
         raise InvalidTask(f"url must start with http, https, about or data, not {settings.url!r}")

@@ -1,7 +1,7 @@
 """Pages served from this machine for tasks that bring their own, under addresses that never change.
 
-A site NAME is reached as http://NAME.localhost/ by the browser alone: Chromium is told to find that host at the
-port the kernel gave us, so no address depends on the machine or the run.
+A site NAME is reached as http://NAME.localhost/ by the browser alone: Chromium is told to find that host at
+the port the kernel gave us, so no address depends on the machine or the run.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from deskhand_sandbox.backends.browser.cdp import CdpError, CdpSession, Payload
 from deskhand_sandbox.errors import VerifierError
 from deskhand_sandbox.types import JsonValue
 
-SETTLE_SCRIPT = files(__package__).joinpath("settle.js").read_text()
+SETTLE_SCRIPT = files("deskhand_sandbox.backends.browser").joinpath("settle.js").read_text()
 """Runs before a page's own scripts; gives the page `__deskhand.settle(limit_ms)`."""
 
 _ASK = "globalThis.__deskhand ? __deskhand.settle(%.1f) : document.readyState === 'complete'"

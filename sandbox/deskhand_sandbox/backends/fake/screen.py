@@ -89,7 +89,9 @@ class FakeState:
 
     def done(self, settings: FakeSettings) -> bool:
         """The goal was reached, or can no longer be."""
-        return bool(settings.goal) and self.pressed != settings.goal[: len(self.pressed)] or self.success(settings)
+        if not settings.goal:
+            return False
+        return self.success(settings) or self.pressed != settings.goal[: len(self.pressed)]
 
     def success(self, settings: FakeSettings) -> bool:
         """The goal was reached."""
@@ -132,11 +134,15 @@ def draw(settings: FakeSettings, state: FakeState) -> Image:
     """The screen as PNG; the same state gives the same bytes."""
     picture = Picture.new("RGB", (settings.width_px, settings.height_px), (245, 245, 245))
     pen = ImageDraw.Draw(picture)
-    colour = (30, 130, 60) if state.success(settings) else (170, 40, 40) if state.done(settings) else (40, 60, 110)
+    colour = (
+        (30, 130, 60) if state.success(settings) else (170, 40, 40) if state.done(settings) else (40, 60, 110)
+    )
     pen.rectangle((0, 0, settings.width_px, TITLE_PX - 1), fill=colour)
     pen.text((6, 6), f"pressed {len(state.pressed)}", fill="white")
     for label, box in button_boxes(settings).items():
-        pen.rectangle(box, fill=(200, 215, 200) if label in state.pressed else (215, 215, 225), outline=(90, 90, 90))
+        pen.rectangle(
+            box, fill=(200, 215, 200) if label in state.pressed else (215, 215, 225), outline=(90, 90, 90)
+        )
         pen.text(((box[0] + box[2]) // 2, (box[1] + box[3]) // 2), label, fill="black", anchor="mm")
     pen.text((6, settings.height_px - FIELD_PX + 6), state.text[-40:], fill="black")
     buffer = io.BytesIO()
