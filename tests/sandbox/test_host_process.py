@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -145,6 +146,25 @@ async def test_a_host_dies_with_its_parent(tmp_path: Path, number: signal.Signal
         await asyncio.to_thread(parent.wait)
     await gone(family)
     assert [path.name for path in tmp_path.iterdir()] == ["host.log"]
+
+
+async def test_a_host_outlives_the_thread_that_started_it(tmp_path: Path) -> None:
+    """The kernel reports a parent's thread as its death: the host looks before it believes."""
+    hosts: list[HostProcess] = []
+
+    def start() -> None:
+        host = start_host(settings_in(tmp_path), command=TINY_HOST)
+        asyncio.run(host.start())
+        hosts.append(host)
+
+    thread = threading.Thread(target=start)
+    thread.start()
+    await asyncio.to_thread(thread.join)
+    try:
+        await work(hosts[0])
+        assert hosts[0].returncode is None
+    finally:
+        await hosts[0].close()
 
 
 async def test_draining_lets_leases_finish_until_a_second_sigterm(tmp_path: Path) -> None:

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +19,10 @@ from deskhand_sandbox.manager.journal import MARK, Journal, end_orphans
 from deskhand_sandbox.manager.processes import Process
 
 TINY = Path(__file__).with_name("tiny_host.py")
+spec = importlib.util.spec_from_file_location("tiny_host", TINY)
+assert spec is not None and spec.loader is not None
+tiny = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(tiny)
 
 LEND_AND_WAIT = """
 import asyncio, importlib.util, sys
@@ -138,12 +144,6 @@ def test_the_mark_is_set_only_while_something_is_started(tmp_path: Path) -> None
 
 
 async def test_the_journal_tells_who_has_what_but_no_token(tmp_path: Path) -> None:
-    import importlib.util
-
-    spec = importlib.util.spec_from_file_location("tiny_host", TINY)
-    assert spec is not None and spec.loader is not None
-    tiny = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tiny)
     async with SandboxManager(
         {"tiny": PoolSettings()}, state_folder=tmp_path, make_backend=tiny.make_backend
     ) as manager:
@@ -156,6 +156,20 @@ async def test_the_journal_tells_who_has_what_but_no_token(tmp_path: Path) -> No
         assert lease.token not in text
         manager.release(lease.id)
         assert json.loads(path.read_text())["leases"] == []
+
+
+async def test_a_disk_that_takes_no_more_does_not_stop_the_lending(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "state"
+    async with SandboxManager(
+        {"tiny": PoolSettings()}, state_folder=folder, make_backend=tiny.make_backend
+    ) as manager:
+        shutil.rmtree(folder)
+        async with manager.lease("tiny", owner="me") as sandbox:
+            await sandbox.observe()
+        assert manager.status().pools[0].idle == 1
+    assert "is not up to date" in caplog.text
 
 
 def test_ending_reaches_grandchildren_and_the_stubborn() -> None:

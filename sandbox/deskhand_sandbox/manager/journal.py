@@ -102,7 +102,7 @@ class Journal:
             {"id": lease.id, "kind": lease.kind, "sandbox": lease.sandbox_id, "owner": lease.owner}
             for lease in leases
         ]
-        self._write()
+        self._write_if_possible()
 
     def finish(self) -> None:
         """End what closing left running, if this process is all the sandboxes', and forget everything."""
@@ -118,7 +118,7 @@ class Journal:
         }
         new = {pid: each for pid, each in now.items() if pid not in self._before}
         self._processes = kept | new
-        self._write()
+        self._write_if_possible()
 
     def _write(self) -> None:
         record = {
@@ -129,6 +129,13 @@ class Journal:
         draft = self.path.with_suffix(".draft")
         draft.write_text(json.dumps(record, indent=1))
         draft.replace(self.path)
+
+    def _write_if_possible(self) -> None:
+        """A full disk must not stop the lending: the journal is a second net below the backends' own care."""
+        try:
+            self._write()
+        except OSError as error:
+            log.error("the journal %s is not up to date: %s", self.path, error)
 
 
 def end_orphans(folder: Path) -> int:
