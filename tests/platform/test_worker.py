@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from deskhand_agent.types import Context, Decision, Policy
+from deskhand_flywheel.store import Store
+from deskhand_platform.queue import PolicyRef, QueuedTask, TaskQueue
+from deskhand_platform.settings import WorkerSettings
+from deskhand_platform.states import WorkState
+from deskhand_platform.worker import EpisodeWorker
+from deskhand_sandbox.base import Sandbox, SandboxSource
+from deskhand_sandbox.errors import SandboxDied, UnknownName
+from deskhand_sandbox.manager import PoolSettings, SandboxManager
+from deskhand_sandbox.tasks import make_task
+from deskhand_sandbox.types import Finish, Limits, Wait
+
+LIMITS = WorkerSettings(slots=2, attempts=3, claim_s=5.0, poll_s=0.02)
+SCRIPTED = PolicyRef(name="scripted", settings={})
+ENDLESS = replace(make_task("fake/never-done", 0), limits=Limits(turns=1000, seconds=60.0))
+
+
+class GivesUp:
+    """Says at once that it is done."""
+
+    id = "gives-up"
+
+    async def act(self, context: Context) -> Decision:
+        return Decision(actions=(Finish(text="done"),), text="finished()")
+
+
+class Dawdles:
+    """Waits, and says when it has begun to."""
+
+    id = "dawdles"
+
+    def __init__(self) -> None:
+        self.began = asyncio.Event()
+
+    async def act(self, context: Context) -> Decision:
+        self.began.set()
+        await asyncio.sleep(0.05)
+        return Decision(actions=(Wait(seconds=0.05),), text="wait()")
+
+
+class Broken:
+    """A source whose sandboxes die at once."""
+
+    def lease(self, kind: str, *, owner: str, wait_s: float = 60.0) -> AbstractAsyncContextManager[Sandbox]:
+        return self._lease()
+
+    @asynccontextmanager
+    async def _lease(self) -> AsyncIterator[Sandbox]:
+        raise SandboxDied("the browser is gone")
+        yield
+
+
+Make = Callable[[PolicyRef], Awaitable[Policy]]
+
+
+def always(policy: Policy) -> Make:
+    async def make(_ref: PolicyRef) -> Policy:
+        return policy
+
+    return make
+
+
+@pytest.fixture
+async def sandboxes(tmp_path: Path) -> AsyncIterator[SandboxSource]:
+    async with SandboxManager({"fake": PoolSettings(max_sandboxes=2)}, state_folder=tmp_path) as manager:
+        yield manager
+
+
+@asynccontextmanager
+async def working(store: Store, policies: Make, source: SandboxSource | None) -> AsyncIterator[TaskQueue]:
+    queue, stop = TaskQueue(store.database), asyncio.Event()
+    worker = EpisodeWorker(queue=queue, sink=store, policies=policies, sources=lambda: source, limits=LIMITS)
+    task = asyncio.create_task(worker.work(stop))
+    try:
+        yield queue
+    finally:
+        stop.set()
+        await task
+
+
+async def over(queue: TaskQueue, submitted: QueuedTask) -> QueuedTask:
+    async with asyncio.timeout(30):
+        while not (found := await queue.get(submitted.id)).state.over:
+            await asyncio.sleep(0.02)
+    return found
+
+
+async def test_tasks_become_trajectories(store: Store, sandboxes: SandboxSource) -> None:
+    async with working(store, always(GivesUp()), sandboxes) as queue:
+        task = make_task("fake/press-button", 3)
+        submitted = [await queue.submit(task, SCRIPTED, {"n": str(n)}) for n in range(3)]
+        done = [await over(queue, one) for one in submitted]
+    for one in done:
+        assert (one.state, one.attempts, one.reason) == (WorkState.DONE, 1, None)
+        assert one.outcome is not None and not one.outcome.success
+        trajectory = await store.trajectory(str(one.trajectory_id))
+        assert trajectory.end is not None and trajectory.start.task == task
+        assert trajectory.start.labels == {"task": one.id, **one.labels}
+
+
+async def test_a_running_task_can_be_cancelled(store: Store, sandboxes: SandboxSource) -> None:
+    policy = Dawdles()
+    async with working(store, always(policy), sandboxes) as queue:
+        submitted = await queue.submit(ENDLESS, SCRIPTED, {})
+        await policy.began.wait()
+        await queue.cancel(submitted.id)
+        found = await over(queue, submitted)
+    assert found.state is WorkState.CANCELLED and found.outcome is None
+    trajectory = await store.trajectory(str(found.trajectory_id))
+    assert trajectory.end is not None and trajectory.end.stop_reason == "cancelled"
+
+
+async def test_a_stopped_worker_gives_its_task_back(store: Store, sandboxes: SandboxSource) -> None:
+    policy = Dawdles()
+    async with working(store, always(policy), sandboxes) as queue:
+        submitted = await queue.submit(ENDLESS, SCRIPTED, {})
+        await policy.began.wait()
+    assert (await queue.get(submitted.id)).state is WorkState.QUEUED
+    async with working(store, always(GivesUp()), sandboxes) as queue:
+        assert (await over(queue, submitted)).state is WorkState.DONE
+
+
+@pytest.mark.parametrize(("source", "said"), [(Broken(), "browser is gone"), (None, "no sandbox host")])
+async def test_broken_infrastructure_is_tried_again_and_then_named(
+    store: Store, source: SandboxSource | None, said: str
+) -> None:
+    async with working(store, always(GivesUp()), source) as queue:
+        found = await over(queue, await queue.submit(make_task("fake/press-button", 0), SCRIPTED, {}))
+    assert (found.state, found.attempts) == (WorkState.FAILED, 3)
+    assert said in str(found.reason) and "3 attempts" in str(found.reason)
+
+
+async def test_a_policy_that_cannot_be_had_is_not_tried_again(store: Store, sandboxes: SandboxSource) -> None:
+    async def none(ref: PolicyRef) -> Policy:
+        raise UnknownName("policy", ref.name, ["local"])
+
+    async with working(store, none, sandboxes) as queue:
+        found = await over(queue, await queue.submit(make_task("fake/press-button", 0), SCRIPTED, {}))
+    assert (found.state, found.attempts) == (WorkState.FAILED, 1) and "scripted" in str(found.reason)
+
+
+def test_the_worker_loads_no_torch() -> None:
+    code = "import sys, deskhand_platform.worker; print('torch' in sys.modules, 'dbos' in sys.modules)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.split() == ["False", "False"]
