@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from deskhand_agent.errors import OracleError
 from deskhand_agent.grammar import format_reply
-from deskhand_agent.policies.scripted import buttons, forms, pictures, widgets
+from deskhand_agent.policies.scripted import buttons, drawn, forms, pictures, widgets
 from deskhand_agent.policies.scripted.page import Page
 from deskhand_agent.types import Context, Decision
 from deskhand_sandbox.types import Action
@@ -19,8 +19,14 @@ OracleFunction: TypeAlias = Callable[[Page], Awaitable[Action]]
 """The next action for the page as it is now; keeps nothing between turns."""
 
 _ORACLES: dict[str, OracleFunction] = {
-    f"miniwob/{task}": oracle
-    for table in (buttons.ORACLES, forms.ORACLES, pictures.ORACLES, widgets.ORACLES)
+    f"{family}/{task}": oracle
+    for family, table in (
+        ("miniwob", buttons.ORACLES),
+        ("miniwob", forms.ORACLES),
+        ("miniwob", pictures.ORACLES),
+        ("miniwob", widgets.ORACLES),
+        ("fake", drawn.ORACLES),
+    )
     for task, oracle in table.items()
 }
 

@@ -21,6 +21,7 @@ from deskhand_sandbox.types import Click, Finish
 pytestmark = pytest.mark.browser
 
 SETTINGS = WorkerSettings(concurrency=4, retries=0, episodes_per_lease=500)
+PAGES = tuple(task_id for task_id in oracle_tasks() if task_id.startswith("miniwob/"))
 
 
 class BackendSource:
@@ -51,7 +52,7 @@ async def run(
     policy: Policy, seeds: range, tasks: Sequence[str] = ()
 ) -> tuple[dict[str, list[Trajectory]], WorkerStats]:
     sink, backend = MemorySink(), create_backend("browser")
-    jobs = [Job(task=make_task(task_id, seed)) for task_id in tasks or oracle_tasks() for seed in seeds]
+    jobs = [Job(task=make_task(task_id, seed)) for task_id in tasks or PAGES for seed in seeds]
     try:
         stats = await run_episodes(
             jobs, source=BackendSource(backend), policy=policy, sink=sink, settings=SETTINGS
@@ -87,7 +88,7 @@ def table(by_task: dict[str, list[Trajectory]]) -> str:
 
 def test_every_oracle_task_is_one_of_the_catalogue() -> None:
     assert set(oracle_tasks()) <= {task.id for task in list_tasks()}
-    assert len(oracle_tasks()) >= 40
+    assert len(PAGES) >= 40
 
 
 async def test_oracles_succeed_with_one_action_per_turn() -> None:
@@ -111,7 +112,7 @@ def _as_an_agent_would(step: Step) -> bool:
 
 
 async def test_doing_nothing_earns_nothing() -> None:
-    tasks = oracle_tasks()[::3]
+    tasks = PAGES[::3]
     by_task, stats = await run(Idle(), range(1), tasks)
     assert [story(each) for episodes in by_task.values() for each in episodes if succeeded(each)] == []
     scores = {
