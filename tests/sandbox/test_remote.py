@@ -40,12 +40,16 @@ TOKEN = "the token of this host"
 class Served:
     """A host within this process, with a client, and its manager in reach."""
 
-    def __init__(self, manager: SandboxManager, url: str, source: SandboxClient) -> None:
-        self.manager, self.url, self.source = manager, url, source
+    def __init__(self, manager: SandboxManager, source: SandboxClient, backends: list) -> None:
+        self.manager, self.url, self.source = manager, manager.endpoint, source
+        self.backends = backends
 
     @property
     def pool(self):
         return self.manager.status().pools[0]
+
+    def sandboxes(self):
+        return [sandbox for backend in self.backends for sandbox in backend.made]
 
 
 @asynccontextmanager
@@ -56,11 +60,17 @@ async def serve(
     socket_path: Path | None = None,
     places: int = 2,
 ) -> AsyncIterator[Served]:
+    backends: list = []
+
+    def make_backend(kind: str, settings: object):
+        backends.append(tiny.TinyBackend())
+        return backends[-1]
+
     manager = SandboxManager(
         {"tiny": PoolSettings(max_sandboxes=places)},
         terms=terms,
         deadlines=deadlines,
-        make_backend=tiny.make_backend,
+        make_backend=make_backend,
     )
     listener, manager.endpoint = listen(socket_path)
     ready = asyncio.Event()
@@ -70,7 +80,7 @@ async def serve(
         await ready.wait()
         try:
             async with SandboxClient(manager.endpoint, TOKEN) as source:
-                yield Served(manager, manager.endpoint, source)
+                yield Served(manager, source, backends)
         finally:
             await manager.close()
             server.should_exit = True
@@ -243,7 +253,8 @@ async def test_heartbeats_go_by_themselves_and_an_open_channel_needs_none() -> N
         assert served.pool.died == {}
 
 
-async def test_a_lost_client_frees_its_sandbox() -> None:
+@pytest.mark.parametrize("in_a_call", [False, True])
+async def test_a_lost_client_frees_its_sandbox(in_a_call: bool) -> None:
     """The channel breaks and nobody gives the lease back, as when the client's machine goes away."""
     async with serve(terms=LeaseTerms(heartbeat_s=0.1)) as served:
         lease = served.source.lease("tiny", owner="lost")
@@ -251,9 +262,19 @@ async def test_a_lost_client_frees_its_sandbox() -> None:
         for task in asyncio.all_tasks():
             if task.get_name().startswith("heartbeats"):
                 task.cancel()
+        call = asyncio.create_task(sandbox.act(Run(command="hang" if in_a_call else "wrong")))
+        if not in_a_call:
+            with pytest.raises(InvalidAction):
+                await call
+        else:
+            await asyncio.sleep(0)
+            await until(lambda: served.sandboxes()[-1].acting)
         sandbox._channel.abandon(SandboxDied, "the client is lost")  # type: ignore[attr-defined]
+        if in_a_call:
+            with pytest.raises(SandboxDied, match="the client is lost"):
+                await call
         await until(lambda: served.pool.leased == 0)
-        assert served.pool.idle == 1
+        assert served.pool.died == ({"CancelledError": 1} if in_a_call else {})
         await lease.__aexit__(None, None, None)
 
 
