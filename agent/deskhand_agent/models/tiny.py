@@ -40,8 +40,8 @@ class TinyConfig:
 
     family: Literal["qwen3_vl", "qwen2_5_vl"] = "qwen3_vl"
     """Qwen3-VL learns better at this size: it has learned absolute positions of patches."""
-    patch_px: int = 8
-    """Side of a vision patch; small text needs small patches."""
+    patch_px: int = 10
+    """Side of a vision patch; small text needs small patches: 8 reads best per page, 10 per second."""
     merge: int = 2
     """Patches per side that become one token of the language model."""
     vision_width: int = 64
@@ -54,7 +54,7 @@ class TinyConfig:
     """Inner width of the language model's gated MLP."""
     grid_px: int = 4
     """Coordinates are rounded to multiples of this, one token each."""
-    max_side_px: int = 256
+    max_side_px: int = 260
     """Coordinates end here; larger screens are scaled down to fit."""
     initializer_range: float = 0.06
     seed: int = 0

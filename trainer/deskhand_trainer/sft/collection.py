@@ -3,78 +3,43 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Sequence
 
 from deskhand_sandbox.base import Sandbox, SandboxSource
 from deskhand_sandbox.errors import InfrastructureError
-from deskhand_sandbox.types import JsonValue, Observation, Task
-from deskhand_trainer.sft.pages import Box, CharacterBox, ElementBox, PerceptionPage
+from deskhand_sandbox.tasks.layout import PageLayout, page_layout
+from deskhand_sandbox.types import Observation, Task
+from deskhand_trainer.sft.pages import CharacterBox, ElementBox, PerceptionPage
 
+_INSTRUCTION = "query"
+"""Id of the element MiniWoB++ writes the instruction into."""
+_PRESSED = ("submit", "button", "reset")
+"""Kinds of input whose value is what stands on them."""
 _ATTEMPTS = 3
 """Times a page is tried before a broken computer ends the collection."""
 
-LAYOUT = r"""
-(() => {
-  const width = innerWidth, height = innerHeight, characters = [], elements = [];
-  const shown = (element, x, y) => {
-    const top = document.elementFromPoint(x, y);
-    return top !== null && (top === element || element.contains(top) || top.contains(element));
-  };
-  const middle = (b) => [(b.left + b.right) / 2, (b.top + b.bottom) / 2];
-  const edges = (b) => [b.left, b.top, b.right, b.bottom];
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (walker.nextNode()) {
-    const node = walker.currentNode, parent = node.parentElement, text = node.textContent;
-    if (!parent || ['SCRIPT', 'STYLE', 'OPTION'].includes(parent.tagName)) continue;
-    const style = getComputedStyle(parent);
-    if (style.visibility === 'hidden' || style.display === 'none') continue;
-    for (let i = 0; i < text.length; i++) {
-      if (/\s/.test(text[i])) continue;
-      const range = document.createRange();
-      range.setStart(node, i); range.setEnd(node, i + 1);
-      const box = range.getBoundingClientRect(), [x, y] = middle(box);
-      if (!box.width || x < 0 || y < 0 || x >= width || y >= height || !shown(parent, x, y)) continue;
-      characters.push([text[i], ...edges(box), i === 0 || /\s/.test(text[i - 1])]);
-    }
-  }
-  const query = document.querySelector('#query');
-  const asked = 'button,a,input,textarea,select,h3,label,li,td,span,p,div,[onclick]';
-  for (const element of document.querySelectorAll(asked)) {
-    const box = element.getBoundingClientRect(), [x, y] = middle(box);
-    if (box.width < 3 || box.height < 3 || box.left < 0 || box.top < 0) continue;
-    if (box.right > width || box.bottom > height) continue;
-    if (query && query.contains(element)) continue;
-    if (['DIV', 'SPAN', 'P', 'LI'].includes(element.tagName) && element.children.length) continue;
-    const top = document.elementFromPoint(x, y);
-    if (!top || !(top === element || element.contains(top))) continue;
-    const field = element.tagName === 'INPUT' && element.type !== 'submit';
-    const label = field ? '' : element.innerText || element.value;
-    elements.push([element.tagName.toLowerCase(), (label || '').trim(), ...edges(box)]);
-  }
-  return {characters, elements, content_top: query ? query.getBoundingClientRect().bottom : 0};
-})()
-"""
-"""Where every visible character and element of the page is."""
 
-
-def page_from_layout(task: Task, observation: Observation, layout: Mapping[str, JsonValue]) -> PerceptionPage:
-    """The record of one page.
-
-    Args:
-        layout: what `LAYOUT` returned.
-    """
-    characters = cast("list[list[Any]]", layout["characters"])
-    elements = cast("list[list[Any]]", layout["elements"])
+def page_from_layout(task: Task, observation: Observation, layout: PageLayout) -> PerceptionPage:
+    """The record of one page: what can be clicked, and single texts, outside the instruction."""
+    parents = {element.parent for element in layout.elements}
+    asked = next((i for i, element in enumerate(layout.elements) if element.id == _INSTRUCTION), None)
+    inside = _inside(layout, asked)
+    elements = tuple(
+        ElementBox(kind=e.tag, label=e.text or (e.value if e.kind in _PRESSED else ""), box=e.box)
+        for index, e in enumerate(layout.elements)
+        if index not in inside and e.point is not None and (e.clickable or (e.text and index not in parents))
+    )
+    words = [character.word for character in layout.characters]
     return PerceptionPage(
         image=observation.screenshot,
         task_id=task.id,
         seed=task.seed,
         characters=tuple(
-            CharacterBox(character=c[0], box=_box(c[1:5]), starts_word=bool(c[5])) for c in characters
+            CharacterBox(character=c.character, box=c.box, starts_word=not at or words[at - 1] != c.word)
+            for at, c in enumerate(layout.characters)
         ),
-        elements=tuple(ElementBox(kind=e[0], label=e[1], box=_box(e[2:6])) for e in elements),
-        content_top_px=float(cast(float, layout["content_top"])),
+        elements=elements,
+        content_top_px=0.0 if asked is None else layout.elements[asked].box[3],
     )
 
 
@@ -124,10 +89,13 @@ async def collect_pages(
 
 async def _look(sandbox: Sandbox, task: Task) -> PerceptionPage:
     start = await sandbox.reset(task)
-    layout = await sandbox.evaluate(LAYOUT)
-    return page_from_layout(task, start.observation, cast("Mapping[str, JsonValue]", layout))
+    return page_from_layout(task, start.observation, await page_layout(sandbox))
 
 
-def _box(edges: Sequence[float]) -> Box:
-    left, top, right, bottom = (float(edge) for edge in edges)
-    return left, top, right, bottom
+def _inside(layout: PageLayout, root: int | None) -> set[int]:
+    """The element at `root` and everything in it."""
+    found: set[int | None] = set() if root is None else {root}
+    for index, element in enumerate(layout.elements):
+        if element.parent in found and element.parent is not None:
+            found.add(index)
+    return {index for index in found if index is not None}

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+import torch
+from blake3 import blake3
+from PIL import Image as PilImage
+
+from deskhand_agent.inference import Completion, CompletionRequest, FinishReason, Sampling
+from deskhand_agent.models.bundle import ModelBundle, build_tiny
+from deskhand_agent.models.engine import LocalEngine
+from deskhand_agent.models.prompting import tokenise_reply
+from deskhand_agent.models.tiny import TinyConfig
+from deskhand_agent.policies import create_policy
+from deskhand_agent.policies.local import LocalPolicy
+from deskhand_agent.types import Context
+from deskhand_sandbox.types import Click, EnvironmentSpec, Image, Observation, Task, VerifierSpec
+
+
+@pytest.fixture(scope="module")
+def bundle() -> ModelBundle:
+    torch.set_num_threads(1)
+    return build_tiny(
+        TinyConfig(
+            vision_width=16,
+            vision_depth=1,
+            vision_heads=2,
+            text_width=32,
+            text_depth=1,
+            text_heads=2,
+            text_mlp=32,
+            patch_px=8,
+            max_side_px=64,
+        )
+    )
+
+
+def context(width: int = 60, height: int = 50) -> Context:
+    out = io.BytesIO()
+    PilImage.new("RGB", (width, height), "white").save(out, "PNG")
+    data = out.getvalue()
+    digest = blake3(data).hexdigest()
+    image = Image(digest=digest, format="png", width_px=width, height_px=height, data=data)
+    task = Task(id="t", environment=EnvironmentSpec(kind="fake"), verifier=VerifierSpec(name="fake"))
+    observation = Observation(screenshot=image, captured_at_s=0, settled_ms=0)
+    return Context(task=task, instruction="Click it.", steps=(), observation=observation)
+
+
+class Says:
+    """An engine that always replies the same."""
+
+    def __init__(self, bundle: ModelBundle, text: str) -> None:
+        self.ids = tokenise_reply(bundle, text)
+        self.requests: list[CompletionRequest] = []
+
+    async def generate(self, request: CompletionRequest) -> Completion:
+        self.requests.append(request)
+        return Completion(
+            ids=self.ids,
+            logprobs=(-0.5,) * len(self.ids),
+            finish_reason=FinishReason.STOP,
+            policy_id="p",
+            policy_update=2,
+        )
+
+
+async def test_a_reply_becomes_actions_on_the_screen(bundle: ModelBundle) -> None:
+    engine = Says(bundle, "<think>there</think>\nclick(point='<point>12 24</point>')")
+    decision = await LocalPolicy(bundle=bundle, engine=engine).act(context())
+    assert decision.actions == (Click(x=12, y=24),)
+    assert decision.thought == "there"
+    assert decision.trainable
+    assert decision.error is None
+    assert decision.completion is not None
+    assert decision.completion.ids == engine.ids
+    assert decision.request is engine.requests[0]
+
+
+async def test_coordinates_pass_through_the_models_frame(bundle: ModelBundle) -> None:
+    scaled = bundle.clone()
+    scaled.coordinates = replace(bundle.coordinates, kind="normalised")
+    engine = Says(bundle, "click(point='<point>500 500</point>')")
+    decision = await LocalPolicy(bundle=scaled, engine=engine).act(context(width=60, height=50))
+    assert decision.actions == (Click(x=30, y=25),)
+
+
+async def test_nonsense_is_a_void_turn_that_can_be_trained_on(bundle: ModelBundle) -> None:
+    decision = await LocalPolicy(bundle=bundle, engine=Says(bundle, "click(")).act(context())
+    assert decision.actions == ()
+    assert decision.trainable
+    assert decision.text == "click("
+    assert decision.error is not None
+
+
+async def test_the_request_is_what_the_engine_takes(bundle: ModelBundle) -> None:
+    async with LocalEngine(bundle, policy_id="p") as engine:
+        policy = create_policy(
+            "local", bundle=bundle, engine=engine, sampling=Sampling(max_tokens=4), policy_id="p"
+        )
+        decision = await policy.act(context())
+    assert policy.id == "p"
+    assert decision.completion is not None
+    assert 1 <= len(decision.completion.ids) <= 4
+    assert decision.request is not None
+    assert decision.request.processor_hash == bundle.processor_hash

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from deskhand_agent.grammar import parse_reply
+from deskhand_agent.inference import Completion, CompletionRequest, FinishReason, Sampling
+from deskhand_agent.memory import WindowMemory
+from deskhand_agent.models.bundle import ModelBundle
+from deskhand_agent.models.prompting import decode_reply
+from deskhand_agent.types import Decision, Step, StepTimings, Trajectory, TrajectoryStart
+from deskhand_sandbox.types import Click, EnvironmentSpec, Observation, Split, Task, VerifierSpec
+from deskhand_trainer.sft.demonstrations import samples_from_trajectories
+from deskhand_trainer.sft.pages import PerceptionPage
+
+
+def trajectory(pages: list[PerceptionPage], *decisions: Decision) -> Trajectory:
+    task = Task(id="t", environment=EnvironmentSpec(kind="fake"), verifier=VerifierSpec(name="fake"))
+    steps = tuple(
+        Step(
+            index=index,
+            observation=Observation(screenshot=pages[index].image, captured_at_s=0, settled_ms=0),
+            decision=decision,
+            reward=float(index),
+            timings=StepTimings(model_ms=0, act_ms=0, settle_ms=0),
+            finished_at_s=0,
+        )
+        for index, decision in enumerate(decisions)
+    )
+    start = TrajectoryStart(
+        id="x",
+        task=task,
+        instruction="Click button ONE, then click button TWO.",
+        policy_id="scripted",
+        policy_update=0,
+        group_id=None,
+        split=Split.TRAIN,
+        started_at_s=0,
+    )
+    return Trajectory(start=start, steps=steps, end=None)
+
+
+def clicked(x: int, y: int) -> Decision:
+    return Decision(actions=(Click(x=x, y=y),), text="scripted")
+
+
+def test_history_and_reply_are_rounded_alike(bundle: ModelBundle, pages: list[PerceptionPage]) -> None:
+    first, second = samples_from_trajectories([trajectory(pages, clicked(13, 22), clicked(41, 50))], bundle)
+    assert decode_reply(bundle, first.reply_ids) == "click(point='<point>12 24</point>')"
+    (click,) = parse_reply(decode_reply(bundle, second.reply_ids)).actions
+    assert click == Click(x=40, y=52)
+    prompt = str(bundle.tokenizer.decode(second.prompt_ids))
+    assert "Click button ONE, then click button TWO.\n" in prompt
+    assert "1. click(point='<point>12 24</point>')\n" in prompt
+    assert second.images == (pages[1].image,)
+    assert (first.last, second.last) == (False, True)
+    assert (first.reward, second.reward) == (0.0, 1.0)
+    assert first.behaviour_logprobs == (0.0,) * len(first.reply_ids)
+
+
+def test_the_memory_decides_how_many_pictures(bundle: ModelBundle, pages: list[PerceptionPage]) -> None:
+    both = trajectory(pages, clicked(12, 24), clicked(40, 52))
+    _, second = samples_from_trajectories([both], bundle, WindowMemory(n_screenshots=2))
+    assert second.images == (pages[0].image, pages[1].image)
+
+
+def test_turns_without_an_action_are_left_out(bundle: ModelBundle, pages: list[PerceptionPage]) -> None:
+    void = Decision(actions=(), text="?", error="nothing")
+    (only,) = samples_from_trajectories([trajectory(pages, void, clicked(12, 24))], bundle)
+    assert only.turn_index == 1
+
+
+def test_sampled_ids_are_kept_as_they_were(bundle: ModelBundle, pages: list[PerceptionPage]) -> None:
+    request = CompletionRequest(
+        prompt_ids=(9, 9), images=(), processor_hash=bundle.processor_hash, sampling=Sampling()
+    )
+    completion = Completion(
+        ids=(8, 7),
+        logprobs=(-1.0, -1.0),
+        finish_reason=FinishReason.STOP,
+        policy_id="p",
+        policy_update=0,
+    )
+    sampled = Decision(
+        actions=(Click(x=1, y=1),), text="t", request=request, completion=completion, trainable=True
+    )
+    (kept,) = samples_from_trajectories([trajectory(pages, sampled)], bundle)
+    assert (kept.prompt_ids, kept.reply_ids) == ((9, 9), (8, 7))
+    foreign = replace(sampled, request=replace(request, processor_hash="0"))
+    (written,) = samples_from_trajectories([trajectory(pages, foreign)], bundle)
+    assert written.prompt_ids != (9, 9)

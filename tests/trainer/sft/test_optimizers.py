@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from deskhand_trainer.sft.config import SftConfig
+from deskhand_trainer.sft.optimizers import Muon, WarmStartOptimizer, orthogonal
+
+
+def test_singular_values_end_near_one() -> None:
+    for shape in ((3, 8, 20), (3, 20, 8), (2, 16, 16)):
+        values = torch.linalg.svdvals(orthogonal(torch.randn(shape, generator=torch.manual_seed(0))))
+        assert values.max() < 1.3
+        assert values.median() > 0.6
+
+
+def test_muon_equals_torchs_up_to_its_bfloat16() -> None:
+    torch.manual_seed(0)
+    mine, theirs = nn.Linear(12, 20, bias=False), nn.Linear(12, 20, bias=False)
+    theirs.load_state_dict(mine.state_dict())
+    one = Muon([mine.weight], lr=0.01)
+    other = torch.optim.Muon([theirs.weight], lr=0.01, weight_decay=0.0, momentum=0.95)
+    start = mine.weight.detach().clone()
+    for _ in range(3):
+        gradient = torch.randn(20, 12)
+        mine.weight.grad, theirs.weight.grad = gradient.clone(), gradient.clone()
+        one.step()
+        other.step()
+    moved, expected = mine.weight - start, theirs.weight - start
+    assert torch.nn.functional.cosine_similarity(moved.flatten(), expected.flatten(), dim=0) > 0.98
+    assert abs(moved.norm() / expected.norm() - 1) < 0.05
+
+
+def test_rates_rise_hold_and_fall() -> None:
+    layer = nn.Linear(4, 4)
+    optimizer = WarmStartOptimizer({"m": layer}, SftConfig(warmup_steps=2, decay_share=0.5, lr=1.0))
+    rates: list[float] = []
+    for progress in (0.0, 0.1, 0.4, 0.75, 1.0):
+        optimizer.step(layer(torch.ones(4)).sum(), progress)
+        rates.append(optimizer.state()["adamw"]["param_groups"][0]["lr"])
+    assert rates == [0.5, 1.0, 1.0, 0.5, 0.0]
