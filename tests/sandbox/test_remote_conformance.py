@@ -1,0 +1,70 @@
+"""What holds for a sandbox holds for the same sandbox on loan, here and from another process."""
+
+from __future__ import annotations
+
+import time
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from deskhand_sandbox.base import Sandbox, SandboxSource
+from deskhand_sandbox.conformance import CHECKS, check_sandboxes
+from deskhand_sandbox.host import HostSettings, SandboxClient, start_host
+from deskhand_sandbox.manager import PoolSettings, SandboxManager
+from deskhand_sandbox.tasks import make_task
+from deskhand_sandbox.types import Wait
+
+KINDS = [
+    pytest.param("fake", "fake/press-button", id="fake"),
+    pytest.param("browser", "miniwob/click-test", id="browser", marks=pytest.mark.browser),
+]
+POOL = PoolSettings(max_sandboxes=4)
+
+
+async def check_leased(source: SandboxSource, kind: str, task_id: str) -> tuple[str, ...]:
+    """Run the suite on sandboxes of a source; closing one gives it back."""
+    async with AsyncExitStack() as leases:
+
+        async def create() -> Sandbox:
+            return await leases.enter_async_context(source.lease(kind, owner="conformance", wait_s=30))
+
+        return await check_sandboxes(create, kind=kind, task=make_task(task_id, 5))
+
+
+@pytest.mark.parametrize(("kind", "task_id"), KINDS)
+async def test_a_leased_sandbox_of_this_process_conforms(kind: str, task_id: str) -> None:
+    async with SandboxManager({kind: POOL}) as manager:
+        assert await check_leased(manager, kind, task_id) == tuple(CHECKS)
+        pool = manager.status().pools[0]
+        assert (pool.leased, pool.died, pool.created) == (0, {}, 4)
+
+
+@pytest.mark.parametrize(("kind", "task_id"), KINDS)
+async def test_a_remote_sandbox_conforms(tmp_path: Path, kind: str, task_id: str) -> None:
+    settings = HostSettings(kinds={kind: POOL}, state_folder=tmp_path)
+    async with start_host(settings) as host, SandboxClient(host.url, host.token) as client:
+        assert await check_leased(client, kind, task_id) == tuple(CHECKS)
+        pool = (await client.status()).pools[0]
+        assert (pool.leased, pool.died, pool.created) == (0, {}, 4)
+
+
+async def test_being_remote_costs_little(tmp_path: Path) -> None:
+    """A bound a busy machine keeps; the figure itself is for a bench."""
+    task = make_task("fake/press-button", 5)
+
+    async def fastest_s(source: SandboxSource) -> float:
+        async with source.lease("fake", owner="timing") as sandbox:
+            await sandbox.reset(task)
+            times: list[float] = []
+            for _ in range(200):
+                started_s = time.perf_counter()
+                await sandbox.act(Wait(seconds=0))
+                times.append(time.perf_counter() - started_s)
+            return min(times)
+
+    async with SandboxManager({"fake": POOL}) as manager:
+        here_s = await fastest_s(manager)
+    settings = HostSettings(kinds={"fake": POOL}, state_folder=tmp_path)
+    async with start_host(settings) as host, SandboxClient(host.url, host.token) as client:
+        assert await fastest_s(client) - here_s < 0.001
