@@ -224,5 +224,39 @@ TURNS: Mapping[str, int] = {
 }
 """Turns of pages that need fewer or more than the usual dozen."""
 
-RELOADED: frozenset[str] = frozenset()
+RELOADED: frozenset[str] = frozenset(
+    {
+        "book-flight",
+        "book-flight-nodelay",
+        "chase-circle",
+        "choose-date",
+        "choose-date-easy",
+        "choose-date-medium",
+        "choose-date-nodelay",
+        "click-collapsible",
+        "click-collapsible-2",
+        "click-collapsible-2-nodelay",
+        "click-dialog",
+        "click-dialog-2",
+        "click-pie",
+        "click-pie-nodelay",
+        "click-scroll-list",
+        "click-tab",
+        "click-tab-2",
+        "click-tab-2-easy",
+        "click-tab-2-hard",
+        "click-tab-2-medium",
+        "copy-paste",
+        "copy-paste-2",
+        "drag-cube",
+        "moving-items",
+        "scroll-text",
+        "scroll-text-2",
+        "simon-says",
+        "stock-market",
+        "use-colorwheel",
+        "use-colorwheel-2",
+        "use-spinner",
+    }
+)
 """Pages that keep something of an earlier episode when started over: loaded anew for every episode."""

@@ -124,7 +124,7 @@ async def _browse(sandbox: BrowserSandbox, action: Navigate | History | Tab) -> 
         case History(to="home"):
             raise UnsupportedCapability("a browser has no home button")
         case History(to="reload"):
-            await tab.session.send("Page.reload")
+            await tab.reload()
         case History():
             if not await tab.go(-1 if action.to == "back" else 1):
                 raise InvalidAction(f"there is no page to go {action.to} to")

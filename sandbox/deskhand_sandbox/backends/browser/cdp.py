@@ -35,6 +35,7 @@ class CdpSession:
         self._waiting: dict[int, asyncio.Future[Payload]] = {}
         self._listeners: dict[str, Listener] = {}
         self._sending: set[asyncio.Task[None]] = set()
+        self.on_closed: Callable[[], None] | None = None
         self.closed = asyncio.Event()
         """Set once the session has ended, from whichever side."""
         self._reader = asyncio.create_task(self._read(), name="cdp-reader")
@@ -94,6 +95,8 @@ class CdpSession:
                     self._take(json.loads(message))
         finally:
             self.closed.set()
+            if self.on_closed is not None:
+                self.on_closed()
             waiting, self._waiting = self._waiting, {}
             for future in waiting.values():
                 if not future.done():

@@ -29,9 +29,15 @@ _NEW_WINDOW_S = 2.0
 _LAST_SIGN_S = 0.5
 """How long the browser's own session may outlive a page's when the browser dies."""
 
+_UNMARKED = """(() => {
+  try {
+    return location.href === %s && history.length === %d && !document.cookie
+      && !localStorage.length && !sessionStorage.length;
+  } catch { return false; }
+})()"""
+"""True while a task has left nothing outside its page."""
 _RESTART = """(() => {
-  if (location.href !== %s || history.length !== %d || document.cookie
-      || localStorage.length || sessionStorage.length) return null;
+  if (!(%s)) return null;
   getSelection()?.removeAllRanges();
   document.activeElement?.blur?.();
   scrollTo(0, 0);
@@ -64,10 +70,8 @@ class BrowserSandbox(Sandbox):
     async def reset(self, task: Task) -> Start:
         settings = page_settings(task)
         async with self._call("reset", self._settings.reset_deadline_s + settings.load_deadline_s):
-            instruction = await self._restart(settings, task.seed)
-            if instruction is None:
-                instruction = await self._load(settings, task.seed)
-            instruction = task.instruction or instruction
+            drawn = await self._begin(settings, task.seed)
+            instruction = task.instruction or drawn
             if not instruction:
                 raise InvalidTask(f"task {task.id} has no instruction, and its page draws none")
             return Start(instruction=instruction, observation=await self._look())
@@ -147,25 +151,31 @@ class BrowserSandbox(Sandbox):
 
     # ---- start states
 
-    async def _restart(self, settings: PageSettings, seed: int) -> str | None:
-        """Draw the next start state in the page as it stands; None when that would not be clean."""
-        clean = settings.restartable and settings == self._page and len(self._tabs) == 1
-        if not clean or settings.start is None or self._front is None:
-            return None
-        tab = self.front
-        script = _RESTART % (json.dumps(settings.address), self._history_length, settings.start, seed)
-        await self.input.let_go_of_all(tab.session)
-        _, value = await asyncio.gather(self.input.move(tab.session, (0, 0)), tab.evaluate(script))
-        return _instruction(value[0]) if isinstance(value, list) else None
-
-    async def _load(self, settings: PageSettings, seed: int) -> str:
-        """A context that has never seen another task, with the task's page in it."""
+    async def _begin(self, settings: PageSettings, seed: int) -> str:
+        """Bring up a start state by the cheapest way that leaves nothing of the task before."""
+        if settings == self._page and len(self._tabs) == 1 and settings.address.startswith("http"):
+            tab = self.front
+            await self.input.let_go_of_all(tab.session)
+            unmarked = _UNMARKED % (json.dumps(settings.address), self._history_length)
+            if settings.restartable and settings.start is not None:
+                script = _RESTART % (unmarked, settings.start, seed)
+                _, value = await asyncio.gather(self.input.move(tab.session, (0, 0)), tab.evaluate(script))
+                if isinstance(value, list):
+                    return _instruction(value[0])
+            elif await tab.evaluate(unmarked) is True:
+                await tab.reload()
+                return await self._started(tab, settings, seed)
+        # a context that has never seen another task
         await asyncio.gather(self._drop_context(), self._new_context(settings))
         self._page = settings
         tab = self.front
         refused = await tab.navigate(settings.address)
         if refused is not None:
             raise InfrastructureError(f"the start page {settings.address} does not load: {refused}")
+        return await self._started(tab, settings, seed)
+
+    async def _started(self, tab: Tab, settings: PageSettings, seed: int) -> str:
+        """Wait for a page that loads, and draw its start state."""
         if not await tab.settle(settings.load_deadline_s * 1000) and settings.ready is None:
             raise InfrastructureError(f"{settings.address} did not load in {settings.load_deadline_s:g} s")
         await self._ready(tab, settings)

@@ -52,7 +52,7 @@ class PageSettings:
     start: str | None = None
     """JavaScript function of the seed that draws the start state and returns the instruction."""
     restartable: bool = False
-    """Calling `start` again gives a clean start state, so the page need not be loaded for every reset."""
+    """Calling `start` again in a used page gives a clean start state: nothing need be loaded for a reset."""
     address: str = field(init=False, default="")
     """The start address in full."""
 
@@ -85,7 +85,7 @@ def page_settings(task: Task) -> PageSettings:
 
 def _check(settings: PageSettings) -> None:
     # the values come from JSON: whatever the annotations say, they may be anything
-    size: object = settings.viewport_px
+    size = cast("object", settings.viewport_px)
     if not (
         isinstance(size, tuple)
         and len(cast("tuple[object, ...]", size)) == 2
@@ -106,10 +106,10 @@ def _check(settings: PageSettings) -> None:
         value = getattr(settings, name)
         if value is not None and not isinstance(value, str):
             raise InvalidTask(f"{name} must be text or nothing, not {json.dumps(value, default=repr)}")
-    restartable: object = settings.restartable
+    restartable = cast("object", settings.restartable)
     if not isinstance(restartable, bool):
         raise InvalidTask(f"restartable must be true or false, not {restartable!r}")
-    url: object = settings.url
+    url = cast("object", settings.url)
     if not isinstance(url, str):
         raise InvalidTask(f"url must be text, not {url!r}")
     scheme = urlsplit(url).scheme

@@ -9,7 +9,7 @@ import time
 from importlib.resources import files
 from typing import cast
 
-from deskhand_sandbox.backends.browser.cdp import CdpError, CdpSession, Payload
+from deskhand_sandbox.backends.browser.cdp import CdpClosed, CdpError, CdpSession, Payload
 from deskhand_sandbox.errors import VerifierError
 from deskhand_sandbox.types import JsonValue
 
@@ -34,6 +34,8 @@ class Tab:
         self._requests: set[str] = set()
         self._loading: set[str] = set()
         self._changed = asyncio.Event()
+        self._loaded_anew = asyncio.Event()
+        session.on_closed = self._ended
         listen = session.on
         listen("Network.requestWillBeSent", self._request_began)
         listen("Network.loadingFinished", self._request_ended)
@@ -111,6 +113,14 @@ class Tab:
         answer = await self.session.send("Page.navigate", {"url": url})
         return cast("str | None", answer.get("errorText"))
 
+    async def reload(self) -> None:
+        """Load the page anew; returns once the old one is gone."""
+        self._loaded_anew.clear()
+        await self.session.send("Page.reload")
+        await self._loaded_anew.wait()
+        if self.session.closed.is_set():
+            raise CdpClosed("the tab ended while it was loaded anew")
+
     async def go(self, steps: int) -> bool:
         """Move in the tab's history; False when there is nothing that way."""
         history = await self.session.send("Page.getNavigationHistory")
@@ -139,6 +149,10 @@ class Tab:
         except TimeoutError:
             return
 
+    def _ended(self) -> None:
+        self._changed.set()
+        self._loaded_anew.set()
+
     def _request_began(self, event: Payload) -> None:
         if event.get("type") not in _LONG_LIVED:
             self._requests.add(event["requestId"])
@@ -162,6 +176,7 @@ class Tab:
             self.url = frame["url"] + frame.get("urlFragment", "")
             # requests of the page before are nobody's any more
             self._requests.clear()
+            self._loaded_anew.set()
         self._changed.set()
 
     def _moved_within(self, event: Payload) -> None:

@@ -1,0 +1,53 @@
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deskhand_sandbox.errors import InvalidTask
+from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS, seeds, split_of
+from deskhand_sandbox.types import Split
+
+TASK = "miniwob/click-test"
+
+
+def test_the_shares_are_eighty_ten_ten() -> None:
+    found = Counter(split_of(TASK, seed) for seed in range(20_000))
+    assert found[Split.TRAIN] / 20_000 == pytest.approx(0.8, abs=0.01)
+    assert found[Split.VALIDATION] / 20_000 == pytest.approx(0.1, abs=0.01)
+    assert found[Split.TEST] / 20_000 == pytest.approx(0.1, abs=0.01)
+
+
+def test_the_split_never_changes() -> None:
+    # pinned: another value here means every recorded split is void
+    assert seeds(TASK, Split.TEST, 5) == [9, 11, 12, 64, 70]
+    assert seeds(TASK, Split.VALIDATION, 5) == [3, 5, 19, 54, 67]
+    assert seeds("miniwob/click-button", Split.TRAIN, 5, offset=100) == [135, 136, 137, 138, 139]
+
+
+def test_tasks_split_differently() -> None:
+    assert seeds(TASK, Split.TEST, 50) != seeds("miniwob/click-button", Split.TEST, 50)
+
+
+@given(split=st.sampled_from(Split), offset=st.integers(0, 40), count=st.integers(0, 40))
+def test_seeds_are_a_window_of_one_sequence(split: Split, offset: int, count: int) -> None:
+    whole = seeds(TASK, split, 80)
+    assert seeds(TASK, split, count, offset) == whole[offset : offset + count]
+    assert all(split_of(TASK, seed) is split for seed in whole)
+    assert whole == sorted(set(whole))
+
+
+def test_held_out_tasks_have_test_seeds_only() -> None:
+    task = min(HELD_OUT_TASKS)
+    assert {split_of(task, seed) for seed in range(200)} == {Split.TEST}
+    assert seeds(task, Split.TEST, 3) == [0, 1, 2]
+    for split in (Split.TRAIN, Split.VALIDATION):
+        with pytest.raises(InvalidTask, match="held out"):
+            seeds(task, split, 1)
+
+
+def test_negative_counts_are_refused() -> None:
+    with pytest.raises(InvalidTask, match="-1"):
+        seeds(TASK, Split.TRAIN, -1)
+    with pytest.raises(InvalidTask, match="-2"):
+        seeds(TASK, Split.TRAIN, 1, offset=-2)
