@@ -6,8 +6,10 @@ that begins by reading would fail at once, whatever the busy timeout, when someb
 
 from __future__ import annotations
 
+import asyncio
+import sqlite3
 from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 
 from alembic import command
@@ -57,6 +59,8 @@ class Database:
         engine = _create_engine(url)
         database = cls(engine)
         try:
+            if database.is_sqlite:
+                await asyncio.to_thread(_try_file, engine.url.database or "")
             await database._migrate()
         except BaseException:
             await engine.dispose()
@@ -122,7 +126,13 @@ def storage_errors() -> Generator[None]:
 
 
 def _named(error: DBAPIError) -> StoreError | None:
-    said = str(error.orig)
+    named = _said(str(error.orig))
+    if named is None and error.connection_invalidated:
+        return StoreUnavailable(f"the database does not answer ({error.orig})")
+    return named
+
+
+def _said(said: str) -> StoreError | None:
     low = said.lower()
     if "disk is full" in low or "no space left" in low:
         return StorageFull("the disk is full: the database could not grow; free some space and start again")
@@ -137,7 +147,7 @@ def _named(error: DBAPIError) -> StoreError | None:
         return StoreUnavailable(
             f"the database cannot be opened or written ({said}); check its path and owner"
         )
-    if error.connection_invalidated or "connect" in low:
+    if "connect" in low:
         return StoreUnavailable(f"the database does not answer ({said})")
     return None
 
@@ -171,18 +181,36 @@ def _make_folder(url: URL) -> None:
         raise StoreUnavailable(f"the database's folder {folder} cannot be made: {error.strerror}") from error
 
 
+def _try_file(path: str) -> None:
+    """Open and read the file once, plainly.
+
+    aiosqlite leaves the thread of a connection that could not be opened to end by itself, possibly after the
+    event loop; so what cannot be opened is found out before.
+    """
+    try:
+        with closing(sqlite3.connect(path, timeout=BUSY_TIMEOUT_S)) as connection:
+            connection.execute("PRAGMA schema_version")
+    except sqlite3.Error as error:
+        raise _said(str(error)) or StoreUnavailable(f"the database cannot be opened ({error})") from error
+
+
 def _prepare_sqlite(connection: DBAPIConnection, _record: ConnectionPoolEntry) -> None:
     # transactions are begun by `_begin_sqlite` alone
     connection.isolation_level = None
-    cursor = connection.cursor()
-    for pragma in (
-        f"busy_timeout={int(BUSY_TIMEOUT_S * 1000)}",
-        "journal_mode=WAL",
-        "synchronous=NORMAL",
-        "foreign_keys=ON",
-    ):
-        cursor.execute(f"PRAGMA {pragma}")
-    cursor.close()
+    try:
+        cursor = connection.cursor()
+        for pragma in (
+            f"busy_timeout={int(BUSY_TIMEOUT_S * 1000)}",
+            "journal_mode=WAL",
+            "synchronous=NORMAL",
+            "foreign_keys=ON",
+        ):
+            cursor.execute(f"PRAGMA {pragma}")
+        cursor.close()
+    except BaseException:
+        # the pool does not know the connection yet: nobody else would end its thread
+        connection.close()
+        raise
 
 
 def _begin_sqlite(connection: Connection) -> None:
