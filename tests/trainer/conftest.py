@@ -1,5 +1,162 @@
+"""A page with one spot to click, left or right by the seed: small enough for a tiny model to learn."""
+
 from __future__ import annotations
 
+import io
+import random
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
 import torch
+from blake3 import blake3
+from PIL import Image as Picture
+from PIL import ImageDraw
+
+from deskhand_agent.grammar import format_reply
+from deskhand_agent.models.bundle import ModelBundle, build_tiny
+from deskhand_agent.models.tiny import TinyConfig
+from deskhand_agent.types import Context, Decision
+from deskhand_flywheel.store import Store
+from deskhand_sandbox.base import Capability, Sandbox
+from deskhand_sandbox.errors import SandboxDied
+from deskhand_sandbox.types import (
+    Click,
+    DeviceAction,
+    EnvironmentSpec,
+    Image,
+    JsonValue,
+    Limits,
+    Observation,
+    Outcome,
+    Start,
+    StepReward,
+    Task,
+    VerifierSpec,
+)
 
 torch.set_num_threads(1)
+SIDE = 64
+SPOT = "fake/spot"
+
+
+def spot_task(task_id: str, seed: int) -> Task:
+    return Task(
+        id=task_id,
+        environment=EnvironmentSpec(kind="fake"),
+        verifier=VerifierSpec(name="spot"),
+        instruction="click it",
+        seed=seed,
+        limits=Limits(turns=2, seconds=30),
+    )
+
+
+def spot_box(seed: int) -> tuple[int, int, int, int]:
+    left = 4 if random.Random(seed).random() < 0.5 else 36
+    return left, 16, left + 24, 48
+
+
+class SpotSandbox(Sandbox):
+    kind = "fake"
+    capabilities = frozenset({Capability.EVALUATE})
+
+    def __init__(self, source: SpotSource) -> None:
+        self.id, self._source = "spot", source
+        self.box, self.done = (0, 0, 0, 0), False
+
+    async def reset(self, task: Task) -> Start:
+        self.box, self.done = spot_box(task.seed), False
+        if self._source.breaks > 0:
+            self._source.breaks -= 1
+            raise SandboxDied("broken on purpose")
+        return Start(instruction=task.instruction, observation=self._look())
+
+    async def observe(self, *, text_tree: bool = False) -> Observation:
+        return self._look()
+
+    async def act(self, action: DeviceAction) -> Observation:
+        left, top, right, bottom = self.box
+        if isinstance(action, Click) and left <= action.x <= right and top <= action.y <= bottom:
+            self.done = True
+        return self._look()
+
+    async def evaluate(self, expression: str) -> JsonValue:
+        return self.done
+
+    async def close(self) -> None:
+        return None
+
+    def _look(self) -> Observation:
+        page = Picture.new("RGB", (SIDE, SIDE), "white")
+        if not self.done:
+            ImageDraw.Draw(page).rectangle(self.box, fill="black")
+        out = io.BytesIO()
+        page.save(out, "PNG")
+        data = out.getvalue()
+        image = Image(digest=blake3(data).hexdigest(), format="png", width_px=SIDE, height_px=SIDE, data=data)
+        return Observation(screenshot=image, captured_at_s=time.time(), settled_ms=0.0)
+
+
+class SpotVerifier:
+    async def score(self, sandbox: Sandbox, *, answer: str | None) -> Outcome:
+        done = bool(await sandbox.evaluate("done"))
+        return Outcome(score=float(done), success=done)
+
+    async def step_reward(self, sandbox: Sandbox) -> StepReward:
+        done = bool(await sandbox.evaluate("done"))
+        return StepReward(reward=float(done), terminated=done)
+
+
+class SpotSource:
+    """Lends spot sandboxes; `breaks` resets die first."""
+
+    def __init__(self) -> None:
+        self.breaks = 0
+
+    @asynccontextmanager
+    async def lease(self, kind: str, *, owner: str, wait_s: float = 60.0) -> AsyncGenerator[Sandbox]:
+        yield SpotSandbox(self)
+
+
+class SpotOracle:
+    """Clicks the middle of the spot."""
+
+    id = "spot-oracle"
+    reads_state = True
+
+    async def act(self, context: Context) -> Decision:
+        left, top, right, bottom = spot_box(context.task.seed)
+        actions = (Click(x=(left + right) // 2, y=(top + bottom) // 2),)
+        return Decision(actions=actions, text=format_reply(None, actions))
+
+
+@pytest.fixture
+def spot(monkeypatch: pytest.MonkeyPatch) -> SpotSource:
+    monkeypatch.setattr("deskhand_trainer.rollouts.make_task", spot_task)
+    monkeypatch.setattr("deskhand_agent.worker.create_verifier", lambda _: SpotVerifier())
+    return SpotSource()
+
+
+@pytest.fixture
+def spot_oracle() -> SpotOracle:
+    return SpotOracle()
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncGenerator[Store]:
+    opened = await Store.open(f"sqlite+aiosqlite:///{tmp_path}/store.db", f"file://{tmp_path}/blobs")
+    async with opened:
+        yield opened
+
+
+@pytest.fixture
+def tiny() -> ModelBundle:
+    """About 40,000 parameters."""
+    return build_tiny(
+        TinyConfig(
+            vision_width=16, vision_depth=1, vision_heads=2, text_width=32, text_depth=1, text_heads=2,
+            text_mlp=64, max_side_px=SIDE, grid_px=16, patch_px=8,
+        )
+    )  # fmt: skip

@@ -49,7 +49,9 @@ def test_explains_a_chain_without_chance_almost_wholly() -> None:
     with torch.no_grad():
         model.logits[:, 0, 1] = 6.0  # steps nearly always, so the state tells the return
     episodes = with_rewards(chain_episodes(model, 400, length=LENGTH, seed=1), RewardRule())
-    report = pretrain_value(model, episodes, replace(CONFIG, lr=0.02, explained_variance=0.95), gamma=0.7, seed=0)
+    report = pretrain_value(
+        model, episodes, replace(CONFIG, lr=0.02, explained_variance=0.95), gamma=0.7, seed=0
+    )
     assert report.explained_variance > 0.95
     assert report.stopped_by == "flat and explained"
     want = torch.tensor([0.7 ** (LENGTH - 1 - s) for s in range(LENGTH)])

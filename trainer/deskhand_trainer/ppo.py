@@ -10,6 +10,7 @@ learners, replay. The unit of training is the turn; ids sampled are ids trained.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -94,6 +95,8 @@ class Cursor:
     environment_s: float = 0.0
     inference_s: float = 0.0
     training_s: float = 0.0
+    value_explained_variance: float | None = None
+    """Held out, after value pretraining; None without it, or where the returns did not vary."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -258,6 +261,8 @@ class PpoLoop:
                 training_s=time.monotonic() - rolled,
             )
             self._account(times, len(episodes), time.monotonic() - began, iteration=False)
+            if math.isfinite(report.explained_variance):
+                self.cursor.value_explained_variance = report.explained_variance
             values: dict[str, JsonValue] = {**asdict(report), "success_sampled": success_rate(episodes)}
             await self.s.reporter.metric("ppo/value_pretraining", values, step=0)
         self.cursor.pretrained = True
@@ -363,6 +368,7 @@ class PpoLoop:
             "minutes": c.elapsed_s / 60,
             "validation_best": c.best,
             "best_iteration": c.best_iteration,
+            "value_explained_variance": c.value_explained_variance,
             "time_environment": c.environment_s / total,
             "time_inference": c.inference_s / total,
             "time_training": c.training_s / total,

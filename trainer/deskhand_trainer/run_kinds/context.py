@@ -109,12 +109,15 @@ def sandbox_kinds(tasks: Iterable[str]) -> set[str]:
     """Kinds of sandbox the tasks need.
 
     Raises:
-        RunRefused: there is no such task; says which come near.
+        RunRefused: there is none, or no such task; says which come near.
     """
     try:
-        return {make_task(task, 0).environment.kind for task in tasks}
+        kinds = {make_task(task, 0).environment.kind for task in tasks}
     except (UnknownName, InvalidTask) as error:
         raise RunRefused(str(error)) from error
+    if not kinds:
+        raise RunRefused("field 'tasks': name at least one task")
+    return kinds
 
 
 @asynccontextmanager

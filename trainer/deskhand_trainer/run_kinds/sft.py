@@ -52,7 +52,7 @@ async def run(context: RunContext, config: SftConfig) -> tuple[str, dict[str, Js
         **{f"per_s/{stage}": rate for stage, rate in report.examples_per_s.items()},
         "demonstrations": len(demonstrations),
         "training_seconds": report.seconds,
-        "demonstration_seeds": sorted({t.start.task.seed for t in demonstrations}),
+        "demonstration_seeds": [*sorted({t.start.task.seed for t in demonstrations})],
     }
     kept = await context.keep(folder, {"training": dict(metrics)})
     told = {name: value for name, value in metrics.items() if not isinstance(value, list)}

@@ -1,0 +1,127 @@
+"""Runs as processes: refused, stopped, killed, resumed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deskhand_agent.models.bundle import ModelBundle, save_bundle
+from deskhand_flywheel.store import Store
+from deskhand_trainer.run import FINISHED, REFUSED, STOPPED, _guarded
+from deskhand_trainer.run_folder import RunFolder
+
+TASK = "fake/press-button"
+PPO: dict[str, Any] = {
+    "tasks": [TASK],
+    "iterations": 4,
+    "episodes_per_iteration": 8,
+    "minibatch": 16,
+    "validation_episodes": 4,
+    "evaluate_every": 4,
+    "max_tokens": 4,
+    "value_pretraining": {"episodes": 8, "max_epochs": 2},
+}
+
+
+def make_run(home: Path, kind: str, config: dict[str, Any], **more: Any) -> Path:
+    folder = home / f"run-{kind}"
+    folder.mkdir()
+    spec = {
+        "id": f"t-{kind}",
+        "kind": kind,
+        "config": config,
+        "store_url": f"sqlite+aiosqlite:///{home}/store.db",
+        "blobs_url": f"file://{home}/blobs",
+        **more,
+    }
+    (folder / "spec.json").write_text(json.dumps(spec))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "more", "message"),
+    [
+        ("ppo", {"iteratons": 3}, {}, "unknown field 'iteratons'; did you mean iterations"),
+        ("ppo", {"tasks": ["fake/pres-button"]}, {}, "did you mean fake/press-button"),
+        ("evaluate", {"tasks": [TASK]}, {"policy_in": "policy-none"}, "no policy 'policy-none' in the store"),
+        ("collect", {"tasks": [TASK]}, {}, "no oracle for fake/press-button"),
+        (
+            "collect",
+            {"tasks": []},
+            {"sandbox": "x"},
+            "unknown field 'spec.sandbox'; did you mean sandbox_url",
+        ),
+        ("evaluate", {"tasks": []}, {}, "name at least one task"),
+        ("dance", {}, {}, "kind must be one of collect, score, sft, ppo, evaluate"),
+    ],
+)
+def test_a_bad_spec_is_refused_with_a_sentence(
+    tmp_path: Path, kind: str, config: dict[str, Any], more: dict[str, Any], message: str
+) -> None:
+    folder = make_run(tmp_path, kind, config, **more)
+    assert _guarded(RunFolder(folder)) == REFUSED
+    error = json.loads((folder / "error.json").read_text())
+    assert message in error["message"]
+    assert not (folder / "result.json").exists()
+
+
+def test_no_spec_and_no_folder(tmp_path: Path) -> None:
+    assert _guarded(RunFolder(tmp_path)) == REFUSED
+    assert "holds no spec.json" in json.loads((tmp_path / "error.json").read_text())["message"]
+
+
+def start(folder: Path) -> subprocess.Popen[bytes]:
+    with (folder / "log.txt").open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "deskhand_trainer.run", str(folder)], stdout=log, stderr=log
+        )
+
+
+def wait_for(process: subprocess.Popen[bytes], ready: Any, deadline_s: float = 120) -> None:
+    ends = time.monotonic() + deadline_s
+    while not ready():
+        assert process.poll() is None, "the run ended early"
+        assert time.monotonic() < ends
+        time.sleep(0.05)
+
+
+def checkpoints(folder: Path) -> list[int]:
+    path = folder / "checkpoint"
+    return [int(p.name) for p in path.iterdir() if p.name.isdigit()] if path.is_dir() else []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+async def test_killed_and_stopped_the_run_goes_on_to_its_result(tmp_path: Path, tiny: ModelBundle) -> None:
+    save_bundle(tiny, tmp_path / "tiny")
+    async with await Store.open(f"sqlite+aiosqlite:///{tmp_path}/store.db", f"file://{tmp_path}/blobs") as s:
+        policy = (await s.keep_policy(tmp_path / "tiny", parent_id=None, metadata={})).id
+    folder = make_run(tmp_path, "ppo", PPO, policy_in=policy)
+
+    first = start(folder)
+    wait_for(first, lambda: max(checkpoints(folder), default=-1) >= 2)  # in the middle of the loop
+    os.kill(first.pid, signal.SIGKILL)
+    first.wait()
+    assert not (folder / "result.json").exists()
+
+    second = start(folder)
+    pid = second.pid
+    wait_for(second, lambda: json.loads((folder / "state.json").read_text())["pid"] == pid)
+    second.send_signal(signal.SIGTERM)
+    assert second.wait(60) == STOPPED, (folder / "log.txt").read_text()
+
+    third = start(folder)
+    assert third.wait(180) == FINISHED, (folder / "log.txt").read_text()
+    result = json.loads((folder / "result.json").read_text())
+    assert result["metrics"]["iterations"] == PPO["iterations"]
+    assert result["metrics"]["episodes"] == 8 + 4 * 8
+    assert result["policy_out"].startswith("policy-")
+    assert start(folder).wait(60) == FINISHED  # nothing left to do

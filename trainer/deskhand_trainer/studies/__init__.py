@@ -1,0 +1,1 @@
+"""Studies: registered before they are run, every arm reported, failures too."""
