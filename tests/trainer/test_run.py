@@ -52,7 +52,7 @@ def make_run(home: Path, kind: str, config: dict[str, Any], **more: Any) -> Path
         ("ppo", {"iteratons": 3}, {}, "unknown field 'iteratons'; did you mean iterations"),
         ("ppo", {"tasks": ["fake/pres-button"]}, {}, "did you mean fake/press-button"),
         ("evaluate", {"tasks": [TASK]}, {"policy_in": "policy-none"}, "no policy 'policy-none' in the store"),
-        ("collect", {"tasks": [TASK]}, {}, "no oracle for fake/press-button"),
+        ("collect", {"tasks": ["fake/never-done"]}, {}, "no oracle for fake/never-done"),
         (
             "collect",
             {"tasks": []},

@@ -8,8 +8,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from deskhand_sandbox.tasks import make_task
-
 from deskhand_agent.errors import ModelFilesError
 from deskhand_agent.models.bundle import ModelBundle, build_tiny, load_bundle
 from deskhand_flywheel.errors import BlobError, InvalidQuery, RewardModelError, StoreError, UnknownPolicy
@@ -19,6 +17,7 @@ from deskhand_sandbox.base import SandboxSource
 from deskhand_sandbox.errors import InvalidTask, UnknownName
 from deskhand_sandbox.host import HostSettings, SandboxClient, start_host
 from deskhand_sandbox.manager import PoolSettings
+from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.metrics import Reporter

@@ -219,10 +219,12 @@ def _result(folder: Path) -> dict[str, Any] | None:
 
 
 def _arm_results(folder: Path, spec: ArmSpec) -> dict[str, Any] | None:
+    """Test metrics of an arm with its training's metrics and config; None until both runs are done."""
     train, test = _result(folder / spec.name / "train"), _result(folder / spec.name / "evaluate")
-    return (
-        None if train is None or test is None else {**test["metrics"], "minutes": train["metrics"]["minutes"]}
-    )
+    if train is None or test is None:
+        return None
+    config = json.loads((folder / spec.name / "train" / "spec.json").read_text())["config"]
+    return {**test["metrics"], "training": train["metrics"], "config": config}
 
 
 def _arm_figures(
