@@ -11,36 +11,46 @@ function event(kind: Event["kind"], name: string, data: Event["data"]): Event {
 describe("pointsOf", () => {
   it("joins what several events say of one iteration, in the order of iterations", () => {
     const points = pointsOf([
-      event("metric", "ppo/iteration", { iteration: 2, kl_per_turn: 0.02 }),
-      event("metric", "ppo/iteration", { iteration: 1, kl_per_turn: 0.01, success_sampled: 0.25 }),
-      event("metric", "ppo/validation", { iteration: 2, success_greedy: 0.5 }),
+      event("metric", "ppo/iteration", { step: 2, kl_per_turn: 0.02, success_sampled: 0.3 }),
+      event("metric", "ppo/iteration", { step: 1, kl_per_turn: 0.01, success_sampled: 0.25 }),
+      event("metric", "ppo/validation", { step: 2, success_sampled: 0.4, success_greedy: 0.5 }),
     ]);
     expect(points).toEqual([
-      { iteration: 1, kl_per_turn: 0.01, success_sampled: 0.25 },
-      { iteration: 2, kl_per_turn: 0.02, success_greedy: 0.5 },
+      { iteration: 1, "iteration/kl_per_turn": 0.01, "iteration/success_sampled": 0.25 },
+      {
+        iteration: 2,
+        "iteration/kl_per_turn": 0.02,
+        "iteration/success_sampled": 0.3,
+        "validation/success_sampled": 0.4,
+        "validation/success_greedy": 0.5,
+      },
     ]);
   });
 
   it("lets an iteration done again after a restart replace its first figures", () => {
     const points = pointsOf([
-      event("metric", "ppo/iteration", { iteration: 5, entropy: 1 }),
-      event("metric", "ppo/iteration", { iteration: 5, entropy: 0.5 }),
+      event("metric", "ppo/iteration", { step: 5, entropy: 1 }),
+      event("metric", "ppo/iteration", { step: 5, entropy: 0.5 }),
     ]);
-    expect(points).toEqual([{ iteration: 5, entropy: 0.5 }]);
+    expect(points).toEqual([{ iteration: 5, "iteration/entropy": 0.5 }]);
   });
 
   it("leaves out states, alarms, texts and what is no number", () => {
     const points = pointsOf([
-      event("state", "state", { iteration: 1 }),
-      event("alarm", "kl_high", { iteration: 1, kl_per_turn: 9 }),
-      event("metric", "sft/epoch", { loss: 1 }),
-      event("metric", "ppo/iteration", { iteration: 3, explained_variance: null, note: "x", kl_per_turn: 0 }),
+      event("state", "ppo/iteration", { step: 1 }),
+      event("alarm", "ppo/iteration", { step: 1, kl_per_turn: 9 }),
+      event("metric", "ppo/value_pretraining", { step: 0, success_sampled: 1 }),
+      event("metric", "ppo/iteration", { step: 3, explained_variance: null, note: "x", kl_per_turn: 0 }),
     ]);
-    expect(points).toEqual([{ iteration: 3, kl_per_turn: 0 }]);
+    expect(points).toEqual([{ iteration: 3, "iteration/kl_per_turn": 0 }]);
   });
 
   it("says whether and what was last measured", () => {
-    const points = [{ iteration: 1, a: 1 }, { iteration: 2, a: 2 }, { iteration: 3, b: 0 }];
+    const points = [
+      { iteration: 1, a: 1 },
+      { iteration: 2, a: 2 },
+      { iteration: 3, b: 0 },
+    ];
     expect(last(points, "a")).toBe(2);
     expect(last(points, "c")).toBeUndefined();
     expect(has(points, ["c", "b"])).toBe(true);
@@ -49,15 +59,15 @@ describe("pointsOf", () => {
 });
 
 describe("alarmsOf", () => {
-  it("is newest first and tells the message, or else the figures", () => {
+  it("is newest first and tells the figure, its limit and what to do", () => {
     const alarms = alarmsOf([
-      event("alarm", "kl_high", { message: "KL per turn is .4" }),
+      event("alarm", "kl_high", { iteration: 12, value: 0.42, limit: 0.15, advice: "lower lr" }),
       event("metric", "ppo/iteration", { iteration: 1 }),
       event("alarm", "clip_high", { clip_fraction: 0.4, iteration: 3, nested: {} }),
     ]);
     expect(alarms.map((alarm) => [alarm.name, alarm.text])).toEqual([
-      ["clip high", "clip fraction 0.4, iteration 3"],
-      ["kl high", "KL per turn is .4"],
+      ["clip high", "iteration 3: clip fraction 0.4"],
+      ["kl high", "iteration 12: 0.42, limit 0.15; lower lr"],
     ]);
   });
 });

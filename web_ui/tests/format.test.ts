@@ -9,25 +9,43 @@ describe("numbers", () => {
   });
 
   it("shows shares, intervals and signs", () => {
-    expect(percent(0.9123)).toBe("91.2 %");
+    expect(percent(0.9123)).toBe("91.2\u00a0%");
     expect(interval(0.8812, 0.939)).toBe("88.1–93.9");
     expect([signed(1), signed(0), signed(-0.5)]).toEqual(["+1", "0", "−0.5"]);
   });
 
   it("keeps three digits that mean something", () => {
-    expect([0.012345, 12.3456, 1234.5, 0.00001234, 0].map(figure)).toEqual(["0.0123", "12.3", "1,235", "1.2e-5", "0"]);
+    expect([0.012345, 12.3456, 1234.5, 0.00001234, 0].map(figure)).toEqual([
+      "0.0123",
+      "12.3",
+      "1,235",
+      "1.2e-5",
+      "0",
+    ]);
   });
 });
 
 describe("times", () => {
   it("changes units where a person would", () => {
-    expect([0.44, 9.99, 42, 59.4, 185, 7620].map(span)).toEqual(["0.4 s", "10.0 s", "42 s", "59 s", "3 min 05 s", "2 h 07 min"]);
+    expect([0.44, 9.99, 42, 59.4, 185, 7620].map(span)).toEqual([
+      "0.4 s",
+      "10.0 s",
+      "42 s",
+      "59 s",
+      "3 min 05 s",
+      "2 h 07 min",
+    ]);
     expect(span(119.7)).toBe("2 min 00 s");
     expect(span(-3)).toBe("0.0 s");
     expect([7.4, 1240].map(milliseconds)).toEqual(["7 ms", "1.24 s"]);
   });
 
   it("tells how long ago", () => {
-    expect([1, 59, 61, 7300].map((passed) => ago(10_000 - passed, 10_000))).toEqual(["now", "59 s ago", "1 min ago", "2 h ago"]);
+    expect([1, 59, 61, 7300].map((passed) => ago(10_000 - passed, 10_000))).toEqual([
+      "now",
+      "59 s ago",
+      "1 min ago",
+      "2 h ago",
+    ]);
   });
 });

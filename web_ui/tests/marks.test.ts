@@ -1,7 +1,16 @@
 import { describe, expect, it } from "vitest";
 
 import type { Action } from "../src/api/words";
-import { fitScale, inside, keyCap, marksOf, onScreen, pointerBefore, scrollArrow, shownText } from "../src/replay/marks";
+import {
+  fitScale,
+  inside,
+  keyCap,
+  marksOf,
+  onScreen,
+  pointerBefore,
+  scrollArrow,
+  shownText,
+} from "../src/replay/marks";
 
 function action(type: string, points: [number, number][], given: Record<string, unknown> = {}): Action {
   return { type, text: `${type}()`, points, arguments: given };
@@ -9,8 +18,13 @@ function action(type: string, points: [number, number][], given: Record<string, 
 
 describe("marksOf", () => {
   it("rings a click where it was decided, with its button and count", () => {
-    const { marks, pointer } = marksOf([action("click", [[83, 125]], { x: 83, y: 125, button: "right", count: 2 })], null);
-    expect(marks).toEqual([{ kind: "click", order: 0, at: { x: 83, y: 125 }, button: "right", count: 2, long: false }]);
+    const { marks, pointer } = marksOf(
+      [action("click", [[83, 125]], { x: 83, y: 125, button: "right", count: 2 })],
+      null,
+    );
+    expect(marks).toEqual([
+      { kind: "click", order: 0, at: { x: 83, y: 125 }, button: "right", count: 2, long: false },
+    ]);
     expect(pointer).toEqual({ x: 83, y: 125 });
   });
 
@@ -20,14 +34,21 @@ describe("marksOf", () => {
   });
 
   it("draws a drag as its whole path and leaves the pointer at its end", () => {
-    const path: [number, number][] = [[1, 2], [30, 40], [50, 60]];
+    const path: [number, number][] = [
+      [1, 2],
+      [30, 40],
+      [50, 60],
+    ];
     const { marks, pointer } = marksOf([action("drag", path)], null);
     expect(marks[0]).toEqual({ kind: "path", order: 0, points: path.map(([x, y]) => ({ x, y })) });
     expect(pointer).toEqual({ x: 50, y: 60 });
   });
 
   it("puts typed text where the click of the same turn put the focus", () => {
-    const { marks } = marksOf([action("click", [[10, 20]]), action("type_text", [], { text: "ada" })], { x: 99, y: 99 });
+    const { marks } = marksOf([action("click", [[10, 20]]), action("type_text", [], { text: "ada" })], {
+      x: 99,
+      y: 99,
+    });
     expect(marks[1]).toEqual({ kind: "text", order: 1, at: { x: 10, y: 20 }, text: "ada" });
   });
 
@@ -39,7 +60,11 @@ describe("marksOf", () => {
 
   it("shows keys pressed together, and one held or let go", () => {
     const { marks } = marksOf(
-      [action("press", [], { keys: ["Control", "c"] }), action("key_down", [], { key: "Shift" }), action("key_up", [], { key: "Shift" })],
+      [
+        action("press", [], { keys: ["Control", "c"] }),
+        action("key_down", [], { key: "Shift" }),
+        action("key_up", [], { key: "Shift" }),
+      ],
       null,
     );
     expect(marks.map((mark) => (mark.kind === "keys" ? [mark.phase, ...mark.keys] : mark.kind))).toEqual([
@@ -56,7 +81,10 @@ describe("marksOf", () => {
   });
 
   it("notes in words what has no place on the screen, and what lacks its points", () => {
-    const { marks } = marksOf([action("wait", []), action("finish", []), action("click", []), action("drag", [[1, 1]])], null);
+    const { marks } = marksOf(
+      [action("wait", []), action("finish", []), action("click", []), action("drag", [[1, 1]])],
+      null,
+    );
     expect(marks.map((mark) => mark.kind)).toEqual(["note", "note", "note", "note"]);
     expect(marks[0]).toEqual({ kind: "note", order: 0, text: "wait()" });
   });
@@ -81,7 +109,14 @@ describe("pointerBefore", () => {
   const turns = [
     { actions: [action("click", [[1, 2]])] },
     { actions: [action("type_text", [], { text: "a" })] },
-    { actions: [action("drag", [[3, 4], [5, 6]])] },
+    {
+      actions: [
+        action("drag", [
+          [3, 4],
+          [5, 6],
+        ]),
+      ],
+    },
   ];
 
   it("looks back over turns without a place", () => {
@@ -116,7 +151,14 @@ describe("how marks look", () => {
   });
 
   it("prints caps as on a keyboard", () => {
-    expect(["Control", "ArrowLeft", "a", " ", "F5", "constructor"].map(keyCap)).toEqual(["Ctrl", "←", "A", "Space", "F5", "constructor"]);
+    expect(["Control", "ArrowLeft", "a", " ", "F5", "constructor"].map(keyCap)).toEqual([
+      "Ctrl",
+      "←",
+      "A",
+      "Space",
+      "F5",
+      "constructor",
+    ]);
   });
 
   it("shows line ends of typed text and cuts by whole characters", () => {
@@ -126,6 +168,11 @@ describe("how marks look", () => {
   });
 
   it("takes the stronger direction of a wheel", () => {
-    expect([scrollArrow(0, 300), scrollArrow(0, -1), scrollArrow(9, 3), scrollArrow(-9, 3)]).toEqual(["↓", "↑", "→", "←"]);
+    expect([scrollArrow(0, 300), scrollArrow(0, -1), scrollArrow(9, 3), scrollArrow(-9, 3)]).toEqual([
+      "↓",
+      "↑",
+      "→",
+      "←",
+    ]);
   });
 });

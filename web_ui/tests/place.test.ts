@@ -5,7 +5,14 @@ import { moved, moveOf, placeOf, readPlace, stopOf } from "../src/replay/place";
 describe("the address of a step", () => {
   it("is read from what the router hands over, and refused when it is no step", () => {
     expect([3, "3", "end", "x", "", -1, 1.5, null].map((step) => readPlace({ step }))).toEqual([
-      { step: 3 }, { step: 3 }, { step: "end" }, {}, {}, {}, {}, {},
+      { step: 3 },
+      { step: 3 },
+      { step: "end" },
+      {},
+      {},
+      {},
+      {},
+      {},
     ]);
   });
 

@@ -10,7 +10,16 @@ import { readFilter } from "../src/trajectories/filter";
 
 describe("filters in the address", () => {
   it("keeps what it knows and drops the rest", () => {
-    expect(readFilter({ task: "miniwob/click-test", outcome: "success", policy: "", round: 3, other: 1, purpose: ["x"] })).toEqual({
+    expect(
+      readFilter({
+        task: "miniwob/click-test",
+        outcome: "success",
+        policy: "",
+        round: 3,
+        other: 1,
+        purpose: ["x"],
+      }),
+    ).toEqual({
       task: "miniwob/click-test",
       outcome: "success",
       round: "3",
@@ -22,7 +31,14 @@ describe("filters in the address", () => {
 });
 
 describe("a finished event stream", () => {
-  const first = { id: 1, at_s: 1.5, subject: "run:a", kind: "metric", name: "x", data: { text: "two\n\nlines" } };
+  const first = {
+    id: 1,
+    at_s: 1.5,
+    subject: "run:a",
+    kind: "metric",
+    name: "x",
+    data: { text: "two\n\nlines" },
+  };
 
   it("gives its events, past comments and directives, with either line end", () => {
     const text = `retry: 1000\n\nid: 1\nevent: metric\ndata: ${JSON.stringify(first)}\n\n: still here\n\n`;
@@ -44,12 +60,21 @@ describe("a call's answer", () => {
     const silent = answer(Promise.resolve({ error: "oops", response: new Response(null, { status: 502 }) }));
     await expect(silent).rejects.toMatchObject({ status: 502 });
     await expect(answer(Promise.reject(new TypeError("fetch failed")))).rejects.toBeInstanceOf(ApiError);
-    await expect(answer(Promise.reject(new DOMException("stopped", "AbortError")))).rejects.toBeInstanceOf(DOMException);
+    await expect(answer(Promise.reject(new DOMException("stopped", "AbortError")))).rejects.toBeInstanceOf(
+      DOMException,
+    );
   });
 });
 
 describe("a submission", () => {
-  const draft: Draft = { taskId: " miniwob/click-test ", seed: "7", policy: "scripted", policyId: "", url: "", model: "" };
+  const draft: Draft = {
+    taskId: " miniwob/click-test ",
+    seed: "7",
+    policy: "scripted",
+    policyId: "",
+    url: "",
+    model: "",
+  };
 
   it("holds the chosen task, seed and policy", () => {
     expect(check(draft)).toEqual({});
@@ -59,13 +84,20 @@ describe("a submission", () => {
       policy: { name: "scripted", settings: {} },
       labels: {},
     });
-    expect(submission({ ...draft, policy: "local", policyId: "p1" }).policy).toEqual({ name: "local", settings: { policy_id: "p1" } });
+    expect(submission({ ...draft, policy: "local", policyId: "p1" }).policy).toEqual({
+      name: "local",
+      settings: { policy_id: "p1" },
+    });
   });
 
   it("is refused with the field that is wrong", () => {
     expect(Object.keys(check({ ...draft, taskId: " ", seed: "-1" }))).toEqual(["taskId", "seed"]);
     expect(Object.keys(check({ ...draft, seed: "1.5" }))).toEqual(["seed"]);
-    expect(Object.keys(check({ ...draft, policy: "openai", url: "javascript:alert(1)" }))).toEqual(["url", "model"]);
+    expect(Object.keys(check({ ...draft, policy: "local" }))).toEqual(["policyId"]);
+    expect(Object.keys(check({ ...draft, policy: "openai", url: "javascript:alert(1)" }))).toEqual([
+      "url",
+      "model",
+    ]);
   });
 });
 

@@ -47,10 +47,18 @@ describe("cellsOf", () => {
   it("marks void turns, several actions and trouble", () => {
     const two = step(1);
     const cells = cellsOf(
-      [step(0, { actions: [], error: "no action" }), { ...two, actions: [...two.actions, ...two.actions] }, step(2, { action_error: "off screen" })],
+      [
+        step(0, { actions: [], error: "no action" }),
+        { ...two, actions: [...two.actions, ...two.actions] },
+        step(2, { action_error: "off screen" }),
+      ],
       null,
     );
-    expect(cells.map((cell) => [cell.sign, cell.trouble])).toEqual([["∅", true], ["◎+", false], ["◎", true]]);
+    expect(cells.map((cell) => [cell.sign, cell.trouble])).toEqual([
+      ["∅", true],
+      ["◎+", false],
+      ["◎", true],
+    ]);
   });
 });
 
@@ -68,7 +76,11 @@ describe("scoreColour", () => {
 describe("timeShares", () => {
   it("tells acting without its settling, and the shares add up", () => {
     const parts = timeShares({ model_ms: 60, act_ms: 40, settle_ms: 30 });
-    expect(parts.map((part) => [part.label, part.ms])).toEqual([["model", 60], ["act", 10], ["settle", 30]]);
+    expect(parts.map((part) => [part.label, part.ms])).toEqual([
+      ["model", 60],
+      ["act", 10],
+      ["settle", 30],
+    ]);
     expect(parts.reduce((sum, part) => sum + part.share, 0)).toBeCloseTo(1);
   });
 

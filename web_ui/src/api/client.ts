@@ -12,7 +12,12 @@ export class ApiError extends Error {
   readonly field: string | null;
   readonly suggestions: readonly string[];
 
-  constructor(status: number, message: string, field: string | null = null, suggestions: readonly string[] = []) {
+  constructor(
+    status: number,
+    message: string,
+    field: string | null = null,
+    suggestions: readonly string[] = [],
+  ) {
     super(message);
     this.name = "ApiError";
     this.status = status;

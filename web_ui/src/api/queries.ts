@@ -3,7 +3,7 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 
 import { answer, api } from "./client";
-import type { Round, Step, WorkState } from "./words";
+import type { OutcomeFilter, Round, Step, WorkState } from "./words";
 
 const SOON_MS = 2000;
 const LATER_MS = 10_000;
@@ -59,7 +59,7 @@ export interface TrajectoryFilter {
   task?: string | undefined;
   policy?: string | undefined;
   purpose?: string | undefined;
-  outcome?: "success" | "failure" | "broken" | undefined;
+  outcome?: OutcomeFilter | undefined;
   round?: string | undefined;
 }
 
@@ -71,9 +71,7 @@ function trajectoryParams(filter: TrajectoryFilter) {
   return {
     ...(filter.task ? { task_id: filter.task } : {}),
     ...(filter.policy ? { policy_id: filter.policy } : {}),
-    ...(filter.outcome === "broken" ? { failed: true } : {}),
-    ...(filter.outcome === "success" ? { success: true } : {}),
-    ...(filter.outcome === "failure" ? { success: false } : {}),
+    ...(filter.outcome ? { outcome: filter.outcome } : {}),
     ...(labels.length > 0 ? { label: labels } : {}),
   };
 }
@@ -118,7 +116,7 @@ export function stepsQuery(id: string, live: boolean) {
     queryKey: ["steps", id],
     queryFn: async ({ signal }) => {
       const steps: Step[] = [];
-      for (let first: number | null = 0; first !== null; ) {
+      for (let first: number | null = 0; first !== null;) {
         const page = await stepsPage(id, first, signal);
         steps.push(...page.items);
         first = page.next_cursor == null ? null : Number(page.next_cursor);

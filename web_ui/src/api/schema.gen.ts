@@ -523,6 +523,12 @@ export interface components {
              */
             turns: number;
         };
+        /**
+         * OutcomeFilter
+         * @description Trajectories by how they went.
+         * @enum {string}
+         */
+        OutcomeFilter: "success" | "failure" | "none";
         /** OutcomeModel */
         OutcomeModel: {
             /** Detail */
@@ -652,6 +658,8 @@ export interface components {
         };
         /** Round */
         Round: {
+            /** Cancelling */
+            cancelling: boolean;
             /** Config */
             config: {
                 [key: string]: components["schemas"]["JsonValue"];
@@ -697,6 +705,8 @@ export interface components {
         };
         /** RoundSummary */
         RoundSummary: {
+            /** Cancelling */
+            cancelling: boolean;
             /** Created At S */
             created_at_s: number;
             /** Ended At S */
@@ -937,8 +947,6 @@ export interface components {
             /** Ended At S */
             ended_at_s: number | null;
             failure: components["schemas"]["Failure"] | null;
-            /** Failure Detail */
-            failure_detail: string;
             /** Group Id */
             group_id: string | null;
             /** Id */
@@ -1887,9 +1895,9 @@ export interface operations {
                 task_id?: string | null;
                 policy_id?: string | null;
                 split?: components["schemas"]["Split"] | null;
-                success?: boolean | null;
-                /** @description ended by an infrastructure failure, or not */
-                failed?: boolean | null;
+                outcome?: components["schemas"]["OutcomeFilter"] | null;
+                /** @description whole episodes, or those that are not */
+                ended?: boolean | null;
                 /** @description `key=value`; all of them must match */
                 label?: string[] | null;
                 /** @description `next_cursor` of the page before */

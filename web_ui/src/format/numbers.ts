@@ -2,9 +2,9 @@
 
 export const NOTHING = "–";
 
-/** A share of 1 as percent: .912 → "91.2 %". */
+/** A share of 1 as percent, never broken across lines: .912 → "91.2 %". */
 export function percent(share: number | null | undefined, digits = 1): string {
-  return share == null || !Number.isFinite(share) ? NOTHING : `${(share * 100).toFixed(digits)} %`;
+  return share == null || !Number.isFinite(share) ? NOTHING : `${(share * 100).toFixed(digits)}\u00a0%`;
 }
 
 /** An interval of shares: "88.1–93.9". */

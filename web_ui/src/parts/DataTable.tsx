@@ -1,6 +1,12 @@
 /** A table of few rows. Long lists are virtualised where they stand. */
 
-import { tableFeatures, useTable, createColumnHelper, type ColumnDef, type RowData } from "@tanstack/react-table";
+import {
+  tableFeatures,
+  useTable,
+  createColumnHelper,
+  type ColumnDef,
+  type RowData,
+} from "@tanstack/react-table";
 
 interface Look {
   /** Classes of the column's cells: alignment, and from which width it is shown. */

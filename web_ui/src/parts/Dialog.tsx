@@ -29,7 +29,9 @@ export function Dialog({
       <Radix.Portal>
         {SHADE}
         <Radix.Content className={BOX} aria-describedby={undefined}>
-          <Radix.Title className="border-b border-line px-4 py-3 text-base font-semibold">{title}</Radix.Title>
+          <Radix.Title className="border-b border-line px-4 py-3 text-base font-semibold">
+            {title}
+          </Radix.Title>
           {children}
         </Radix.Content>
       </Radix.Portal>

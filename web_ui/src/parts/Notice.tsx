@@ -18,7 +18,11 @@ export function Loading({ rows = 6, label = "Loading" }: { rows?: number; label?
   return (
     <div role="status" aria-label={label} className="flex flex-col gap-3 p-4">
       {Array.from({ length: rows }, (_, row) => (
-        <div key={row} className="pulse h-3.5 rounded bg-raised" style={{ width: `${92 - ((row * 17) % 40)}%` }} />
+        <div
+          key={row}
+          className="pulse h-3.5 rounded bg-raised"
+          style={{ width: `${92 - ((row * 17) % 40)}%` }}
+        />
       ))}
     </div>
   );

@@ -14,7 +14,10 @@ const LOOK: Record<WorkState, { sign: string; colour: string }> = {
 export function StateMark({ state, bare = false }: { state: WorkState; bare?: boolean }) {
   const { sign, colour } = LOOK[state];
   return (
-    <span className={`inline-flex items-center gap-1.5 font-medium whitespace-nowrap ${colour}`} title={state}>
+    <span
+      className={`inline-flex items-center gap-1.5 font-medium whitespace-nowrap ${colour}`}
+      title={state}
+    >
       <span aria-hidden className={`w-3.5 text-center ${state === "running" ? "pulse" : ""}`}>
         {sign}
       </span>

@@ -16,10 +16,27 @@ const RING = 13;
 export function Overlay({ marks, width, height, scale }: Props) {
   const numbered = marks.length > 1;
   return (
-    <div className="pointer-events-none absolute inset-0 text-[var(--mark)] [--halo:#fff] [--mark:#7a1fff]" data-testid="overlay">
-      <svg width={width * scale} height={height * scale} className="absolute inset-0 overflow-visible" aria-hidden>
+    <div
+      className="pointer-events-none absolute inset-0 text-[var(--mark)] [--halo:#fff] [--mark:#7a1fff]"
+      data-testid="overlay"
+    >
+      <svg
+        width={width * scale}
+        height={height * scale}
+        className="absolute inset-0 overflow-visible"
+        aria-hidden
+      >
         <defs>
-          <marker id="tip" viewBox="0 0 10 10" refX="8" refY="5" markerWidth="7" markerHeight="7" orient="auto-start-reverse" markerUnits="userSpaceOnUse">
+          <marker
+            id="tip"
+            viewBox="0 0 10 10"
+            refX="8"
+            refY="5"
+            markerWidth="7"
+            markerHeight="7"
+            orient="auto-start-reverse"
+            markerUnits="userSpaceOnUse"
+          >
             <path d="M0 0L10 5L0 10z" fill="currentColor" />
           </marker>
         </defs>
@@ -27,8 +44,14 @@ export function Overlay({ marks, width, height, scale }: Props) {
           <Shape key={mark.order} mark={mark} scale={scale} number={numbered ? mark.order + 1 : null} />
         ))}
       </svg>
-      {marks.map((mark) => (
-        <Tag key={mark.order} mark={mark} width={width} height={height} scale={scale} />
+      {tagGroups(marks, width, height).map((group) => (
+        <div
+          key={group.key}
+          className="absolute flex max-w-[90%] flex-col items-start gap-1"
+          style={tagPlace(group.at, width, height, scale)}
+        >
+          {group.tags}
+        </div>
       ))}
     </div>
   );
@@ -41,7 +64,13 @@ function Shape({ mark, scale, number }: { mark: Mark; scale: number; number: num
       return (
         <g data-mark="click" data-x={mark.at.x} data-y={mark.at.y}>
           <Haloed>
-            <circle cx={x} cy={y} r={RING} fill="none" strokeDasharray={mark.button === "right" ? "5 4" : undefined} />
+            <circle
+              cx={x}
+              cy={y}
+              r={RING}
+              fill="none"
+              strokeDasharray={mark.button === "right" ? "5 4" : undefined}
+            />
             {mark.count > 1 || mark.long ? <circle cx={x} cy={y} r={RING + 5} fill="none" /> : null}
           </Haloed>
           <circle cx={x} cy={y} r={2.5} fill="currentColor" stroke="var(--halo)" strokeWidth={1} />
@@ -67,7 +96,12 @@ function Shape({ mark, scale, number }: { mark: Mark; scale: number; number: num
       return (
         <g data-mark="path">
           <Haloed>
-            <polyline points={on.map(({ x, y }) => `${x},${y}`).join(" ")} fill="none" strokeLinejoin="round" markerEnd="url(#tip)" />
+            <polyline
+              points={on.map(({ x, y }) => `${x},${y}`).join(" ")}
+              fill="none"
+              strokeLinejoin="round"
+              markerEnd="url(#tip)"
+            />
           </Haloed>
           <circle cx={start.x} cy={start.y} r={5} fill="var(--halo)" stroke="currentColor" strokeWidth={2} />
           <Order number={number} at={{ x: start.x + 9, y: start.y - 9 }} />
@@ -120,16 +154,29 @@ function Order({ number, at }: { number: number | null; at: Point }) {
   );
 }
 
-/** The part of a mark that is text: what was typed, which keys, or a note on the point's place. */
-function Tag({ mark, width, height, scale }: { mark: Mark; width: number; height: number; scale: number }) {
-  const body = tagBody(mark, width, height);
-  if (body === null) return null;
-  const place = tagPlace("at" in mark ? mark.at : null, width, height, scale);
-  return (
-    <div className="absolute max-w-[90%]" style={place} data-tag={mark.kind}>
-      {body}
-    </div>
-  );
+interface TagGroup {
+  key: string;
+  at: Point | null;
+  tags: ReactNode[];
+}
+
+/** The parts of marks that are text, those of one place together so that they never cover each other. */
+function tagGroups(marks: readonly Mark[], width: number, height: number): TagGroup[] {
+  const groups = new Map<string, TagGroup>();
+  for (const mark of marks) {
+    const body = tagBody(mark, width, height);
+    if (body === null) continue;
+    const at = "at" in mark ? mark.at : null;
+    const key = at === null ? "foot" : `${at.x} ${at.y}`;
+    const group = groups.get(key) ?? { key, at, tags: [] };
+    group.tags.push(
+      <div key={mark.order} data-tag={mark.kind}>
+        {body}
+      </div>,
+    );
+    groups.set(key, group);
+  }
+  return [...groups.values()];
 }
 
 function tagBody(mark: Mark, width: number, height: number): ReactNode {
@@ -152,7 +199,9 @@ function tagBody(mark: Mark, width: number, height: number): ReactNode {
               {keyCap(key)}
             </kbd>
           ))}
-          {mark.phase === "press" ? null : <span className="rounded bg-white/90 px-1 text-xs text-black">{mark.phase}</span>}
+          {mark.phase === "press" ? null : (
+            <span className="rounded bg-white/90 px-1 text-xs text-black">{mark.phase}</span>
+          )}
         </span>
       );
     case "scroll":
@@ -188,7 +237,10 @@ function tagPlace(at: Point | null, width: number, height: number, scale: number
   if (at === null) return { left: 6, bottom: 6 };
   const { x, y } = onScreen({ x: clamp(at.x, width), y: clamp(at.y, height) }, scale);
   const gap = RING + 6;
-  const sideways = x > (width * scale) / 2 ? { right: Math.max(width * scale - x - gap, 2) } : { left: Math.max(x - gap, 2) };
+  const sideways =
+    x > (width * scale) / 2
+      ? { right: Math.max(width * scale - x - gap, 2) }
+      : { left: Math.max(x - gap, 2) };
   const upright = y > height * scale * 0.75 ? { bottom: height * scale - y + gap } : { top: y + gap };
   return { ...sideways, ...upright };
 }

@@ -24,7 +24,9 @@ const route = getRouteApi("/trajectories/$id");
 export function ReplayPage() {
   const { id } = route.useParams();
   const trajectory = useQuery(trajectoryQuery(id));
-  const steps = useQuery(stepsQuery(id, trajectory.data !== undefined && trajectory.data.ended_at_s === null));
+  const steps = useQuery(
+    stepsQuery(id, trajectory.data !== undefined && trajectory.data.ended_at_s === null),
+  );
   const error = trajectory.error ?? steps.error;
   if (error) {
     return (
@@ -72,21 +74,25 @@ function Replay({ trajectory, steps }: { trajectory: TrajectoryDetail; steps: re
   return (
     <Page
       title={trajectory.task_id}
-      beside={<OutcomeMark trajectory={trajectory} />}
-      actions={
-        <a className="button" href={`/v1/trajectories/${trajectory.id}/replay.html`} download={`${trajectory.id}.html`}>
-          Save as HTML
-        </a>
+      beside={
+        <>
+          <OutcomeMark trajectory={trajectory} />
+          <p
+            className="w-full min-w-0 text-base break-words sm:w-auto sm:flex-1 sm:pl-2"
+            data-testid="instruction"
+          >
+            {trajectory.instruction}
+          </p>
+        </>
       }
     >
-      <Facts trajectory={trajectory} />
       {steps.length === 0 && !trajectory.final_image ? (
         <div className="panel">
           <Empty title="No step yet">The episode has begun, and its first step will appear here.</Empty>
         </div>
       ) : (
         <>
-          <section className="panel" aria-label="Timeline">
+          <section className="panel flex items-center" aria-label="Timeline">
             <StepStrip
               cells={cellsOf(steps, chosen)}
               stop={stop}
@@ -118,41 +124,55 @@ function Replay({ trajectory, steps }: { trajectory: TrajectoryDetail; steps: re
 function Facts({ trajectory }: { trajectory: TrajectoryDetail }) {
   const facts: [string, React.ReactNode][] = [
     ["Seed", trajectory.seed],
+    ["Reward", figure(trajectory.reward)],
     ["Policy", <PolicyName key="policy" trajectory={trajectory} />],
+    ["Update", trajectory.policy_update],
     ["Purpose", trajectory.labels.purpose ?? "–"],
     ["Split", trajectory.split],
+    ["Round", <RoundLink key="round" round={trajectory.labels.round} />],
     ["Turns", trajectory.turns],
-    ["Reward", figure(trajectory.reward)],
     ["Began", <Ago key="began" atS={trajectory.started_at_s} />],
     ["Took", <Lasted key="took" startS={trajectory.started_at_s} endS={trajectory.ended_at_s} />],
   ];
   return (
-    <div className="flex flex-col gap-2">
-      <p className="text-base break-words" data-testid="instruction">
-        {trajectory.instruction}
-      </p>
-      <dl className="flex flex-wrap gap-x-5 gap-y-1 text-sm">
+    <section className="panel px-3 py-2.5" aria-label="Episode">
+      <dl className="grid grid-cols-2 gap-x-6 gap-y-1 text-sm">
         {facts.map(([name, value]) => (
-          <div key={name} className="flex gap-1.5">
+          <div key={name} className="flex min-w-0 justify-between gap-3">
             <dt className="text-muted">{name}</dt>
-            <dd className="break-all">{value}</dd>
+            <dd className="min-w-0 truncate text-right">{value}</dd>
           </div>
         ))}
-        {trajectory.labels.round === undefined ? null : (
-          <Link className="link" to="/rounds/$id" params={{ id: trajectory.labels.round }}>
-            Round {trajectory.labels.round}
-          </Link>
-        )}
       </dl>
-    </div>
+      <a
+        className="link mt-2 inline-block"
+        href={`/v1/trajectories/${trajectory.id}/replay.html`}
+        download={`${trajectory.id}.html`}
+      >
+        Save this replay as one HTML file
+      </a>
+    </section>
   );
 }
 
 function PolicyName({ trajectory }: { trajectory: TrajectoryDetail }) {
   return (
-    <Link className="link" to="/trajectories" search={{ policy: trajectory.policy_id }}>
+    <Link
+      className="link"
+      to="/trajectories"
+      search={{ policy: trajectory.policy_id }}
+      title={trajectory.policy_id}
+    >
       {trajectory.policy_id}
-      {trajectory.policy_update > 0 ? ` · update ${trajectory.policy_update}` : ""}
+    </Link>
+  );
+}
+
+function RoundLink({ round }: { round: string | undefined }) {
+  if (round === undefined) return "–";
+  return (
+    <Link className="link" to="/rounds/$id" params={{ id: round }}>
+      #{round}
     </Link>
   );
 }
@@ -176,9 +196,9 @@ function Stage({ trajectory, steps, stop, stops, playing, move, scorer, scorers,
   const image = step?.image ?? trajectory.final_image;
   const { marks } = marksOf(step?.actions ?? [], pointerBefore(steps, stop));
   return (
-    <div className="grid min-h-0 gap-3 lg:grid-cols-[minmax(0,1fr)_26rem]">
+    <div className="grid min-h-0 items-start gap-3 lg:grid-cols-[minmax(0,1fr)_26rem]">
       <section className="panel flex min-w-0 flex-col" aria-label="Screen">
-        <div className="flex h-[min(27rem,62vh)] min-h-72 min-w-0 flex-col bg-raised/60 p-2 lg:h-[max(22rem,calc(100dvh-21.5rem))]">
+        <div className="flex h-[27.5rem] min-w-0 flex-col bg-raised/60 p-2 lg:h-[max(27.5rem,calc(100dvh-17rem))]">
           {image ? (
             <Screen
               image={image}
@@ -189,29 +209,44 @@ function Stage({ trajectory, steps, stop, stops, playing, move, scorer, scorers,
             />
           ) : null}
         </div>
-        <div className="flex flex-wrap items-center gap-1 border-t border-line px-2 py-1.5">
+        <div className="flex items-center gap-1 border-t border-line px-2 py-1.5">
           <Key label="Previous step" keys="←" disabled={stop === 0} onClick={() => move("previous")}>
             ◀
           </Key>
-          <Key label={playing ? "Pause" : "Play"} keys="space" disabled={stops < 2} onClick={() => move("play")}>
+          <Key
+            label={playing ? "Pause" : "Play"}
+            keys="space"
+            disabled={stops < 2}
+            onClick={() => move("play")}
+          >
             {playing ? "❚❚" : "▶"}
           </Key>
           <Key label="Next step" keys="→" disabled={stop >= stops - 1} onClick={() => move("next")}>
             ▶▏
           </Key>
           <span className="px-2 whitespace-nowrap" data-testid="place">
-            {step ? `Step ${step.index}` : "End"} <span className="text-muted">of {steps.length}</span>
+            {step ? `Step ${step.index}` : "End"}{" "}
+            <span className="text-muted">
+              {step ? "of" : "after"} {steps.length}
+            </span>
           </span>
-          <div className="ml-auto flex items-center gap-3">
+          <div className="ml-auto flex items-center gap-2 sm:gap-3">
             <label className="flex items-center gap-1.5 text-muted">
-              <input type="checkbox" checked={pixelated} onChange={(event) => setPixelated(event.target.checked)} className="accent-accent" />
+              <input
+                type="checkbox"
+                checked={pixelated}
+                onChange={(event) => setPixelated(event.target.checked)}
+                className="accent-accent"
+              />
               Pixels
             </label>
             <select
               aria-label="Zoom"
               className="field w-auto"
               value={zoom}
-              onChange={(event) => setZoom(event.target.value === "fit" ? "fit" : (Number(event.target.value) as Zoom))}
+              onChange={(event) =>
+                setZoom(event.target.value === "fit" ? "fit" : (Number(event.target.value) as Zoom))
+              }
             >
               <option value="fit">Fit</option>
               {[1, 2, 3, 4].map((times) => (
@@ -223,23 +258,31 @@ function Stage({ trajectory, steps, stop, stops, playing, move, scorer, scorers,
           </div>
         </div>
       </section>
-      <section className="panel min-w-0 overflow-hidden" aria-label="Step">
-        <div className="flex min-h-10 items-center justify-between gap-3 border-b border-line px-3">
-          <h2 className="font-semibold">{step ? `Step ${step.index}` : "End"}</h2>
-          {scorers.length > 1 && scorer !== null ? (
-            <select aria-label="Scorer" className="field w-auto max-w-52" value={scorer} onChange={(event) => onScorer(event.target.value)}>
-              {scorers.map((name) => (
-                <option key={name}>{name}</option>
-              ))}
-            </select>
-          ) : scorer !== null && step ? (
-            <span className="max-w-56 truncate font-mono text-xs text-muted" title={scorer}>
-              {scorer}
-            </span>
-          ) : null}
-        </div>
-        {step ? <StepDetail step={step} scorer={scorer} /> : <EndDetail trajectory={trajectory} />}
-      </section>
+      <div className="flex min-w-0 flex-col gap-3">
+        <section className="panel min-w-0 overflow-hidden" aria-label="Step">
+          <div className="flex min-h-10 items-center justify-between gap-3 border-b border-line px-3">
+            <h2 className="font-semibold">{step ? `Step ${step.index}` : "End"}</h2>
+            {scorers.length > 1 && scorer !== null ? (
+              <select
+                aria-label="Scorer"
+                className="field w-auto max-w-52"
+                value={scorer}
+                onChange={(event) => onScorer(event.target.value)}
+              >
+                {scorers.map((name) => (
+                  <option key={name}>{name}</option>
+                ))}
+              </select>
+            ) : scorer !== null && step ? (
+              <span className="max-w-56 truncate font-mono text-xs text-muted" title={scorer}>
+                {scorer}
+              </span>
+            ) : null}
+          </div>
+          {step ? <StepDetail step={step} scorer={scorer} /> : <EndDetail trajectory={trajectory} />}
+        </section>
+        <Facts trajectory={trajectory} />
+      </div>
     </div>
   );
 }
@@ -258,7 +301,14 @@ function Key({
   children: React.ReactNode;
 }) {
   return (
-    <button type="button" className="button w-10 px-0" aria-label={label} title={`${label} (${keys})`} disabled={disabled} onClick={onClick}>
+    <button
+      type="button"
+      className="button w-10 px-0"
+      aria-label={label}
+      title={`${label} (${keys})`}
+      disabled={disabled}
+      onClick={onClick}
+    >
       <span aria-hidden>{children}</span>
     </button>
   );

@@ -27,9 +27,15 @@ export function Screen({
   const scale = zoom === "fit" ? fitScale(size, box) : zoom;
   return (
     <div ref={ref} className="grid min-h-0 min-w-0 flex-1 place-items-center overflow-auto">
-      <div className="relative m-auto shrink-0 shadow-[0_0_0_1px_var(--line)]" style={{ width: size.width * scale, height: size.height * scale }}>
+      <div
+        className="relative m-auto shrink-0 shadow-[0_0_0_1px_var(--line)]"
+        style={{ width: size.width * scale, height: size.height * scale }}
+      >
         {failed === image.url ? (
-          <p role="alert" className="absolute inset-0 grid place-items-center bg-raised p-4 text-center text-bad">
+          <p
+            role="alert"
+            className="absolute inset-0 grid place-items-center bg-raised p-4 text-center text-bad"
+          >
             The picture cannot be fetched.
           </p>
         ) : (

@@ -37,9 +37,13 @@ export function StepDetail({ step, scorer }: { step: Step; scorer: string | null
         <Figure name="Reward" value={signed(step.reward)} strong={step.reward !== 0} />
         <Figure name="Value" value={figure(step.value)} />
         <Figure
-          name="Process score"
+          name="Process"
           value={figure(score?.score)}
-          mark={score ? <span className="size-2 rounded-full" style={{ background: scoreColour(score.score) }} /> : null}
+          mark={
+            score ? (
+              <span className="size-2 rounded-full" style={{ background: scoreColour(score.score) }} />
+            ) : null
+          }
         />
         <Figure name="Entropy" value={figure(step.entropy)} />
       </dl>
@@ -60,11 +64,17 @@ export function StepDetail({ step, scorer }: { step: Step; scorer: string | null
           </span>
         }
       >
-        <pre className="max-h-60 overflow-auto font-mono text-xs break-all whitespace-pre-wrap" data-testid="raw">
+        <pre
+          className="max-h-60 overflow-auto font-mono text-xs break-all whitespace-pre-wrap"
+          data-testid="raw"
+        >
           {step.text === "" ? <span className="text-muted">Empty.</span> : step.text}
         </pre>
       </Part>
-      <Part title="Time" beside={<span className="text-xs">{milliseconds(step.timings.model_ms + step.timings.act_ms)}</span>}>
+      <Part
+        title="Time"
+        beside={<span className="text-xs">{milliseconds(step.timings.model_ms + step.timings.act_ms)}</span>}
+      >
         <Times step={step} />
       </Part>
       {step.url === null ? null : (
@@ -109,7 +119,17 @@ function Part({ title, beside, children }: { title: string; beside?: ReactNode; 
   );
 }
 
-function Figure({ name, value, strong = false, mark = null }: { name: string; value: string; strong?: boolean; mark?: ReactNode }) {
+function Figure({
+  name,
+  value,
+  strong = false,
+  mark = null,
+}: {
+  name: string;
+  value: string;
+  strong?: boolean;
+  mark?: ReactNode;
+}) {
   return (
     <div className="bg-surface px-3 py-2">
       <dt className="label truncate" title={name}>

@@ -12,7 +12,14 @@ export interface Point {
 }
 
 export type Mark =
-  | { kind: "click"; order: number; at: Point; button: "left" | "middle" | "right"; count: number; long: boolean }
+  | {
+      kind: "click";
+      order: number;
+      at: Point;
+      button: "left" | "middle" | "right";
+      count: number;
+      long: boolean;
+    }
   | { kind: "hover"; order: number; at: Point }
   | { kind: "path"; order: number; points: readonly Point[] }
   | { kind: "scroll"; order: number; at: Point; dx: number; dy: number }
@@ -54,10 +61,24 @@ function markOf(action: Action, order: number, points: readonly Point[], pointer
   switch (action.type) {
     case "click":
       if (!first) break;
-      return { kind: "click", order, at: first, button: button(given.button), count: number(given.count, 1), long: false };
+      return {
+        kind: "click",
+        order,
+        at: first,
+        button: button(given.button),
+        count: number(given.count, 1),
+        long: false,
+      };
     case "touch":
       if (!first) break;
-      return { kind: "click", order, at: first, button: "left", count: 1, long: number(given.hold_ms, 50) >= 500 };
+      return {
+        kind: "click",
+        order,
+        at: first,
+        button: "left",
+        count: 1,
+        long: number(given.hold_ms, 50) >= 500,
+      };
     case "move_pointer":
       if (!first) break;
       return { kind: "hover", order, at: first };
@@ -104,22 +125,24 @@ function strings(value: unknown): readonly string[] {
 // ---- how it looks ---------------------------------------------------------------------------------------
 
 // a map, not an object: the name comes from a model, and "constructor" is no key either
-const CAPS = new Map(Object.entries({
-  Control: "Ctrl",
-  ArrowUp: "↑",
-  ArrowDown: "↓",
-  ArrowLeft: "←",
-  ArrowRight: "→",
-  Escape: "Esc",
-  Delete: "Del",
-  Backspace: "⌫",
-  Enter: "Enter ↵",
-  Tab: "Tab ⇥",
-  Shift: "Shift ⇧",
-  PageUp: "PgUp",
-  PageDown: "PgDn",
-  " ": "Space",
-}));
+const CAPS = new Map(
+  Object.entries({
+    Control: "Ctrl",
+    ArrowUp: "↑",
+    ArrowDown: "↓",
+    ArrowLeft: "←",
+    ArrowRight: "→",
+    Escape: "Esc",
+    Delete: "Del",
+    Backspace: "⌫",
+    Enter: "Enter ↵",
+    Tab: "Tab ⇥",
+    Shift: "Shift ⇧",
+    PageUp: "PgUp",
+    PageDown: "PgDn",
+    " ": "Space",
+  }),
+);
 
 /** What is printed on a key's cap: "Control" → "Ctrl", "a" → "A". */
 export function keyCap(key: string): string {
@@ -154,7 +177,10 @@ export function inside(point: Point, width: number, height: number): boolean {
  *
  * Small pages grow by whole numbers only, so that every pixel keeps its shape; large ones shrink as needed.
  */
-export function fitScale(size: { width: number; height: number }, box: { width: number; height: number }): number {
+export function fitScale(
+  size: { width: number; height: number },
+  box: { width: number; height: number },
+): number {
   const room = Math.min(box.width / size.width, box.height / size.height);
   if (!Number.isFinite(room) || room <= 0) return 1;
   return room >= 1 ? Math.floor(room) : room;

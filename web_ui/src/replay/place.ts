@@ -8,7 +8,8 @@ export interface PlaceSearch {
 export function readPlace(search: Record<string, unknown>): PlaceSearch {
   const { step } = search;
   if (step === "end") return { step };
-  const index = typeof step === "number" ? step : typeof step === "string" && step !== "" ? Number(step) : NaN;
+  const index =
+    typeof step === "number" ? step : typeof step === "string" && step !== "" ? Number(step) : NaN;
   return Number.isInteger(index) && index >= 0 ? { step: index } : {};
 }
 

@@ -30,30 +30,32 @@ export function cellsOf(steps: readonly Step[], scorer: string | null): Cell[] {
   }));
 }
 
-const SIGNS = new Map(Object.entries({
-  click: "◎",
-  touch: "◎",
-  move_pointer: "➤",
-  pointer_down: "▾",
-  pointer_up: "▴",
-  drag: "⤳",
-  swipe: "⤳",
-  scroll: "⇕",
-  type_text: "T",
-  press: "⌨",
-  key_down: "⌨",
-  key_up: "⌨",
-  wait: "…",
-  navigate: "↗",
-  history: "↩",
-  tab: "▭",
-  open_app: "▣",
-  run: "$",
-  answer: "“",
-  ask_user: "?",
-  finish: "■",
-  fail: "✕",
-}));
+const SIGNS = new Map(
+  Object.entries({
+    click: "◎",
+    touch: "◎",
+    move_pointer: "➤",
+    pointer_down: "▾",
+    pointer_up: "▴",
+    drag: "⤳",
+    swipe: "⤳",
+    scroll: "⇕",
+    type_text: "T",
+    press: "⌨",
+    key_down: "⌨",
+    key_up: "⌨",
+    wait: "…",
+    navigate: "↗",
+    history: "↩",
+    tab: "▭",
+    open_app: "▣",
+    run: "$",
+    answer: "“",
+    ask_user: "?",
+    finish: "■",
+    fail: "✕",
+  }),
+);
 
 function signOf(step: Step): string {
   const first = step.actions[0];

@@ -13,39 +13,73 @@ import {
 } from "recharts";
 
 import { figure, percent } from "../format/numbers";
-import type { Chart, CurvePoint, Line } from "./curves";
-import { last } from "./curves";
+import { axisOf } from "./axis";
+import { last, reach, type Chart, type CurvePoint, type Line } from "./curves";
 
-const AXIS = { stroke: "var(--line)", tick: { fill: "var(--muted)", fontSize: 11 }, tickLine: false } as const;
+const AXIS = {
+  stroke: "var(--line)",
+  tick: { fill: "var(--muted)", fontSize: 11 },
+  tickLine: false,
+} as const;
 
-export function Curve({ chart, points, height }: { chart: Chart; points: readonly CurvePoint[]; height: number }) {
+export function Curve({
+  chart,
+  points,
+  height,
+}: {
+  chart: Chart;
+  points: readonly CurvePoint[];
+  height: number;
+}) {
   const show = (value: number) => (chart.kind === "share" ? percent(value) : figure(value));
-  const tick = (value: number) => (chart.kind === "share" ? `${Math.round(value * 100)}%` : figure(value));
-  const [low, high] = chart.domain;
+  const tick = (value: number) => (chart.kind === "share" ? percent(value, 0) : figure(value));
+  const fixed = { low: chart.domain[0] !== null, high: chart.domain[1] !== null };
+  const axis = axisOf(...reach(chart, points), fixed, chart.kind === "share" && fixed.high ? 5 : 3);
   return (
     <figure className="flex min-w-0 flex-col gap-1 p-3" data-testid={`curve ${chart.title}`}>
       <figcaption className="flex flex-wrap items-baseline justify-between gap-x-3">
         <span className="label">{chart.title}</span>
-        <span className="flex gap-3">
+        <span className="flex flex-wrap gap-x-3">
           {chart.lines.map((line) => (
-            <Latest key={line.name} line={line} value={last(points, line.name)} alone={chart.lines.length === 1} show={show} />
+            <Latest
+              key={line.name}
+              line={line}
+              value={last(points, line.name)}
+              alone={chart.lines.length === 1}
+              show={show}
+            />
           ))}
         </span>
       </figcaption>
       <div style={{ height }}>
         <ResponsiveContainer width="100%" height="100%">
-          <ComposedChart data={[...points]} margin={{ top: 6, right: 6, bottom: 0, left: 0 }} syncId="iterations" accessibilityLayer={false}>
+          <ComposedChart
+            data={[...points]}
+            margin={{ top: 6, right: 6, bottom: 0, left: 0 }}
+            syncId="iterations"
+            accessibilityLayer={false}
+          >
             <CartesianGrid stroke="var(--line)" strokeDasharray="2 4" vertical={false} />
-            <XAxis dataKey="iteration" type="number" domain={["dataMin", "dataMax"]} allowDecimals={false} minTickGap={32} {...AXIS} />
+            <XAxis
+              dataKey="iteration"
+              type="number"
+              domain={["dataMin", "dataMax"]}
+              allowDecimals={false}
+              minTickGap={32}
+              {...AXIS}
+            />
             <YAxis
-              width={40}
+              width={44}
               axisLine={false}
-              tickCount={5}
-              domain={[low ?? "auto", high ?? ((top: number) => Math.max(top, (chart.limit ?? 0) * 1.1))]}
+              domain={axis.domain}
+              ticks={axis.ticks}
+              interval={0}
               tickFormatter={tick}
               {...AXIS}
             />
-            {chart.limit === undefined ? null : <ReferenceLine y={chart.limit} stroke="var(--warn)" strokeDasharray="4 3" />}
+            {chart.limit === undefined ? null : (
+              <ReferenceLine y={chart.limit} stroke="var(--warn)" strokeDasharray="4 3" />
+            )}
             <Tooltip
               isAnimationActive={false}
               cursor={{ stroke: "var(--faint)" }}
@@ -62,7 +96,7 @@ export function Curve({ chart, points, height }: { chart: Chart; points: readonl
                 key={line.name}
                 dataKey={line.name}
                 stroke={line.colour}
-                strokeWidth={1.75}
+                strokeWidth={line.thin ? 1 : 1.75}
                 dot={line.dots || points.length === 1 ? { r: 2.5, fill: line.colour, strokeWidth: 0 } : false}
                 activeDot={{ r: 3.5, strokeWidth: 0, fill: line.colour }}
                 connectNulls
@@ -92,7 +126,17 @@ function Band({ line }: { line: Line }) {
   );
 }
 
-function Latest({ line, value, alone, show }: { line: Line; value: number | undefined; alone: boolean; show: (value: number) => string }) {
+function Latest({
+  line,
+  value,
+  alone,
+  show,
+}: {
+  line: Line;
+  value: number | undefined;
+  alone: boolean;
+  show: (value: number) => string;
+}) {
   return (
     <span className="flex items-baseline gap-1.5">
       {alone ? null : (
@@ -106,7 +150,15 @@ function Latest({ line, value, alone, show }: { line: Line; value: number | unde
   );
 }
 
-function Reading({ chart, point, show }: { chart: Chart; point: CurvePoint; show: (value: number) => string }) {
+function Reading({
+  chart,
+  point,
+  show,
+}: {
+  chart: Chart;
+  point: CurvePoint;
+  show: (value: number) => string;
+}) {
   return (
     <div className="panel px-2.5 py-1.5 text-xs shadow-lg shadow-black/10">
       <div className="text-muted">iteration {point.iteration}</div>

@@ -1,5 +1,6 @@
 /** A round's phases from top to bottom: which are over, which is under way and how far, which are to come. */
 
+import { over } from "../api/queries";
 import type { Phase } from "../api/words";
 import { figure } from "../format/numbers";
 import { Lasted } from "../parts/Ago";
@@ -25,13 +26,23 @@ export function PhaseTimeline({
             className="grid w-full grid-cols-[1.25rem_minmax(0,1fr)_auto] items-baseline gap-x-2 border-l-2 border-transparent px-3 py-1.5 text-left hover:bg-raised aria-pressed:border-accent aria-pressed:bg-raised"
           >
             <StateMark state={phase.state} bare />
-            <span className={`truncate font-medium ${phase.state === "queued" || phase.state === "skipped" ? "text-muted" : ""}`}>{phase.name}</span>
+            <span
+              className={`truncate font-medium ${phase.state === "queued" || phase.state === "skipped" ? "text-muted" : ""}`}
+            >
+              {phase.name}
+            </span>
             <span className="text-xs text-muted">
-              {phase.started_at_s === null ? null : <Lasted startS={phase.started_at_s} endS={phase.ended_at_s} />}
+              {phase.started_at_s === null ? null : (
+                <Lasted startS={phase.started_at_s} endS={phase.ended_at_s} />
+              )}
             </span>
             {phase.state === "running" ? <Progress phase={phase} /> : null}
             {phase.reason && phase.state !== "running" ? (
-              <span className={`col-start-2 col-end-4 text-xs break-words ${phase.state === "failed" ? "text-bad" : "text-muted"}`}>{phase.reason}</span>
+              <span
+                className={`col-start-2 col-end-4 text-xs break-words ${phase.state === "failed" ? "text-bad" : "text-muted"}`}
+              >
+                {phase.reason}
+              </span>
             ) : null}
           </button>
         </li>
@@ -62,7 +73,10 @@ function Progress({ phase }: { phase: Phase }) {
         aria-valuenow={known ? Math.round(share * 100) : undefined}
         className="block h-1 overflow-hidden rounded-full bg-line"
       >
-        <span className={`block h-full bg-accent ${known ? "" : "pulse w-full"}`} style={known ? { width: `${share * 100}%` } : {}} />
+        <span
+          className={`block h-full bg-accent ${known ? "" : "pulse w-full"}`}
+          style={known ? { width: `${share * 100}%` } : {}}
+        />
       </span>
     </span>
   );
@@ -76,7 +90,15 @@ export function PhaseFigures({ phase }: { phase: Phase }) {
     ...figures.map(([name, value]) => [name.replaceAll("_", " "), shown(value)] as [string, string]),
   ];
   if (rows.length === 0) {
-    return <p className="px-3 py-6 text-center text-muted">{phase.state === "queued" ? "This phase has not begun." : "No figures yet."}</p>;
+    return (
+      <p className="px-3 py-6 text-center text-muted">
+        {phase.state === "queued"
+          ? "This phase has not begun."
+          : over(phase.state)
+            ? "This phase reported no figures."
+            : "No figures yet."}
+      </p>
+    );
   }
   return (
     <dl className="grid gap-x-6 p-3 sm:grid-cols-2 xl:grid-cols-3">

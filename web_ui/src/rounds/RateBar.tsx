@@ -7,11 +7,23 @@ export function RateBar({ rate, compact = false }: { rate: Rate | null; compact?
   if (rate === null) return <span className="text-faint">{NOTHING}</span>;
   const { success, low, high, episodes } = rate;
   return (
-    <span className="inline-flex items-center gap-2.5 whitespace-nowrap" title={`95 % interval ${interval(low, high)} % over ${count(episodes)} episodes`}>
-      <span className="w-14 text-right font-semibold">{percent(success)}</span>
-      <span aria-hidden className="relative h-3 w-20 shrink-0 border-x border-line before:absolute before:inset-x-0 before:top-1/2 before:border-t before:border-line max-sm:hidden">
-        <span className="absolute inset-y-0.5 rounded-xs bg-accent/30" style={{ left: `${low * 100}%`, right: `${100 - high * 100}%` }} />
-        <span className="absolute inset-y-0 w-0.5 -translate-x-1/2 bg-accent" style={{ left: `${success * 100}%` }} />
+    <span
+      className="inline-flex items-center gap-x-2.5 whitespace-nowrap max-sm:flex-col max-sm:items-end"
+      title={`95 % interval ${interval(low, high)} % over ${count(episodes)} episodes`}
+    >
+      <span className="min-w-14 text-right font-semibold">{percent(success)}</span>
+      <span
+        aria-hidden
+        className="relative h-3 w-20 shrink-0 border-x border-line before:absolute before:inset-x-0 before:top-1/2 before:border-t before:border-line max-sm:hidden"
+      >
+        <span
+          className="absolute inset-y-0.5 rounded-xs bg-accent/30"
+          style={{ left: `${low * 100}%`, right: `${100 - high * 100}%` }}
+        />
+        <span
+          className="absolute inset-y-0 w-0.5 -translate-x-1/2 bg-accent"
+          style={{ left: `${success * 100}%` }}
+        />
       </span>
       <span className={`text-xs text-muted ${compact ? "max-xl:hidden" : ""}`}>{interval(low, high)}</span>
     </span>

@@ -6,11 +6,23 @@ import { columnsOf, DataTable } from "../parts/DataTable";
 import { Empty } from "../parts/Notice";
 import { RateBar } from "./RateBar";
 
+const RATE = { className: "max-sm:text-right" };
+
 const column = columnsOf<EvaluationRow>();
 const columns = column.columns([
   column.accessor("label", { header: "Policy", meta: { className: "font-medium whitespace-nowrap" } }),
-  column.display({ id: "sampled", header: "Sampled", cell: ({ row }) => <RateBar rate={row.original.sampled} /> }),
-  column.display({ id: "greedy", header: "Greedy", cell: ({ row }) => <RateBar rate={row.original.greedy} /> }),
+  column.display({
+    id: "sampled",
+    header: "Sampled",
+    meta: RATE,
+    cell: ({ row }) => <RateBar rate={row.original.sampled} />,
+  }),
+  column.display({
+    id: "greedy",
+    header: "Greedy",
+    meta: RATE,
+    cell: ({ row }) => <RateBar rate={row.original.greedy} />,
+  }),
   column.display({
     id: "measured",
     header: "Measured on",

@@ -28,7 +28,11 @@ export function RoundPage() {
   return (
     <Page title={`Round ${id}`}>
       <div className="panel">
-        {round.isError ? <Failed error={round.error} again={() => void round.refetch()} /> : <Loading rows={9} label="Loading the round" />}
+        {round.isError ? (
+          <Failed error={round.error} again={() => void round.refetch()} />
+        ) : (
+          <Loading rows={9} label="Loading the round" />
+        )}
       </div>
     </Page>
   );
@@ -114,7 +118,9 @@ function Facts({ round }: { round: Round }) {
       {round.policy_out === null ? null : <Fact name="To">{round.policy_out}</Fact>}
       {round.promoted === null ? null : <Fact name="Promoted">{round.promoted ? "yes" : "no"}</Fact>}
       {round.reason === null ? null : (
-        <div className={`w-full break-words ${round.state === "failed" ? "text-bad" : "text-muted"}`}>{round.reason}</div>
+        <div className={`w-full break-words ${round.state === "failed" ? "text-bad" : "text-muted"}`}>
+          {round.reason}
+        </div>
       )}
     </dl>
   );
@@ -129,8 +135,21 @@ function Fact({ name, children }: { name: string; children: React.ReactNode }) {
   );
 }
 
-function Training({ phase, points, going }: { phase: Phase | undefined; points: readonly CurvePoint[]; going: boolean }) {
-  const charts = DIAGNOSTICS.filter((chart) => has(points, chart.lines.map((line) => line.name)));
+function Training({
+  phase,
+  points,
+  going,
+}: {
+  phase: Phase | undefined;
+  points: readonly CurvePoint[];
+  going: boolean;
+}) {
+  const charts = DIAGNOSTICS.filter((chart) =>
+    has(
+      points,
+      chart.lines.map((line) => line.name),
+    ),
+  );
   return (
     <Panel
       title={phase ? `Training · ${phase.name}` : "Training"}
@@ -147,7 +166,9 @@ function Training({ phase, points, going }: { phase: Phase | undefined; points: 
     >
       {points.length === 0 ? (
         <Empty title={going ? "Waiting for the first iteration" : "No curve yet"}>
-          {going ? "Rollouts of the first iteration are under way." : "Curves are drawn once the online loop has begun."}
+          {going
+            ? "Rollouts of the first iteration are under way."
+            : "Curves are drawn once the online loop has begun."}
         </Empty>
       ) : (
         <Suspense fallback={<Loading rows={5} label="Loading curves" />}>
@@ -192,10 +213,16 @@ function CancelRound({ round }: { round: Round }) {
       await Promise.all(["round", "rounds"].map((key) => client.invalidateQueries({ queryKey: [key] })));
     },
   });
+  const cancelling = round.cancelling || cancel.isSuccess;
   return (
     <>
-      <button type="button" className="button button-harm" onClick={() => setAsking(true)} disabled={cancel.isSuccess}>
-        {cancel.isSuccess ? "Cancelling…" : "Cancel"}
+      <button
+        type="button"
+        className="button button-harm"
+        onClick={() => setAsking(true)}
+        disabled={cancelling}
+      >
+        {cancelling ? "Cancelling…" : "Cancel"}
       </button>
       <Confirm
         open={asking}

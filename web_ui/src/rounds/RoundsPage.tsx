@@ -23,34 +23,82 @@ interface Line {
   rows: readonly EvaluationRow[];
 }
 
+function Sampled({ when }: { when: string }) {
+  return (
+    <>
+      {when}
+      <span className="max-sm:sr-only">, sampled</span>
+    </>
+  );
+}
+
+const RATE = { className: "max-sm:text-right" };
+
 const column = columnsOf<Line>();
 const columns = column.columns([
   column.display({
     id: "id",
     header: "Round",
-    meta: { className: "w-20" },
+    meta: { className: "sm:w-20" },
     cell: ({ row }) => (
-      <Link className="font-semibold hover:underline" to="/rounds/$id" params={{ id: String(row.original.round.id) }} onClick={(event) => event.stopPropagation()}>
-        #{row.original.round.id}
-      </Link>
+      <span className="flex gap-1.5">
+        <Link
+          className="font-semibold hover:underline"
+          to="/rounds/$id"
+          params={{ id: String(row.original.round.id) }}
+          onClick={(event) => event.stopPropagation()}
+        >
+          #{row.original.round.id}
+        </Link>
+        <span className="sm:hidden">
+          <StateMark state={row.original.round.state} bare />
+        </span>
+      </span>
     ),
   }),
-  column.display({ id: "state", header: "State", meta: { className: "w-32" }, cell: ({ row }) => <StateMark state={row.original.round.state} /> }),
-  column.accessor((line) => line.round.preset, { id: "preset", header: "Preset" }),
-  column.display({ id: "before", header: "Sampled success before", cell: ({ row }) => <RateBar rate={before(row.original.rows)} compact /> }),
-  column.display({ id: "after", header: "After", cell: ({ row }) => <RateBar rate={after(row.original.rows)} compact /> }),
+  column.display({
+    id: "state",
+    header: "State",
+    meta: { className: "w-32 max-sm:hidden" },
+    cell: ({ row }) => <StateMark state={row.original.round.state} />,
+  }),
+  column.accessor((line) => line.round.preset, {
+    id: "preset",
+    header: "Preset",
+    meta: { className: "whitespace-nowrap" },
+  }),
+  column.display({
+    id: "before",
+    header: () => <Sampled when="Before" />,
+    meta: RATE,
+    cell: ({ row }) => <RateBar rate={before(row.original.rows)} compact />,
+  }),
+  column.display({
+    id: "after",
+    header: () => <Sampled when="After" />,
+    meta: RATE,
+    cell: ({ row }) => <RateBar rate={after(row.original.rows)} compact />,
+  }),
   column.display({
     id: "promoted",
     header: "Promoted",
     meta: { className: "max-md:hidden" },
     cell: ({ row: { original } }) =>
-      original.round.promoted === null ? <span className="text-faint">–</span> : original.round.promoted ? <span className="text-good">yes</span> : <span className="text-muted">no</span>,
+      original.round.promoted === null ? (
+        <span className="text-faint">–</span>
+      ) : original.round.promoted ? (
+        <span className="text-good">yes</span>
+      ) : (
+        <span className="text-muted">no</span>
+      ),
   }),
   column.display({
     id: "took",
     header: "Took",
     meta: { className: "text-right whitespace-nowrap max-sm:hidden" },
-    cell: ({ row }) => <Lasted startS={row.original.round.started_at_s} endS={row.original.round.ended_at_s} />,
+    cell: ({ row }) => (
+      <Lasted startS={row.original.round.started_at_s} endS={row.original.round.ended_at_s} />
+    ),
   }),
   column.display({
     id: "began",
@@ -83,7 +131,8 @@ export function RoundsPage() {
           <Loading label="Loading rounds" />
         ) : rounds.length === 0 ? (
           <Empty title="No round yet">
-            A round collects episodes, scores them, trains a policy on them and measures it on seeds it never saw.
+            A round collects episodes, scores them, trains a policy on them and measures it on seeds it never
+            saw.
           </Empty>
         ) : (
           <>
@@ -94,7 +143,11 @@ export function RoundsPage() {
               rowId={(line) => String(line.round.id)}
               onRow={(line) => void navigate({ to: "/rounds/$id", params: { id: String(line.round.id) } })}
             />
-            <More more={list.hasNextPage} busy={list.isFetchingNextPage} onMore={() => void list.fetchNextPage()} />
+            <More
+              more={list.hasNextPage}
+              busy={list.isFetchingNextPage}
+              onMore={() => void list.fetchNextPage()}
+            />
           </>
         )}
       </section>

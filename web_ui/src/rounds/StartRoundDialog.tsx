@@ -23,7 +23,9 @@ function Choose({ onClose }: { onClose: () => void }) {
   const client = useQueryClient();
   const navigate = useNavigate();
   const names = presets.data?.map((preset) => preset.name) ?? [];
-  const chosen = presets.data?.find((preset) => preset.name === (picked ?? (names.includes("from-scratch") ? "from-scratch" : names[0])));
+  const chosen = presets.data?.find(
+    (preset) => preset.name === (picked ?? (names.includes("from-scratch") ? "from-scratch" : names[0])),
+  );
   const start = useMutation({
     mutationFn: (preset: string) => answer(api.POST("/v1/rounds", { body: { preset, overrides: {} } })),
     onSuccess: async (round) => {
@@ -54,7 +56,7 @@ function Choose({ onClose }: { onClose: () => void }) {
               <input
                 type="radio"
                 name="preset"
-                className="mt-0.5 accent-accent outline-none"
+                className="mt-1 size-3.5 shrink-0 self-start accent-accent outline-none"
                 checked={preset.name === chosen.name}
                 onChange={() => setPicked(preset.name)}
               />
@@ -67,9 +69,13 @@ function Choose({ onClose }: { onClose: () => void }) {
         </fieldset>
         <details className="text-sm">
           <summary className="cursor-pointer text-muted">Everything {chosen.name} sets</summary>
-          <pre className="mt-2 max-h-56 overflow-auto rounded-md bg-raised p-2.5 font-mono text-xs">{JSON.stringify(chosen.config, null, 2)}</pre>
+          <pre className="mt-2 max-h-56 overflow-auto rounded-md bg-raised p-2.5 font-mono text-xs">
+            {JSON.stringify(chosen.config, null, 2)}
+          </pre>
         </details>
-        <p className="text-muted">One round runs at a time; this one waits in line behind any that is running.</p>
+        <p className="text-muted">
+          One round runs at a time; this one waits in line behind any that is running.
+        </p>
         <Trouble error={start.error} />
       </div>
       <div className="flex justify-end gap-2 border-t border-line px-4 py-3">

@@ -1,23 +1,27 @@
 /** From a run's metric events to the points its curves are drawn through. Pure. */
 
 import type { Event } from "../api/words";
+import { figure } from "../format/numbers";
 
-/** One iteration: every number its events brought, under the name they brought it. */
+/** Events that are drawn: the online loop's own figures, and success on validation seeds now and then. */
+const DRAWN = new Set(["ppo/iteration", "ppo/validation"]);
+
+/** One iteration: every number its events brought, as "validation/success_greedy". */
 export interface CurvePoint {
   iteration: number;
   [name: string]: number;
 }
 
-/** Iterations in order. Several events of one iteration add up; a repeated one (after a restart) replaces. */
+/** Iterations in order. One told again (after a restart) replaces what it said before. */
 export function pointsOf(events: readonly Event[]): CurvePoint[] {
   const points = new Map<number, CurvePoint>();
   for (const event of events) {
-    if (event.kind !== "metric") continue;
-    const { iteration } = event.data;
-    if (typeof iteration !== "number" || !Number.isFinite(iteration)) continue;
+    const { step: iteration } = event.data;
+    if (event.kind !== "metric" || !DRAWN.has(event.name) || typeof iteration !== "number") continue;
     const point = points.get(iteration) ?? { iteration };
+    const source = event.name.slice("ppo/".length);
     for (const [name, value] of Object.entries(event.data)) {
-      if (typeof value === "number" && Number.isFinite(value)) point[name] = value;
+      if (typeof value === "number" && name !== "step") point[`${source}/${name}`] = value;
     }
     points.set(iteration, point);
   }
@@ -27,6 +31,15 @@ export function pointsOf(events: readonly Event[]): CurvePoint[] {
 /** Whether any point has any of these names. */
 export function has(points: readonly CurvePoint[], names: readonly string[]): boolean {
   return points.some((point) => names.some((name) => name in point));
+}
+
+/** What the vertical axis has to hold: the data, their intervals, the limit, and the chart's own ends. */
+export function reach(chart: Chart, points: readonly CurvePoint[]): [low: number, high: number] {
+  const names = chart.lines.flatMap((line) => [line.name, ...(line.band ?? [])]);
+  const values = points.flatMap((point) => names.flatMap((name) => point[name] ?? []));
+  if (chart.limit !== undefined) values.push(chart.limit);
+  const [low, high] = chart.domain;
+  return [low ?? Math.min(0, ...values), high ?? Math.max(0, ...values)];
 }
 
 /** The last value under a name; undefined when there is none. */
@@ -43,6 +56,7 @@ export interface Line {
   band?: readonly [low: string, high: string];
   /** Marked with a dot at each point: measured now and then, not at every iteration. */
   dots?: boolean;
+  thin?: boolean;
 }
 
 export interface Chart {
@@ -60,21 +74,16 @@ export const SUCCESS: Chart = {
   kind: "share",
   domain: [0, 1],
   lines: [
-    {
-      name: "success_sampled",
-      label: "sampled",
-      colour: "var(--accent)",
-      band: ["success_sampled_low", "success_sampled_high"],
-    },
-    {
-      name: "success_greedy",
-      label: "greedy",
-      colour: "var(--good)",
-      band: ["success_greedy_low", "success_greedy_high"],
-      dots: true,
-    },
+    { name: "iteration/success_sampled", label: "rollouts", colour: "var(--muted)", thin: true },
+    validation("sampled", "var(--accent)"),
+    validation("greedy", "var(--good)"),
   ],
 };
+
+function validation(mode: string, colour: string): Line {
+  const name = `validation/success_${mode}`;
+  return { name, label: mode, colour, band: [`${name}_low`, `${name}_high`], dots: true };
+}
 
 export const DIAGNOSTICS: readonly Chart[] = [
   line("KL per turn", "kl_per_turn", "figure", [0, null], 0.15),
@@ -83,8 +92,14 @@ export const DIAGNOSTICS: readonly Chart[] = [
   line("Entropy", "entropy", "figure", [0, null]),
 ];
 
-function line(title: string, name: string, kind: Chart["kind"], domain: Chart["domain"], limit?: number): Chart {
-  const only: Line = { name, label: title.toLowerCase(), colour: "var(--accent)" };
+function line(
+  title: string,
+  name: string,
+  kind: Chart["kind"],
+  domain: Chart["domain"],
+  limit?: number,
+): Chart {
+  const only: Line = { name: `iteration/${name}`, label: title.toLowerCase(), colour: "var(--accent)" };
   return { title, kind, domain, lines: [only], ...(limit === undefined ? {} : { limit }) };
 }
 
@@ -97,19 +112,32 @@ export interface Alarm {
   text: string;
 }
 
-/** Alarms, newest first; the text is the event's own where it has one, else its figures. */
+/** Alarms, newest first. */
 export function alarmsOf(events: readonly Event[]): Alarm[] {
   return events
     .filter((event) => event.kind === "alarm")
-    .map((event) => ({ id: event.id, atS: event.at_s, name: event.name.replaceAll("_", " "), text: alarmText(event) }))
+    .map((event) => ({
+      id: event.id,
+      atS: event.at_s,
+      name: event.name.replaceAll("_", " "),
+      text: alarmText(event),
+    }))
     .reverse();
 }
 
+/** "iteration 12: 0.42, limit 0.3; steps are too large", as far as the event tells; other figures by their names. */
 function alarmText(event: Event): string {
-  const { message } = event.data;
-  if (typeof message === "string") return message;
-  return Object.entries(event.data)
-    .filter(([, value]) => ["number", "string", "boolean"].includes(typeof value))
-    .map(([name, value]) => `${name.replaceAll("_", " ")} ${String(value)}`)
-    .join(", ");
+  const { iteration, value, limit, advice, ...others } = event.data;
+  const measured = [
+    ...(typeof value === "number" ? [figure(value)] : []),
+    ...(typeof limit === "number" ? [`limit ${figure(limit)}`] : []),
+    ...Object.entries(others)
+      .filter(([, other]) => typeof other === "number" || typeof other === "string")
+      .map(
+        ([name, other]) =>
+          `${name.replaceAll("_", " ")} ${typeof other === "number" ? figure(other) : String(other)}`,
+      ),
+  ].join(", ");
+  const told = [measured, typeof advice === "string" ? advice : ""].filter((part) => part !== "").join("; ");
+  return typeof iteration === "number" ? `iteration ${iteration}: ${told}` : told;
 }

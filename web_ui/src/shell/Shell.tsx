@@ -12,8 +12,16 @@ import { SignIn } from "./SignIn";
 
 const PLACES = [
   { to: "/rounds", label: "Rounds", sign: <path d="M8 2.5a5.5 5.5 0 1 1-5.2 3.7M2.5 2.5v3.8h3.8" /> },
-  { to: "/trajectories", label: "Trajectories", sign: <path d="M2 12.5l3.5-5 3.5 2.5 5-7M14 3h-3.4M14 3v3.4" /> },
-  { to: "/tasks", label: "Tasks", sign: <path d="M2.5 4l1.2 1.2L6 2.8M2.5 10.5l1.2 1.2L6 9.3M8.5 4H14M8.5 10.7H14" /> },
+  {
+    to: "/trajectories",
+    label: "Trajectories",
+    sign: <path d="M2 12.5l3.5-5 3.5 2.5 5-7M14 3h-3.4M14 3v3.4" />,
+  },
+  {
+    to: "/tasks",
+    label: "Tasks",
+    sign: <path d="M2.5 4l1.2 1.2L6 2.8M2.5 10.5l1.2 1.2L6 9.3M8.5 4H14M8.5 10.7H14" />,
+  },
 ] as const;
 
 export function Shell() {
@@ -22,12 +30,18 @@ export function Shell() {
   return (
     <Clock>
       <div className="flex min-h-dvh flex-col">
-        <a href="#content" className="button sr-only z-50 focus:not-sr-only focus:fixed focus:top-2 focus:left-2">
+        <a
+          href="#content"
+          className="button sr-only z-50 focus:not-sr-only focus:fixed focus:top-2 focus:left-2"
+        >
           Skip to content
         </a>
         <header className="sticky top-0 z-30 border-b border-line bg-surface">
           <div className="mx-auto flex h-11 max-w-[90rem] items-center gap-1 px-3 sm:px-5">
-            <Link to="/rounds" className="mr-4 flex items-center gap-2 text-base font-semibold tracking-tight">
+            <Link
+              to="/rounds"
+              className="mr-4 flex items-center gap-2 text-base font-semibold tracking-tight"
+            >
               <Mark />
               Deskhand
             </Link>
@@ -56,7 +70,15 @@ export function Shell() {
               to={place.to}
               className="flex h-14 flex-col items-center justify-center gap-1 text-xs text-muted data-[status=active]:font-semibold data-[status=active]:text-accent"
             >
-              <svg width="18" height="18" viewBox="0 0 16 16" fill="none" stroke="currentColor" strokeWidth="1.4" aria-hidden>
+              <svg
+                width="18"
+                height="18"
+                viewBox="0 0 16 16"
+                fill="none"
+                stroke="currentColor"
+                strokeWidth="1.4"
+                aria-hidden
+              >
                 {place.sign}
               </svg>
               {place.label}
@@ -99,7 +121,11 @@ function Standing() {
   return (
     <div className="flex items-center gap-4 text-muted">
       {info.data.active_round === null ? null : (
-        <Link to="/rounds/$id" params={{ id: String(info.data.active_round) }} className="link whitespace-nowrap">
+        <Link
+          to="/rounds/$id"
+          params={{ id: String(info.data.active_round) }}
+          className="link whitespace-nowrap"
+        >
           <span className="pulse mr-1.5" aria-hidden>
             ●
           </span>

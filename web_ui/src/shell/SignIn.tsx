@@ -38,7 +38,11 @@ export function SignIn() {
           />
         </label>
         <Trouble error={entry.error} />
-        <button type="submit" className="button button-main h-9" disabled={entry.isPending || token.trim() === ""}>
+        <button
+          type="submit"
+          className="button button-main h-9"
+          disabled={entry.isPending || token.trim() === ""}
+        >
           {entry.isPending ? "Signing in…" : "Sign in"}
         </button>
         <p className="text-muted">

@@ -45,7 +45,8 @@ export function Catalog({ chosen, onChoose }: { chosen: string | null; onChoose:
           id: "oracle",
           header: "Oracle",
           meta: { className: "text-center" },
-          cell: ({ row }) => (row.original.oracle ? <span title="A scripted policy solves it">✓</span> : null),
+          cell: ({ row }) =>
+            row.original.oracle ? <span title="A scripted policy solves it">✓</span> : null,
         }),
         column.display({
           id: "held-out",
@@ -57,10 +58,29 @@ export function Catalog({ chosen, onChoose }: { chosen: string | null; onChoose:
     [chosen, onChoose],
   );
   return (
-    <Panel title="Catalog" beside={<span className="text-xs text-muted">{catalog.data ? `${rows.length} of ${catalog.data.length}` : ""}</span>}>
+    <Panel
+      title="Catalog"
+      beside={
+        <span className="text-xs text-muted">
+          {catalog.data ? `${rows.length} of ${catalog.data.length}` : ""}
+        </span>
+      }
+    >
       <div className="flex gap-2 border-b border-line p-2">
-        <input type="search" className="field" aria-label="Search tasks" placeholder="Search tasks" value={part} onChange={(event) => setPart(event.target.value)} />
-        <select aria-label="Kind of task" className="field w-32 shrink-0" value={kind} onChange={(event) => setKind(event.target.value as Kind)}>
+        <input
+          type="search"
+          className="field"
+          aria-label="Search tasks"
+          placeholder="Search tasks"
+          value={part}
+          onChange={(event) => setPart(event.target.value)}
+        />
+        <select
+          aria-label="Kind of task"
+          className="field w-32 shrink-0"
+          value={kind}
+          onChange={(event) => setKind(event.target.value as Kind)}
+        >
           <option value="all">All</option>
           <option value="oracle">With oracle</option>
           <option value="held out">Held out</option>
@@ -84,6 +104,8 @@ export function Catalog({ chosen, onChoose }: { chosen: string | null; onChoose:
 function select(tasks: readonly CatalogTask[], part: string, kind: Kind): CatalogTask[] {
   const wanted = part.trim().toLowerCase();
   return tasks.filter(
-    (task) => task.id.toLowerCase().includes(wanted) && (kind === "all" || (kind === "oracle" ? task.oracle : task.held_out)),
+    (task) =>
+      task.id.toLowerCase().includes(wanted) &&
+      (kind === "all" || (kind === "oracle" ? task.oracle : task.held_out)),
   );
 }

@@ -16,7 +16,12 @@ import { STATES } from "./search";
 
 const column = columnsOf<SubmittedTask>();
 const columns = column.columns([
-  column.display({ id: "state", header: "State", meta: { className: "w-28" }, cell: ({ row }) => <StateMark state={row.original.state} /> }),
+  column.display({
+    id: "state",
+    header: "State",
+    meta: { className: "w-28" },
+    cell: ({ row }) => <StateMark state={row.original.state} />,
+  }),
   column.display({
     id: "task",
     header: "Task",
@@ -34,7 +39,11 @@ const columns = column.columns([
     ),
   }),
   column.accessor("seed", { header: "Seed", meta: { className: "text-right max-sm:hidden" } }),
-  column.accessor((row) => row.policy.name, { id: "policy", header: "Policy", meta: { className: "max-sm:hidden" } }),
+  column.accessor((row) => row.policy.name, {
+    id: "policy",
+    header: "Policy",
+    meta: { className: "max-sm:hidden" },
+  }),
   column.display({
     id: "outcome",
     header: "Outcome",
@@ -67,7 +76,13 @@ const columns = column.columns([
   }),
 ]);
 
-export function Queue({ state, onState }: { state: WorkState | undefined; onState: (state: WorkState | undefined) => void }) {
+export function Queue({
+  state,
+  onState,
+}: {
+  state: WorkState | undefined;
+  onState: (state: WorkState | undefined) => void;
+}) {
   const list = useInfiniteQuery(tasksQuery(state));
   const rows = list.data?.pages.flatMap((page) => page.items) ?? [];
   return (
@@ -98,7 +113,11 @@ export function Queue({ state, onState }: { state: WorkState | undefined; onStat
       ) : (
         <>
           <DataTable label="Queue" columns={columns} rows={rows} rowId={(row) => row.id} />
-          <More more={list.hasNextPage} busy={list.isFetchingNextPage} onMore={() => void list.fetchNextPage()} />
+          <More
+            more={list.hasNextPage}
+            busy={list.isFetchingNextPage}
+            onMore={() => void list.fetchNextPage()}
+          />
         </>
       )}
     </Panel>

@@ -10,7 +10,14 @@ import { Panel } from "../parts/Page";
 import { check, submission, type Draft, type DraftErrors } from "./submission";
 
 export function SubmitForm({ taskId, onTask }: { taskId: string; onTask: (id: string) => void }) {
-  const [draft, setDraft] = useState<Draft>({ taskId, seed: "0", policy: "scripted", policyId: "", url: "", model: "" });
+  const [draft, setDraft] = useState<Draft>({
+    taskId,
+    seed: "0",
+    policy: "scripted",
+    policyId: "",
+    url: "",
+    model: "",
+  });
   const [errors, setErrors] = useState<DraftErrors>({});
   const client = useQueryClient();
   const catalog = useQuery(catalogQuery);
@@ -52,33 +59,69 @@ export function SubmitForm({ taskId, onTask }: { taskId: string; onTask: (id: st
                 value={draft.taskId}
                 onChange={(event) => set({ taskId: event.target.value })}
                 onBlur={() => {
-                  if (draft.taskId !== "" && draft.taskId !== taskId && catalog.data?.some((task) => task.id === draft.taskId)) onTask(draft.taskId);
+                  if (
+                    draft.taskId !== "" &&
+                    draft.taskId !== taskId &&
+                    catalog.data?.some((task) => task.id === draft.taskId)
+                  )
+                    onTask(draft.taskId);
                 }}
               />
             )}
           </Field>
-          <datalist id={list}>{catalog.data?.map((task) => <option key={task.id} value={task.id} />)}</datalist>
+          <datalist id={list}>
+            {catalog.data?.map((task) => (
+              <option key={task.id} value={task.id} />
+            ))}
+          </datalist>
           <Field label="Seed" error={errors.seed} className="col-span-3 sm:col-span-1">
-            {(ids) => <input {...ids} className="field" inputMode="numeric" value={draft.seed} onChange={(event) => set({ seed: event.target.value })} />}
+            {(ids) => (
+              <input
+                {...ids}
+                className="field"
+                inputMode="numeric"
+                value={draft.seed}
+                onChange={(event) => set({ seed: event.target.value })}
+              />
+            )}
           </Field>
           <Field label="Policy" className="col-span-3 sm:col-span-2">
             {(ids) => (
-              <select {...ids} className="field" value={draft.policy} onChange={(event) => set({ policy: event.target.value })}>
+              <select
+                {...ids}
+                className="field"
+                value={draft.policy}
+                onChange={(event) => set({ policy: event.target.value })}
+              >
                 <option value="scripted">Scripted oracle</option>
                 <option value="local">Local model</option>
                 <option value="openai">Endpoint</option>
               </select>
             )}
           </Field>
-          {draft.policy === "local" ? <KeptPolicy draft={draft} set={set} /> : null}
+          {draft.policy === "local" ? <KeptPolicy draft={draft} set={set} error={errors.policyId} /> : null}
           {draft.policy === "openai" ? (
             <>
               <Field label="Model" error={errors.model} className="col-span-6 sm:col-span-2">
-                {(ids) => <input {...ids} className="field" value={draft.model} onChange={(event) => set({ model: event.target.value })} />}
+                {(ids) => (
+                  <input
+                    {...ids}
+                    className="field"
+                    value={draft.model}
+                    onChange={(event) => set({ model: event.target.value })}
+                  />
+                )}
               </Field>
               <Field label="Address" error={errors.url} className="col-span-6 sm:col-span-4">
                 {(ids) => (
-                  <input {...ids} className="field" type="url" placeholder="the endpoint set up on the platform" value={draft.url} onChange={(event) => set({ url: event.target.value })} />
+                  <input
+                    {...ids}
+                    className="field"
+                    type="url"
+                    placeholder="the endpoint set up on the platform"
+                    value={draft.url}
+                    onChange={(event) => set({ url: event.target.value })}
+                  />
                 )}
               </Field>
             </>
@@ -109,13 +152,26 @@ export function SubmitForm({ taskId, onTask }: { taskId: string; onTask: (id: st
   );
 }
 
-function KeptPolicy({ draft, set }: { draft: Draft; set: (part: Partial<Draft>) => void }) {
+function KeptPolicy({
+  draft,
+  set,
+  error,
+}: {
+  draft: Draft;
+  set: (part: Partial<Draft>) => void;
+  error: string | undefined;
+}) {
   const policies = useQuery(policiesQuery);
   return (
-    <Field label="Kept policy" className="col-span-6">
+    <Field label="Kept policy" error={error} className="col-span-6">
       {(ids) => (
-        <select {...ids} className="field" value={draft.policyId} onChange={(event) => set({ policyId: event.target.value })}>
-          <option value="">The tiny model, untrained</option>
+        <select
+          {...ids}
+          className="field"
+          value={draft.policyId}
+          onChange={(event) => set({ policyId: event.target.value })}
+        >
+          <option value="">{policies.data?.length === 0 ? "None kept yet" : "Choose one"}</option>
           {policies.data?.map((policy) => (
             <option key={policy.id} value={policy.id}>
               {policy.id}
@@ -151,7 +207,11 @@ function Field({
       <label htmlFor={id} className="label">
         {label}
       </label>
-      {children({ id, "aria-invalid": error !== undefined, "aria-describedby": error ? `${id}-error` : undefined })}
+      {children({
+        id,
+        "aria-invalid": error !== undefined,
+        "aria-describedby": error ? `${id}-error` : undefined,
+      })}
       {error ? (
         <p id={`${id}-error`} role="alert" className="text-xs text-bad">
           {error}

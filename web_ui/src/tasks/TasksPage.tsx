@@ -18,7 +18,10 @@ export function TasksPage() {
       <div className="grid items-start gap-3 lg:grid-cols-[minmax(0,5fr)_minmax(0,7fr)]">
         <div className="flex min-w-0 flex-col gap-3 lg:order-2">
           <SubmitForm key={search.task ?? ""} taskId={search.task ?? ""} onTask={choose} />
-          <Queue state={search.state} onState={(state) => void navigate({ search: { ...search, state }, replace: true })} />
+          <Queue
+            state={search.state}
+            onState={(state) => void navigate({ search: { ...search, state }, replace: true })}
+          />
         </div>
         <Catalog chosen={search.task ?? null} onChoose={choose} />
       </div>

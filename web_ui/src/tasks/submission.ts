@@ -22,7 +22,10 @@ export function check(draft: Draft): DraftErrors {
   if (draft.policy === "openai" && draft.url !== "" && !/^https?:\/\//.test(draft.url.trim())) {
     errors.url = "An address begins with http:// or https://.";
   }
-  if (draft.policy === "openai" && draft.model.trim() === "") errors.model = "Name the model the endpoint serves.";
+  if (draft.policy === "openai" && draft.model.trim() === "")
+    errors.model = "Name the model the endpoint serves.";
+  if (draft.policy === "local" && draft.policyId === "")
+    errors.policyId = "Choose a kept policy; a round makes the first.";
   return errors;
 }
 
@@ -36,7 +39,7 @@ export function submission(draft: Draft): TaskSubmission {
 }
 
 function settings(draft: Draft): Record<string, string> {
-  if (draft.policy === "local" && draft.policyId !== "") return { policy_id: draft.policyId };
+  if (draft.policy === "local") return { policy_id: draft.policyId };
   if (draft.policy === "openai") {
     return { model: draft.model.trim(), ...(draft.url.trim() === "" ? {} : { base_url: draft.url.trim() }) };
   }

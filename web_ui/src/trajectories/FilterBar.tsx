@@ -7,25 +7,51 @@ import { catalogQuery, policiesQuery, type TrajectoryFilter } from "../api/queri
 
 const PURPOSES = ["demonstration", "rollout", "evaluation"];
 
-export function FilterBar({ filter, onChange }: { filter: TrajectoryFilter; onChange: (part: TrajectoryFilter) => void }) {
+export function FilterBar({
+  filter,
+  onChange,
+}: {
+  filter: TrajectoryFilter;
+  onChange: (part: TrajectoryFilter) => void;
+}) {
   const catalog = useQuery(catalogQuery);
   const policies = useQuery(policiesQuery);
   const tasks = catalog.data?.map((task) => task.id) ?? [];
   const names = ["scripted", ...(policies.data?.map((policy) => policy.id) ?? [])];
-  const purposes = filter.purpose && !PURPOSES.includes(filter.purpose) ? [...PURPOSES, filter.purpose] : PURPOSES;
+  const purposes =
+    filter.purpose && !PURPOSES.includes(filter.purpose) ? [...PURPOSES, filter.purpose] : PURPOSES;
   return (
-    <form role="search" aria-label="Filter trajectories" className="grid grid-cols-2 gap-2 sm:flex" onSubmit={(event) => event.preventDefault()}>
-      <Suggesting key={`task ${filter.task ?? ""}`} label="Task" value={filter.task} options={tasks} onChange={(task) => onChange({ task })} />
-      <Suggesting key={`policy ${filter.policy ?? ""}`} label="Policy" value={filter.policy} options={names} onChange={(policy) => onChange({ policy })} />
+    <form
+      role="search"
+      aria-label="Filter trajectories"
+      className="grid grid-cols-2 gap-2 sm:flex"
+      onSubmit={(event) => event.preventDefault()}
+    >
+      <Suggesting
+        key={`task ${filter.task ?? ""}`}
+        label="Task"
+        value={filter.task}
+        options={tasks}
+        onChange={(task) => onChange({ task })}
+      />
+      <Suggesting
+        key={`policy ${filter.policy ?? ""}`}
+        label="Policy"
+        value={filter.policy}
+        options={names}
+        onChange={(policy) => onChange({ policy })}
+      />
       <Choice
         label="Outcome"
         value={filter.outcome ?? ""}
-        onChange={(value) => onChange({ outcome: value === "" ? undefined : (value as TrajectoryFilter["outcome"]) })}
+        onChange={(value) =>
+          onChange({ outcome: value === "" ? undefined : (value as TrajectoryFilter["outcome"]) })
+        }
       >
         <option value="">Any outcome</option>
         <option value="success">Success</option>
         <option value="failure">Failure</option>
-        <option value="broken">Broken</option>
+        <option value="none">No verdict</option>
       </Choice>
       <Choice label="Purpose" value={filter.purpose ?? ""} onChange={(purpose) => onChange({ purpose })}>
         <option value="">Any purpose</option>
@@ -36,7 +62,12 @@ export function FilterBar({ filter, onChange }: { filter: TrajectoryFilter; onCh
         ))}
       </Choice>
       {filter.round === undefined ? null : (
-        <button type="button" className="button" onClick={() => onChange({ round: undefined })} aria-label={`Round ${filter.round}: show all rounds`}>
+        <button
+          type="button"
+          className="button"
+          onClick={() => onChange({ round: undefined })}
+          aria-label={`Round ${filter.round}: show all rounds`}
+        >
           Round {filter.round} <span aria-hidden>✕</span>
         </button>
       )}
@@ -90,9 +121,24 @@ function Suggesting({
   );
 }
 
-function Choice({ label, value, onChange, children }: { label: string; value: string; onChange: (value: string) => void; children: ReactNode }) {
+function Choice({
+  label,
+  value,
+  onChange,
+  children,
+}: {
+  label: string;
+  value: string;
+  onChange: (value: string) => void;
+  children: ReactNode;
+}) {
   return (
-    <select aria-label={label} className="field sm:w-40" value={value} onChange={(event) => onChange(event.target.value)}>
+    <select
+      aria-label={label}
+      className="field sm:w-40"
+      value={value}
+      onChange={(event) => onChange(event.target.value)}
+    >
       {children}
     </select>
   );

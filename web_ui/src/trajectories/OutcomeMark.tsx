@@ -8,7 +8,9 @@ export interface Outcome {
   colour: string;
 }
 
-export function outcomeOf(trajectory: Pick<TrajectorySummary, "success" | "failure" | "ended_at_s" | "stop_reason">): Outcome {
+export function outcomeOf(
+  trajectory: Pick<TrajectorySummary, "success" | "failure" | "ended_at_s" | "stop_reason">,
+): Outcome {
   if (trajectory.failure !== null) return { sign: "!", word: "broken", colour: "text-warn" };
   if (trajectory.success === true) return { sign: "✓", word: "success", colour: "text-good" };
   if (trajectory.success === false) return { sign: "✕", word: "failure", colour: "text-bad" };

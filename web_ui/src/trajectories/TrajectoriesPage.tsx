@@ -20,7 +20,10 @@ export function TrajectoriesPage() {
   const newest = useQuery(newestTrajectoryQuery(filter));
   const rows = list.data?.pages.flatMap((page) => page.items) ?? [];
   const grown =
-    !list.isFetching && list.data !== undefined && newest.data != null && newest.data !== (rows[0]?.id ?? null);
+    !list.isFetching &&
+    list.data !== undefined &&
+    newest.data != null &&
+    newest.data !== (rows[0]?.id ?? null);
   const change = (part: TrajectoryFilter) =>
     void navigate({ search: dropEmpty({ ...filter, ...part }), replace: true });
 
@@ -29,7 +32,11 @@ export function TrajectoriesPage() {
       title="Trajectories"
       beside={
         grown ? (
-          <button type="button" className="button h-7 text-accent" onClick={() => void client.resetQueries(trajectoriesQuery(filter))}>
+          <button
+            type="button"
+            className="button h-7 text-accent"
+            onClick={() => void client.resetQueries(trajectoriesQuery(filter))}
+          >
             ↑ Newer ones
           </button>
         ) : null
@@ -42,7 +49,10 @@ export function TrajectoriesPage() {
         ) : list.isPending ? (
           <Loading rows={10} label="Loading trajectories" />
         ) : rows.length === 0 ? (
-          <Nothing filtered={Object.keys(filter).length > 0} onClear={() => void navigate({ search: {}, replace: true })} />
+          <Nothing
+            filtered={Object.keys(filter).length > 0}
+            onClear={() => void navigate({ search: {}, replace: true })}
+          />
         ) : (
           <TrajectoryList
             rows={rows}
@@ -60,7 +70,11 @@ export function TrajectoriesPage() {
 
 function Nothing({ filtered, onClear }: { filtered: boolean; onClear: () => void }) {
   if (!filtered) {
-    return <Empty title="No episode has been recorded yet">Submit a task or start a round; every episode appears here as it begins.</Empty>;
+    return (
+      <Empty title="No episode has been recorded yet">
+        Submit a task or start a round; every episode appears here as it begins.
+      </Empty>
+    );
   }
   return (
     <Empty title="No trajectory matches">

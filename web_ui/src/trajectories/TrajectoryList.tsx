@@ -28,14 +28,14 @@ const columns = column.columns([
   column.display({
     id: "task",
     header: "Task",
-    meta: { className: "w-56 shrink-0" },
+    meta: { className: "w-64 shrink-0 max-xl:w-48" },
     cell: ({ row }) => (
       <Link className="font-medium hover:underline" to="/trajectories/$id" params={{ id: row.original.id }}>
         {row.original.task_id}
       </Link>
     ),
   }),
-  column.accessor("seed", { header: "Seed", meta: { className: "w-24 shrink-0 text-right text-muted" } }),
+  column.accessor("seed", { header: "Seed", meta: { className: "w-20 shrink-0 text-right text-muted" } }),
   column.accessor("instruction", { header: "Instruction", meta: { className: "min-w-0 flex-1 text-muted" } }),
   column.display({
     id: "policy",
@@ -46,7 +46,7 @@ const columns = column.columns([
   column.accessor((row) => row.labels.purpose ?? "–", {
     id: "purpose",
     header: "Purpose",
-    meta: { className: "w-28 shrink-0 max-md:hidden" },
+    meta: { className: "w-32 shrink-0 max-md:hidden" },
   }),
   column.accessor("turns", { header: "Turns", meta: { className: "w-14 shrink-0 text-right" } }),
   column.accessor((row) => figure(row.score), {
@@ -57,13 +57,13 @@ const columns = column.columns([
   column.display({
     id: "took",
     header: "Took",
-    meta: { className: "w-20 shrink-0 text-right max-lg:hidden" },
+    meta: { className: "w-24 shrink-0 text-right max-lg:hidden" },
     cell: ({ row }) => <Lasted startS={row.original.started_at_s} endS={row.original.ended_at_s} />,
   }),
   column.display({
     id: "began",
     header: "Began",
-    meta: { className: "w-24 shrink-0 text-right text-muted" },
+    meta: { className: "w-28 shrink-0 text-right text-muted" },
     cell: ({ row }) => <Ago atS={row.original.started_at_s} />,
   }),
 ]);
@@ -106,14 +106,22 @@ export function TrajectoryList({
       aria-label="Trajectories"
       aria-rowcount={more ? -1 : rows.length + 1}
       tabIndex={0}
-      className="h-[calc(100dvh-15rem)] min-h-80 overflow-auto sm:h-[calc(100dvh-11.5rem)]"
+      className="h-[calc(100dvh-15rem)] min-h-80 overflow-auto rounded-lg sm:h-[calc(100dvh-11.5rem)]"
     >
       {narrow ? null : (
         <div role="rowgroup" className="sticky top-0 z-10 bg-surface">
           {table.getHeaderGroups().map((group) => (
-            <div key={group.id} role="row" className="flex h-8 items-center border-b border-line text-xs font-medium text-muted">
+            <div
+              key={group.id}
+              role="row"
+              className="flex h-8 items-center border-b border-line text-xs font-medium text-muted"
+            >
               {group.headers.map((header) => (
-                <div key={header.id} role="columnheader" className={`px-3 ${header.column.columnDef.meta?.className ?? ""}`}>
+                <div
+                  key={header.id}
+                  role="columnheader"
+                  className={`px-3 ${header.column.columnDef.meta?.className ?? ""}`}
+                >
                   <table.FlexRender header={header} />
                 </div>
               ))}
@@ -138,7 +146,11 @@ export function TrajectoryList({
               ) : (
                 <div className="relative flex h-full items-center">
                   {row.getAllCells().map((cell) => (
-                    <div key={cell.id} role="cell" className={`truncate px-3 ${cell.column.columnDef.meta?.className ?? ""}`}>
+                    <div
+                      key={cell.id}
+                      role="cell"
+                      className={`truncate px-3 ${cell.column.columnDef.meta?.className ?? ""}`}
+                    >
                       <table.FlexRender cell={cell} />
                     </div>
                   ))}

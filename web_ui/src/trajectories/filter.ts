@@ -2,7 +2,7 @@
 
 import type { TrajectoryFilter } from "../api/queries";
 
-const OUTCOMES = ["success", "failure", "broken"] as const;
+const OUTCOMES = ["success", "failure", "none"] as const;
 
 /** Reads filters from an address; what is not understood is left out. */
 export function readFilter(search: Record<string, unknown>): TrajectoryFilter {
@@ -18,7 +18,9 @@ export function readFilter(search: Record<string, unknown>): TrajectoryFilter {
 
 /** Filters that are set, without the empty ones: the address stays short and equal filters are equal keys. */
 export function dropEmpty(filter: TrajectoryFilter): TrajectoryFilter {
-  return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined && value !== ""));
+  return Object.fromEntries(
+    Object.entries(filter).filter(([, value]) => value !== undefined && value !== ""),
+  );
 }
 
 function text(value: unknown): string | undefined {
