@@ -14,7 +14,7 @@ from deskhand_platform.errors import ChildFailed, NotFound
 BENCHES = {"rollouts": "deskhand_platform.bench.rollout_cdp"}
 STUDIES = {"loop": "deskhand_trainer.studies.loop"}
 PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
-Name = Annotated[str, typer.Argument(help="which one; `all` for every one")]
+Name = Annotated[str, typer.Argument(help="which one")]
 
 
 def register(app: typer.Typer) -> None:
@@ -24,22 +24,35 @@ def register(app: typer.Typer) -> None:
 
 
 def bench(context: typer.Context, name: Name) -> None:
-    """Measure; further options go to the bench itself."""
-    _run("bench", name, BENCHES, context.args)
+    """Measure; further options go to the bench itself. `all` does the studies too, which takes hours."""
+    if name == "all":
+        for module in (*BENCHES.values(), *STUDIES.values()):
+            _run(module, context.args)
+        return
+    _run(_known("bench", name, BENCHES), context.args)
 
 
 def study(context: typer.Context, name: Name) -> None:
     """Train and compare, over seeds; further options go to the study itself."""
-    _run("study", name, STUDIES, context.args)
+    _run(_known("study", name, STUDIES), context.args)
 
 
-def _run(what: str, name: str, known: dict[str, str], arguments: list[str]) -> None:
-    if name != "all" and name not in known:
-        raise NotFound(what, name, [*known, "all"])
-    for one in known if name == "all" else [name]:
-        module = known[one]
-        if importlib.util.find_spec(module) is None:
-            raise ChildFailed(f"this installation has no {what} {one}: {module} is missing")
-        status = subprocess.run([sys.executable, "-m", module, *arguments], check=False).returncode
-        if status:
-            raise ChildFailed(f"{what} {one} ended with exit status {status}")
+def _known(what: str, name: str, known: dict[str, str]) -> str:
+    if name not in known:
+        raise NotFound(what, name, known)
+    return known[name]
+
+
+def _run(module: str, arguments: list[str]) -> None:
+    if not _there(module):
+        raise ChildFailed(f"this installation has no {module}; install Deskhand from its repository")
+    status = subprocess.run([sys.executable, "-m", module, *arguments], check=False).returncode
+    if status:
+        raise ChildFailed(f"{module} ended with exit status {status}")
+
+
+def _there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False

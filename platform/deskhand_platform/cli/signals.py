@@ -26,7 +26,7 @@ def run_until_signal(main: Coroutine[Any, Any, int]) -> int:
         def stop(number: signal.Signals) -> None:
             # a second Ctrl-C must not break off the putting away
             if not got:
-                say("stopping: runs put their state away …")
+                say("stopping …")
                 task.cancel()
             got.append(number)
 

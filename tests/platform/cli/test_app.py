@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from deskhand_platform.auth import write_private
+from deskhand_platform.cli.app import main
 
 
 def deskhand(home: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -42,11 +43,21 @@ def deskhand(home: Path, *arguments: str, **environment: str) -> subprocess.Comp
     ],
 )
 def test_what_goes_wrong_is_one_sentence(
-    tmp_path: Path, arguments: list[str], status: int, said: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    status: int,
+    said: str,
 ) -> None:
-    result = deskhand(tmp_path, *arguments)
-    assert result.returncode == status, result.stderr
-    assert said in result.stderr and "Traceback" not in result.stderr and result.stdout == ""
+    monkeypatch.setenv("DESKHAND_HOME", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr("sys.argv", ["deskhand", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    shown = capsys.readouterr()
+    assert ended.value.code == status, shown.err
+    assert said in shown.err and "Traceback" not in shown.err and shown.out == ""
 
 
 def test_debug_shows_where(tmp_path: Path) -> None:
