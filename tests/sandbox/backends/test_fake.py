@@ -30,7 +30,9 @@ from deskhand_sandbox.types import (
 def task(**settings: JsonValue) -> Task:
     return Task(
         id="fake/test",
-        environment=EnvironmentSpec(kind="fake", settings={"buttons": ["A", "B"], "goal": ["A", "B"], **settings}),
+        environment=EnvironmentSpec(
+            kind="fake", settings={"buttons": ["A", "B"], "goal": ["A", "B"], **settings}
+        ),
         verifier=VerifierSpec(name="fake"),
         instruction="Press A, then B.",
     )

@@ -27,6 +27,7 @@ class PageInput:
         self._buttons = 0
         self._held: dict[str, Key] = {}
         self._drag: Payload | None = None
+        self._entered = False
 
     def drag_started(self, event: Payload) -> None:
         """Chromium wants to begin a drag of its own (HTML drag and drop), which we carry on."""
@@ -52,10 +53,13 @@ class PageInput:
     async def move(self, page: CdpSession, to: Point) -> None:
         """Move the pointer, dragging what is held."""
         self.pointer = to
-        if self._drag is not None:
-            await self._drag_event(page, "dragOver")
-        else:
+        if self._drag is None:
             await self._mouse(page, "mouseMoved")
+        if self._drag is not None:
+            if not self._entered:
+                self._entered = True
+                await self._drag_event(page, "dragEnter")
+            await self._drag_event(page, "dragOver")
 
     async def press(self, page: CdpSession, button: Button) -> None:
         """Hold a button."""
@@ -64,11 +68,12 @@ class PageInput:
 
     async def release(self, page: CdpSession, button: Button) -> None:
         """Let go of a button, dropping what was dragged."""
-        if self._drag is not None:
-            await self._drag_event(page, "drop")
-            self._drag = None
         self._buttons &= ~BUTTONS[button]
-        await self._mouse(page, "mouseReleased", button, 1)
+        if self._drag is None:
+            await self._mouse(page, "mouseReleased", button, 1)
+        else:
+            await self._drag_event(page, "drop")
+            self._drag, self._entered = None, False
 
     async def drag(self, page: CdpSession, path: Sequence[Point], button: Button) -> None:
         """Press at the first point, pass through the others, release at the last."""
@@ -78,8 +83,6 @@ class PageInput:
             for point in _between(start, end):
                 # each must arrive as an event of its own: Chromium melts moves of one frame together
                 await self.move(page, point)
-                if self._drag is not None and point == end:
-                    await self._drag_event(page, "dragOver")
         await self.release(page, button)
 
     async def wheel(self, page: CdpSession, at: Point, dx_px: int, dy_px: int) -> None:
@@ -98,7 +101,9 @@ class PageInput:
                 "type": kind,
                 "x": x,
                 "y": y,
-                "button": button or "none",
+                # a move says which button is held: without it no drag begins
+                "button": button
+                or next((each for each, bit in BUTTONS.items() if self._buttons & bit), "none"),
                 "buttons": self._buttons,
                 "clickCount": count,
                 "modifiers": self._modifiers,
@@ -158,7 +163,7 @@ class PageInput:
         for button, bit in BUTTONS.items():
             if self._buttons & bit:
                 await self.release(page, button)
-        self._drag = None
+        self._drag, self._entered = None, False
 
     async def _hold(self, page: CdpSession, key: Key) -> None:
         self._held[key.key] = key

@@ -176,8 +176,9 @@ class BrowserSandbox(Sandbox):
 
     async def _started(self, tab: Tab, settings: PageSettings, seed: int) -> str:
         """Wait for a page that loads, and draw its start state."""
-        if not await tab.settle(settings.load_deadline_s * 1000) and settings.ready is None:
+        if not await tab.load(settings.load_deadline_s * 1000):
             raise InfrastructureError(f"{settings.address} did not load in {settings.load_deadline_s:g} s")
+        await tab.settle(settings.settle_deadline_ms)
         await self._ready(tab, settings)
         self._history_length = int(str(await tab.evaluate("history.length")))
         await self.input.move(tab.session, (0, 0))

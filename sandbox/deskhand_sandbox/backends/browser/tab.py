@@ -16,7 +16,8 @@ from deskhand_sandbox.types import JsonValue
 SETTLE_SCRIPT = files("deskhand_sandbox.backends.browser").joinpath("settle.js").read_text()
 """Runs before a page's own scripts; gives the page `__deskhand.settle(limit_ms)`."""
 
-_ASK = "globalThis.__deskhand ? __deskhand.settle(%.1f) : document.readyState === 'complete'"
+_STILL = "globalThis.__deskhand ? __deskhand.settle(LIMIT) : document.readyState === 'complete'"
+_LOADED = "document.readyState === 'complete'"
 _LONG_LIVED = frozenset({"EventSource", "WebSocket", "Ping", "Media"})
 """Requests that are not waited for: they have no end of their own."""
 _RECHECK_S = 0.05
@@ -73,12 +74,20 @@ class Tab:
             raise VerifierError(f"{_shorten(expression)} failed in the page: {text.splitlines()[0]}")
         return cast("JsonValue", answer["result"].get("value"))
 
+    async def load(self, limit_ms: float) -> bool:
+        """Wait until the document and what it names are loaded; False when `limit_ms` came first."""
+        return await self._wait_until(_LOADED, limit_ms)
+
     async def settle(self, limit_ms: float) -> bool:
         """Wait until nothing is under way; False when `limit_ms` came first.
 
         Still means: no request in flight, no navigation, the document complete, no finite animation, no timer
         about to fire, and loops (intervals, animation frames) that change nothing.
         """
+        return await self._wait_until(_STILL, limit_ms)
+
+    async def _wait_until(self, question: str, limit_ms: float) -> bool:
+        """Ask the page `question` (true or false, LIMIT in milliseconds) while nothing is loading in it."""
         deadline = time.perf_counter() + limit_ms / 1000
         while True:
             left = deadline - time.perf_counter()
@@ -89,14 +98,13 @@ class Tab:
                 await self._change(left)
                 continue
             try:
-                answer = await self._evaluate(_ASK % (left * 1000))
+                answer = await self._evaluate(question.replace("LIMIT", f"{left * 1000:.1f}"))
             except CdpError:
                 # the page went away under the question: ask the next one
                 await self._change(min(left, _RECHECK_S))
                 continue
             if answer["result"].get("value") is not True:
-                if "exceptionDetails" in answer or answer["result"].get("type") != "boolean":
-                    await self._change(min(left, _RECHECK_S))
+                await self._change(min(left, _RECHECK_S))
             elif not self._requests and not self._loading:
                 return True
 

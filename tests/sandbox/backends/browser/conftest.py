@@ -1,0 +1,101 @@
+import threading
+from collections.abc import AsyncIterator, Iterator
+from http.server import BaseHTTPRequestHandler
+from socketserver import ThreadingTCPServer
+from typing import Protocol
+from urllib.parse import quote
+
+import pytest
+import pytest_asyncio
+
+from deskhand_sandbox.backends.browser import BrowserBackend, BrowserSandbox, create
+from deskhand_sandbox.types import EnvironmentSpec, JsonValue, Task, VerifierSpec
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def backend() -> AsyncIterator[BrowserBackend]:
+    """One Chromium for a module's tests."""
+    backend = create()
+    yield backend
+    await backend.close()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def sandbox(backend: BrowserBackend) -> AsyncIterator[BrowserSandbox]:
+    async with await backend.create() as sandbox:
+        assert isinstance(sandbox, BrowserSandbox)
+        yield sandbox
+
+
+class Pages(BaseHTTPRequestHandler):
+    """A site that remembers its visitors, with a page that is slow and one that never ends."""
+
+    protocol_version = "HTTP/1.1"
+    stop = threading.Event()
+
+    def do_GET(self) -> None:
+        body = {
+            "/slow": "<title>slow</title><h1>slow</h1>",
+            "/image": "<body><img src=/pixel style='width:50px;height:50px;background:red'></body>",
+            "/next": "<h1>next</h1>",
+        }.get(self.path, "<h1>home</h1><a href=/next style='position:absolute;left:10px;top:100px'>next</a>")
+        if self.path in ("/slow", "/pixel"):
+            self.stop.wait(0.3)
+        data = body.encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Quiet."""
+
+
+class PageServer(ThreadingTCPServer):
+    daemon_threads = True
+    block_on_close = False
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[str]:
+    Pages.stop.clear()
+    with PageServer(("127.0.0.1", 0), Pages) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        Pages.stop.set()
+        server.shutdown()
+        thread.join()
+
+
+class MakeTask(Protocol):
+    """A task from HTML or from an address, with more settings."""
+
+    def __call__(self, start: str, **settings: JsonValue) -> Task: ...
+
+
+@pytest.fixture
+def visit() -> MakeTask:
+    """Makes tasks that open an address."""
+
+    def make(start: str, **settings: JsonValue) -> Task:
+        every: dict[str, JsonValue] = {"url": start, "viewport_px": [200, 160], **settings}
+        return Task(
+            id="browser/test",
+            environment=EnvironmentSpec(kind="browser", settings=every),
+            verifier=VerifierSpec(name="expression", settings={"expression": "true"}),
+            instruction="Do it.",
+        )
+
+    return make
+
+
+@pytest.fixture
+def page(visit: MakeTask) -> MakeTask:
+    """Makes tasks that open a page given as HTML."""
+
+    def make(start: str, **settings: JsonValue) -> Task:
+        return visit(f"data:text/html;charset=utf-8,{quote('<!doctype html>' + start)}", **settings)
+
+    return make

@@ -1,0 +1,35 @@
+import re
+
+import httpx
+import pytest
+
+from deskhand_sandbox.backends.browser.sites import SiteServer, site_url
+from deskhand_sandbox.errors import InvalidTask
+
+
+def get(server: SiteServer, path: str, host: str = "miniwob.localhost") -> httpx.Response:
+    port = re.findall(r"127\.0\.0\.1:(\d+)", server.resolver_rules)[0]
+    return httpx.get(f"http://127.0.0.1:{port}{path}", headers={"Host": host})
+
+
+def test_pages_are_served_to_their_host_alone() -> None:
+    server = SiteServer()
+    try:
+        found = get(server, "/miniwob/click-test.html")
+        assert found.status_code == 200
+        assert "core" in found.text
+        assert get(server, "/miniwob/click-test.html", host="evil.example").status_code == 404
+        assert get(server, "/miniwob/").status_code == 404
+        assert get(server, "/../../pyproject.toml").status_code == 404
+        assert get(server, "/%2e%2e/%2e%2e/__init__.py").status_code == 404
+    finally:
+        server.close()
+    with pytest.raises(httpx.ConnectError):
+        get(server, "/miniwob/click-test.html")
+
+
+def test_addresses_stay_inside_their_site() -> None:
+    assert site_url("miniwob", "a/b.html") == "http://miniwob.localhost/a/b.html"
+    for outside in ("http://example.com/", "//example.com/", "file:///etc/passwd"):
+        with pytest.raises(InvalidTask, match="inside the site"):
+            site_url("miniwob", outside)
