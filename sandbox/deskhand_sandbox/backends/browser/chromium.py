@@ -23,6 +23,9 @@ PROGRAMS = (
 )
 """Tried in this order: the headless shell steps about twice as fast as the whole browser."""
 
+REMOVAL_TRIES = 100
+REMOVAL_PAUSE_S = 0.02
+
 MEND = "run `make setup`, or `apt-get install chromium`, or name one with DESKHAND_CHROMIUM"
 
 ARGUMENTS = (
@@ -89,6 +92,16 @@ class Chromium:
             pass
         finally:
             await self.playwright.stop()
+            await _remove(self.profile)
+
+
+async def _remove(folder: Path) -> None:
+    """Remove a profile for good: the driver's own removal loses to children that still write as they die."""
+    for _ in range(REMOVAL_TRIES):
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        if not folder.exists():  # noqa: ASYNC240
+            return
+        await asyncio.sleep(REMOVAL_PAUSE_S)
 
 
 async def start_chromium(executable: str, arguments: tuple[str, ...], deadline_s: float) -> Chromium:

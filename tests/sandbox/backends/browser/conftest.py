@@ -72,14 +72,14 @@ def site() -> Iterator[str]:
 class MakeTask(Protocol):
     """A task from HTML or from an address, with more settings."""
 
-    def __call__(self, start: str, **settings: JsonValue) -> Task: ...
+    def __call__(self, start: str, /, **settings: JsonValue) -> Task: ...
 
 
 @pytest.fixture
 def visit() -> MakeTask:
     """Makes tasks that open an address."""
 
-    def make(start: str, **settings: JsonValue) -> Task:
+    def make(start: str, /, **settings: JsonValue) -> Task:
         every: dict[str, JsonValue] = {"url": start, "viewport_px": [200, 160], **settings}
         return Task(
             id="browser/test",
@@ -95,7 +95,7 @@ def visit() -> MakeTask:
 def page(visit: MakeTask) -> MakeTask:
     """Makes tasks that open a page given as HTML."""
 
-    def make(start: str, **settings: JsonValue) -> Task:
+    def make(start: str, /, **settings: JsonValue) -> Task:
         return visit(f"data:text/html;charset=utf-8,{quote('<!doctype html>' + start)}", **settings)
 
     return make
