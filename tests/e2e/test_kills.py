@@ -109,6 +109,7 @@ def until_step(served: Served, run: str, step: int) -> dict[str, Any]:
     return wait(lambda: (s := served.progress(run)) and s["done"] >= step and s)
 
 
+@pytest.mark.slow
 def test_a_killed_platform_takes_everything_with_it_and_the_round_goes_on(served: Served) -> None:
     platform = served.start()
     number = served.call("POST", "/v1/rounds", ROUND)["id"]
@@ -126,6 +127,7 @@ def test_a_killed_platform_takes_everything_with_it_and_the_round_goes_on(served
     assert (served.home / "runs" / f"round-{number}-collect/lives.txt").read_text().split() == ["0"]
 
 
+@pytest.mark.slow
 def test_a_killed_sandbox_host_comes_back(served: Served) -> None:
     served.start()
     address = served.home / "sandbox-host.json"
@@ -159,29 +161,22 @@ def test_a_stopped_platform_leaves_nothing_behind(
     assert "Traceback" not in (served.home / "serve.log").read_text()
 
 
-def test_a_second_platform_on_one_home_is_refused(served: Served) -> None:
-    pid = served.start()
-    second = subprocess.run(
-        [sys.executable, "-m", "deskhand_platform.cli.app", "serve", "--port", "0"],
-        env={**os.environ, "DESKHAND_HOME": str(served.home)},
+def deskhand(served: Served, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "deskhand_platform.cli.app", *arguments],
+        env={**os.environ, "DESKHAND_HOME": str(served.home), **environment},
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
+
+
+def test_a_second_platform_and_a_wrong_token_are_refused(served: Served) -> None:
+    pid = served.start()
+    second = deskhand(served, "serve", "--port", "0")
     assert second.returncode == 1
     assert f"process {pid}" in second.stderr and "Traceback" not in second.stderr
+    wrong = deskhand(served, "rounds", "list", DESKHAND_TOKEN="wrong")
+    assert wrong.returncode == 1 and "token" in wrong.stderr and "Traceback" not in wrong.stderr
     assert served.call("GET", "/v1/info")["sandbox_host"] == "up"
-
-
-def test_a_wrong_token_is_one_sentence(served: Served) -> None:
-    served.start()
-    result = subprocess.run(
-        [sys.executable, "-m", "deskhand_platform.cli.app", "rounds", "list"],
-        env={**os.environ, "DESKHAND_HOME": str(served.home), "DESKHAND_TOKEN": "wrong"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert result.returncode == 1 and "token" in result.stderr and "Traceback" not in result.stderr

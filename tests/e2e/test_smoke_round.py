@@ -1,4 +1,4 @@
-"""The smallest real round: real Chromium, real runs of the trainer, killed in the middle, and gone on with."""
+"""The smallest real round: real Chromium, real runs of the trainer, killed in the middle, gone on with."""
 
 from __future__ import annotations
 
