@@ -118,7 +118,7 @@ export function SubmitForm({ taskId, onTask }: { taskId: string; onTask: (id: st
                     {...ids}
                     className="field"
                     type="url"
-                    placeholder="the endpoint set up on the platform"
+                    placeholder="OpenAI's own when empty"
                     value={draft.url}
                     onChange={(event) => set({ url: event.target.value })}
                   />
