@@ -94,7 +94,7 @@ async def _identity(subject: Subject, stack: AsyncExitStack) -> None:
     one, two = await _fresh(subject, stack), await _fresh(subject, stack)
     _need(one.id and two.id and one.id != two.id, f"ids must be given and differ: {one.id!r}, {two.id!r}")
     _need(one.kind == subject.kind, f"its kind is {one.kind!r}, not {subject.kind!r}")
-    _need(all(isinstance(each, Capability) for each in one.capabilities), "capabilities are no Capability")
+    _need(set(one.capabilities) <= set(Capability), f"unknown capabilities: {set(one.capabilities)}")
 
 
 async def _reset(subject: Subject, stack: AsyncExitStack) -> None:

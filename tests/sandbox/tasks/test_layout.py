@@ -57,7 +57,8 @@ async def test_every_visible_character_has_ink_in_its_box(sandbox: BrowserSandbo
     layout = await show(
         sandbox,
         "<body style='margin:4px;font:14px sans-serif'>Hello <b>big</b> world<br><button>Save it</button>"
-        "<input value='typed in' style='width:90px'><select><option>First</option><option>Second</option></select>",
+        "<input value='typed in' style='width:90px'>"
+        "<select><option>First</option><option>Second</option></select>",
     )
     assert words(layout) == ["Hello", "big", "world", "Save", "it", "typed", "in", "First"]
     data = (await sandbox.observe()).screenshot.data
@@ -73,7 +74,8 @@ async def test_every_visible_character_has_ink_in_its_box(sandbox: BrowserSandbo
 async def test_hidden_covered_and_scrolled_text_is_not_seen(sandbox: BrowserSandbox) -> None:
     layout = await show(
         sandbox,
-        "<body style='margin:0'>seen <span style='display:none'>none</span><span style='visibility:hidden'>hid</span>"
+        "<body style='margin:0'>seen <span style='display:none'>none</span>"
+        "<span style='visibility:hidden'>hid</span>"
         "<span style='opacity:0'>clear</span>"
         "<div style='height:20px;overflow:hidden'>top<br>cut</div>"
         "<div style='position:absolute;left:0;top:60px'>under</div>"
@@ -86,7 +88,8 @@ async def test_hidden_covered_and_scrolled_text_is_not_seen(sandbox: BrowserSand
 async def test_a_covered_element_has_no_point_or_one_beside_the_cover(sandbox: BrowserSandbox) -> None:
     layout = await show(
         sandbox,
-        "<body style='margin:0'><button id=a style='position:absolute;left:0;top:0;width:60px;height:30px'>a</button>"
+        "<body style='margin:0'>"
+        "<button id=a style='position:absolute;left:0;top:0;width:60px;height:30px'>a</button>"
         "<button id=b style='position:absolute;left:0;top:50px;width:60px;height:30px'>b</button>"
         "<div style='position:absolute;left:0;top:0;width:60px;height:30px;background:#eee'></div>"
         "<div style='position:absolute;left:20px;top:50px;width:20px;height:30px;background:#eee'></div>",
@@ -103,7 +106,8 @@ async def test_a_covered_element_has_no_point_or_one_beside_the_cover(sandbox: B
 async def test_states_and_kinds_are_told(sandbox: BrowserSandbox) -> None:
     layout = await show(
         sandbox,
-        "<input type=checkbox id=c checked><input type=radio id=r><input type=password id=p value=abc autofocus>"
+        "<input type=checkbox id=c checked><input type=radio id=r>"
+        "<input type=password id=p value=abc autofocus>"
         "<a href=x id=l>link</a><span role=tab aria-selected=true id=t>Tab</span><p id=plain>text</p>",
     )
     at = {each.id: each for each in layout.elements if each.id}

@@ -31,7 +31,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 LISTEN = """<body style='margin:0;height:160px'><script>
 window.seen = [];
-for (const name of ['click', 'dblclick', 'auxclick', 'contextmenu', 'mousedown', 'mouseup', 'keydown', 'keyup'])
+for (const name of
+     ['click', 'dblclick', 'auxclick', 'contextmenu', 'mousedown', 'mouseup', 'keydown', 'keyup'])
   addEventListener(name, (event) => {
     seen.push(name + ':' + (event.key ?? event.button + '@' + event.clientX + ',' + event.clientY));
     if (name === 'contextmenu') event.preventDefault();
@@ -132,7 +133,8 @@ async def test_scrolling_is_exact_and_seen_at_once(sandbox: BrowserSandbox, page
 async def test_dragging_moves_along_the_path(sandbox: BrowserSandbox, page) -> None:
     await sandbox.reset(
         page(
-            "<div id=d style='position:absolute;left:10px;top:10px;width:20px;height:20px;background:red'></div>"
+            "<div id=d style='position:absolute;left:10px;top:10px;width:20px;height:20px;"
+            "background:red'></div>"
             "<script>let on = false; window.ys = [];"
             "d.onmousedown = () => { on = true; return false; }; onmouseup = () => { on = false; };"
             "onmousemove = (e) => { if (on) { ys.push(e.clientY);"
@@ -150,11 +152,13 @@ async def test_dragging_moves_along_the_path(sandbox: BrowserSandbox, page) -> N
 async def test_html_drag_and_drop_drops(sandbox: BrowserSandbox, page) -> None:
     await sandbox.reset(
         page(
-            "<div id=d draggable=true style='position:absolute;left:10px;top:10px;width:40px;height:40px'>me</div>"
+            "<div id=d draggable=true style='position:absolute;left:10px;top:10px;width:40px;height:40px'>"
+            "me</div>"
             "<div id=z style='position:absolute;left:100px;top:80px;width:80px;height:60px'>zone</div>"
             "<script>d.ondragstart = (e) => e.dataTransfer.setData('text/plain', 'payload');"
             "z.ondragover = (e) => e.preventDefault();"
-            "z.ondrop = (e) => { e.preventDefault(); window.got = e.dataTransfer.getData('text/plain'); };</script>"
+            "z.ondrop = (e) => { e.preventDefault();"
+            " window.got = e.dataTransfer.getData('text/plain'); };</script>"
         )
     )
     await sandbox.act(Drag(path=((25, 25), (140, 110))))

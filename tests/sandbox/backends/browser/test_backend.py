@@ -56,7 +56,7 @@ async def test_nothing_of_a_task_survives_the_next(backend: BrowserBackend, visi
     async with await backend.create() as sandbox:
         first = await sandbox.reset(visit(f"{site}/"))
         await sandbox.evaluate(
-            "document.cookie = 'a=1'; localStorage.b = 2; sessionStorage.c = 3; history.pushState(1, '', '/d')"
+            "document.cookie = 'a=1'; localStorage.b = 2; sessionStorage.c = 3;history.pushState(1, '', '/d')"
         )
         await sandbox.act(Tab(do="open"))
         again = await sandbox.reset(visit(f"{site}/"))
@@ -98,7 +98,9 @@ async def test_a_task_without_instruction_is_refused(sandbox: BrowserSandbox, pa
         await sandbox.reset(replace(page("here"), instruction=""))
     with pytest.raises(InfrastructureError, match="where its instruction was expected"):
         await sandbox.reset(page("here", start="(seed) => 7"))
-    drawn = await sandbox.reset(replace(page("here", start="(seed) => 'Press ' + seed"), instruction="", seed=4))
+    drawn = await sandbox.reset(
+        replace(page("here", start="(seed) => 'Press ' + seed"), instruction="", seed=4)
+    )
     assert drawn.instruction == "Press 4"
 
 
@@ -137,7 +139,9 @@ async def test_dialogs_do_not_hang_it(sandbox: BrowserSandbox, page) -> None:
 @SHARED
 async def test_windows_a_page_opens_come_to_the_front(sandbox: BrowserSandbox, visit, site: str) -> None:
     await sandbox.reset(visit(f"{site}/"))
-    await sandbox.evaluate("document.body.style.height='150px'; document.body.onclick = () => { open('/next'); }")
+    await sandbox.evaluate(
+        "document.body.style.height='150px'; document.body.onclick = () => { open('/next'); }"
+    )
     seen = await sandbox.act(Click(x=150, y=50))
     assert seen.url == f"{site}/next"
     assert "next" in str(await sandbox.evaluate("document.body.textContent"))

@@ -98,7 +98,8 @@ async def test_loops_that_change_nothing_are_not_waited_for(sandbox: BrowserSand
 async def test_timers_keep_their_meaning(sandbox: BrowserSandbox, page) -> None:
     await sandbox.reset(
         page(
-            "<script>window.got = []; setTimeout('got.push(1)', 1); setTimeout((a, b) => got.push(a + b), 5, 2, 3);"
+            "<script>window.got = []; setTimeout('got.push(1)', 1);"
+            "setTimeout((a, b) => got.push(a + b), 5, 2, 3);"
             "const id = setTimeout(() => got.push('never'), 2); clearTimeout(id);"
             "const i = setInterval((a) => { got.push(a); clearInterval(i); }, 8, 'i');"
             "const r = requestAnimationFrame(() => got.push('no frame')); cancelAnimationFrame(r);</script>"

@@ -1,0 +1,1 @@
+"""Measurements: `deskhand bench NAME`."""

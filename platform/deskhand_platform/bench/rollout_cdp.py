@@ -1,0 +1,211 @@
+"""Rollout steps per second through our sandboxes, beside a bare protocol loop on the same pages.
+
+    deskhand bench rollouts [--pages 1,4,8,16] [--seconds 4] [--repeats 5] [--results docs/results]
+
+A step is reset + screenshot + click + screenshot + reward of miniwob/click-test-2, with the same settle rule
+in every way. The ways take turns within a repeat, in an order that rotates, so that a busy machine hits all
+alike: read the ratios, not the rates.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from deskhand_sandbox.backends.browser.bare import bare_pages
+from deskhand_sandbox.base import RewardingVerifier, Sandbox
+from deskhand_sandbox.errors import SandboxError
+from deskhand_sandbox.host import HostSettings, SandboxClient, start_host
+from deskhand_sandbox.manager import PoolSettings
+from deskhand_sandbox.registry import create_backend, create_verifier
+from deskhand_sandbox.tasks import make_task
+from deskhand_sandbox.types import Click
+from deskhand_sandbox.verifiers.miniwob import READ
+from deskhand_trainer.results import Figure, write_figures
+
+TASK_ID = "miniwob/click-test-2"
+CLICK_AT = (50, 120)
+SEED_BASE = 1_000_000
+BARE, SANDBOX, REMOTE = "bare", "sandbox", "remote"
+COMMAND = "deskhand bench rollouts"
+
+StepOnce = Callable[[int], Awaitable[object]]
+"""Takes a seed, does one step."""
+
+
+async def bench_rollouts(
+    pages: Sequence[int] = (1, 4, 8, 16),
+    *,
+    seconds: float = 4.0,
+    repeats: int = 5,
+    say: Callable[[str], None] = lambda _: None,
+) -> list[Figure]:
+    """Measure and return the figures: steps/s of each way and the ratio to bare, for each number of pages.
+
+    Args:
+        seconds: how long each way is measured in each repeat.
+        say: told every interim result.
+
+    Raises:
+        SandboxError: there is no Chromium, or it failed.
+    """
+    figures: list[Figure] = []
+    for count in pages:
+        rates: dict[str, list[float]] = {BARE: [], SANDBOX: [], REMOTE: []}
+        async with AsyncExitStack() as stack:
+            ways: Mapping[str, list[StepOnce]] = {
+                BARE: await stack.enter_async_context(_bare(count)),
+                SANDBOX: await stack.enter_async_context(_in_process(count)),
+                REMOTE: await stack.enter_async_context(_remote(count)),
+            }
+            for steps in ways.values():
+                await _rate(steps, min(1.0, seconds))
+            names = list(ways)
+            for repeat in range(repeats):
+                turn = repeat % len(names)
+                for name in (*names[turn:], *names[:turn]):
+                    rates[name].append(await _rate(ways[name], seconds))
+                now = ", ".join(f"{name} {each[-1]:.1f}" for name, each in rates.items())
+                say(f"{count} pages, repeat {repeat + 1} of {repeats}: {now} steps/s")
+        figures += _figures(count, rates, seconds, repeats)
+    return figures
+
+
+def _figures(count: int, rates: Mapping[str, Sequence[float]], seconds: float, repeats: int) -> list[Figure]:
+    def figure(name: str, values: Sequence[float], unit: str, note: str, goal: str | None = None) -> Figure:
+        return Figure(
+            name=name,
+            value=round(statistics.median(values), 4),
+            unit=unit,
+            low=round(min(values), 4),
+            high=round(max(values), 4),
+            goal=goal,
+            note=note,
+            command=COMMAND,
+            config={"task": TASK_ID, "pages": count, "seconds": seconds, "repeats": repeats},
+            seeds=f"from {SEED_BASE}",
+        )
+
+    spread = f"median of {repeats} repeats; low and high are the least and the most of them"
+    names = {
+        BARE: f"rollout_bare_cdp_{count}",
+        SANDBOX: f"rollout_steps_{count}",
+        REMOTE: f"rollout_host_steps_{count}",
+    }
+    found = [figure(names[way], values, "steps/s", spread) for way, values in rates.items()]
+    for way, name in ((SANDBOX, f"rollout_vs_cdp_{count}"), (REMOTE, f"rollout_host_vs_cdp_{count}")):
+        ratios = [ours / bare for ours, bare in zip(rates[way], rates[BARE], strict=True)]
+        note = f"ours / bare protocol loop, paired within each repeat; {spread}"
+        found.append(figure(name, ratios, "ratio", note))
+    return found
+
+
+async def _rate(steps: Sequence[StepOnce], seconds: float) -> float:
+    """Steps per second of all pages together."""
+    began = time.perf_counter()
+    done = 0
+
+    async def work(index: int, step: StepOnce) -> None:
+        nonlocal done
+        seed = SEED_BASE + index
+        while time.perf_counter() - began < seconds:
+            await step(seed)
+            seed += len(steps)
+            done += 1
+
+    await asyncio.gather(*(work(index, step) for index, step in enumerate(steps)))
+    return done / (time.perf_counter() - began)
+
+
+@asynccontextmanager
+async def _bare(count: int) -> AsyncGenerator[list[StepOnce], None]:
+    async with bare_pages(make_task(TASK_ID, SEED_BASE), count, reward=READ) as found:
+
+        def stepper(index: int) -> StepOnce:
+            return lambda seed: found[index].step(seed, CLICK_AT)
+
+        yield [stepper(index) for index in range(count)]
+
+
+@asynccontextmanager
+async def _in_process(count: int) -> AsyncGenerator[list[StepOnce], None]:
+    backend = create_backend("browser")
+    try:
+        sandboxes = [await backend.create() for _ in range(count)]
+        yield [_through(sandbox) for sandbox in sandboxes]
+    finally:
+        await backend.close()
+
+
+@asynccontextmanager
+async def _remote(count: int) -> AsyncGenerator[list[StepOnce], None]:
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="deskhand-bench-")))
+        settings = HostSettings(kinds={"browser": PoolSettings(max_sandboxes=count)}, state_folder=folder)
+        host = await stack.enter_async_context(start_host(settings))
+        client = await stack.enter_async_context(SandboxClient(host.url, host.token))
+        sandboxes = [
+            await stack.enter_async_context(client.lease("browser", owner=f"bench {index}"))
+            for index in range(count)
+        ]
+        yield [_through(sandbox) for sandbox in sandboxes]
+
+
+def _through(sandbox: Sandbox) -> StepOnce:
+    """One step through the sandbox's contract."""
+    verifier = create_verifier(make_task(TASK_ID, SEED_BASE).verifier)
+    if not isinstance(verifier, RewardingVerifier):
+        raise TypeError(f"{TASK_ID} has no rewards of its own")
+    x, y = CLICK_AT
+
+    async def step(seed: int) -> None:
+        await sandbox.reset(make_task(TASK_ID, seed))
+        await sandbox.act(Click(x=x, y=y))
+        await verifier.step_reward(sandbox)
+
+    return step
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print, and write rollouts.json; the ratio at 8 pages also goes into loop.json."""
+    parser = argparse.ArgumentParser(prog=COMMAND, description="Rollout steps per second.")
+    parser.add_argument("--pages", default="1,4,8,16", help="numbers of pages, with commas between")
+    parser.add_argument("--seconds", type=float, default=4.0, help="for each way, in each repeat")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--results", type=Path, default=Path("docs/results"), help="folder for the figures")
+    options = parser.parse_args(arguments)
+    try:
+        pages = [int(each) for each in options.pages.split(",")]
+    except ValueError:
+        parser.error(f"--pages takes whole numbers with commas between, not {options.pages!r}")
+    if min(pages) < 1 or options.seconds <= 0 or options.repeats < 1:
+        parser.error("pages, seconds and repeats must be positive")
+    try:
+        figures = asyncio.run(
+            bench_rollouts(pages, seconds=options.seconds, repeats=options.repeats, say=_say)
+        )
+    except SandboxError as error:
+        print(f"cannot measure: {error}", file=sys.stderr)
+        return 1
+    for figure in figures:
+        print(f"{figure.name:28} {figure.value:9.3f}  {figure.low:9.3f} to {figure.high:9.3f}  {figure.unit}")
+    write_figures(options.results / "rollouts.json", figures)
+    loop = [each for each in figures if each.name == "rollout_vs_cdp_8"]
+    if loop:
+        write_figures(options.results / "loop.json", loop)
+    return 0
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

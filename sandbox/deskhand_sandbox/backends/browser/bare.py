@@ -1,0 +1,119 @@
+"""The same pages by protocol messages alone, no sandbox and no driver: what our overhead is measured against.
+
+A bare step does what reset, act and reward do, in the same order and with the same settle rule; it checks
+nothing, records nothing, and leaves whatever it likes behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from deskhand_sandbox.backends.browser.cdp import CdpSession
+from deskhand_sandbox.backends.browser.chromium import ARGUMENTS, debugging_port, find_chromium
+from deskhand_sandbox.backends.browser.settings import page_settings
+from deskhand_sandbox.backends.browser.sites import SiteServer
+from deskhand_sandbox.backends.browser.tab import SETTLE_SCRIPT, Tab
+from deskhand_sandbox.types import JsonValue, Point, Task
+
+HEADLESS = ("--headless", "--hide-scrollbars", "--mute-audio", "--force-color-profile=srgb", "about:blank")
+
+
+class BarePage:
+    """One page of one task, stepped as fast as it goes."""
+
+    def __init__(self, tab: Tab, task: Task, reward: str) -> None:
+        self._tab = tab
+        self._settings = page_settings(task)
+        self._reward = reward
+
+    async def load(self) -> None:
+        """Bring the task's page up."""
+        await self._tab.navigate(self._settings.address)
+        await self._tab.load(self._settings.load_deadline_s * 1000)
+        while self._settings.ready and await self._tab.evaluate(self._settings.ready) is not True:
+            await self._tab.frame()
+
+    async def step(self, seed: int, at: Point) -> JsonValue:
+        """Draw a start state, look, click, look, read the reward; returns the reward."""
+        await self._tab.evaluate(f"({self._settings.start})({seed})")
+        await self._look()
+        x, y = at
+        where = {"x": x, "y": y}
+        press = {**where, "button": "left", "buttons": 1, "clickCount": 1}
+        await asyncio.gather(
+            self._tab.session.send("Input.dispatchMouseEvent", {"type": "mouseMoved", **where}),
+            self._tab.session.send("Input.dispatchMouseEvent", {"type": "mousePressed", **press}),
+            self._tab.session.send(
+                "Input.dispatchMouseEvent", {**press, "type": "mouseReleased", "buttons": 0}
+            ),
+        )
+        await self._look()
+        return await self._tab.evaluate(self._reward)
+
+    async def _look(self) -> bytes:
+        await self._tab.settle(self._settings.settle_deadline_ms)
+        return await self._tab.screenshot(self._settings.image_format, self._settings.image_quality)
+
+
+@asynccontextmanager
+async def bare_pages(
+    task: Task, count: int, *, reward: str, arguments: Sequence[str] = ()
+) -> AsyncGenerator[list[BarePage], None]:
+    """`count` pages of one task in a Chromium of their own; `reward` is the expression that reads it.
+
+    Raises:
+        BackendMissing: there is no Chromium.
+    """
+    sites = SiteServer()
+    profile = Path(tempfile.mkdtemp(prefix="deskhand-bare-"))
+    process = await asyncio.create_subprocess_exec(
+        find_chromium(),
+        *ARGUMENTS,
+        *arguments,
+        f"--host-resolver-rules={sites.resolver_rules}",
+        f"--user-data-dir={profile}",
+        *HEADLESS,
+        stderr=asyncio.subprocess.DEVNULL,
+        start_new_session=True,  # Debian's chromium is a shell script around the browser: end both
+    )
+    sessions: list[CdpSession] = []
+    try:
+        port, path = await debugging_port(profile, process.pid)
+        control = await CdpSession.connect(f"ws://127.0.0.1:{port}{path}")
+        sessions.append(control)
+        pages: list[BarePage] = []
+        for _ in range(count):
+            tab = await _open(control, f"ws://127.0.0.1:{port}", task)
+            sessions.append(tab.session)
+            pages.append(BarePage(tab, task, reward))
+        await asyncio.gather(*(page.load() for page in pages))
+        yield pages
+    finally:
+        for session in sessions:
+            await session.close()
+        os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+        await asyncio.to_thread(shutil.rmtree, profile, ignore_errors=True)
+        await asyncio.to_thread(sites.close)
+
+
+async def _open(control: CdpSession, endpoint: str, task: Task) -> Tab:
+    width, height = page_settings(task).viewport_px
+    context = (await control.send("Target.createBrowserContext"))["browserContextId"]
+    target = (await control.send("Target.createTarget", {"url": "about:blank", "browserContextId": context}))[
+        "targetId"
+    ]
+    session = await CdpSession.connect(f"{endpoint}/devtools/page/{target}")
+    tab = Tab(session, "about:blank")
+    await tab.attach()
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    await session.send("Emulation.setDeviceMetricsOverride", size)
+    await session.send("Page.addScriptToEvaluateOnNewDocument", {"source": SETTLE_SCRIPT})
+    return tab
