@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from deskhand_trainer.choices import Aggregation, Normalisation
 from deskhand_trainer.config_parsing import bounds, parse_config
-from deskhand_trainer.losses import Aggregation
-from deskhand_trainer.normalisation import Normalisation
 from deskhand_trainer.sft.config import SftConfig
 
 __all__ = [

@@ -14,7 +14,8 @@ from typing import Literal, TypeAlias
 import torch
 from torch import Tensor
 
-Aggregation: TypeAlias = Literal["token", "turn", "trajectory"]
+from deskhand_trainer.choices import Aggregation
+
 TurnRatio: TypeAlias = Literal["product", "geometric"]
 
 

@@ -5,12 +5,10 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
-
 import torch
 from torch import Tensor
 
-Normalisation: TypeAlias = Literal["none", "batch", "group"]
+from deskhand_trainer.choices import Normalisation
 
 EPSILON = 1e-8
 """Keeps a batch without spread at zero instead of NaN."""

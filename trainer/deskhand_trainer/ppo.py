@@ -40,6 +40,7 @@ from deskhand_trainer.demonstrations import cloning_samples
 from deskhand_trainer.diagnostics import TimeSplit, alarms, iteration_metrics, success_rate
 from deskhand_trainer.errors import NoTrainableTurns
 from deskhand_trainer.evaluation import as_metrics, evaluate, pooled
+from deskhand_trainer.imitation import nothing_learned, oracle_episodes, to_learn
 from deskhand_trainer.learner import Learner, UpdateReport, actor_lr
 from deskhand_trainer.metrics import Reporter
 from deskhand_trainer.rollouts import (
@@ -51,7 +52,7 @@ from deskhand_trainer.rollouts import (
     refuse_held_out,
     seed_ranges,
 )
-from deskhand_trainer.types import Episode, TrainingSample
+from deskhand_trainer.types import Episode
 from deskhand_trainer.value_pretraining import pretrain_value
 from deskhand_trainer.vlm import VlmActorCritic
 
@@ -179,15 +180,15 @@ class PpoLoop:
         """The update; off the event loop, so that heartbeats and signals go on."""
         if self._clones:
             samples = cloning_samples(collected.trajectories, self.s.bundle)
-            episodes = _told(collected)
+            episodes = oracle_episodes(collected)
             batch = Batch(samples=samples, explained_variance=float("nan"), reward_parts=())
         else:
             episodes = await self._episodes(collected)
             shuffle = self.shuffle if self.config.shuffled_rewards else None
             batch = await asyncio.to_thread(prepare, episodes, self.model, self.config, shuffle=shuffle)
-        samples = _chosen(self.config, episodes, batch)
+        samples = to_learn(self.config, episodes, batch)
         if not samples:
-            return episodes, batch, _nothing_learned(len(batch.samples))
+            return episodes, batch, nothing_learned(len(batch.samples))
         report = await asyncio.to_thread(self.learner.update, samples, lr=lr)
         return episodes, batch, report
 
@@ -380,52 +381,3 @@ class PpoLoop:
 def _next_number(folder: Path) -> int:
     numbers = [int(p.name) for p in folder.iterdir() if p.name.isdigit()] if folder.is_dir() else []
     return max(numbers, default=-1) + 1
-
-
-def _chosen(config: PpoConfig, episodes: Sequence[Episode], batch: Batch) -> Sequence[TrainingSample]:
-    """What the update sees: rejection keeps successes (by their reward) and gives each token advantage 1."""
-    if config.algorithm != "rejection":
-        return batch.samples
-    earned: dict[str, float] = {}
-    for sample in batch.samples:
-        earned[sample.trajectory_id] = (
-            earned.get(sample.trajectory_id, 0.0) + dict(sample.reward_parts)["outcome"]
-        )
-    best = max((e.outcome for e in episodes), default=0.0)
-    return [
-        replace(s, advantage=(1.0,) * len(s.reply_ids))
-        for s in batch.samples
-        if best > 0 and earned[s.trajectory_id] >= 0.999 * best
-    ]
-
-
-def _told(collected: Collected) -> list[Episode]:
-    """Oracle episodes for the figures only: how many, how long, how they ended."""
-    episodes: list[Episode] = []
-    for t in collected.trajectories:
-        assert t.end is not None and t.end.outcome is not None
-        blank = TrainingSample(
-            trajectory_id=t.id, turn_index=0, prompt_ids=(), reply_ids=(), images=(),
-            behaviour_logprobs=(), reward=0.0,
-        )  # fmt: skip
-        episodes.append(
-            Episode(
-                trajectory_id=t.id,
-                task_id=t.start.task.id,
-                seed=t.start.task.seed,
-                samples=(blank,) * len(t.steps),
-                outcome=t.end.outcome.score,
-                success=t.end.outcome.success,
-                stop_reason=t.end.stop_reason,
-            )
-        )
-    return episodes
-
-
-def _nothing_learned(turns: int) -> UpdateReport:
-    """Of an iteration whose episodes gave nothing to imitate."""
-    nothing = dict.fromkeys(
-        ("policy_loss", "value_loss", "entropy", "kl_per_turn", "clip_fraction", "logprob_gap",
-         "actor_grad_norm", "critic_grad_norm"), 0.0,
-    )  # fmt: skip
-    return UpdateReport(**nothing, ratio_mean=1.0, ratio_max=1.0, optimizer_steps=0, turns=turns)

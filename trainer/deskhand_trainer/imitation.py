@@ -1,0 +1,61 @@
+"""What the arms that imitate see of an iteration: their own successes, or the oracle's episodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from deskhand_trainer.batches import Batch
+from deskhand_trainer.config import PpoConfig
+from deskhand_trainer.learner import UpdateReport
+from deskhand_trainer.rollouts import Collected
+from deskhand_trainer.types import Episode, TrainingSample
+
+
+def to_learn(config: PpoConfig, episodes: Sequence[Episode], batch: Batch) -> Sequence[TrainingSample]:
+    """What the update sees: rejection keeps successes (by their reward) and gives each token advantage 1."""
+    if config.algorithm != "rejection":
+        return batch.samples
+    earned: dict[str, float] = {}
+    for sample in batch.samples:
+        earned[sample.trajectory_id] = (
+            earned.get(sample.trajectory_id, 0.0) + dict(sample.reward_parts)["outcome"]
+        )
+    best = max((e.outcome for e in episodes), default=0.0)
+    return [
+        replace(s, advantage=(1.0,) * len(s.reply_ids))
+        for s in batch.samples
+        if best > 0 and earned[s.trajectory_id] >= 0.999 * best
+    ]
+
+
+def oracle_episodes(collected: Collected) -> list[Episode]:
+    """Oracle episodes for the figures only: how many, how long, how they ended."""
+    episodes: list[Episode] = []
+    for t in collected.trajectories:
+        assert t.end is not None and t.end.outcome is not None
+        blank = TrainingSample(
+            trajectory_id=t.id, turn_index=0, prompt_ids=(), reply_ids=(), images=(),
+            behaviour_logprobs=(), reward=0.0,
+        )  # fmt: skip
+        episodes.append(
+            Episode(
+                trajectory_id=t.id,
+                task_id=t.start.task.id,
+                seed=t.start.task.seed,
+                samples=(blank,) * len(t.steps),
+                outcome=t.end.outcome.score,
+                success=t.end.outcome.success,
+                stop_reason=t.end.stop_reason,
+            )
+        )
+    return episodes
+
+
+def nothing_learned(turns: int) -> UpdateReport:
+    """Of an iteration whose episodes gave nothing to imitate."""
+    nothing = dict.fromkeys(
+        ("policy_loss", "value_loss", "entropy", "kl_per_turn", "clip_fraction", "logprob_gap",
+         "actor_grad_norm", "critic_grad_norm"), 0.0,
+    )  # fmt: skip
+    return UpdateReport(**nothing, ratio_mean=1.0, ratio_max=1.0, optimizer_steps=0, turns=turns)
