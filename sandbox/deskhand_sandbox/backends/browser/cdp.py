@@ -83,6 +83,15 @@ class CdpSession:
             # a closed socket is told to every waiting caller by the reader
             task.exception()
 
+    def abandon(self, why: str) -> None:
+        """Fail every command in flight: no answer will come."""
+        waiting, self._waiting = self._waiting, {}
+        for future in waiting.values():
+            if not future.done():
+                future.set_exception(CdpClosed(why))
+                # whoever sent it may have gone already: an unread answer is no news
+                future.exception()
+
     async def close(self) -> None:
         """End the session; safe to call twice."""
         await self._socket.close()
@@ -97,12 +106,7 @@ class CdpSession:
             self.closed.set()
             if self.on_closed is not None:
                 self.on_closed()
-            waiting, self._waiting = self._waiting, {}
-            for future in waiting.values():
-                if not future.done():
-                    future.set_exception(CdpClosed("the session ended before the answer"))
-                    # whoever sent it may have gone already: an unread answer is no news
-                    future.exception()
+            self.abandon("the session ended before the answer")
 
     def _take(self, message: Payload) -> None:
         number = message.get("id")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from playwright.async_api import Browser, Playwright, async_playwright
@@ -92,6 +92,16 @@ class Chromium:
     pid: int
     profile: Path
     """Its temporary profile folder, removed when it closes."""
+    calls: set[asyncio.Timeout] = field(default_factory=set[asyncio.Timeout])
+    """Deadlines of the calls under way: they come at once when the browser dies."""
+
+    def __post_init__(self) -> None:
+        self.control.on_closed = self._end_calls
+
+    def _end_calls(self) -> None:
+        now = asyncio.get_running_loop().time()
+        for each in self.calls:
+            each.reschedule(now)
 
     async def page_session(self, target_id: str) -> CdpSession:
         """A direct session to one page."""

@@ -311,10 +311,18 @@ class BrowserSandbox(Sandbox):
             raise type(self._broken)(f"{self._broken} (the sandbox is not to be used again)")
         if self._closed:
             raise SandboxDied("the sandbox is closed")
+        if self._chromium.control.closed.is_set():
+            await self._raise_if_died()
         try:
-            async with asyncio.timeout(deadline_s):
-                yield
+            async with asyncio.timeout(deadline_s) as limit:
+                self._chromium.calls.add(limit)
+                try:
+                    yield
+                finally:
+                    self._chromium.calls.discard(limit)
         except TimeoutError as error:
+            if self._chromium.control.closed.is_set():
+                await self._raise_if_died()
             self._broken = SandboxTimeout(f"{what} took longer than {deadline_s:g} s")
             raise self._broken from error
         except (CdpClosed, PlaywrightError) as error:

@@ -3,9 +3,10 @@
 (() => {
   if (globalThis.__deskhand) return;
   const HORIZON_MS = 700;      // a timer further away than this is not waited for
-  const LOOP_INTERVAL_MS = 200; // an interval at most this long counts as a loop
+  const LOOP_INTERVAL_MS = 100; // an interval at most this long counts as a loop
   const CHAIN = 4;             // timers set from timers more often than this in a row are a loop too
-  const STILL_MS = 60;         // a loop that changes nothing for this long does not count
+  const STILL_MS = 40;         // a loop that changes nothing for this long and this many turns does not count
+  const STILL_TURNS = 3;
   const POLL_MS = 8;
   const now = () => performance.now();
   const nativeSet = window.setTimeout.bind(window);
@@ -18,11 +19,14 @@
   const loops = new Set();     // intervals
   const frames = new Set();    // animation frames
   let depth = 0;               // of the timer whose callback runs
-  let changedAt = 0;
+  let turns = 0;               // of any loop
+  let changedAt = 0, changedTurn = 0;
+  let askedAt = 0, askedTurn = 0;
 
   const nested = (level, callback, self, values) => {
     const outer = depth;
     depth = level;
+    if (level > CHAIN) turns += 1;
     try {
       if (typeof callback === 'function') callback.apply(self, values);
       else (0, eval)(String(callback));
@@ -41,22 +45,26 @@
     due.delete(id); loops.delete(id); nativeClear(id);
   };
   window.setInterval = function setInterval(callback, delay, ...values) {
-    const id = nativeSetInterval(callback, delay, ...values);
-    if ((Number(delay) || 0) <= LOOP_INTERVAL_MS) loops.add(id);
+    const quick = (Number(delay) || 0) <= LOOP_INTERVAL_MS;
+    const id = nativeSetInterval(function () {
+      if (quick) turns += 1;
+      nested(0, callback, this, values);
+    }, delay);
+    if (quick) loops.add(id);
     return id;
   };
   window.clearInterval = function clearInterval(id) {
     due.delete(id); loops.delete(id); nativeClearInterval(id);
   };
   window.requestAnimationFrame = function requestAnimationFrame(callback) {
-    const id = nativeFrame((time) => { frames.delete(id); callback(time); });
+    const id = nativeFrame((time) => { frames.delete(id); turns += 1; callback(time); });
     frames.add(id);
     return id;
   };
   window.cancelAnimationFrame = function cancelAnimationFrame(id) {
     frames.delete(id); nativeCancelFrame(id);
   };
-  const watcher = new MutationObserver(() => { changedAt = now(); });
+  const watcher = new MutationObserver(() => { changedAt = now(); changedTurn = turns; });
   watcher.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
 
   const looping = () => {
@@ -70,28 +78,40 @@
     for (const [, level] of due.values()) if (level <= CHAIN) return true;
     return false;
   };
-  const busy = (since) => {
-    if (document.readyState !== 'complete' || awaited() || animated()) return true;
-    if (looping() && now() - Math.max(changedAt, since) < STILL_MS) return true;
+  const changing = () => now() - Math.max(changedAt, askedAt) < STILL_MS
+    || turns - Math.max(changedTurn, askedTurn) < STILL_TURNS;
+  const inside = function* () {
     for (let index = 0; index < window.frames.length; index++) {
       try {
-        if (window.frames[index].__deskhand?.busy(since)) return true;
+        const frame = window.frames[index].__deskhand;
+        if (frame) yield frame;
       } catch { /* a frame of another origin keeps its own counsel */ }
     }
+  };
+  const ask = () => {
+    askedAt = now();
+    askedTurn = turns;
+    for (const frame of inside()) frame.ask();
+  };
+  const busy = () => {
+    if (document.readyState !== 'complete' || awaited() || animated()) return true;
+    if (looping() && changing()) return true;
+    for (const frame of inside()) if (frame.busy()) return true;
     return false;
   };
   // true once nothing is under way, false after `limit` milliseconds
   const settle = (limit) => {
     const since = now();
-    if (!busy(since)) return true;
+    ask();
+    if (!busy()) return true;
     return new Promise((resolve) => {
       const look = () => {
-        if (!busy(since)) resolve(true);
+        if (!busy()) resolve(true);
         else if (now() - since >= limit) resolve(false);
         else nativeSet(look, POLL_MS);
       };
       nativeSet(look, POLL_MS);
     });
   };
-  Object.defineProperty(globalThis, '__deskhand', { value: Object.freeze({ busy, settle }) });
+  Object.defineProperty(globalThis, '__deskhand', { value: Object.freeze({ ask, busy, settle }) });
 })();

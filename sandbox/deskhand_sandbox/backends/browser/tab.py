@@ -197,6 +197,8 @@ class Tab:
 
     def _crashed(self, _: Payload) -> None:
         self.crashed = True
+        self.session.abandon("the page crashed")
+        self._ended()
 
 
 def _shorten(expression: str) -> str:

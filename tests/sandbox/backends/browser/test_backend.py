@@ -1,11 +1,15 @@
 """The browser as a whole: start states, failures, and what is left behind."""
 
 import asyncio
+import contextlib
+import itertools
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -92,8 +96,6 @@ async def test_a_start_page_that_cannot_be_reached_is_infrastructure(sandbox: Br
 
 @SHARED
 async def test_a_task_without_instruction_is_refused(sandbox: BrowserSandbox, page) -> None:
-    from dataclasses import replace
-
     with pytest.raises(InvalidTask, match="no instruction"):
         await sandbox.reset(replace(page("here"), instruction=""))
     with pytest.raises(InfrastructureError, match="where its instruction was expected"):
@@ -196,47 +198,69 @@ async def test_the_same_seed_is_the_same_screen_in_eight_pages_at_once(backend: 
 # ---- failures
 
 
-@pytest.mark.parametrize("call", ["act", "observe", "evaluate", "reset"])
-async def test_a_killed_browser_ends_every_call_quickly(call: str) -> None:
+async def test_a_killed_browser_ends_every_call_quickly() -> None:
     backend = create()
-    sandboxes = [await backend.create() for _ in range(2)]
-    chromium = await backend.chromium()
     task = make_task("miniwob/click-test", 1)
-    for sandbox in sandboxes:
-        await sandbox.reset(task)
-    calls = {
-        "act": lambda each: each.act(Wait(seconds=0.0)),
-        "observe": lambda each: each.observe(),
-        "evaluate": lambda each: each.evaluate("new Promise(() => {})"),
-        "reset": lambda each: each.reset(make_task("miniwob/choose-date", 1)),
-    }
+    calls: list[Callable[[BrowserSandbox], Awaitable[object]]] = [
+        lambda each: each.act(Wait(seconds=0.0)),
+        lambda each: each.observe(),
+        lambda each: each.observe(text_tree=True),
+        lambda each: each.evaluate("new Promise(() => {})"),
+        lambda each: each.reset(task),
+        lambda each: each.reset(replace(task, seed=each_seed())),
+        lambda each: each.reset(make_task(*next(turns))),
+    ]
+    turns = itertools.cycle([("miniwob/click-test", 1), ("miniwob/choose-date", 1)])
+    each_seed = itertools.count().__next__
+    sandboxes = [await backend.create() for _ in calls]
+    chromium = await backend.chromium()
+    await asyncio.gather(*(each.reset(task) for each in sandboxes))
 
-    async def until_it_fails(sandbox: BrowserSandbox) -> float:
+    async def until_it_dies(index: int) -> tuple[float, str]:
         while True:
             try:
-                await calls[call](sandbox)
+                await calls[index](sandboxes[index])
             except SandboxDied as error:
-                assert str(chromium.pid) in str(error) or "closed" in str(error)
-                return time.monotonic()
+                return time.monotonic(), str(error)
 
-    pending = [asyncio.create_task(until_it_fails(each)) for each in sandboxes]
-    await asyncio.sleep(0.2)
+    pending = [asyncio.create_task(until_it_dies(index)) for index in range(len(calls))]
+    await asyncio.sleep(0.3)
     os.kill(chromium.pid, signal.SIGKILL)
     killed = time.monotonic()
-    for ended in await asyncio.gather(*pending):
+    for ended, said in await asyncio.gather(*pending):
         assert ended - killed < 5
-    with pytest.raises(SandboxDied):
-        await sandboxes[0].observe()
+        assert str(chromium.pid) in said
     for sandbox in sandboxes:
+        with pytest.raises(SandboxDied):
+            await sandbox.observe()
         await sandbox.close()
 
     fresh = await backend.create()
     assert (await fresh.reset(task)).instruction
-    assert backend.pid != chromium.pid
     newer = await backend.chromium()
+    assert newer.pid != chromium.pid
     await backend.close()
     assert await gone(chromium.profile)
     assert await gone(newer.profile)
+
+
+async def test_a_crashed_page_takes_its_sandbox_and_no_other() -> None:
+    backend = create()
+    crashing, other = await backend.create(), await backend.create()
+    for sandbox in (crashing, other):
+        await sandbox.reset(make_task("miniwob/click-test", 1))
+    pending = asyncio.create_task(crashing.evaluate("new Promise(() => {})"))
+    await asyncio.sleep(0.1)
+    crash = crashing.front.session.send("Page.crash")
+    with pytest.raises(SandboxDied, match="crashed"):
+        await pending
+    with pytest.raises(SandboxDied):
+        await crashing.observe()
+    with contextlib.suppress(InfrastructureError):
+        await crash
+    assert (await other.observe()).settled
+    await crashing.close()
+    await backend.close()
 
 
 async def test_a_frozen_browser_ends_in_a_timeout() -> None:
