@@ -63,7 +63,7 @@ export function DataTable<Row extends RowData>({
               className={`border-b border-line last:border-0 ${onRow ? "cursor-pointer hover:bg-raised" : ""}`}
             >
               {row.getAllCells().map((cell) => (
-                <td key={cell.id} className={`h-9 px-3 ${cell.column.columnDef.meta?.className ?? ""}`}>
+                <td key={cell.id} className={`h-9 px-3 py-1 ${cell.column.columnDef.meta?.className ?? ""}`}>
                   <table.FlexRender cell={cell} />
                 </td>
               ))}

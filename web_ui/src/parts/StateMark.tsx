@@ -11,7 +11,7 @@ const LOOK: Record<WorkState, { sign: string; colour: string }> = {
   skipped: { sign: "↷", colour: "text-muted" },
 };
 
-export function StateMark({ state, bare = false }: { state: WorkState; bare?: boolean }) {
+export function StateMark({ state, bare = false }: { state: WorkState; bare?: boolean | "on phones" }) {
   const { sign, colour } = LOOK[state];
   return (
     <span
@@ -21,7 +21,7 @@ export function StateMark({ state, bare = false }: { state: WorkState; bare?: bo
       <span aria-hidden className={`w-3.5 text-center ${state === "running" ? "pulse" : ""}`}>
         {sign}
       </span>
-      <span className={bare ? "sr-only" : ""}>{state}</span>
+      <span className={bare === true ? "sr-only" : bare ? "max-sm:sr-only" : ""}>{state}</span>
     </span>
   );
 }

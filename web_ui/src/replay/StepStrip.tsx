@@ -25,6 +25,7 @@ export function StepStrip({
   }, [stop]);
   const values = cells.map((cell) => cell.value).filter((value) => value !== null);
   const top = Math.max(1, ...values);
+  const judged = values.length > 0 || cells.some((cell) => cell.score !== null);
   return (
     <>
       <ol aria-label="Steps" className="flex min-w-0 flex-1 gap-1 overflow-x-auto p-2">
@@ -76,12 +77,14 @@ export function StepStrip({
               className="flex w-full flex-col overflow-hidden rounded border border-line aria-[current=step]:border-accent aria-[current=step]:shadow-[0_0_0_1px_var(--accent)]"
             >
               <span
-                className={`grid h-8 w-full place-items-center bg-raised ${success ? "text-good" : success === false ? "text-bad" : "text-muted"}`}
+                className={`grid ${judged ? "h-8" : "h-6"} w-full place-items-center bg-raised ${success ? "text-good" : success === false ? "text-bad" : "text-muted"}`}
                 aria-hidden
               >
                 {success ? "✓" : success === false ? "✕" : "■"}
               </span>
-              <span className="grid h-6 w-full place-items-center text-xs text-muted">end</span>
+              {judged ? (
+                <span className="grid h-6 w-full place-items-center text-xs text-muted">end</span>
+              ) : null}
             </button>
           </li>
         ) : null}

@@ -19,8 +19,8 @@ const columns = column.columns([
   column.display({
     id: "state",
     header: "State",
-    meta: { className: "w-28" },
-    cell: ({ row }) => <StateMark state={row.original.state} />,
+    meta: { className: "sm:w-28" },
+    cell: ({ row }) => <StateMark state={row.original.state} bare="on phones" />,
   }),
   column.display({
     id: "task",

@@ -30,7 +30,11 @@ const columns = column.columns([
     header: "Task",
     meta: { className: "w-64 shrink-0 max-xl:w-48" },
     cell: ({ row }) => (
-      <Link className="font-medium hover:underline" to="/trajectories/$id" params={{ id: row.original.id }}>
+      <Link
+        className="font-medium after:absolute after:inset-0 hover:underline"
+        to="/trajectories/$id"
+        params={{ id: row.original.id }}
+      >
         {row.original.task_id}
       </Link>
     ),
@@ -58,7 +62,13 @@ const columns = column.columns([
     id: "took",
     header: "Took",
     meta: { className: "w-24 shrink-0 text-right max-lg:hidden" },
-    cell: ({ row }) => <Lasted startS={row.original.started_at_s} endS={row.original.ended_at_s} />,
+    // one without an end may run or have died with its process: its time so far would say nothing
+    cell: ({ row: { original } }) =>
+      original.ended_at_s === null ? (
+        "–"
+      ) : (
+        <Lasted startS={original.started_at_s} endS={original.ended_at_s} />
+      ),
   }),
   column.display({
     id: "began",
