@@ -261,5 +261,5 @@ RELOADED: frozenset[str] = frozenset(
 )
 """Pages that keep something of an earlier episode when started over: loaded anew for every episode."""
 
-MOVING: frozenset[str] = frozenset({"chase-circle", "moving-items", "stock-market"})
+MOVING: frozenset[str] = frozenset({"chase-circle", "moving-items", "simon-says", "stock-market"})
 """Pages that move by the clock: what they show depends on when one looks, not on the seed alone."""

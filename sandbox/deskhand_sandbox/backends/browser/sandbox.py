@@ -163,15 +163,15 @@ class BrowserSandbox(Sandbox):
                 if isinstance(value, list):
                     return _instruction(value[0])
             elif await tab.evaluate(unmarked) is True:
-                await tab.reload()
+                # the same address in its own place adds nothing to the history; a reload would keep where the
+                # page was scrolled to and what its fields hold
+                _loads(settings, await tab.replace(settings.address))
                 return await self._started(tab, settings, seed)
         # a context that has never seen another task
         await asyncio.gather(self._drop_context(), self._new_context(settings))
         self._page = settings
         tab = self.front
-        refused = await tab.navigate(settings.address)
-        if refused is not None:
-            raise InfrastructureError(f"the start page {settings.address} does not load: {refused}")
+        _loads(settings, await tab.navigate(settings.address))
         return await self._started(tab, settings, seed)
 
     async def _started(self, tab: Tab, settings: PageSettings, seed: int) -> str:
@@ -341,6 +341,11 @@ class BrowserSandbox(Sandbox):
             what = "a page of it crashed" if crashed else f"Chromium (process {self._chromium.pid}) is gone"
             self._broken = SandboxDied(f"the browser died: {what}")
             raise self._broken
+
+
+def _loads(settings: PageSettings, refused: str | None) -> None:
+    if refused is not None:
+        raise InfrastructureError(f"the start page {settings.address} does not load: {refused}")
 
 
 def _instruction(value: JsonValue) -> str:

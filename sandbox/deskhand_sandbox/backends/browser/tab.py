@@ -122,9 +122,20 @@ class Tab:
         return cast("str | None", answer.get("errorText"))
 
     async def reload(self) -> None:
-        """Load the page anew; returns once the old one is gone."""
+        """Load the page anew as a person would, fields and scroll position kept; returns once it is gone."""
         self._loaded_anew.clear()
         await self.session.send("Page.reload")
+        await self._gone()
+
+    async def replace(self, url: str) -> str | None:
+        """Load an address in place of the page, nothing kept; the reason when it cannot be."""
+        self._loaded_anew.clear()
+        refused = await self.navigate(url)
+        if refused is None:
+            await self._gone()
+        return refused
+
+    async def _gone(self) -> None:
         await self._loaded_anew.wait()
         if self.session.closed.is_set():
             raise CdpClosed("the tab ended while it was loaded anew")
