@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import type { Event } from "../src/api/words";
-import { alarmsOf, has, last, pointsOf } from "../src/rounds/curves";
+import { alarmsOf, alone, has, last, pointsOf, reach, SUCCESS, DIAGNOSTICS } from "../src/rounds/curves";
 
 let nextId = 1;
 function event(kind: Event["kind"], name: string, data: Event["data"]): Event {
@@ -55,6 +55,27 @@ describe("pointsOf", () => {
     expect(last(points, "c")).toBeUndefined();
     expect(has(points, ["c", "b"])).toBe(true);
     expect(has(points, ["c"])).toBe(false);
+  });
+});
+
+describe("what a chart needs", () => {
+  it("is a dot where a line has one point only, however many points others have", () => {
+    const points = [
+      { iteration: 0, a: 1 },
+      { iteration: 1, a: 1, b: 2 },
+    ];
+    expect([alone(points, "a"), alone(points, "b"), alone(points, "c")]).toEqual([false, true, false]);
+  });
+
+  it("is room for data, intervals and the limit, and its own ends where it has them", () => {
+    const points = [{ iteration: 1, "iteration/kl_per_turn": 0.02 }];
+    expect(DIAGNOSTICS.map((chart) => [chart.title, ...reach(chart, points)])).toEqual([
+      ["KL per turn", 0, 0.15],
+      ["Clip fraction", 0, 0.3],
+      ["Explained variance", 0, 1],
+      ["Entropy", 0, 0],
+    ]);
+    expect(reach(SUCCESS, [])).toEqual([0, 1]);
   });
 });
 

@@ -14,7 +14,7 @@ import {
 
 import { figure, percent } from "../format/numbers";
 import { axisOf } from "./axis";
-import { last, reach, type Chart, type CurvePoint, type Line } from "./curves";
+import { alone, last, reach, type Chart, type CurvePoint, type Line } from "./curves";
 
 const AXIS = {
   stroke: "var(--line)",
@@ -97,7 +97,11 @@ export function Curve({
                 dataKey={line.name}
                 stroke={line.colour}
                 strokeWidth={line.thin ? 1 : 1.75}
-                dot={line.dots || points.length === 1 ? { r: 2.5, fill: line.colour, strokeWidth: 0 } : false}
+                dot={
+                  line.dots || alone(points, line.name)
+                    ? { r: 2.5, fill: line.colour, strokeWidth: 0 }
+                    : false
+                }
                 activeDot={{ r: 3.5, strokeWidth: 0, fill: line.colour }}
                 connectNulls
                 isAnimationActive={false}

@@ -82,6 +82,9 @@ function Progress({ phase }: { phase: Phase }) {
   );
 }
 
+/** Longer values get a line of their own. */
+const LONG = 32;
+
 /** Everything a phase reported, by name. */
 export function PhaseFigures({ phase }: { phase: Phase }) {
   const figures = Object.entries(phase.metrics);
@@ -103,9 +106,12 @@ export function PhaseFigures({ phase }: { phase: Phase }) {
   return (
     <dl className="grid gap-x-6 p-3 sm:grid-cols-2 xl:grid-cols-3">
       {rows.map(([name, value]) => (
-        <div key={name} className="flex items-baseline justify-between gap-3 border-b border-line/60 py-1">
+        <div
+          key={name}
+          className={`flex items-baseline gap-3 border-b border-line/60 py-1 ${value.length > LONG ? "col-span-full" : "justify-between"}`}
+        >
           <dt className="text-muted">{name}</dt>
-          <dd className="text-right break-all">{value}</dd>
+          <dd className="min-w-0 break-words">{value}</dd>
         </div>
       ))}
     </dl>

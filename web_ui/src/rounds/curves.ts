@@ -33,6 +33,11 @@ export function has(points: readonly CurvePoint[], names: readonly string[]): bo
   return points.some((point) => names.some((name) => name in point));
 }
 
+/** A line through one point is none: such a point is drawn as a dot. */
+export function alone(points: readonly CurvePoint[], name: string): boolean {
+  return points.filter((point) => name in point).length === 1;
+}
+
 /** What the vertical axis has to hold: the data, their intervals, the limit, and the chart's own ends. */
 export function reach(chart: Chart, points: readonly CurvePoint[]): [low: number, high: number] {
   const names = chart.lines.flatMap((line) => [line.name, ...(line.band ?? [])]);
