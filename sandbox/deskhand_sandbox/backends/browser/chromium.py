@@ -50,6 +50,8 @@ ARGUMENTS = (
     "--disable-sync",
     "--disable-smooth-scrolling",
     "--font-render-hinting=none",
+    # tiles are drawn whole: what was drawn before leaves no trace in the last bit of a colour
+    "--disable-partial-raster",
     # replaces Playwright's list. CDPScreenshotNewSurface, which it turns on, makes a lone page's screenshots
     # quicker and those of eight pages together slower; the others keep pages from being changed on their way
     "--disable-features=" + ",".join(DISABLED_FEATURES),
