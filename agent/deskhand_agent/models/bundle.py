@@ -170,11 +170,12 @@ def load_bundle(path: Path | str, *, device: str = "cpu", dtype: torch.dtype = t
         if described is None:
             return _released(folder, model, tokenizer)
         tiny = described["tiny"]
-        images: dict[str, Any] = described["images"]
+        images: dict[str, Any] = dict(described["images"])
+        images |= {"mean": tuple(images["mean"]), "std": tuple(images["std"])}
         return ModelBundle(
             model=model,
             tokenizer=tokenizer,
-            images=ImageSettings(**{**images, "mean": tuple(images["mean"]), "std": tuple(images["std"])}),
+            images=ImageSettings(**images),
             coordinates=CoordinateSystem(**described["coordinates"]),
             pictures_first=described["pictures_first"],
             tiny=None if tiny is None else TinyConfig(**tiny),

@@ -17,6 +17,9 @@ from deskhand_platform.rounds.config import Config, RoundConfig
 VALIDATION_OFFSET = 5_000
 """Where promotion's validation seeds begin: far from those by which a run chooses its checkpoint."""
 
+UNTRAINED_EPISODES = 64
+"""Per task and mode, for the row of the table that shows random weights."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PhasePlan:
@@ -33,7 +36,9 @@ class PhasePlan:
 def plan(config: RoundConfig, policy_in: str | None) -> tuple[PhasePlan, ...]:
     """The round's phases in order."""
     untrained = policy_in is None
-    phases = _run("evaluate-untrained" if untrained else "evaluate-start", "evaluate", config.evaluate)
+    phases = _run("evaluate-start", "evaluate", config.evaluate)
+    if untrained:
+        phases = _run("evaluate-untrained", "evaluate", _glance(config.evaluate))
     if untrained and config.collect is not None:
         phases += _run("collect", "collect", config.collect) + _own("curate")
     if untrained and config.sft is not None:
@@ -44,6 +49,15 @@ def plan(config: RoundConfig, policy_in: str | None) -> tuple[PhasePlan, ...]:
     if config.ppo is not None:
         phases += _run("evaluate-ppo", "evaluate", config.evaluate)
     return phases + _validations(config, untrained) + _own("promote")
+
+
+def _glance(config: Config | None) -> Config | None:
+    """Fewer episodes, for random weights: they succeed by luck and take every turn there is."""
+    if config is None:
+        return None
+    episodes = config.get("episodes", UNTRAINED_EPISODES)
+    assert isinstance(episodes, int)
+    return {**config, "episodes": min(episodes, UNTRAINED_EPISODES)}
 
 
 def _validations(config: RoundConfig, untrained: bool) -> tuple[PhasePlan, ...]:
