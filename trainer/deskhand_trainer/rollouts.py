@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from deskhand_sandbox.tasks import make_task
-from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS, seeds
-
 from deskhand_agent.inference import CompletionRequest
 from deskhand_agent.types import Context, Policy, StepSink, Trajectory
 from deskhand_agent.worker import Job, WorkerStats, run_episodes
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import TrajectoryFilter
 from deskhand_sandbox.base import SandboxSource
+from deskhand_sandbox.tasks import make_task
+from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS, seeds
 from deskhand_sandbox.types import JsonValue, Split
 from deskhand_trainer.errors import RolloutsStalled, RunRefused
 from deskhand_trainer.types import Episode, TrainingSample

@@ -1,0 +1,57 @@
+"""What the documentation shows is what happens."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(language: str) -> list[tuple[str, str]]:
+    fence = re.compile(rf"^```{language}\n(.*?)^```", re.MULTILINE | re.DOTALL)
+    return [(page.name, code) for page in PAGES for code in fence.findall(page.read_text())]
+
+
+@pytest.mark.parametrize(("page", "code"), blocks("python"))
+def test_python_blocks_run(page: str, code: str) -> None:
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, f"{page}: {result.stderr}"
+
+
+def deskhand_lines() -> list[list[str]]:
+    return [
+        line.split() for _, code in blocks("sh") for line in code.splitlines() if line.startswith("deskhand ")
+    ]
+
+
+@pytest.mark.parametrize("words", deskhand_lines(), ids=" ".join)
+def test_commands_and_their_options_exist(words: list[str]) -> None:
+    commands = [word for word in words[1:3] if re.fullmatch(r"[a-z]+", word)]
+    from typer.testing import CliRunner
+
+    from deskhand_platform.cli.app import app
+
+    for depth in (len(commands), 1):
+        shown = CliRunner(env={"COLUMNS": "200"}).invoke(app, [*commands[:depth], "--help"])
+        if shown.exit_code == 0:
+            break
+    assert shown.exit_code == 0
+    options = [word for word in words if re.fullmatch(r"--?[a-z-]+", word)]
+    assert [option for option in options if option not in shown.output] == []
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    link = re.compile(r"\]\((?!https?:)([^)#]+)")
+    missing = [
+        f"{page.name}: {target}"
+        for page in PAGES
+        for target in link.findall(page.read_text())
+        if not (page.parent / target).exists()
+    ]
+    assert missing == []
