@@ -1,4 +1,5 @@
 import json
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from deskhand_platform.bench.rollout_cdp import bench_rollouts, main
 
 @pytest.mark.browser
 async def test_every_way_is_measured_beside_the_bare_loop() -> None:
+    before = set(Path(tempfile.gettempdir()).glob("deskhand-b*"))
     said: list[str] = []
     figures = {
         each.name: each for each in await bench_rollouts((2,), seconds=0.4, repeats=2, say=said.append)
@@ -24,6 +26,7 @@ async def test_every_way_is_measured_beside_the_bare_loop() -> None:
         assert each.high is not None
         assert 0 < each.low <= each.value <= each.high
     assert len(said) == 2
+    assert set(Path(tempfile.gettempdir()).glob("deskhand-b*")) <= before
 
 
 @pytest.mark.parametrize("wrong", ["four", "0", "1,,2"])

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import signal
 import tempfile
 from collections.abc import AsyncGenerator, Sequence
@@ -16,7 +15,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from deskhand_sandbox.backends.browser.cdp import CdpSession
-from deskhand_sandbox.backends.browser.chromium import ARGUMENTS, debugging_port, find_chromium
+from deskhand_sandbox.backends.browser.chromium import (
+    ARGUMENTS,
+    debugging_port,
+    find_chromium,
+    remove_profile,
+)
 from deskhand_sandbox.backends.browser.settings import page_settings
 from deskhand_sandbox.backends.browser.sites import SiteServer
 from deskhand_sandbox.backends.browser.tab import SETTLE_SCRIPT, Tab
@@ -100,7 +104,7 @@ async def bare_pages(
             await session.close()
         os.killpg(process.pid, signal.SIGKILL)
         await process.wait()
-        await asyncio.to_thread(shutil.rmtree, profile, ignore_errors=True)
+        await remove_profile(profile)
         await asyncio.to_thread(sites.close)
 
 

@@ -119,11 +119,11 @@ class Chromium:
             pass
         finally:
             await self.playwright.stop()
-            await _remove(self.profile)
+            await remove_profile(self.profile)
 
 
-async def _remove(folder: Path) -> None:
-    """Remove a profile for good: the driver's own removal loses to children that still write as they die."""
+async def remove_profile(folder: Path) -> None:
+    """Remove a profile for good: one removal can lose to children that still write as they die."""
     for _ in range(REMOVAL_TRIES):
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         if not folder.exists():  # noqa: ASYNC240
