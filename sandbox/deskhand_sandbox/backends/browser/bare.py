@@ -7,6 +7,7 @@ nothing, records nothing, and leaves whatever it likes behind.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import tempfile
@@ -14,7 +15,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from deskhand_sandbox.backends.browser.cdp import CdpSession
+from deskhand_sandbox.backends.browser.cdp import CdpClosed, CdpSession
 from deskhand_sandbox.backends.browser.chromium import (
     ARGUMENTS,
     debugging_port,
@@ -27,6 +28,9 @@ from deskhand_sandbox.backends.browser.tab import SETTLE_SCRIPT, Tab
 from deskhand_sandbox.types import JsonValue, Point, Task
 
 HEADLESS = ("--headless", "--hide-scrollbars", "--mute-audio", "--force-color-profile=srgb", "about:blank")
+
+CLOSE_S = 5.0
+"""How long a browser may take to close before it is killed."""
 
 
 class BarePage:
@@ -100,9 +104,16 @@ async def bare_pages(
         await asyncio.gather(*(page.load() for page in pages))
         yield pages
     finally:
+        if sessions:
+            # asked to, it ends its children before itself: none is left to write into the profile
+            with contextlib.suppress(CdpClosed, TimeoutError):
+                async with asyncio.timeout(CLOSE_S):
+                    await sessions[0].send("Browser.close")
+                    await process.wait()
         for session in sessions:
             await session.close()
-        os.killpg(process.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         await process.wait()
         await remove_profile(profile)
         await asyncio.to_thread(sites.close)
