@@ -40,10 +40,12 @@ def test_wrong_options_are_refused(wrong: str, capsys: pytest.CaptureFixture[str
 def test_no_chromium_is_a_sentence_and_an_exit_code(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    before = set(Path(tempfile.gettempdir()).glob("deskhand-b*"))
     monkeypatch.setenv("DESKHAND_CHROMIUM", str(tmp_path / "none"))
     assert main(["--pages", "1", "--seconds", "0.1", "--results", str(tmp_path)]) == 1
     assert "make setup" in capsys.readouterr().err
     assert list(tmp_path.glob("*.json")) == []
+    assert set(Path(tempfile.gettempdir()).glob("deskhand-b*")) <= before
 
 
 @pytest.mark.browser

@@ -79,10 +79,11 @@ async def bare_pages(
     Raises:
         BackendMissing: there is no Chromium.
     """
+    program = find_chromium()
     sites = SiteServer()
     profile = Path(tempfile.mkdtemp(prefix="deskhand-bare-"))
     process = await asyncio.create_subprocess_exec(
-        find_chromium(),
+        program,
         *ARGUMENTS,
         *arguments,
         f"--host-resolver-rules={sites.resolver_rules}",
