@@ -12,7 +12,6 @@ import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass
 
 from deskhand_agent.errors import AgentError
@@ -110,8 +109,8 @@ class EpisodeWorker:
             raise
         finally:
             holding.cancel()
-            with suppress(asyncio.CancelledError):
-                await holding
+            # not `suppress(CancelledError)`: that would swallow the worker's own end
+            await asyncio.gather(holding, return_exceptions=True)
 
     async def _hold(self, claimed: QueuedTask) -> None:
         """Renew the claim; returns when the task is to be let go."""
