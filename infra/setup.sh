@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Sets up everything `make run` and `make test` need, and says what it installs. Idempotent: a second run takes
-# about a second. Needs git, make, python3.11+, node 20.19+ and, for missing system packages, root or sudo.
+# seconds. Needs git, make, python3.11+, node 20.19+ and, for missing system packages, root or sudo.
 #
 #   infra/setup.sh            install what is missing
 #   DESKHAND_PYTHON=python3.12 infra/setup.sh    choose the interpreter
