@@ -81,8 +81,8 @@ def desktop(_settings: Settings) -> Finding:
     try:
         create_backend("desktop")
     except BackendMissing as error:
-        return Finding(ok=False, what=str(error), mend="make setup")
-    return Finding(ok=True, what="desktops: Xvfb, openbox, mss, pyautogui", mend="")
+        return Finding(ok=False, what="desktops", mend=str(error))
+    return Finding(ok=True, what="desktops: Xvfb, openbox, mss, pyautogui")
 
 
 def page(_settings: Settings) -> Finding:

@@ -63,7 +63,8 @@ _OTHER = {
     "menu": "ContextMenu",
 }
 _NAMES = _W3C | _OTHER
-_BACK = {ours: theirs for theirs, ours in _W3C.items()}
+PYAUTOGUI = {ours: theirs for theirs, ours in _W3C.items()}
+"""Our name -> the one pyautogui prefers, of keys that are no characters, and the space bar."""
 
 
 def to_w3c(name: str) -> str:
@@ -73,4 +74,4 @@ def to_w3c(name: str) -> str:
 
 def from_w3c(name: str) -> str:
     """The name pyautogui gives a key; a name it does not know stays as it is."""
-    return _BACK.get(name, name)
+    return PYAUTOGUI.get(name, name)

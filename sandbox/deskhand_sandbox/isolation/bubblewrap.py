@@ -15,7 +15,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from deskhand_sandbox.errors import SandboxDied, SandboxTimeout
+from deskhand_sandbox.errors import InfrastructureError, SandboxDied, SandboxTimeout
 from deskhand_sandbox.isolation.limits import ControlGroup, Limits, resource_limits
 
 HOME = "/home/agent"
@@ -52,14 +52,22 @@ class Confinement:
         return subprocess.run(trial, capture_output=True, check=False).returncode == 0
 
     def prepare(self) -> None:
-        """Make the folders and files a program finds, and what holds it to its limits."""
+        """Make the folders and files a program finds, and what holds it to its limits.
+
+        Raises:
+            InfrastructureError: they cannot be made; says why, and nothing is left of them.
+        """
+        try:
+            for name in ("home", "tmp", "etc"):
+                (self.folder / name).mkdir()
+            passwd = f"root:x:0:0:root:/root:/bin/sh\nagent:x:{USER}:{USER}:agent:{HOME}:/bin/bash\n"
+            (self.folder / "etc/passwd").write_text(passwd)
+            (self.folder / "etc/group").write_text(f"root:x:0:\nagent:x:{USER}:\n")
+            (self.folder / "etc/hosts").write_text("127.0.0.1 localhost desk\n::1 localhost\n")
+        except OSError as error:
+            self.remove()
+            raise InfrastructureError(f"{self.folder} cannot be written: {error.strerror}") from error
         self._group = ControlGroup.make(self.limits)
-        for name in ("home", "tmp", "etc"):
-            (self.folder / name).mkdir()
-        passwd = f"root:x:0:0:root:/root:/bin/sh\nagent:x:{USER}:{USER}:agent:{HOME}:/bin/bash\n"
-        (self.folder / "etc/passwd").write_text(passwd)
-        (self.folder / "etc/group").write_text(f"root:x:0:\nagent:x:{USER}:\n")
-        (self.folder / "etc/hosts").write_text("127.0.0.1 localhost desk\n::1 localhost\n")
 
     @property
     def environment(self) -> dict[str, str]:
@@ -116,13 +124,16 @@ class Confinement:
             )
         finally:
             os.close(told)
-        with os.fdopen(info, "rb") as file:
-            said = await asyncio.to_thread(file.read)
         try:
+            with os.fdopen(info, "rb") as file:
+                said = await asyncio.to_thread(file.read)
             self._leader = int(json.loads(said)["child-pid"])
         except (ValueError, KeyError):
             _, err = await process.communicate()
             raise SandboxDied(f"{program[0]} did not start: {err.decode(errors='replace').strip()}") from None
+        except asyncio.CancelledError:
+            process.kill()
+            raise
         return process
 
     def _entering(self) -> list[str]:
@@ -191,6 +202,20 @@ class Confinement:
 
 
 def _joining(pid: int) -> list[str]:
-    """Words that start a program in the namespaces of a process, without privileges there."""
+    """Words that start a program in the namespaces of a process, without privileges there.
+
+    nsenter waits for the program as a process of its own: it has to be told to die with that.
+    """
     words = ["nsenter", "--target", str(pid), "--user", "--pid", "--mount", "--net", "--ipc", "--uts"]
-    return [*words, "--preserve-credentials", "--", "setpriv", "--no-new-privs", "env", "--chdir", HOME]
+    return [
+        *words,
+        "--preserve-credentials",
+        "--",
+        "setpriv",
+        "--no-new-privs",
+        "--pdeathsig",
+        "KILL",
+        "env",
+        "--chdir",
+        HOME,
+    ]

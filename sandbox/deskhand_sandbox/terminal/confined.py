@@ -93,9 +93,9 @@ class ConfinedTerminal:
 
     def _place(self) -> Confinement:
         if self._confinement is None:
-            folder = Path(tempfile.mkdtemp(prefix="deskhand-terminal-"))
-            self._confinement = Confinement(folder)
-            self._confinement.prepare()
+            confinement = Confinement(Path(tempfile.mkdtemp(prefix="deskhand-terminal-")))
+            confinement.prepare()
+            self._confinement = confinement
         return self._confinement
 
     async def _read(self, path: str) -> str:

@@ -15,6 +15,7 @@ from deskhand_trainer.wilson import wilson
 COMMAND = "deskhand study loop"
 LEARNERS = ("ppo", "reinforce", "rejection", "cloning")
 CONTROL_TASK = "collapsible"
+SEEING_TASK = "sequence"
 MINUTES_GOAL = 15
 
 
@@ -32,7 +33,7 @@ def study_figures(folder: Path, tasks: Sequence[str], seeds: Sequence[int]) -> l
             pairs = _whole(folder, task, arm, seeds, "evaluate")
             if pairs:
                 figures += _arm_figures(task, arm, pairs, seeds)
-    figures += _control_figures(folder, seeds)
+    figures += _perception_figures(folder, seeds) + _control_figures(folder, seeds)
     ppo = [_whole(folder, task, "ppo", seeds, "evaluate") for task in tasks]
     if all(ppo):
         longest = max(_minutes(after) for pairs in ppo for _, after in pairs)
@@ -146,6 +147,19 @@ def _first_clicks(of: Callable[..., Figure], name: str, metrics: Sequence[Mappin
         for hit, count in counts.items()
         if total
     ]
+
+
+def _perception_figures(folder: Path, seeds: Sequence[int]) -> list[Figure]:
+    """How well the starts that were taught to see find what they are asked for."""
+    starts = [folder / f"{SEEING_TASK}-start-{seed}" / "train" for seed in seeds]
+    metrics = [_metrics(start) for start in starts]
+    if not all(metrics):
+        return []
+    specs = [json.loads((start / "spec.json").read_text()) for start in starts]
+    runs = [{"config": spec["config"], **spec["labels"]} for spec in specs]
+    worst = min(float(m["perception/pointing_button"]) for m in metrics if m is not None)
+    note = "of the buttons named on pages kept out of training, clicked into; least of the seeds"
+    return [_figure("perception_buttons_min", value=worst, unit="share", runs=runs, seeds=seeds, note=note)]
 
 
 def _control_figures(folder: Path, seeds: Sequence[int]) -> list[Figure]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from deskhand_sandbox.backends.browser.backend import BrowserBackend
 from deskhand_sandbox.backends.browser.sandbox import BrowserSandbox
 from deskhand_sandbox.backends.browser.settings import BrowserSettings, PageSettings
-from deskhand_sandbox.errors import InvalidTask, UnknownName
+from deskhand_sandbox.backends.settings_checks import backend_settings
 
 __all__ = ["BrowserBackend", "BrowserSandbox", "BrowserSettings", "PageSettings", "create"]
 
@@ -19,8 +17,4 @@ def create(**settings: object) -> BrowserBackend:
         BackendMissing: there is no Chromium.
         InvalidTask: an unknown setting.
     """
-    known = {each.name for each in dataclasses.fields(BrowserSettings)}
-    for name in settings:
-        if name not in known:
-            raise InvalidTask(str(UnknownName("setting of the browser backend", name, known)))
-    return BrowserBackend(BrowserSettings(**settings))  # pyright: ignore[reportArgumentType]
+    return BrowserBackend(backend_settings("browser", BrowserSettings, settings))

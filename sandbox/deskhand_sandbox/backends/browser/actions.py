@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from deskhand_sandbox.backends.action_checks import check_action
 from deskhand_sandbox.backends.browser.keys import find_key
 from deskhand_sandbox.errors import InvalidAction, UnsupportedCapability
 from deskhand_sandbox.types import (
@@ -19,7 +20,6 @@ from deskhand_sandbox.types import (
     MovePointer,
     Navigate,
     OpenApp,
-    Point,
     PointerDown,
     PointerUp,
     Press,
@@ -37,8 +37,6 @@ from deskhand_sandbox.types import (
 if TYPE_CHECKING:
     from deskhand_sandbox.backends.browser.sandbox import BrowserSandbox
 
-MAX_CLICKS = 10
-MAX_WAIT_S = 600.0
 OPEN_SCHEMES = ("http", "https", "about", "data")
 """What an agent may open: not the machine's files, not the browser's own pages."""
 
@@ -51,6 +49,7 @@ async def perform(sandbox: BrowserSandbox, action: DeviceAction) -> str | None:
         UnsupportedCapability: a browser has no such thing.
         CdpClosed: the tab or the browser went away.
     """
+    check_action(action, sandbox.size_px)
     match action:
         case Click() | MovePointer() | PointerDown() | PointerUp() | Drag() | Scroll():
             await _point(sandbox, action)
@@ -59,15 +58,13 @@ async def perform(sandbox: BrowserSandbox, action: DeviceAction) -> str | None:
         case Navigate() | History() | Tab():
             await _browse(sandbox, action)
         case Wait():
-            if not 0 <= action.seconds <= MAX_WAIT_S:
-                raise InvalidAction(f"a wait takes 0 to {MAX_WAIT_S:g} seconds, not {action.seconds:g}")
             await asyncio.sleep(action.seconds)
         case Touch() | Swipe() | OpenApp():
             raise UnsupportedCapability(f"{type(action).__name__} is for touch devices; this is a browser")
         case Run() | ReadFile() | WriteFile():
             if sandbox.terminal is None:
                 raise UnsupportedCapability(
-                    f"{type(action).__name__} needs bubblewrap, which is not installed"
+                    f"{type(action).__name__} needs bubblewrap, on a machine that lets it make namespaces"
                 )
             return await sandbox.terminal.perform(action)
         case CallTool():
@@ -83,24 +80,16 @@ async def _point(
     page, pointer = sandbox.front.session, sandbox.input
     match action:
         case Click():
-            _on_screen(sandbox, (action.x, action.y))
-            if not 1 <= action.count <= MAX_CLICKS:
-                raise InvalidAction(f"a click has 1 to {MAX_CLICKS} presses, not {action.count}")
             await pointer.click(page, (action.x, action.y), action.button, action.count)
         case MovePointer():
-            _on_screen(sandbox, (action.x, action.y))
             await pointer.move(page, (action.x, action.y))
         case PointerDown():
             await pointer.press(page, action.button)
         case PointerUp():
             await pointer.release(page, action.button)
         case Drag():
-            if len(action.path) < 2:
-                raise InvalidAction(f"a drag needs at least two points, not {len(action.path)}")
-            _on_screen(sandbox, *action.path)
             await pointer.drag(page, action.path, action.button)
         case Scroll():
-            _on_screen(sandbox, (action.x, action.y))
             await pointer.wheel(page, (action.x, action.y), action.dx_px, action.dy_px)
             # the compositor scrolls by itself; the page learns of it with a frame
             await sandbox.front.frame()
@@ -112,8 +101,6 @@ async def _type(sandbox: BrowserSandbox, action: TypeText | Press | KeyDown | Ke
         case TypeText():
             await keyboard.type_text(page, action.text)
         case Press():
-            if not action.keys:
-                raise InvalidAction("a key press needs at least one key")
             for name in action.keys:
                 find_key(name)
             await keyboard.press_keys(page, action.keys)
@@ -143,13 +130,6 @@ async def _browse(sandbox: BrowserSandbox, action: Navigate | History | Tab) -> 
                 raise InvalidAction(f"there is no tab {action.index}: there are {len(pages)}, from 0")
             page = sandbox.front_page if action.index is None else pages[action.index]
             await (sandbox.focus_tab(page) if action.do == "focus" else sandbox.close_tab(page))
-
-
-def _on_screen(sandbox: BrowserSandbox, *points: Point) -> None:
-    width, height = sandbox.size_px
-    for x, y in points:
-        if not (0 <= x < width and 0 <= y < height):
-            raise InvalidAction(f"({x}, {y}) is off the screen, which is {width} x {height} pixels")
 
 
 def _open_address(url: str) -> str:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, cast
 from urllib.parse import urlsplit
 
 from deskhand_sandbox.backends.browser.sites import site_url
-from deskhand_sandbox.errors import InvalidTask, UnknownName
+from deskhand_sandbox.backends.settings_checks import (
+    check_image,
+    check_positive,
+    check_size,
+    check_text,
+    task_settings,
+)
+from deskhand_sandbox.errors import InvalidTask
 from deskhand_sandbox.types import Task
-
-MAX_SIDE_PX = 8192
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,50 +64,15 @@ class PageSettings:
 
 
 def page_settings(task: Task) -> PageSettings:
-    """The settings of a task, checked.
-
-    Raises:
-        InvalidTask: another kind of task, an unknown setting (with the nearest known), a wrong value.
-    """
-    if task.environment.kind != "browser":
-        raise InvalidTask(f"task {task.id} is for a {task.environment.kind} sandbox, not for a browser")
-    known = {each.name for each in dataclasses.fields(PageSettings) if each.init}
-    values: dict[str, object] = dict(cast("Mapping[str, object]", task.environment.settings))
-    for name in values:
-        if name not in known:
-            raise InvalidTask(f"task {task.id}: {UnknownName('browser setting', name, known)}")
-    size = values.get("viewport_px")
-    if isinstance(size, list | tuple):
-        values["viewport_px"] = tuple(cast("list[object]", size))
-    try:
-        return PageSettings(**values)  # pyright: ignore[reportArgumentType]  # checked in __post_init__
-    except InvalidTask as error:
-        raise InvalidTask(f"task {task.id}: {error}") from None
+    """The settings of a task; see `task_settings`."""
+    return task_settings(task, "browser", PageSettings)
 
 
 def _check(settings: PageSettings) -> None:
-    # the values come from JSON: whatever the annotations say, they may be anything
-    size = cast("object", settings.viewport_px)
-    if not (
-        isinstance(size, tuple)
-        and len(cast("tuple[object, ...]", size)) == 2
-        and all(type(side) is int and 1 <= side <= MAX_SIDE_PX for side in cast("tuple[int, ...]", size))
-    ):
-        raise InvalidTask(f"viewport_px must be two whole numbers from 1 to {MAX_SIDE_PX}, not {size!r}")
-    if settings.image_format not in ("png", "jpeg", "webp"):
-        raise InvalidTask(f"image_format must be png, jpeg or webp, not {settings.image_format!r}")
-    if type(settings.image_quality) is not int or not 1 <= settings.image_quality <= 100:
-        raise InvalidTask(
-            f"image_quality must be a whole number from 1 to 100, not {settings.image_quality!r}"
-        )
-    for name in ("settle_deadline_ms", "load_deadline_s"):
-        value = getattr(settings, name)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 3_600_000:
-            raise InvalidTask(f"{name} must be a positive number, not {value!r}")
-    for name in ("ready", "start", "site"):
-        value = getattr(settings, name)
-        if value is not None and not isinstance(value, str):
-            raise InvalidTask(f"{name} must be text or nothing, not {json.dumps(value, default=repr)}")
+    check_size("viewport_px", settings.viewport_px)
+    check_image(settings.image_format, settings.image_quality)
+    check_positive(settings, "settle_deadline_ms", "load_deadline_s")
+    check_text(settings, "ready", "start", "site")
     restartable = cast("object", settings.restartable)
     if not isinstance(restartable, bool):
         raise InvalidTask(f"restartable must be true or false, not {restartable!r}")

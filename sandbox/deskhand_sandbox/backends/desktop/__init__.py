@@ -6,12 +6,10 @@ and it is no virtual machine.
 
 from __future__ import annotations
 
-import dataclasses
-
 from deskhand_sandbox.backends.desktop.backend import DesktopBackend
 from deskhand_sandbox.backends.desktop.sandbox import DesktopSandbox
 from deskhand_sandbox.backends.desktop.settings import DesktopSettings, ScreenSettings
-from deskhand_sandbox.errors import InvalidTask, UnknownName
+from deskhand_sandbox.backends.settings_checks import backend_settings
 
 __all__ = ["DesktopBackend", "DesktopSandbox", "DesktopSettings", "ScreenSettings", "create"]
 
@@ -23,8 +21,4 @@ def create(**settings: object) -> DesktopBackend:
         BackendMissing: bubblewrap, Xvfb, openbox, mss or pyautogui is not installed.
         InvalidTask: an unknown setting.
     """
-    known = {each.name for each in dataclasses.fields(DesktopSettings)}
-    for name in settings:
-        if name not in known:
-            raise InvalidTask(str(UnknownName("setting of the desktop backend", name, known)))
-    return DesktopBackend(DesktopSettings(**settings))  # pyright: ignore[reportArgumentType]
+    return DesktopBackend(backend_settings("desktop", DesktopSettings, settings))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from deskhand_sandbox.backends.action_checks import check_action
 from deskhand_sandbox.backends.desktop.keys import desktop_key
 from deskhand_sandbox.backends.desktop.session import Session
 from deskhand_sandbox.errors import InvalidAction, UnsupportedCapability
@@ -15,7 +16,6 @@ from deskhand_sandbox.types import (
     KeyDown,
     KeyUp,
     MovePointer,
-    Point,
     PointerDown,
     PointerUp,
     Press,
@@ -27,9 +27,6 @@ from deskhand_sandbox.types import (
     WriteFile,
 )
 
-MAX_CLICKS = 10
-MAX_WAIT_S = 600.0
-
 
 async def perform(session: Session, action: DeviceAction, size_px: tuple[int, int]) -> str | None:
     """Carry out one action; what it returns to the agent, where it returns anything.
@@ -39,14 +36,13 @@ async def perform(session: Session, action: DeviceAction, size_px: tuple[int, in
         UnsupportedCapability: a desktop has no such thing.
         InfrastructureError: the session failed.
     """
+    check_action(action, size_px)
     match action:
         case Click() | MovePointer() | PointerDown() | PointerUp() | Drag() | Scroll():
-            await _point(session, action, size_px)
+            await _point(session, action)
         case TypeText() | Press() | KeyDown() | KeyUp():
             await _type(session, action)
         case Wait():
-            if not 0 <= action.seconds <= MAX_WAIT_S:
-                raise InvalidAction(f"a wait takes 0 to {MAX_WAIT_S:g} seconds, not {action.seconds:g}")
             await asyncio.sleep(action.seconds)
         case Run() | ReadFile() | WriteFile():
             return await session.terminal.perform(action)
@@ -58,28 +54,19 @@ async def perform(session: Session, action: DeviceAction, size_px: tuple[int, in
 async def _point(
     session: Session,
     action: Click | MovePointer | PointerDown | PointerUp | Drag | Scroll,
-    size_px: tuple[int, int],
 ) -> None:
     match action:
         case Click():
-            _on_screen(size_px, (action.x, action.y))
-            if not 1 <= action.count <= MAX_CLICKS:
-                raise InvalidAction(f"a click has 1 to {MAX_CLICKS} presses, not {action.count}")
             await session.ask("click", x=action.x, y=action.y, button=action.button, count=action.count)
         case MovePointer():
-            _on_screen(size_px, (action.x, action.y))
             await session.ask("move", x=action.x, y=action.y)
         case PointerDown():
             await session.ask("press", button=action.button)
         case PointerUp():
             await session.ask("release", button=action.button)
         case Drag():
-            if len(action.path) < 2:
-                raise InvalidAction(f"a drag needs at least two points, not {len(action.path)}")
-            _on_screen(size_px, *action.path)
             await session.ask("drag", path=[[x, y] for x, y in action.path], button=action.button)
         case Scroll():
-            _on_screen(size_px, (action.x, action.y))
             right, down = _notches(action.dx_px), _notches(action.dy_px)
             await session.ask("scroll", x=action.x, y=action.y, right=right, down=down)
 
@@ -92,8 +79,6 @@ async def _type(session: Session, action: TypeText | Press | KeyDown | KeyUp) ->
                 raise InvalidAction(f"{wrong[0]!r} is no character a keyboard types")
             await session.ask("type", text=action.text)
         case Press():
-            if not action.keys:
-                raise InvalidAction("a key press needs at least one key")
             names = [desktop_key(name) for name in action.keys]
             await session.ask("keys", down=list(names), up=list(reversed(names)))
         case KeyDown():
@@ -108,10 +93,3 @@ def _notches(distance_px: int) -> int:
         return 0
     turns = max(1, round(abs(distance_px) / SCROLL_NOTCH_PX))
     return turns if distance_px > 0 else -turns
-
-
-def _on_screen(size_px: tuple[int, int], *points: Point) -> None:
-    width, height = size_px
-    for x, y in points:
-        if not (0 <= x < width and 0 <= y < height):
-            raise InvalidAction(f"({x}, {y}) is off the screen, which is {width} x {height} pixels")

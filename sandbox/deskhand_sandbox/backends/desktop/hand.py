@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 STEPS = 8
 """Pointer events between two points of a drag: programs take a single jump for no drag at all."""
@@ -231,22 +231,23 @@ class Hand:
 
 def main() -> None:
     """Answer requests until the input ends."""
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what libraries print is no answer
     start_screen(int(sys.argv[1]), int(sys.argv[2]))
     hand = Hand()
-    _answer({"display": os.environ["DISPLAY"]}, b"")
+    _answer(out, {"display": os.environ["DISPLAY"]}, b"")
     for line in sys.stdin.buffer:
         asked: dict[str, Any] = json.loads(line)
         try:
             found = getattr(hand, asked.pop("do"))(**asked)
         except Exception as error:  # noqa: BLE001  the other side decides what it means
-            _answer({"error": f"{type(error).__name__}: {error}"}, b"")
+            _answer(out, {"error": f"{type(error).__name__}: {error}"}, b"")
         else:
             told, data = found or ({}, b"")
-            _answer(told, data)
+            _answer(out, told, data)
 
 
-def _answer(told: dict[str, object], data: bytes) -> None:
-    out = sys.stdout.buffer
+def _answer(out: BinaryIO, told: dict[str, object], data: bytes) -> None:
     out.write(json.dumps({**told, "bytes": len(data)}).encode() + b"\n" + data)
     out.flush()
 

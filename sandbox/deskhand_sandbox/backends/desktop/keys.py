@@ -2,36 +2,8 @@
 
 from __future__ import annotations
 
+from deskhand_sandbox.dialects.key_names import PYAUTOGUI
 from deskhand_sandbox.errors import InvalidAction, UnknownName
-
-_NAMED = {
-    "Enter": "enter",
-    "Tab": "tab",
-    "Backspace": "backspace",
-    "Delete": "delete",
-    "Escape": "esc",
-    "Insert": "insert",
-    "Home": "home",
-    "End": "end",
-    "PageUp": "pageup",
-    "PageDown": "pagedown",
-    "ArrowLeft": "left",
-    "ArrowUp": "up",
-    "ArrowRight": "right",
-    "ArrowDown": "down",
-    "Shift": "shift",
-    "Control": "ctrl",
-    "Alt": "alt",
-    "Meta": "win",
-    "CapsLock": "capslock",
-    "NumLock": "numlock",
-    "ScrollLock": "scrolllock",
-    "PrintScreen": "printscreen",
-    "Pause": "pause",
-    "ContextMenu": "apps",
-    " ": "space",
-    "Space": "space",
-} | {f"F{number}": f"f{number}" for number in range(1, 13)}
 
 
 def desktop_key(name: str) -> str:
@@ -40,8 +12,8 @@ def desktop_key(name: str) -> str:
     Raises:
         InvalidAction: there is no such key; says the nearest.
     """
-    if name in _NAMED:
-        return _NAMED[name]
+    if name in PYAUTOGUI:
+        return PYAUTOGUI[name]
     if len(name) == 1 and name.isprintable():
         return name
-    raise InvalidAction(str(UnknownName("key", name, _NAMED)))
+    raise InvalidAction(str(UnknownName("key", name, PYAUTOGUI)))

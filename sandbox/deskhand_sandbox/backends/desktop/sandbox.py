@@ -145,6 +145,6 @@ class DesktopSandbox(Sandbox):
         except TimeoutError as error:
             self._broken = SandboxTimeout(f"{what} took longer than {deadline_s:g} s")
             raise self._broken from error
-        except SandboxDied as error:
+        except (SandboxDied, SandboxTimeout) as error:
             self._broken = error
             raise

@@ -46,7 +46,7 @@ class Session:
             )
             session = cls(confinement, process)
         except BaseException:
-            confinement.remove()
+            await asyncio.to_thread(confinement.remove)
             raise
         try:
             told, _ = await session._answer("the desktop")

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
-from deskhand_sandbox.errors import InvalidTask, UnknownName
+from deskhand_sandbox.backends.settings_checks import (
+    check_image,
+    check_positive,
+    check_size,
+    check_text,
+    task_settings,
+)
+from deskhand_sandbox.errors import InvalidTask
 from deskhand_sandbox.isolation import Limits
 from deskhand_sandbox.types import Task
 
-MIN_SIDE_PX, MAX_SIDE_PX = 64, 8192
+MIN_SIDE_PX = 64
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,58 +56,18 @@ class ScreenSettings:
 
 
 def screen_settings(task: Task) -> ScreenSettings:
-    """The settings of a task, checked.
-
-    Raises:
-        InvalidTask: another kind of task, an unknown setting (with the nearest known), a wrong value.
-    """
-    if task.environment.kind != "desktop":
-        raise InvalidTask(f"task {task.id} is for a {task.environment.kind} sandbox, not for a desktop")
-    known = {each.name for each in dataclasses.fields(ScreenSettings)}
-    values: dict[str, object] = dict(cast("Mapping[str, object]", task.environment.settings))
-    for name in values:
-        if name not in known:
-            raise InvalidTask(f"task {task.id}: {UnknownName('desktop setting', name, known)}")
-    for name in ("size_px", "applications"):
-        if isinstance(value := values.get(name), list | tuple):
-            values[name] = tuple(
-                tuple(cast("list[object]", each)) if isinstance(each, list) else each
-                for each in cast("list[object]", value)
-            )
-    try:
-        return ScreenSettings(**values)  # pyright: ignore[reportArgumentType]  # checked in __post_init__
-    except InvalidTask as error:
-        raise InvalidTask(f"task {task.id}: {error}") from None
+    """The settings of a task; see `task_settings`."""
+    return task_settings(task, "desktop", ScreenSettings)
 
 
 def _check(settings: ScreenSettings) -> None:
-    # the values come from JSON: whatever the annotations say, they may be anything
-    size = cast("object", settings.size_px)
-    if not (
-        isinstance(size, tuple)
-        and len(cast("tuple[object, ...]", size)) == 2
-        and all(
-            type(side) is int and MIN_SIDE_PX <= side <= MAX_SIDE_PX for side in cast("tuple[int, ...]", size)
-        )
-    ):
-        raise InvalidTask(
-            f"size_px must be two whole numbers from {MIN_SIDE_PX} to {MAX_SIDE_PX}, not {size!r}"
-        )
+    check_size("size_px", settings.size_px, least=MIN_SIDE_PX)
     commands = cast("object", settings.applications)
     if not (isinstance(commands, tuple) and all(map(_is_command, cast("tuple[object, ...]", commands)))):
         raise InvalidTask(f"applications must be lists of words, a program first, not {commands!r}")
-    if settings.prepare is not None and not isinstance(cast("object", settings.prepare), str):
-        raise InvalidTask(f"prepare must be text or nothing, not {settings.prepare!r}")
-    if settings.image_format not in ("png", "jpeg", "webp"):
-        raise InvalidTask(f"image_format must be png, jpeg or webp, not {settings.image_format!r}")
-    if type(settings.image_quality) is not int or not 1 <= settings.image_quality <= 100:
-        raise InvalidTask(
-            f"image_quality must be a whole number from 1 to 100, not {settings.image_quality!r}"
-        )
-    for name in ("settle_deadline_ms", "still_ms", "ready_deadline_s"):
-        value = getattr(settings, name)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 3_600_000:
-            raise InvalidTask(f"{name} must be a positive number, not {value!r}")
+    check_image(settings.image_format, settings.image_quality)
+    check_positive(settings, "settle_deadline_ms", "still_ms", "ready_deadline_s")
+    check_text(settings, "prepare")
 
 
 def _is_command(value: object) -> bool:

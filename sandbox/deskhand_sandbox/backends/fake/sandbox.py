@@ -8,10 +8,10 @@ import time
 import uuid
 from collections.abc import Mapping
 
+from deskhand_sandbox.backends.action_checks import check_action
 from deskhand_sandbox.backends.fake.screen import FakeSettings, FakeState, button_boxes, draw, fake_settings
 from deskhand_sandbox.base import Backend, Capability, Sandbox
 from deskhand_sandbox.errors import (
-    InvalidAction,
     InvalidTask,
     SandboxDied,
     UnknownName,
@@ -163,39 +163,25 @@ class FakeSandbox(Sandbox):
         Raises:
             InvalidAction, UnsupportedCapability: it cannot be.
         """
+        check_action(action, (self._task.width_px, self._task.height_px))
         state = self._state
         match action:
             case Click():
-                self._on_screen((action.x, action.y))
                 for _ in range(action.count):
                     state = state.press(action.x, action.y, self._task)
                 return state
             case PointerDown():
                 return state.press(*state.pointer, self._task)
             case MovePointer() | Scroll():
-                self._on_screen((action.x, action.y))
                 return dataclasses.replace(state, pointer=(action.x, action.y))
             case Drag():
-                if len(action.path) < 2:
-                    raise InvalidAction(f"a drag needs at least two points, not {len(action.path)}")
-                self._on_screen(*action.path)
                 return dataclasses.replace(state, pointer=action.path[-1])
             case TypeText():
                 return dataclasses.replace(state, text=state.text + action.text)
-            case Wait():
-                if action.seconds < 0:
-                    raise InvalidAction(f"cannot wait {action.seconds:g} seconds")
-                return state
-            case PointerUp() | Press() | KeyDown() | KeyUp():
+            case PointerUp() | Press() | KeyDown() | KeyUp() | Wait():
                 return state
             case _:
                 raise UnsupportedCapability(f"the fake sandbox has no {type(action).__name__}")
-
-    def _on_screen(self, *points: tuple[int, int]) -> None:
-        width, height = self._task.width_px, self._task.height_px
-        for x, y in points:
-            if not (0 <= x < width and 0 <= y < height):
-                raise InvalidAction(f"({x}, {y}) is off the screen, which is {width} x {height} pixels")
 
     def _die(self, why: str) -> None:
         self._dead = True
