@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
-from deskhand_sandbox.errors import UnsupportedCapability
+from deskhand_sandbox.errors import SandboxDied, UnsupportedCapability
 from deskhand_sandbox.types import DeviceAction, JsonValue, Observation, Outcome, Start, StepReward, Task
 
 
@@ -91,6 +92,15 @@ class Sandbox(ABC):
         """False once the computer is known to be gone. Cheap, asks nothing of it: True promises nothing."""
         return True
 
+    async def ping(self) -> None:
+        """Ask the computer for a sign of life, whatever state it is in; changes nothing.
+
+        Raises:
+            InfrastructureError: it gives none.
+        """
+        if not self.alive():
+            raise SandboxDied(f"{self.kind} sandbox {self.id} is gone")
+
     @abstractmethod
     async def close(self) -> None:
         """Let go of everything the sandbox holds. Safe to call twice and on a dead sandbox."""
@@ -128,11 +138,17 @@ class Backend(ABC):
 class SandboxSource(Protocol):
     """Lends sandboxes: the manager in this process, or the client of a sandbox host."""
 
-    def lease(self, kind: str, *, owner: str, wait_s: float = 60.0) -> AbstractAsyncContextManager[Sandbox]:
+    def lease(
+        self, kind: str, *, owner: str, wait_s: float = 60.0, labels: Mapping[str, str] | None = None
+    ) -> AbstractAsyncContextManager[Sandbox]:
         """A sandbox of `kind` for the length of the block; given back, and cleaned, at its end.
 
+        Args:
+            owner: who asks: who has fewest is served first.
+            labels: of the pool it is to come from; None for any of that kind.
+
         Raises (on entering):
-            UnknownName: no such kind.
+            UnknownName: no such kind, or none with these labels.
             LeaseUnavailable: none became free within `wait_s`.
             HostUnreachable: no sandbox host answers.
         """

@@ -236,7 +236,7 @@ async def test_bytes_that_are_no_frame_close_the_channel_with_a_reason(
         assert caught.value.rcvd is not None
         assert caught.value.rcvd.code == BAD_FRAME
         assert caught.value.rcvd.reason
-    assert manager.status().pools[0].died == {}
+    assert manager.status().pools[0].lost == {}
 
 
 async def test_two_channels_of_one_lease_take_turns(http: httpx.AsyncClient) -> None:

@@ -111,7 +111,7 @@ async def test_a_sandbox_that_came_back_is_lent_again(bench: Bench) -> None:
         assert sandbox.id == first
         assert (await sandbox.reset(TASK)).observation.output == ""
     assert bench.pool.created == 1
-    assert bench.pool.died == {}
+    assert bench.pool.lost == {}
 
 
 async def test_sandboxes_are_made_when_asked_for_and_never_beyond_the_places(
@@ -275,7 +275,7 @@ async def test_a_call_under_way_at_the_deadline_is_cut_off_and_its_sandbox_throw
             await hanging
     await until(lambda: bench.pool.closing == 0)
     assert bench.made[0].closed == 1
-    assert bench.pool.died == {"lease ended in the middle of a call": 1}
+    assert bench.pool.lost == {"call cut": 1}
 
 
 async def test_the_reaper_wakes_by_itself() -> None:
@@ -318,7 +318,7 @@ async def test_a_dead_sandbox_is_replaced_and_its_neighbour_notices_nothing(benc
             assert sandbox.id not in (dead, neighbour.id)
             await sandbox.reset(TASK)
         await neighbour.act(TypeText(text="still here"))
-    assert bench.pool.died == {"SandboxDied": 1}
+    assert bench.pool.lost == {"died": 1}
     assert len(bench.backends) == 1
 
 
@@ -330,7 +330,7 @@ async def test_a_sandbox_that_died_unnoticed_is_not_lent_again(bench: Bench) -> 
     bench.made[-1].dead = True  # while idle
     async with bench.manager.lease("tiny", owner="me") as sandbox:
         await sandbox.reset(TASK)
-    assert bench.pool.died == {"died idle": 2}
+    assert bench.pool.lost == {"died idle": 2}
 
 
 async def test_the_death_of_what_all_share_starts_another_one(bench: Bench) -> None:
@@ -359,7 +359,7 @@ async def test_a_backend_that_makes_nothing_any_more_is_replaced_and_its_leases_
         assert bench.backends[0].closed == 0
     await until(lambda: bench.pool.closing == 0)
     assert bench.backends[0].closed == 1
-    assert bench.pool.died == {"retired with its backend": 1}
+    assert bench.pool.lost == {"backend gone": 1}
 
 
 async def test_a_hanging_call_ends_and_the_sandbox_goes() -> None:
@@ -368,7 +368,7 @@ async def test_a_hanging_call_ends_and_the_sandbox_goes() -> None:
         async with bench.manager.lease("tiny", owner="me") as sandbox:
             with pytest.raises(SandboxTimeout, match=r"act on tiny sandbox .* took longer than 0.02 s"):
                 await sandbox.act(Run(command="hang", timeout_s=0))
-        assert bench.pool.died == {"SandboxTimeout": 1}
+        assert bench.pool.lost == {"timed out": 1}
 
 
 async def test_a_cancelled_call_leaves_a_sandbox_nobody_trusts(bench: Bench) -> None:
@@ -378,14 +378,14 @@ async def test_a_cancelled_call_leaves_a_sandbox_nobody_trusts(bench: Bench) -> 
         call.cancel()
         await until(call.done)
         assert not sandbox.alive()
-    assert bench.pool.died == {"CancelledError": 1}
+    assert bench.pool.lost == {"call cut": 1}
 
 
 async def test_a_bug_in_a_backend_is_not_hidden_and_costs_the_sandbox(bench: Bench) -> None:
     async with bench.manager.lease("tiny", owner="me") as sandbox:
         with pytest.raises(KeyError):
             await sandbox.act(Run(command="crash"))
-    assert bench.pool.died == {"KeyError": 1}
+    assert bench.pool.lost == {"bug": 1}
 
 
 async def test_the_agents_mistakes_cost_no_sandbox(bench: Bench) -> None:
@@ -395,7 +395,7 @@ async def test_the_agents_mistakes_cost_no_sandbox(bench: Bench) -> None:
         with pytest.raises(VerifierError):
             await sandbox.evaluate("wrong")
         await sandbox.observe()
-    assert (bench.pool.idle, bench.pool.died) == (1, {})
+    assert (bench.pool.idle, bench.pool.lost) == (1, {})
 
 
 async def test_a_sandbox_that_cannot_be_made_says_so_to_who_asked_and_the_next_try_is_free() -> None:
@@ -441,7 +441,7 @@ async def test_the_minimum_is_kept_ready_and_what_is_idle_beyond_it_is_closed() 
         bench.pass_time(2)
         await until(lambda: bench.pool.closing == 0)
         assert bench.pool.idle == 1
-        assert bench.pool.died == {"idle": 2}
+        assert bench.pool.lost == {"idle": 2}
         assert bench.pool.created == 3
 
 
@@ -459,7 +459,7 @@ async def test_forks_live_under_the_lease_and_end_with_it(bench: Bench) -> None:
     with pytest.raises(SandboxDied, match="given back"):
         await right.observe()
     assert [sandbox.dead for sandbox in bench.made] == [False, True, True]
-    assert (bench.pool.idle, bench.pool.died) == (1, {})
+    assert (bench.pool.idle, bench.pool.lost) == (1, {})
 
 
 async def test_draining_lends_nothing_more_and_waits_for_the_leases(bench: Bench) -> None:

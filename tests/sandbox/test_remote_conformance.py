@@ -37,7 +37,7 @@ async def test_a_leased_sandbox_of_this_process_conforms(kind: str, task_id: str
     async with SandboxManager({kind: POOL}) as manager:
         assert await check_leased(manager, kind, task_id) == tuple(CHECKS)
         pool = manager.status().pools[0]
-        assert (pool.leased, pool.died, pool.created) == (0, {}, 4)
+        assert (pool.leased, pool.lost, pool.created) == (0, {}, 4)
 
 
 @pytest.mark.parametrize(("kind", "task_id"), KINDS)
@@ -46,7 +46,7 @@ async def test_a_remote_sandbox_conforms(tmp_path: Path, kind: str, task_id: str
     async with start_host(settings) as host, SandboxClient(host.url, host.token) as client:
         assert await check_leased(client, kind, task_id) == tuple(CHECKS)
         pool = (await client.status()).pools[0]
-        assert (pool.leased, pool.died, pool.created) == (0, {}, 4)
+        assert (pool.leased, pool.lost, pool.created) == (0, {}, 4)
 
 
 async def test_being_remote_costs_little(tmp_path: Path) -> None:

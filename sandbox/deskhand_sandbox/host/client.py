@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import TracebackType
@@ -169,13 +169,15 @@ class SandboxClient:
             raise HostUnreachable(f"{self._address.url} tells no proper status: {error}") from error
 
     @asynccontextmanager
-    async def lease(self, kind: str, *, owner: str, wait_s: float = 60.0) -> AsyncGenerator[Sandbox, None]:
+    async def lease(
+        self, kind: str, *, owner: str, wait_s: float = 60.0, labels: Mapping[str, str] | None = None
+    ) -> AsyncGenerator[Sandbox, None]:
         """A sandbox of the host for the length of the block; see `SandboxSource`.
 
         Raises (on entering):
             LeaseError: the host refuses the token.
         """
-        grant = await self._grant(kind, owner, wait_s)
+        grant = await self._grant(kind, owner, wait_s, labels or {})
         try:
             channel = await Channel.open(self._address, grant.id, grant.token)
             beating = asyncio.create_task(self._beat(grant, channel), name=f"heartbeats of {grant.id}")
@@ -188,8 +190,8 @@ class SandboxClient:
         finally:
             await self._give_back(grant)
 
-    async def _grant(self, kind: str, owner: str, wait_s: float) -> Grant:
-        body = {"kind": kind, "owner": owner, "wait_s": wait_s}
+    async def _grant(self, kind: str, owner: str, wait_s: float, labels: Mapping[str, str]) -> Grant:
+        body = {"kind": kind, "owner": owner, "wait_s": wait_s, "labels": dict(labels)}
         said = await self._ask("POST", "/v1/leases", body, limit_s=wait_s + CREATE_S)
         try:
             handle = frames.decode_handle({**said, "target": 0})

@@ -1,9 +1,10 @@
 """The sandbox host's routes: leases over HTTP, then act and observe over each lease's own channel.
 
-    POST   /v1/leases                  {kind, owner, wait_s}: waits for a sandbox        host token
+    POST   /v1/leases                  {kind, owner, wait_s, labels}: waits for one      host token
     POST   /v1/leases/{id}/heartbeat   the holder lives                                  host token
     DELETE /v1/leases/{id}             give the sandbox back                             host token
     GET    /v1/status                  what is lent, waited for, made and lost           host token
+    GET    /metrics                    the same and durations, for Prometheus            host token
     GET    /healthz                    answers when the host does
     WS     /v1/leases/{id}/io          frames of `frames.py`                             lease token
 
@@ -56,6 +57,7 @@ class LeaseRequest(BaseModel):
     kind: str = Field(min_length=1, max_length=100)
     owner: str = Field(min_length=1, max_length=200)
     wait_s: float = Field(default=60.0, ge=0, le=86400, allow_inf_nan=False)
+    labels: dict[str, str] = Field(default_factory=dict, max_length=20)
 
 
 STATUS: dict[type[Exception], int] = {
@@ -84,6 +86,7 @@ class Host:
             routes=[
                 Route("/healthz", self.health),
                 Route("/v1/status", self.status),
+                Route("/metrics", self.metrics),
                 Route("/v1/leases", self.grant, methods=["POST"]),
                 Route("/v1/leases/{lease_id}/heartbeat", self.heartbeat, methods=["POST"]),
                 Route("/v1/leases/{lease_id}", self.release, methods=["DELETE"]),
@@ -99,11 +102,15 @@ class Host:
         self._check(request)
         return JSONResponse(asdict(self._manager.status()))
 
+    async def metrics(self, request: Request) -> Response:
+        self._check(request)
+        return Response(self._manager.metrics(), media_type="text/plain; version=0.0.4")
+
     async def grant(self, request: Request) -> Response:
         self._check(request)
         asked = await read_lease_request(request)
         taking = asyncio.create_task(
-            self._manager.acquire(asked.kind, owner=asked.owner, wait_s=asked.wait_s)
+            self._manager.acquire(asked.kind, owner=asked.owner, wait_s=asked.wait_s, labels=asked.labels)
         )
         leaving = asyncio.create_task(disconnected(request))
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -19,8 +20,9 @@ from deskhand_sandbox.errors import (
     UnsupportedCapability,
     VerifierError,
 )
-from deskhand_sandbox.manager.pool import Place, Pool
-from deskhand_sandbox.manager.records import Lease
+from deskhand_sandbox.manager.making import Place
+from deskhand_sandbox.manager.pool import Pool
+from deskhand_sandbox.manager.records import Lease, Lost
 from deskhand_sandbox.types import DeviceAction, JsonValue, Observation, Start, Task
 
 Result = TypeVar("Result")
@@ -40,7 +42,7 @@ class Loan:
         self.heartbeat_deadline_s = lease.heartbeat_deadline_s
         self.connections = 0
         """Open channels, or 1 for a holder in this process: while there is one, silence means nothing."""
-        self.unfit: str | None = None
+        self.unfit: Lost | None = None
         """Why the sandbox cannot serve again; None while it can."""
         self.end: SandboxError | None = None
         """Why the lease is over; None while it lasts."""
@@ -56,7 +58,7 @@ class Loan:
             return self.lease.deadline_s
         return min(self.lease.deadline_s, self.heartbeat_deadline_s)
 
-    def condemn(self, reason: str) -> None:
+    def condemn(self, reason: Lost) -> None:
         """Note that the sandbox cannot serve again; the first reason stands."""
         if self.unfit is None:
             self.unfit = reason
@@ -69,7 +71,7 @@ class Loan:
         self.over.set()
         for cut, on_the_sandbox_itself in self.running.items():
             if on_the_sandbox_itself:
-                self.condemn("lease ended in the middle of a call")
+                self.condemn(Lost.CALL_CUT)
             if not cut.expired():
                 cut.reschedule(0.0)
         for extra in self.extras:
@@ -93,7 +95,7 @@ class LeasedSandbox(Sandbox):
         is_fork: bool = False,
     ) -> None:
         self._is_fork = is_fork
-        self._unfit: str | None = None
+        self._unfit: Lost | None = None
         self._inner = inner
         self._loan = loan
         self._deadlines = deadlines
@@ -104,15 +106,21 @@ class LeasedSandbox(Sandbox):
         self.capabilities = inner.capabilities
 
     async def reset(self, task: Task) -> Start:
-        return await self._call("reset", self._deadlines.reset_s, lambda: self._inner.reset(task))
+        start = await self._call("reset", self._deadlines.reset_s, lambda: self._inner.reset(task))
+        self._seen(start.observation)
+        return start
 
     async def observe(self, *, text_tree: bool = False) -> Observation:
-        return await self._call(
-            "observe", self._deadlines.call_s, lambda: self._inner.observe(text_tree=text_tree)
+        return self._seen(
+            await self._call(
+                "observe", self._deadlines.call_s, lambda: self._inner.observe(text_tree=text_tree)
+            )
         )
 
     async def act(self, action: DeviceAction) -> Observation:
-        return await self._call("act", self._deadlines.of_action(action), lambda: self._inner.act(action))
+        return self._seen(
+            await self._call("act", self._deadlines.of_action(action), lambda: self._inner.act(action))
+        )
 
     async def evaluate(self, expression: str) -> JsonValue:
         return await self._call("evaluate", self._deadlines.call_s, lambda: self._inner.evaluate(expression))
@@ -132,6 +140,10 @@ class LeasedSandbox(Sandbox):
             for extra in made
         ]
 
+    def _seen(self, observation: Observation) -> Observation:
+        self._loan.pool.metrics.settled(self.kind, observation.settled_ms / 1000)
+        return observation
+
     def alive(self) -> bool:
         return self._loan.end is None and self._unfit is None and self._inner.alive()
 
@@ -142,27 +154,33 @@ class LeasedSandbox(Sandbox):
     async def _call(self, what: str, limit_s: float, run: Callable[[], Awaitable[Result]]) -> Result:
         async with self._lock:
             self._refuse_when_over(what)
-            cut = asyncio.timeout(limit_s)
+            cut, began = asyncio.timeout(limit_s), time.perf_counter()
+            metrics = self._loan.pool.metrics
             try:
                 async with cut:
                     self._loan.running[cut] = not self._is_fork
-                    return await run()
-            except HARMLESS:
+                    result = await run()
+                metrics.called(self.kind, what, time.perf_counter() - began)
+                return result
+            except HARMLESS as error:
+                metrics.failed(self.kind, error)
                 raise
             except TimeoutError as error:
-                self._condemn("SandboxTimeout")
+                self._condemn(Lost.TIMED_OUT if self._loan.end is None else Lost.CALL_CUT)
+                metrics.failed(self.kind, error)
                 raise self._loan.end or SandboxTimeout(
                     f"{what} on {self.kind} sandbox {self.id} took longer than {limit_s:g} s"
                 ) from error
             except BaseException as error:
-                self._condemn(type(error).__name__)
+                self._condemn(_lost_by(error))
+                metrics.failed(self.kind, error)
                 if self._loan.end is not None and isinstance(error, SandboxError):
                     raise self._loan.end from error
                 raise
             finally:
                 self._loan.running.pop(cut, None)
 
-    def _condemn(self, reason: str) -> None:
+    def _condemn(self, reason: Lost) -> None:
         self._unfit = self._unfit or reason
         if not self._is_fork:
             self._loan.condemn(reason)
@@ -172,6 +190,20 @@ class LeasedSandbox(Sandbox):
             raise self._loan.end
         if self._unfit is not None:
             raise SandboxDied(f"{what} on {self.kind} sandbox {self.id}: it failed before ({self._unfit})")
+
+
+def _lost_by(error: BaseException) -> Lost:
+    match error:
+        case SandboxDied():
+            return Lost.DIED
+        case SandboxTimeout():
+            return Lost.TIMED_OUT
+        case SandboxError():
+            return Lost.FAILED
+        case asyncio.CancelledError():
+            return Lost.CALL_CUT
+        case _:
+            return Lost.BUG
 
 
 def given_back(lease: Lease) -> SandboxDied:

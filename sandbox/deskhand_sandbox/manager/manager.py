@@ -17,7 +17,9 @@ from deskhand_sandbox.deadlines import Deadlines
 from deskhand_sandbox.errors import LeaseExpired, LeaseUnavailable, SandboxDied, SandboxError, UnknownName
 from deskhand_sandbox.manager.journal import Journal, end_orphans
 from deskhand_sandbox.manager.loan import LeasedSandbox, Loan, given_back, lapsed
-from deskhand_sandbox.manager.pool import MakeBackend, Place, Pool
+from deskhand_sandbox.manager.making import MakeBackend, Place
+from deskhand_sandbox.manager.metrics import Metrics
+from deskhand_sandbox.manager.pool import Pool
 from deskhand_sandbox.manager.records import Lease, LeaseStatus, LeaseTerms, ManagerStatus, PoolSettings
 from deskhand_sandbox.types import JsonValue
 
@@ -39,7 +41,7 @@ def registered_backend(kind: str, settings: Mapping[str, JsonValue]) -> Backend:
 
 
 class SandboxManager:
-    """Lends sandboxes of the kinds it was given, at most as many as each pool has places.
+    """Lends sandboxes of the pools it was given, at most as many as each has places.
 
     Use as an async context manager. A state folder gives it a journal, by which the next manager on that
     folder ends the processes this one leaves behind if it is killed.
@@ -58,6 +60,7 @@ class SandboxManager:
     ) -> None:
         """
         Args:
+            kinds: pools by name; a pool's name is its kind where its settings name none.
             owns_process: every process that this one starts belongs to a sandbox, whenever it is started.
             clock: seconds, never going back.
         """
@@ -70,16 +73,18 @@ class SandboxManager:
         self._orphans_ended = 0
         self._owns_process = owns_process
         self._clock = clock
+        self._metrics = Metrics()
         self._pools = {
-            kind: Pool(
-                kind,
+            name: Pool(
+                name,
                 settings,
                 make_backend=make_backend,
                 clock=clock,
                 starting=self._starting,
                 changed=self._note_change,
+                metrics=self._metrics,
             )
-            for kind, settings in kinds.items()
+            for name, settings in kinds.items()
         }
         self._loans: dict[str, Loan] = {}
         self._sandboxes: dict[str, LeasedSandbox] = {}
@@ -130,32 +135,34 @@ class SandboxManager:
     # ---- lending ------------------------------------------------------------------------------------
 
     @asynccontextmanager
-    async def lease(self, kind: str, *, owner: str, wait_s: float = 60.0) -> AsyncGenerator[Sandbox, None]:
+    async def lease(
+        self, kind: str, *, owner: str, wait_s: float = 60.0, labels: Mapping[str, str] | None = None
+    ) -> AsyncGenerator[Sandbox, None]:
         """A sandbox for the length of the block; see `SandboxSource`."""
-        lease = await self.acquire(kind, owner=owner, wait_s=wait_s)
+        lease = await self.acquire(kind, owner=owner, wait_s=wait_s, labels=labels)
         try:
             with self.connect(lease.id, lease.token) as sandbox:
                 yield sandbox
         finally:
             self.release(lease.id)
 
-    async def acquire(self, kind: str, *, owner: str, wait_s: float = 60.0) -> Lease:
+    async def acquire(
+        self, kind: str, *, owner: str, wait_s: float = 60.0, labels: Mapping[str, str] | None = None
+    ) -> Lease:
         """Grant a lease; its holder is to `connect`, `heartbeat` and `release`.
 
         Raises:
-            UnknownName: this manager has no such kind.
+            UnknownName: this manager has no such kind, or none with these labels.
             LeaseUnavailable: none became free within `wait_s`, or the manager is closing.
             BackendMissing, InfrastructureError: a sandbox could not be made.
         """
         if self._reaper is None:
             raise RuntimeError("the manager is not open: use `async with SandboxManager(...) as manager`")
-        if kind not in self._pools:
-            raise UnknownName("kind of sandbox on this host", kind, self._pools)
+        pool = self._pool(kind, labels or {})
         if self._draining:
             raise LeaseUnavailable("the sandbox manager is closing and lends nothing more")
-        pool = self._pools[kind]
         self._changed.set()
-        place = await pool.take(min(max(wait_s, 0.0), self.terms.max_wait_s))
+        place = await pool.take(owner, min(max(wait_s, 0.0), self.terms.max_wait_s))
         return self._lend(place, pool, owner)
 
     def heartbeat(self, lease_id: str) -> Lease:
@@ -246,7 +253,22 @@ class SandboxManager:
             orphans_ended=self._orphans_ended,
         )
 
+    def metrics(self) -> bytes:
+        """What Prometheus reads."""
+        return self._metrics.exposition(self.status().pools)
+
     # ---- within -------------------------------------------------------------------------------------
+
+    def _pool(self, kind: str, labels: Mapping[str, str]) -> Pool:
+        """The pool of that kind and sort with the fewest requests for each place."""
+        pools = [pool for pool in self._pools.values() if pool.kind == kind]
+        if not pools:
+            raise UnknownName("kind of sandbox on this host", kind, {p.kind for p in self._pools.values()})
+        fitting = [pool for pool in pools if pool.has_labels(labels)]
+        if not fitting:
+            known = [_written(pool.settings.labels) for pool in pools]
+            raise UnknownName(f"labels of {kind} sandboxes", _written(labels), known)
+        return min(fitting, key=Pool.backlog)
 
     async def _reap_when_due(self) -> None:
         while True:
@@ -316,6 +338,10 @@ class SandboxManager:
 
     def _lease_now(self, loan: Loan) -> Lease:
         return replace(loan.lease, heartbeat_deadline_s=loan.heartbeat_deadline_s)
+
+
+def _written(labels: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in labels.items()) or "no labels"
 
 
 def _report_failure(task: asyncio.Task[None]) -> None:

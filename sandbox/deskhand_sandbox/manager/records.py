@@ -4,20 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from deskhand_sandbox.types import JsonValue
 
 
+class Lost(StrEnum):
+    """Why a sandbox was thrown away. The first three are the manager's own doing, the others failures."""
+
+    IDLE = "idle"
+    """Nobody asked for it for long."""
+    POOL_CLOSED = "pool closed"
+    CALL_CUT = "call cut"
+    """Its lease ended, or its holder gave a call up, in the middle of the call."""
+    DIED_IDLE = "died idle"
+    """Found dead while nobody had it."""
+    BACKEND_GONE = "backend gone"
+    """What it shared with others ended: their browser, their daemon."""
+    DIED = "died"
+    """It ended during a call."""
+    TIMED_OUT = "timed out"
+    """A call passed its deadline."""
+    FAILED = "failed"
+    """Another infrastructure failure during a call."""
+    BUG = "bug"
+    """A call raised what no sandbox may raise; the log has it."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PoolSettings:
-    """How many sandboxes of one kind there may be, and how they are made."""
+    """Sandboxes of one kind: which, how many, how they are made."""
 
+    kind: str = ""
+    """A name in the sandbox registry; empty: the pool's own name is the kind."""
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What tells pools of one kind apart to those who ask, e.g. {"image": "office"}."""
+    owner_quota: int | None = None
+    """Most that one owner may have on loan at once; its further requests wait. None: no such bound."""
     max_sandboxes: int = 4
     """Places: sandboxes on loan, idle, being made and being closed, together never more than this."""
     min_sandboxes: int = 0
     """Kept ready although nobody asks."""
     idle_s: float = 300.0
     """An idle sandbox above the minimum is closed after this long: it gives its memory back."""
+    check_s: float = 60.0
+    """An idle sandbox is asked for a sign of life after this long."""
+    check_deadline_s: float = 5.0
+    """One that gives none in this time is replaced."""
     create_s: float = 90.0
     """Deadline for making one sandbox, the start of what all share included."""
     close_s: float = 15.0
@@ -31,7 +64,9 @@ class PoolSettings:
                 f"a pool needs 0 <= min_sandboxes <= max_sandboxes and at least one place, not "
                 f"{self.min_sandboxes} and {self.max_sandboxes}"
             )
-        for name in ("idle_s", "create_s", "close_s"):
+        if self.owner_quota is not None and self.owner_quota < 1:
+            raise ValueError(f"owner_quota must be at least 1, not {self.owner_quota}")
+        for name in ("idle_s", "check_s", "check_deadline_s", "create_s", "close_s"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name} must be positive, not {getattr(self, name)}")
 
@@ -74,9 +109,11 @@ class Lease:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PoolStatus:
-    """Counters of one kind, at one moment."""
+    """Counters of one pool, at one moment."""
 
+    name: str
     kind: str
+    labels: Mapping[str, str]
     max_sandboxes: int
     leased: int
     idle: int
@@ -86,7 +123,7 @@ class PoolStatus:
     """Requests waiting for a sandbox."""
     created: int
     """Sandboxes made since the manager began."""
-    died: Mapping[str, int]
+    lost: Mapping[Lost, int]
     """Sandboxes thrown away since the manager began, by reason."""
 
 
