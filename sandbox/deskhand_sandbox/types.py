@@ -153,6 +153,25 @@ class Tab:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Upload:
+    """Click at (x, y) and give the file chooser this opens files of the sandbox."""
+
+    x: int
+    y: int
+    paths: tuple[str, ...]
+    """At least one."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AnswerDialog:
+    """Answer the dialog that stands in the page's way (alert, confirm, prompt)."""
+
+    accept: bool = True
+    text: str = ""
+    """What a prompt is answered with."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class OpenApp:
     """Start an application, or bring it to the front, by the name its launcher shows."""
 
@@ -180,6 +199,26 @@ class WriteFile:
 
     path: str
     content: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EditFile:
+    """Replace a passage of a text file of the sandbox, which holds it exactly once."""
+
+    path: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fetch:
+    """Ask a web address from inside the sandbox, where its network policy lets it; the answer's status and
+    text are the observation's `output`."""
+
+    url: str
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"] = "GET"
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    body: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -238,10 +277,14 @@ DeviceAction: TypeAlias = (
     | Navigate
     | History
     | Tab
+    | Upload
+    | AnswerDialog
     | OpenApp
     | Run
     | ReadFile
     | WriteFile
+    | EditFile
+    | Fetch
     | CallTool
 )
 """What `Sandbox.act` takes."""
@@ -283,10 +326,12 @@ class Observation:
     """Address in front; None where there is no such thing."""
     text_tree: str | None = None
     """Accessibility tree or DOM outline; None unless asked for."""
+    dialog: str | None = None
+    """Dialog that waits for `AnswerDialog`, which no screenshot shows: "confirm: Delete it?"; None: none."""
     terminal: str | None = None
     """Terminal screen as text; None unless one is open."""
     output: str | None = None
-    """What the last action returned (`Run`, `ReadFile`, `CallTool`); None for pointer and keyboard."""
+    """What the last action returned (commands, files, tools); None for pointer and keyboard."""
 
     @property
     def size_px(self) -> tuple[int, int]:

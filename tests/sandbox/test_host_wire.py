@@ -42,6 +42,7 @@ BY_ANNOTATION: dict[str, st.SearchStrategy[Any]] = {
     "Mapping[str, str]": st.dictionaries(TEXT, TEXT, max_size=3),
     "Literal['png', 'jpeg', 'webp']": st.sampled_from(["png", "jpeg", "webp"]),
     "Literal['back', 'forward', 'reload', 'home']": st.sampled_from(["back", "forward", "reload", "home"]),
+    "Literal['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD']": st.sampled_from(["GET", "POST", "HEAD"]),
     "Literal['open', 'focus', 'close']": st.sampled_from(["open", "focus", "close"]),
 }
 

@@ -42,9 +42,13 @@ hotkey(key='ctrl c')  keys together; press(key='shift') holds one, release(key='
 wait(time=2)  seconds
 navigate(url='https://…')  go_back(), go_forward(), reload()
 open_tab()  focus_tab(index=0), close_tab()
+upload(point='<point>x y</point>', paths=['a.txt'])  click and give the file chooser this opens files
+accept_dialog(content='text')  or dismiss_dialog(): answer an alert, a confirm or a prompt
 tap(point='<point>x y</point>')  on touch screens; long_press, swipe(start_point=…, end_point=…)
 open_app(app_name='…')  press_home(), press_back()
 run(command='ls')  read_file(path='…'), write_file(path='…', content='…')
+edit_file(path='…', old='…', new='…')  replace what is there once
+fetch(url='https://…', method='POST', headers={"name": "text"}, body='…')
 call_tool(name='…', arguments={"key": 1})
 call_user(content='…')  ask the person and go on
 answer(content='…')  say the answer the task asks for and go on

@@ -13,12 +13,15 @@ from deskhand_agent.grammar.keys import read_keys
 from deskhand_sandbox.types import (
     Action,
     Answer,
+    AnswerDialog,
     AskUser,
     Button,
     CallTool,
     Click,
     Drag,
+    EditFile,
     Fail,
+    Fetch,
     Finish,
     History,
     JsonValue,
@@ -38,6 +41,7 @@ from deskhand_sandbox.types import (
     Tab,
     Touch,
     TypeText,
+    Upload,
     Wait,
     WriteFile,
 )
@@ -138,6 +142,18 @@ class _Arguments:
             raise self.fail(f"{name}={{…}}")
         return value
 
+    def text_mapping(self, name: str) -> Mapping[str, str]:
+        values = self.mapping(name)
+        if not all(isinstance(value, str) for value in values.values()):
+            raise self.fail(f"{name}={{'name': 'text'}}")
+        return cast("Mapping[str, str]", values)
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        values = self._left.pop(name, None)
+        if not isinstance(values, list) or not values or not all(isinstance(v, str) for v in values):
+            raise self.fail(f"{name}=['text', …]")
+        return tuple(cast("list[str]", values))
+
     def index(self) -> int | None:
         return self.integer("index", 0) if self.has("index") else None
 
@@ -222,6 +238,24 @@ def _tab(do: Literal["open", "focus", "close"]) -> _Reader:
     return lambda a: Tab(do=do, index=a.index())
 
 
+def _upload(a: _Arguments) -> Action:
+    x, y = a.point("point", "start_box")
+    return Upload(x=x, y=y, paths=a.texts("paths"))
+
+
+def _fetch(a: _Arguments) -> Action:
+    method = a.text("method", "GET").upper()
+    if method not in METHODS:
+        raise a.fail(f"method={' or '.join(METHODS)}")
+    return Fetch(
+        url=a.text("url"), method=METHODS[method], headers=a.text_mapping("headers"), body=a.text("body", "")
+    )
+
+
+METHODS: Mapping[str, Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]] = {
+    method: method for method in ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
+}
+
 DIRECTIONS = {
     "up": (0, -DIRECTION_SCROLL_PX),
     "down": (0, DIRECTION_SCROLL_PX),
@@ -262,10 +296,15 @@ _READERS: Mapping[str, _Reader] = {
     "open_tab": _tab("open"),
     "focus_tab": _tab("focus"),
     "close_tab": _tab("close"),
+    "upload": _upload,
+    "accept_dialog": lambda a: AnswerDialog(accept=True, text=a.text("content", "")),
+    "dismiss_dialog": lambda a: AnswerDialog(accept=False),
     "open_app": lambda a: OpenApp(name=a.text("app_name")),
     "run": lambda a: Run(command=a.text("command"), timeout_s=a.seconds("timeout", 60.0)),
     "read_file": lambda a: ReadFile(path=a.text("path")),
     "write_file": lambda a: WriteFile(path=a.text("path"), content=a.text("content")),
+    "edit_file": lambda a: EditFile(path=a.text("path"), old=a.text("old"), new=a.text("new")),
+    "fetch": _fetch,
     "call_tool": lambda a: CallTool(name=a.text("name"), arguments=a.mapping("arguments")),
     "answer": lambda a: Answer(text=a.text("content")),
     "finished": lambda a: Finish(text=a.text("content", "")),

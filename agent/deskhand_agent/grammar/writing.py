@@ -11,12 +11,15 @@ from deskhand_agent.grammar.reading import CLICKS, DIRECTIONS, LONG_PRESS_MS
 from deskhand_sandbox.types import (
     Action,
     Answer,
+    AnswerDialog,
     AskUser,
     Button,
     CallTool,
     Click,
     Drag,
+    EditFile,
     Fail,
+    Fetch,
     Finish,
     History,
     KeyDown,
@@ -35,6 +38,7 @@ from deskhand_sandbox.types import (
     Tab,
     Touch,
     TypeText,
+    Upload,
     Wait,
     WriteFile,
 )
@@ -65,6 +69,12 @@ def write_action(action: Action) -> str:
             return write_call(_HISTORY_NAMES[to])
         case Tab(do=do, index=index):
             return write_call(f"{do}_tab", **({} if index is None else {"index": index}))
+        case Upload(x=x, y=y, paths=paths):
+            return write_call("upload", point=_point(x, y), paths=list(paths))
+        case AnswerDialog(accept=True, text=text):
+            return write_call("accept_dialog", **_unless("", content=text))
+        case AnswerDialog():
+            return write_call("dismiss_dialog")
         case OpenApp(name=name):
             return write_call("open_app", app_name=name)
         case Run(command=command, timeout_s=timeout_s):
@@ -73,6 +83,11 @@ def write_action(action: Action) -> str:
             return write_call("read_file", path=path)
         case WriteFile(path=path, content=content):
             return write_call("write_file", path=path, content=content)
+        case EditFile(path=path, old=old, new=new):
+            return write_call("edit_file", path=path, old=old, new=new)
+        case Fetch(url=url, method=method, headers=headers, body=body):
+            given = {**_unless("GET", method=method), **_unless({}, headers=dict(headers))}
+            return write_call("fetch", url=url, **given, **_unless("", body=body))
         case CallTool(name=name, arguments=arguments):
             return write_call("call_tool", name=name, arguments=dict(arguments))
         case Answer(text=text):

@@ -7,11 +7,14 @@ import json
 from deskhand_sandbox.types import (
     Action,
     Answer,
+    AnswerDialog,
     AskUser,
     CallTool,
     Click,
     Drag,
+    EditFile,
     Fail,
+    Fetch,
     Finish,
     History,
     KeyDown,
@@ -30,6 +33,7 @@ from deskhand_sandbox.types import (
     Tab,
     Touch,
     TypeText,
+    Upload,
     Wait,
     WriteFile,
 )
@@ -87,7 +91,20 @@ def _pointer(
             return f"swipe {_along(path)}"
 
 
-def _system(action: Navigate | History | Tab | OpenApp | Run | ReadFile | WriteFile | CallTool) -> str:
+def _system(
+    action: Navigate
+    | History
+    | Tab
+    | Upload
+    | AnswerDialog
+    | OpenApp
+    | Run
+    | ReadFile
+    | WriteFile
+    | EditFile
+    | Fetch
+    | CallTool,
+) -> str:
     match action:
         case Navigate(url=url):
             return f"go to {url}"
@@ -95,6 +112,10 @@ def _system(action: Navigate | History | Tab | OpenApp | Run | ReadFile | WriteF
             return {"back": "go back", "forward": "go forward", "reload": "reload", "home": "go home"}[to]
         case Tab(do=do, index=index):
             return f"{do} tab{'' if index is None else f' {index}'}"
+        case Upload(x=x, y=y, paths=paths):
+            return f"upload {', '.join(paths)} at {x}, {y}"
+        case AnswerDialog(accept=accept, text=text):
+            return f"{'accept' if accept else 'dismiss'} the dialog{f' with {_quoted(text)}' if text else ''}"
         case OpenApp(name=name):
             return f"open {name}"
         case Run(command=command):
@@ -103,6 +124,10 @@ def _system(action: Navigate | History | Tab | OpenApp | Run | ReadFile | WriteF
             return f"read {path}"
         case WriteFile(path=path, content=content):
             return f"write {path} ({len(content)} characters)"
+        case EditFile(path=path, old=old, new=new):
+            return f"in {path} replace {_quoted(old)} by {_quoted(new)}"
+        case Fetch(url=url, method=method):
+            return f"fetch {'' if method == 'GET' else f'{method} '}{url}"
         case CallTool(name=name, arguments=arguments):
             return f"call {name}({json.dumps(dict(arguments), ensure_ascii=False)})"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from deskhand_sandbox.errors import InvalidAction, SandboxDied, SandboxTimeout
 from deskhand_sandbox.isolation import Confinement
 from deskhand_sandbox.terminal.shell import CommandResult, Shell
-from deskhand_sandbox.types import ReadFile, Run, WriteFile
+from deskhand_sandbox.types import EditFile, ReadFile, Run, WriteFile
 
 FILE_BYTES = 1024 * 1024
 """Longest file that is read or written as text."""
@@ -31,7 +31,7 @@ class ConfinedTerminal:
         self._confinement = confinement
         self._shell: Shell | None = None
 
-    async def perform(self, action: Run | ReadFile | WriteFile) -> str:
+    async def perform(self, action: Run | ReadFile | WriteFile | EditFile) -> str:
         """Carry out the action; what it returns to the agent.
 
         Raises:
@@ -50,6 +50,8 @@ class ConfinedTerminal:
                 return await self._read(path)
             case WriteFile(path=path, content=content):
                 return await self._write(path, content)
+            case EditFile(path=path):
+                return await self._write(path, edited(await self._read(path, exactly=True), action))
 
     def screen(self) -> str | None:
         """The terminal's screen as text; None before the first command."""
@@ -98,12 +100,15 @@ class ConfinedTerminal:
             self._confinement = confinement
         return self._confinement
 
-    async def _read(self, path: str) -> str:
+    async def _read(self, path: str, *, exactly: bool = False) -> str:
         program = ("head", "-c", str(FILE_BYTES + 1), "--", path)
         out = await self._file("read", path, program)
         if len(out) > FILE_BYTES:
             raise InvalidAction(f"{path} is longer than {FILE_BYTES} bytes: read a part of it by a command")
-        return out.decode(errors="replace")
+        try:
+            return out.decode(errors="strict" if exactly else "replace")
+        except UnicodeDecodeError as error:
+            raise InvalidAction(f"{path} is no text: it cannot be edited") from error
 
     async def _write(self, path: str, content: str) -> str:
         if not _encodable(content):
@@ -124,6 +129,21 @@ class ConfinedTerminal:
         if code:
             raise InvalidAction(f"{path} cannot be {what}: {_reason(err)}")
         return out
+
+
+def edited(text: str, edit: EditFile) -> str:
+    """The text of a file after an edit.
+
+    Raises:
+        InvalidAction: it does not hold the passage exactly once.
+    """
+    found = text.count(edit.old) if edit.old else 0
+    if found != 1:
+        holds = (
+            "an empty passage is no passage" if not edit.old else f"it holds {edit.old!r:.80} {found} times"
+        )
+        raise InvalidAction(f"{edit.path} cannot be edited: {holds}; name a passage that it holds once")
+    return text.replace(edit.old, edit.new)
 
 
 def told(result: CommandResult, timeout_s: float) -> str:

@@ -12,7 +12,7 @@ import pytest_asyncio
 
 from deskhand_sandbox.errors import InvalidAction
 from deskhand_sandbox.terminal.confined import FILE_BYTES, ConfinedTerminal
-from deskhand_sandbox.types import ReadFile, Run, WriteFile
+from deskhand_sandbox.types import EditFile, ReadFile, Run, WriteFile
 
 
 @pytest_asyncio.fixture
@@ -35,6 +35,19 @@ async def test_commands_and_files_share_one_home(terminal: ConfinedTerminal) -> 
     assert await said(terminal, "echo b > /tmp/b; false") == "[exit status 1]"
     assert await terminal.perform(ReadFile(path="/tmp/b")) == "b\n"
     assert "whoami" in (terminal.screen() or "")
+
+
+async def test_a_passage_is_replaced_where_it_stands_once(terminal: ConfinedTerminal) -> None:
+    await terminal.perform(WriteFile(path="a.txt", content="one\ntwo\ntwo\n"))
+    edit = EditFile(path="a.txt", old="one\ntwo", new="1\n2")
+    assert await terminal.perform(edit) == "wrote 8 bytes to a.txt"
+    assert await said(terminal, "cat a.txt") == "1\n2\ntwo"
+    for old, why in (("one", "0 times"), ("\n", "3 times"), ("", "no passage")):
+        with pytest.raises(InvalidAction, match=why):
+            await terminal.perform(EditFile(path="a.txt", old=old, new=""))
+    assert await said(terminal, "cat a.txt; printf '\\377' > b") == "1\n2\ntwo"
+    with pytest.raises(InvalidAction, match="no text"):
+        await terminal.perform(EditFile(path="b", old="a", new=""))
 
 
 async def test_nothing_of_the_machine_is_seen(

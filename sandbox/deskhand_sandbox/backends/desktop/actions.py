@@ -13,6 +13,7 @@ from deskhand_sandbox.types import (
     Click,
     DeviceAction,
     Drag,
+    EditFile,
     KeyDown,
     KeyUp,
     MovePointer,
@@ -44,7 +45,7 @@ async def perform(session: Session, action: DeviceAction, size_px: tuple[int, in
             await _type(session, action)
         case Wait():
             await asyncio.sleep(action.seconds)
-        case Run() | ReadFile() | WriteFile():
+        case Run() | ReadFile() | WriteFile() | EditFile():
             return await session.terminal.perform(action)
         case _:
             raise UnsupportedCapability(f"a desktop has no {type(action).__name__}")

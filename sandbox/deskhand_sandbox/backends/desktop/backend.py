@@ -1,4 +1,4 @@
-"""The desktop backend: what its sandboxes need has to be installed; they share nothing."""
+"""The desktop backend: what its sandboxes need has to be installed; they share what is made in advance."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import shutil
 
 from deskhand_sandbox.backends.desktop.sandbox import DesktopSandbox
 from deskhand_sandbox.backends.desktop.settings import DesktopSettings
+from deskhand_sandbox.backends.desktop.stock import Stock
 from deskhand_sandbox.base import Backend
 from deskhand_sandbox.errors import BackendMissing
 from deskhand_sandbox.isolation import Confinement
@@ -22,6 +23,7 @@ class DesktopBackend(Backend):
 
     def __init__(self, settings: DesktopSettings) -> None:
         self._settings = settings
+        self._stock = Stock(settings.spares, settings.limits)
         if not Confinement.available():
             raise BackendMissing("a desktop needs bubblewrap, on a machine with namespaces: run `make setup`")
         if missing := [name for name in PROGRAMS if shutil.which(name) is None]:
@@ -33,7 +35,7 @@ class DesktopBackend(Backend):
             )
 
     async def create(self) -> DesktopSandbox:
-        return DesktopSandbox(self._settings)
+        return DesktopSandbox(self._settings, self._stock)
 
     async def close(self) -> None:
-        """Nothing is shared."""
+        await self._stock.close()

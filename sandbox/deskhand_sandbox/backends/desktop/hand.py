@@ -7,6 +7,7 @@ is there, and names its display. It imports nothing of Deskhand.
 
 from __future__ import annotations
 
+import importlib
 import io
 import itertools
 import json
@@ -18,6 +19,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
+EARLY = ("mss", "PIL.PngImagePlugin", "Xlib.display", "Xlib.ext.xtest", "tkinter", "pyscreeze", "pymsgbox")
+"""What pyautogui and we need, imported while the X server starts; pyautogui itself wants a display first."""
 STEPS = 8
 """Pointer events between two points of a drag: programs take a single jump for no drag at all."""
 POLL_S = 0.012
@@ -28,12 +31,14 @@ READ_MS = 80.0
 
 
 def start_screen(width: int, height: int) -> None:
-    """An X server and a window manager; returns when both answer."""
+    """An X server and a window manager; returns when the server answers."""
     Path.home().joinpath(".Xauthority").touch()
     read, write = os.pipe()
     screen = ["-screen", "0", f"{width}x{height}x24"]
     _start(["Xvfb", "-displayfd", str(write), *screen, "-nolisten", "tcp", "-noreset"], keep=write)
     os.close(write)
+    for name in EARLY:
+        importlib.import_module(name)
     with os.fdopen(read) as file:
         number = file.readline().strip()
     if not number:
@@ -76,6 +81,10 @@ class Hand:
         for command in commands:
             _start(command)
         self._wait(lambda: len(self._windows()) >= len(commands), deadline_s, f"{len(commands)} windows")
+
+    def ping(self) -> None:
+        """Answer, and have the X server answer."""
+        self._display.sync()
 
     def click(self, x: int, y: int, button: str, count: int) -> None:
         self._gui.click(x, y, clicks=count, interval=0.02, button=button)

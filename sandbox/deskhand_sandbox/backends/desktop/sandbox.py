@@ -14,6 +14,7 @@ from blake3 import blake3
 from deskhand_sandbox.backends.desktop.actions import perform
 from deskhand_sandbox.backends.desktop.session import Session
 from deskhand_sandbox.backends.desktop.settings import DesktopSettings, ScreenSettings, screen_settings
+from deskhand_sandbox.backends.desktop.stock import Stock
 from deskhand_sandbox.base import Capability, Sandbox
 from deskhand_sandbox.deadlines import asked_s
 from deskhand_sandbox.errors import (
@@ -32,9 +33,14 @@ class DesktopSandbox(Sandbox):
     kind = "desktop"
     capabilities = frozenset({Capability.RUN, Capability.EVALUATE})
 
-    def __init__(self, settings: DesktopSettings) -> None:
+    def __init__(self, settings: DesktopSettings, stock: Stock) -> None:
+        """
+        Args:
+            stock: where its sessions come from.
+        """
         self.id = uuid.uuid4().hex
         self._settings = settings
+        self._stock = stock
         self._screen = ScreenSettings()
         self._session: Session | None = None
         self._broken: InfrastructureError | None = None
@@ -49,7 +55,7 @@ class DesktopSandbox(Sandbox):
         async with self._call("reset", self._settings.reset_deadline_s + screen.ready_deadline_s):
             await self._end_session()
             self._screen = screen
-            self._session = session = await Session.start(screen.size_px, self._settings.limits)
+            self._session = session = await self._stock.take(screen.size_px)
             if screen.prepare is not None:
                 await session.prepare(screen.prepare, seed=task.seed, timeout_s=screen.ready_deadline_s)
             await session.ask(
@@ -80,6 +86,11 @@ class DesktopSandbox(Sandbox):
         """
         async with self._call("evaluate", self._settings.call_deadline_s):
             return await self.session.evaluate(expression, timeout_s=self._settings.call_deadline_s)
+
+    async def ping(self) -> None:
+        async with self._call("ping", self._settings.call_deadline_s):
+            if self._session is not None:
+                await self._session.ask("ping")
 
     def alive(self) -> bool:
         return self._broken is None and (self._session is None or not self._session.ended)

@@ -25,6 +25,8 @@ class DesktopSettings:
 
     limits: Limits = field(default_factory=lambda: Limits(memory_mb=2048, processes=256))
     """What all programs of one desktop may take together."""
+    spares: int = 1
+    """Desktops made ready in advance, from the second one needed on, so that a reset waits for none."""
     call_deadline_s: float = 20.0
     """Longest an act or observe may take, the time an action asks for not counted."""
     reset_deadline_s: float = 60.0

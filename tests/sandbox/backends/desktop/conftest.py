@@ -3,15 +3,22 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 import pytest_asyncio
 
-from deskhand_sandbox.backends.desktop import DesktopSandbox, create
+from deskhand_sandbox.backends.desktop import DesktopBackend, DesktopSandbox, create
 from deskhand_sandbox.types import EnvironmentSpec, JsonValue, Task, VerifierSpec
 
 TERMINAL: list[JsonValue] = ["xterm", "-geometry", "80x24+20+20", "-fa", "DejaVu Sans Mono", "-title", "here"]
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def backend() -> AsyncIterator[DesktopBackend]:
+    backend = create()
+    yield backend
+    await backend.close()
+
+
 @pytest_asyncio.fixture(loop_scope="module")
-async def sandbox() -> AsyncIterator[DesktopSandbox]:
-    async with await create().create() as sandbox:
+async def sandbox(backend: DesktopBackend) -> AsyncIterator[DesktopSandbox]:
+    async with await backend.create() as sandbox:
         assert isinstance(sandbox, DesktopSandbox)
         yield sandbox
 

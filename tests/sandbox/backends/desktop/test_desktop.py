@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 from collections.abc import Callable
@@ -11,7 +12,8 @@ from typing import cast
 
 import pytest
 
-from deskhand_sandbox.backends.desktop import DesktopSandbox, create
+from deskhand_sandbox.backends.desktop import DesktopBackend, DesktopSandbox, create
+from deskhand_sandbox.backends.desktop.stock import Stock
 from deskhand_sandbox.base import Capability, Sandbox
 from deskhand_sandbox.conformance import check_backend
 from deskhand_sandbox.dialects.pyautogui import read_script
@@ -24,6 +26,7 @@ from deskhand_sandbox.errors import (
     VerifierError,
 )
 from deskhand_sandbox.host import HostSettings, SandboxClient, start_host
+from deskhand_sandbox.isolation import Limits
 from deskhand_sandbox.manager import PoolSettings
 from deskhand_sandbox.registry import create_verifier
 from deskhand_sandbox.types import (
@@ -38,6 +41,7 @@ from deskhand_sandbox.types import (
     PointerDown,
     PointerUp,
     Press,
+    ReadFile,
     Run,
     Scroll,
     Task,
@@ -61,9 +65,9 @@ async def until(sandbox: Sandbox, command: str) -> None:
             await asyncio.sleep(0.05)
 
 
-async def test_a_desktop_conforms(desk: Desk) -> None:
+async def test_a_desktop_conforms(backend: DesktopBackend, desk: Desk) -> None:
     quiet: list[str] = ["xterm", "-geometry", "60x20+20+20", "-e", "cat"]
-    await check_backend(create(), desk(applications=[quiet], still_ms=200))
+    await check_backend(backend, desk(applications=[quiet], still_ms=200))
 
 
 async def test_any_text_is_typed(sandbox: DesktopSandbox, desk: Desk) -> None:
@@ -103,15 +107,14 @@ async def test_the_pointer_clicks_drags_and_turns_the_wheel(sandbox: DesktopSand
     assert shown.screenshot.digest != start.screenshot.digest
     # a double click selects a word of the second line, a drag the whole of it
     await sandbox.act(Click(x=40, y=52, count=2))
-    selected = await shell(sandbox, "xclip -o")
-    assert selected in ("one", "two", "$")
+    await until(sandbox, "xclip -o | grep -qxE 'one|two|[$]'")
     await sandbox.act(Drag(path=((22, 52), (120, 52))))
-    assert (await shell(sandbox, "xclip -o")).startswith(("one two", "$ "))
+    await until(sandbox, "xclip -o | grep -qE '^(one two|[$] )'")
     await sandbox.act(MovePointer(x=22, y=52))
     await sandbox.act(PointerDown())
     await sandbox.act(MovePointer(x=60, y=52))
     await sandbox.act(PointerUp())
-    assert len(await shell(sandbox, "xclip -o")) < 8
+    await until(sandbox, "xclip -o | grep -qvE '^(one two|[$] )'")
     await sandbox.act(Click(x=200, y=200))
     await sandbox.act(TypeText(text="cat numbers; touch counted\n"))
     await until(sandbox, "test -f counted")
@@ -239,6 +242,52 @@ def command_lines() -> list[str]:
     return found
 
 
+async def test_a_read_that_never_ends_leaves_no_program(sandbox: DesktopSandbox, desk: Desk) -> None:
+    await sandbox.reset(desk(prepare="mkfifo nobody-writes"))
+    with pytest.raises(InvalidAction, match="longer than"):
+        await sandbox.act(ReadFile(path="nobody-writes"))
+    await until(sandbox, "! pgrep -x head > head || false")
+
+
+async def test_the_next_desktop_waits_ready(backend: DesktopBackend, desk: Desk) -> None:
+    stock = Stock(1, Limits(memory_mb=1024, processes=64))
+    size_px = (320, 240)
+    try:
+        for _ in range(2):
+            await (await stock.take(size_px)).close()
+        await settled(stock)
+        ready = await stock.take(size_px)
+        await settled(stock)
+        other = await stock.take(size_px)
+        assert other is not ready
+        os.kill(other.pid, signal.SIGKILL)
+        await ready.close()
+        await other.close()
+        await settled(stock)
+        for session in stock.ready:
+            os.kill(session.pid, signal.SIGKILL)
+            async with asyncio.timeout(20):
+                while not session.ended:
+                    await asyncio.sleep(0.01)
+        alive = await stock.take(size_px)
+        await alive.ask("ping")
+        await alive.close()
+        larger = await stock.take((400, 300))
+        told, _ = await larger.ask("look", deadline_ms=500, still_ms=20, format="png", quality=80)
+        assert told["settled"] is True
+        await larger.close()
+    finally:
+        await stock.close()
+    assert stock.ready == ()
+
+
+async def settled(stock: Stock) -> None:
+    """Wait until the stock makes nothing."""
+    async with asyncio.timeout(30):
+        while stock.busy:
+            await asyncio.sleep(0.01)
+
+
 async def test_a_desktop_is_lent_like_any_other(desk: Desk, tmp_path: Path) -> None:
     settings = HostSettings(kinds={"desktop": PoolSettings(max_sandboxes=1)}, state_folder=tmp_path)
     async with start_host(settings) as host, SandboxClient(host.url, host.token) as source:
@@ -248,6 +297,9 @@ async def test_a_desktop_is_lent_like_any_other(desk: Desk, tmp_path: Path) -> N
                 assert (await sandbox.act(Run(command="ls"))).output == ""
                 await sandbox.act(TypeText(text=f"echo {said} > note; sync\n"))
                 await until(sandbox, f"grep -qs {said} note || false")
+        (journal,) = tmp_path.glob("manager-*.json")
+        scratch = json.loads(journal.read_text())["scratch"]
+        assert any(scratch in line for line in command_lines())
     async with asyncio.timeout(20):
-        while any("deskhand-desktop-" in line for line in command_lines()):
+        while any(scratch in line for line in command_lines()):
             await asyncio.sleep(0.02)
