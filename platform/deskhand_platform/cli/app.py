@@ -10,7 +10,7 @@ import typer
 
 from deskhand_agent.errors import AgentError
 from deskhand_flywheel.errors import FlywheelError
-from deskhand_platform.cli import benches, doctor, records, rounds, run, serve, tasks, training
+from deskhand_platform.cli import benches, doctor, records, rounds, run, sandboxes, serve, tasks, training
 from deskhand_platform.cli.client import ApiError
 from deskhand_platform.cli.console import complain
 from deskhand_platform.errors import InvalidField, NotFound, PlatformError, SettingsError
@@ -29,6 +29,7 @@ app = typer.Typer(
 for part in (serve, run, records, training, benches, doctor):
     part.register(app)
 app.add_typer(tasks.app, name="tasks")
+app.add_typer(sandboxes.app, name="sandbox")
 app.add_typer(rounds.app, name="rounds")
 app.add_typer(records.trajectories, name="trajectories")
 app.add_typer(records.policies, name="policies")

@@ -15,6 +15,7 @@ from deskhand_platform.errors import ChildFailed, NotFound
 
 BENCHES = {
     "rollouts": "deskhand_platform.bench.rollout_cdp",
+    "sandbox": "deskhand_platform.bench.sandbox",
     "fresh-clone": "deskhand_platform.bench.fresh_clone",
 }
 STUDIES = {"loop": "deskhand_trainer.studies.loop"}

@@ -22,7 +22,7 @@ from deskhand_sandbox.host.server import Host
 from deskhand_sandbox.host.settings import HostSettings
 from deskhand_sandbox.manager import SandboxManager
 from deskhand_sandbox.manager.manager import registered_backend
-from deskhand_sandbox.manager.pool import MakeBackend
+from deskhand_sandbox.manager.making import MakeBackend
 
 log = logging.getLogger(__name__)
 

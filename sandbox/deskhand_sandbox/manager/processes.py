@@ -68,6 +68,11 @@ def descendants(pid: int) -> dict[int, Process]:
     return found
 
 
+def everything() -> list[Process]:
+    """Every process there is."""
+    return [process for pid in _pids() if (process := find(pid)) is not None]
+
+
 def marked(name: str, value: str) -> list[Process]:
     """Processes started with that environment variable, as far as we may read environments."""
     entry = f"{name}={value}".encode()

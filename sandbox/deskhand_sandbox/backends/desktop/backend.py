@@ -35,7 +35,9 @@ class DesktopBackend(Backend):
             )
 
     async def create(self) -> DesktopSandbox:
-        return DesktopSandbox(self._settings, self._stock)
+        sandbox = DesktopSandbox(self._settings, self._stock)
+        await sandbox.start()
+        return sandbox
 
     async def close(self) -> None:
         await self._stock.close()

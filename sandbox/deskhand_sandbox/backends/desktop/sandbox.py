@@ -43,8 +43,20 @@ class DesktopSandbox(Sandbox):
         self._stock = stock
         self._screen = ScreenSettings()
         self._session: Session | None = None
+        self._untouched = False
+        """The session under way is as it was started."""
         self._broken: InfrastructureError | None = None
         self._closed = False
+
+    async def start(self) -> None:
+        """Bring up a desktop, for the first task that is content with its size.
+
+        Raises:
+            SandboxDied, SandboxTimeout: it did not come up.
+        """
+        async with self._call("start", self._settings.reset_deadline_s):
+            self._session = await self._stock.take(self._screen.size_px)
+            self._untouched = True
 
     # ---- the contract
 
@@ -53,9 +65,8 @@ class DesktopSandbox(Sandbox):
         if not task.instruction:
             raise InvalidTask(f"task {task.id} has no instruction")
         async with self._call("reset", self._settings.reset_deadline_s + screen.ready_deadline_s):
-            await self._end_session()
+            session = await self._fresh_session(screen.size_px)
             self._screen = screen
-            self._session = session = await self._stock.take(screen.size_px)
             if screen.prepare is not None:
                 await session.prepare(screen.prepare, seed=task.seed, timeout_s=screen.ready_deadline_s)
             await session.ask(
@@ -109,8 +120,15 @@ class DesktopSandbox(Sandbox):
         Raises:
             InfrastructureError: there has been no reset.
         """
-        if self._session is None:
+        if self._session is None or self._untouched:
             raise InfrastructureError("the desktop has not been reset to a task yet")
+        return self._session
+
+    async def _fresh_session(self, size_px: tuple[int, int]) -> Session:
+        if self._session is None or not self._untouched or self._screen.size_px != size_px:
+            await self._end_session()
+            self._session = await self._stock.take(size_px)
+        self._untouched = False
         return self._session
 
     async def _end_session(self) -> None:

@@ -1,0 +1,1 @@
+"""Other ways into the same sandboxes."""

@@ -1,0 +1,62 @@
+"""`deskhand sandbox …` as a person types it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PICTURE = b"\x89PNG"
+
+
+def deskhand(*arguments: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "deskhand_platform.cli.app", "sandbox", *arguments]
+    return subprocess.run(command, input=given, capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_the_kinds_are_listed() -> None:
+    listed = deskhand("list")
+    assert listed.returncode == 0
+    for kind in ("browser", "desktop", "fake"):
+        assert kind in listed.stdout
+
+
+def test_actions_are_done_in_order_and_each_screen_is_kept(tmp_path: Path) -> None:
+    click = "click(point='<point>20 60</point>')"
+    done = deskhand("try", "fake", "--task", "fake/press-button", "--screens", str(tmp_path), "--do", click)
+    assert done.returncode == 0, done.stderr
+    assert "Press " in done.stdout
+    pictures = sorted(tmp_path.iterdir())
+    assert [each.name for each in pictures] == ["000.png", "001.png"]
+    assert all(each.read_bytes().startswith(PICTURE) for each in pictures)
+
+
+def test_lines_of_the_standard_input_are_actions(tmp_path: Path) -> None:
+    lines = "help\nclik()\nclick(point='<point>900 60</point>')\nclick(point='<point>20 60</point>')\n"
+    done = deskhand("try", "fake", "--screens", str(tmp_path), given=lines)
+    assert done.returncode == 0
+    assert "type(content='text')" in done.stdout
+    assert "expected click" in done.stderr
+    assert "off the screen" in done.stderr
+    assert (tmp_path / "001.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (("try", "fak"), 2, "did you mean fake?"),
+        (("try", "fake", "--task", "miniwob/click-test"), 2, "for a browser sandbox"),
+        (("try", "fake", "--task", "fake/pres-button"), 2, "did you mean fake/press-button"),
+        (("try", "fake", "--do", "clik()"), 2, "expected click"),
+        (("try", "fake", "--do", "finished()"), 2, "Finish is said to a task"),
+        (("try", "fake", "--do", "click(point='<point>900 1</point>')"), 1, "off the screen"),
+        (("mcp", "fak"), 2, "did you mean fake?"),
+    ],
+)
+def test_what_is_wrong_is_said(arguments: tuple[str, ...], status: int, said: str) -> None:
+    done = deskhand(*arguments)
+    assert done.returncode == status
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr

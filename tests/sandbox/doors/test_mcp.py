@@ -1,0 +1,98 @@
+"""A sandbox through the MCP client of fastmcp: in this process, over standard input and output, over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import io
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+from fastmcp import Client
+from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
+from fastmcp.exceptions import ToolError
+from PIL import Image
+
+from deskhand_sandbox.backends.fake import create
+from deskhand_sandbox.base import Sandbox
+from deskhand_sandbox.doors.mcp import mcp_server
+from deskhand_sandbox.tasks import make_task
+
+START = make_task("fake/press-button", 1)
+COMMAND = ["-m", "deskhand_platform.cli.app", "sandbox", "mcp", "fake", "--task", "fake/press-button"]
+
+
+@pytest.fixture
+async def sandbox() -> AsyncIterator[Sandbox]:
+    async with await create().create() as sandbox:
+        await sandbox.reset(START)
+        yield sandbox
+
+
+async def test_an_action_is_a_tool_that_answers_with_the_screen(sandbox: Sandbox) -> None:
+    async with Client(mcp_server(sandbox)) as client:
+        tools = {tool.name: tool for tool in await client.list_tools()}
+        assert {"click", "type_text", "drag", "answer_dialog", "screenshot", "open_task"} <= set(tools)
+        assert "run" not in tools
+        assert "call_tool" not in tools
+        assert tools["click"].input_schema["required"] == ["x", "y"]
+        before = await client.call_tool("screenshot", {})
+        after = await client.call_tool("click", {"x": 20, "y": 60})
+        pictures = [base64.b64decode(each.content[0].data) for each in (before, after)]
+        assert pictures[0] != pictures[1]
+        assert Image.open(io.BytesIO(pictures[1])).size == (160, 200)
+        begun = await client.call_tool("open_task", {"task": START.id, "seed": 1})
+        assert base64.b64decode(begun.content[0].data) == pictures[0]
+        assert begun.content[1].text.startswith("Press ")
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("click", {"x": 5, "y": 5000}, "off the screen"),
+        ("drag", {"path": [[1, 1]]}, "two points"),
+        ("open_task", {"task": "fake/pres-button"}, "did you mean fake/press-button"),
+        ("navigate", {"url": "https://example.org"}, "UnsupportedCapability"),
+        ("click", {"x": "left"}, "x"),
+    ],
+)
+async def test_what_cannot_be_done_is_told(
+    sandbox: Sandbox, tool: str, arguments: dict[str, object], said: str
+) -> None:
+    async with Client(mcp_server(sandbox)) as client:
+        with pytest.raises(ToolError, match=said):
+            await client.call_tool(tool, arguments)
+        assert (await client.call_tool("screenshot", {})).content
+
+
+async def test_over_http_a_token_is_needed() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    serving = await asyncio.create_subprocess_exec(
+        sys.executable, *COMMAND, "--port", str(port), stderr=asyncio.subprocess.PIPE
+    )
+    assert serving.stderr is not None
+    url = f"http://127.0.0.1:{port}/mcp"
+    try:
+        async with httpx.AsyncClient() as http, asyncio.timeout(60):
+            said = (await serving.stderr.readline()).decode()
+            assert url in said
+            reading = asyncio.create_task(serving.stderr.read())
+            refused = await http.post(url, json={}, headers={"Authorization": "Bearer wrong"})
+        assert refused.status_code == 401
+        headers = {"Authorization": f"Bearer {said.rpartition(' ')[2].strip()}"}
+        async with Client(StreamableHttpTransport(url, headers=headers)) as client:
+            assert (await client.call_tool("click", {"x": 20, "y": 60})).content
+    finally:
+        serving.send_signal(signal.SIGINT)
+        await serving.wait()
+    assert b"Traceback" not in await reading
+
+
+async def test_the_command_serves_standard_input_and_output() -> None:
+    async with Client(StdioTransport(sys.executable, COMMAND)) as client:
+        assert (await client.call_tool("click", {"x": 20, "y": 60})).content[0].mime_type == "image/png"
