@@ -18,7 +18,9 @@ flock -n 9 || { say "another set-up is running; waiting for it"; flock 9; }
 apt_packages=(
   chromium-headless-shell fonts-liberation fonts-dejavu-core
   bubblewrap less
-  xvfb openbox xterm xclip
+  xvfb openbox xterm xclip wmctrl
+  dbus-daemon at-spi2-core python3-gi gir1.2-atspi-2.0
+  mousepad galculator gnumeric
 )
 
 install_system_packages() {

@@ -12,7 +12,7 @@ from deskhand_sandbox.base import Backend
 from deskhand_sandbox.errors import BackendMissing
 from deskhand_sandbox.isolation import Confinement
 
-PROGRAMS = ("Xvfb", "openbox", "nsenter", "setpriv", "prlimit")
+PROGRAMS = ("Xvfb", "openbox", "nsenter", "setpriv", "prlimit", "dbus-daemon")
 MODULES = ("mss", "pyautogui", "tkinter")
 
 

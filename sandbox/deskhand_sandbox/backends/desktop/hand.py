@@ -21,6 +21,7 @@ from typing import Any, BinaryIO
 
 EARLY = ("mss", "PIL.PngImagePlugin", "Xlib.display", "Xlib.ext.xtest", "tkinter", "pyscreeze", "pymsgbox")
 """What pyautogui and we need, imported while the X server starts; pyautogui itself wants a display first."""
+BUS = "unix:path=/tmp/.deskhand-bus"
 STEPS = 8
 """Pointer events between two points of a drag: programs take a single jump for no drag at all."""
 POLL_S = 0.012
@@ -31,7 +32,7 @@ READ_MS = 80.0
 
 
 def start_screen(width: int, height: int) -> None:
-    """An X server and a window manager; returns when the server answers."""
+    """An X server, a window manager and a message bus; returns when the server answers."""
     Path.home().joinpath(".Xauthority").touch()
     read, write = os.pipe()
     screen = ["-screen", "0", f"{width}x{height}x24"]
@@ -43,7 +44,9 @@ def start_screen(width: int, height: int) -> None:
         number = file.readline().strip()
     if not number:
         raise RuntimeError("the X server did not start")
-    os.environ.update(DISPLAY=f":{number}", XDG_SESSION_TYPE="x11", NO_AT_BRIDGE="1")
+    os.environ.update(DISPLAY=f":{number}", XDG_SESSION_TYPE="x11", DBUS_SESSION_BUS_ADDRESS=BUS)
+    # the accessibility bus comes up by itself when the first program asks for it
+    _start(["dbus-daemon", "--session", f"--address={BUS}", "--nofork", "--nopidfile", "--nosyslog"])
     _start(["openbox", "--sm-disable"])
 
 
@@ -244,7 +247,7 @@ def main() -> None:
     os.dup2(2, 1)  # what libraries print is no answer
     start_screen(int(sys.argv[1]), int(sys.argv[2]))
     hand = Hand()
-    _answer(out, {"display": os.environ["DISPLAY"]}, b"")
+    _answer(out, {name: os.environ[name] for name in ("DISPLAY", "DBUS_SESSION_BUS_ADDRESS")}, b"")
     for line in sys.stdin.buffer:
         asked: dict[str, Any] = json.loads(line)
         try:

@@ -22,7 +22,6 @@ from deskhand_sandbox.errors import (
     InvalidTask,
     SandboxDied,
     SandboxTimeout,
-    UnsupportedCapability,
 )
 from deskhand_sandbox.types import DeviceAction, Image, JsonValue, Observation, Start, Task
 
@@ -31,7 +30,7 @@ class DesktopSandbox(Sandbox):
     """See `Sandbox`. After SandboxDied or SandboxTimeout it is not to be used again."""
 
     kind = "desktop"
-    capabilities = frozenset({Capability.RUN, Capability.EVALUATE})
+    capabilities = frozenset({Capability.RUN, Capability.EVALUATE, Capability.TEXT_TREE})
 
     def __init__(self, settings: DesktopSettings, stock: Stock) -> None:
         """
@@ -78,10 +77,16 @@ class DesktopSandbox(Sandbox):
             return Start(instruction=task.instruction, observation=await self._look())
 
     async def observe(self, *, text_tree: bool = False) -> Observation:
-        if text_tree:
-            raise UnsupportedCapability(f"a desktop has no {Capability.TEXT_TREE}")
-        async with self._call("observe", self._settings.call_deadline_s):
-            return await self._look()
+        limit_s = self._settings.call_deadline_s
+        async with self._call(
+            "observe", limit_s + (self._screen.text_tree_deadline_ms / 1000 if text_tree else 0)
+        ):
+            seen = await self._look()
+            if not text_tree:
+                return seen
+            screen = self._screen
+            tree = await self.session.text_tree(screen.text_tree_nodes, screen.text_tree_deadline_ms / 1000)
+            return replace(seen, text_tree=tree)
 
     async def act(self, action: DeviceAction) -> Observation:
         async with self._call(type(action).__name__, self._settings.call_deadline_s + asked_s(action)):

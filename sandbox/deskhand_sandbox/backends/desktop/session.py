@@ -9,11 +9,16 @@ import sys
 import tempfile
 from pathlib import Path
 
+import deskhand_sandbox.accessibility
 from deskhand_sandbox.errors import InfrastructureError, SandboxDied, VerifierError
 from deskhand_sandbox.isolation import Confinement, Limits
 from deskhand_sandbox.terminal.confined import ConfinedTerminal
 from deskhand_sandbox.types import JsonValue
 
+TREE = Path(deskhand_sandbox.accessibility.__file__).with_name("atspi_tree.py")
+SYSTEM_PYTHON = "/usr/bin/python3"
+"""The one that the system's bindings of AT-SPI are for."""
+TREE_STARTS_S = 10.0
 HAND = Path(__file__).with_name("hand.py")
 PYTHON = "/opt/deskhand"
 """Where this Python's packages are found inside."""
@@ -50,7 +55,7 @@ class Session:
             raise
         try:
             told, _ = await session._answer("the desktop")
-            confinement.variables["DISPLAY"] = str(told["display"])
+            confinement.variables.update({name: str(value) for name, value in told.items()})
         except BaseException:
             await session.close()
             raise
@@ -113,6 +118,25 @@ class Session:
             return json.loads(text) if text else True
         except ValueError:
             return text
+
+    async def text_tree(self, nodes: int, timeout_s: float) -> str:
+        """What the programs say is on their windows, by AT-SPI.
+
+        Args:
+            nodes: most lines.
+            timeout_s: after which the rest is left out.
+
+        Raises:
+            InfrastructureError: nobody can be asked.
+        """
+        program = (SYSTEM_PYTHON, "-", str(nodes), str(timeout_s))
+        code, out, err = await self._confinement.run(
+            program, given=TREE.read_bytes(), timeout_s=timeout_s + TREE_STARTS_S
+        )
+        if code:
+            said = (err.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1]
+            raise InfrastructureError(f"no accessibility tree: {said}")
+        return out.decode(errors="replace").rstrip("\n")
 
     async def close(self) -> None:
         """End everything of the session and take its files away."""

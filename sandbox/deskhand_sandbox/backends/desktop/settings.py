@@ -46,6 +46,10 @@ class ScreenSettings:
     image_format: Literal["png", "jpeg", "webp"] = "png"
     image_quality: int = 80
     """1 to 100; PNG ignores it."""
+    text_tree_nodes: int = 2000
+    """Most lines of a text tree."""
+    text_tree_deadline_ms: float = 3000.0
+    """After this the rest of a text tree is left out."""
     settle_deadline_ms: float = 3000.0
     """How long to wait for a screen that does not come to rest."""
     still_ms: float = 80.0
@@ -68,7 +72,14 @@ def _check(settings: ScreenSettings) -> None:
     if not (isinstance(commands, tuple) and all(map(_is_command, cast("tuple[object, ...]", commands)))):
         raise InvalidTask(f"applications must be lists of words, a program first, not {commands!r}")
     check_image(settings.image_format, settings.image_quality)
-    check_positive(settings, "settle_deadline_ms", "still_ms", "ready_deadline_s")
+    check_positive(
+        settings,
+        "settle_deadline_ms",
+        "still_ms",
+        "ready_deadline_s",
+        "text_tree_nodes",
+        "text_tree_deadline_ms",
+    )
     check_text(settings, "prepare")
 
 

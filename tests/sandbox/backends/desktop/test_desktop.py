@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -34,6 +35,7 @@ from deskhand_sandbox.types import (
     Click,
     DeviceAction,
     Drag,
+    JsonValue,
     KeyDown,
     KeyUp,
     MovePointer,
@@ -143,6 +145,36 @@ pyautogui.press('enter')
         await sandbox.act(cast("DeviceAction", action))
     await until(sandbox, "test -s made")
     assert await shell(sandbox, "cat made") == "one"
+
+
+async def test_what_is_on_the_windows_is_told_as_text(sandbox: DesktopSandbox, desk: Desk) -> None:
+    editor: list[JsonValue] = ["mousepad", "letter.txt"]
+    await sandbox.reset(desk(applications=[editor], prepare="echo grüße > letter.txt", ready_deadline_s=60))
+    seen = await sandbox.observe(text_tree=True)
+    tree = seen.text_tree or ""
+    assert 'application "mousepad"' in tree
+    assert 'value="grüße' in tree
+    found = re.search(r'menu "File" \((\d+), (\d+)\)', tree)
+    assert found is not None
+    await sandbox.act(Click(x=int(found[1]), y=int(found[2])))
+    opened = (await sandbox.observe(text_tree=True)).text_tree or ""
+    assert 'menu item "Save"' in opened
+    assert seen.text_tree != opened
+    assert (await sandbox.observe()).text_tree is None
+    capped = desk(applications=[editor], text_tree_nodes=3, ready_deadline_s=60)
+    await sandbox.reset(capped)
+    few = ((await sandbox.observe(text_tree=True)).text_tree or "").splitlines()
+    assert len(few) == 4
+    assert few[-1] == "[the rest is left out]"
+
+
+async def test_a_program_that_does_not_answer_holds_no_tree_up(sandbox: DesktopSandbox, desk: Desk) -> None:
+    await sandbox.reset(desk(applications=[["mousepad"]], ready_deadline_s=60))
+    await sandbox.observe(text_tree=True)
+    assert await sandbox.evaluate("pkill -STOP mousepad")
+    seen = await sandbox.observe(text_tree=True)
+    assert seen.text_tree is not None
+    assert sandbox.alive()
 
 
 async def test_terminal_and_screen_are_one_machine(sandbox: DesktopSandbox, desk: Desk) -> None:

@@ -1,0 +1,1 @@
+"""What programs say of their windows to those who cannot see them."""

@@ -1,0 +1,92 @@
+"""Prints the windows on the screen as text, as AT-SPI tells it: one line for each thing there is.
+
+`python3 atspi_tree.py NODES SECONDS`: indented by depth, a line has the role, the name, the text, the states
+and the pixel to click at, as the text tree of a browser has them. It stops at that many lines or seconds, and
+says so. It runs beside the programs, with the system's Python, and imports nothing of Deskhand.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+SILENT = frozenset({"filler", "panel", "section", "unknown", "separator", "scroll bar"})
+"""Roles that say nothing by themselves: shown where they have a name, what is in them in any case."""
+CONTROLS = frozenset(
+    {"push button", "toggle button", "check box", "radio button", "menu item", "entry", "combo box", "slider"}
+)
+"""Roles of which it is told that they are disabled."""
+LONGEST_TEXT = 200
+STATES = ("FOCUSED", "CHECKED", "SELECTED", "EXPANDED")
+CROWD = 300
+"""Children that are looked at of one node: a table has a million."""
+
+
+def walk(kit: Any, node: Any, depth: int) -> Iterator[str]:
+    """Lines of a node and of what lies in it, in the order of a screen reader; nothing that is not shown."""
+    states = node.get_state_set()
+    if depth and not states.contains(kit.StateType.SHOWING):
+        return
+    said = line(kit, node, states)
+    if said is not None:
+        yield "  " * depth + said
+        depth += 1
+    count = node.get_child_count()
+    for at in range(min(count, CROWD)):
+        child = node.get_child_at_index(at)
+        if child is not None:
+            yield from walk(kit, child, depth)
+    if count > CROWD:
+        yield "  " * depth + f"[{count - CROWD} more in it are left out]"
+
+
+def line(kit: Any, node: Any, states: Any) -> str | None:
+    """A node in words; None where it says nothing."""
+    role, name = node.get_role_name(), " ".join((node.get_name() or "").split())
+    text = node.get_text_iface()
+    value = text.get_text(0, min(text.get_character_count(), LONGEST_TEXT)) if text is not None else ""
+    if role in SILENT and not name:
+        return None
+    words = [role]
+    if name:
+        words.append(json.dumps(name, ensure_ascii=False))
+    if value and value != name:
+        words.append(f"value={json.dumps(value, ensure_ascii=False)}")
+    words += [f"[{state.lower()}]" for state in STATES if states.contains(getattr(kit.StateType, state))]
+    if role in CONTROLS and not states.contains(kit.StateType.SENSITIVE):
+        words.append("[disabled]")
+    place = node.get_component_iface()
+    if place is not None:
+        box = place.get_extents(kit.CoordType.SCREEN)
+        if box.width > 0 and box.height > 0:
+            words.append(f"({box.x + box.width // 2}, {box.y + box.height // 2})")
+    return " ".join(words)
+
+
+def main() -> None:
+    """Print the tree of every program that answers."""
+    import gi  # pyright: ignore[reportMissingImports]
+
+    gi.require_version("Atspi", "2.0")
+    from gi.repository import Atspi, GLib  # pyright: ignore[reportMissingImports]
+
+    nodes, deadline = int(sys.argv[1]), time.monotonic() + float(sys.argv[2])
+    Atspi.set_timeout(1000, 2000)
+    desktop = Atspi.get_desktop(0)
+    for at in range(desktop.get_child_count()):
+        try:
+            for said in walk(Atspi, desktop.get_child_at_index(at), 0):
+                if nodes <= 0 or time.monotonic() > deadline:
+                    print("[the rest is left out]")
+                    return
+                print(said)
+                nodes -= 1
+        except GLib.Error:  # that program has ended, or does not answer
+            continue
+
+
+if __name__ == "__main__":
+    main()
