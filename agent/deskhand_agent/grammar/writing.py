@@ -22,6 +22,7 @@ from deskhand_sandbox.types import (
     Fetch,
     Finish,
     History,
+    JsonValue,
     KeyDown,
     KeyUp,
     MovePointer,
@@ -45,6 +46,7 @@ from deskhand_sandbox.types import (
 
 _CLICK_NAMES: Mapping[tuple[Button, int], str] = {meaning: name for name, meaning in CLICKS.items()}
 _DIRECTION_NAMES = {offset: name for name, offset in DIRECTIONS.items()}
+NO_HEADERS: dict[str, JsonValue] = {}
 _HISTORY_NAMES = {"back": "go_back", "forward": "go_forward", "reload": "reload", "home": "press_home"}
 
 
@@ -86,7 +88,7 @@ def write_action(action: Action) -> str:
         case EditFile(path=path, old=old, new=new):
             return write_call("edit_file", path=path, old=old, new=new)
         case Fetch(url=url, method=method, headers=headers, body=body):
-            given = {**_unless("GET", method=method), **_unless({}, headers=dict(headers))}
+            given = {**_unless("GET", method=method), **_unless(NO_HEADERS, headers=dict(headers))}
             return write_call("fetch", url=url, **given, **_unless("", body=body))
         case CallTool(name=name, arguments=arguments):
             return write_call("call_tool", name=name, arguments=dict(arguments))
@@ -144,6 +146,6 @@ def _path(path: tuple[Point, ...]) -> dict[str, Value]:
     return {"path": "".join(points)}
 
 
-def _unless(default: str | float, **argument: Value) -> dict[str, Value]:
+def _unless(default: Value, **argument: Value) -> dict[str, Value]:
     """The argument, or nothing where it has the value a reader assumes anyway."""
     return {name: value for name, value in argument.items() if value != default}

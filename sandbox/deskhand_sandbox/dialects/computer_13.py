@@ -3,7 +3,8 @@
     {"action_type": "CLICK", "parameters": {"x": 10, "y": 20, "button": "left", "num_clicks": 2}}
     "DONE"
 
-They mean what pyautogui's calls of the same kind mean.
+They mean what pyautogui's calls of the same kind mean. `WAIT` says no length: none is written. Lengths of the
+wheel are whole notches.
 """
 
 from __future__ import annotations
@@ -11,11 +12,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
+from deskhand_sandbox.dialects.coordinates import pixels
+from deskhand_sandbox.dialects.dialect import Dialect, View, Written
+from deskhand_sandbox.dialects.fields import as_object, shown
+from deskhand_sandbox.dialects.key_names import from_w3c
 from deskhand_sandbox.dialects.pyautogui import read_script
 from deskhand_sandbox.dialects.pyautogui.calls import CallReader
 from deskhand_sandbox.dialects.pyautogui.script import Call
+from deskhand_sandbox.dialects.wheel import notches
 from deskhand_sandbox.errors import InvalidAction, UnknownName
-from deskhand_sandbox.types import Action, JsonValue, Point
+from deskhand_sandbox.types import (
+    Action,
+    Click,
+    Drag,
+    Fail,
+    Finish,
+    JsonValue,
+    KeyDown,
+    KeyUp,
+    MovePointer,
+    Point,
+    PointerDown,
+    PointerUp,
+    Press,
+    Scroll,
+    TypeText,
+    Wait,
+)
 
 _CALLS: dict[str, tuple[str, dict[str, str]]] = {
     "MOVE_TO": ("moveTo", {"x": "x", "y": "y"}),
@@ -65,6 +88,72 @@ def read_action(action: object, *, pointer: Point | None = None) -> tuple[Action
     return tuple(reader.actions)
 
 
+def write_action(action: Action) -> tuple[Written, ...]:
+    """The actions of theirs that ask for one of ours: several where theirs begin at the pointer.
+
+    Raises:
+        InvalidAction: they have none for it.
+    """
+    match action:
+        case Click(x=x, y=y, button=button, count=count):
+            return (_written("CLICK", x=x, y=y, button=button, num_clicks=count),)
+        case MovePointer(x=x, y=y):
+            return (_written("MOVE_TO", x=x, y=y),)
+        case PointerDown(button=button):
+            return (_written("MOUSE_DOWN", button=button),)
+        case PointerUp(button=button):
+            return (_written("MOUSE_UP", button=button),)
+        case Drag(path=path, button=button):
+            first, *others = (_written("MOVE_TO", x=x, y=y) for x, y in path)
+            held, free = _written("MOUSE_DOWN", button=button), _written("MOUSE_UP", button=button)
+            return (first, held, *others, free)
+        case Scroll(x=x, y=y, dx_px=right, dy_px=down):
+            turn = _written("SCROLL", dx=notches(right), dy=-notches(down))
+            return (_written("MOVE_TO", x=x, y=y), turn)
+        case _:
+            return (_write_other(action),)
+
+
+def _write_other(action: Action) -> Written:
+    match action:
+        case TypeText(text=text):
+            return _written("TYPING", text=text)
+        case Press(keys=(key,)):
+            return _written("PRESS", key=from_w3c(key))
+        case Press(keys=keys):
+            return _written("HOTKEY", keys=[from_w3c(key) for key in keys])
+        case KeyDown(key=key):
+            return _written("KEY_DOWN", key=from_w3c(key))
+        case KeyUp(key=key):
+            return _written("KEY_UP", key=from_w3c(key))
+        case Wait():
+            return "WAIT"
+        case Finish():
+            return "DONE"
+        case Fail():
+            return "FAIL"
+        case _:
+            raise InvalidAction(f"computer_13 has no action for this {type(action).__name__}")
+
+
+def _written(kind: str, **parameters: JsonValue) -> Written:
+    return {"action_type": kind, "parameters": dict(parameters)}
+
+
+def _read(source: object, view: View) -> tuple[Action, ...]:
+    if isinstance(source, str) and source.lstrip().startswith("{"):
+        source = as_object(source)
+    pointer = None if view.pointer is None else view.frame.to_model(view.pointer)
+    return tuple(view.frame.action_to_screen(action) for action in read_action(source, pointer=pointer))
+
+
+def _write(action: Action, view: View) -> tuple[Written, ...]:
+    return write_action(view.frame.action_to_model(action))
+
+
+DIALECT = Dialect(read=_read, write=_write, frame=pixels)
+
+
 def _parts(action: object) -> tuple[str, Mapping[str, JsonValue]]:
     if isinstance(action, str):
         kind, parameters = action, {}
@@ -73,13 +162,14 @@ def _parts(action: object) -> tuple[str, Mapping[str, JsonValue]]:
         kind = fields.pop("action_type", None)
         parameters = fields.pop("parameters", None) or fields
     else:
-        raise InvalidAction(f"an action is an object with action_type and parameters, not {action!r}")
+        raise InvalidAction(f"an action is an object with action_type and parameters, not {shown(action)}")
     kinds = (*_CALLS, *_OTHERS, *_ENDS)
     if not isinstance(kind, str) or kind.upper() not in kinds:
-        raise InvalidAction(str(UnknownName("action_type", str(kind), kinds)))
+        raise InvalidAction(str(UnknownName("action_type", kind if isinstance(kind, str) else "", kinds)))
     if not isinstance(parameters, Mapping):
-        raise InvalidAction(f"the parameters of {kind} must be an object, not {parameters!r}")
-    return kind.upper(), parameters
+        raise InvalidAction(f"the parameters of {kind} must be an object, not {shown(parameters)}")
+    named = cast("Mapping[object, JsonValue]", parameters)
+    return kind.upper(), {name: value for name, value in named.items() if isinstance(name, str)}
 
 
 def _call(function: str, named: Mapping[str, JsonValue], positional: list[JsonValue] | None = None) -> Call:

@@ -1,4 +1,7 @@
-"""Key names as pyautogui and the systems built on it write them, and W3C `KeyboardEvent.key` names."""
+"""Key names as pyautogui and the systems built on it write them, and W3C `KeyboardEvent.key` names.
+
+W3C names are read in any case: OpenAI's model writes "ARROWLEFT", UI-TARS "arrowleft".
+"""
 
 from __future__ import annotations
 
@@ -41,6 +44,8 @@ _OTHER = {
     "escape": "Escape",
     "pgup": "PageUp",
     "pgdn": "PageDown",
+    "page_up": "PageUp",
+    "page_down": "PageDown",
     "shiftleft": "Shift",
     "shiftright": "Shift",
     "ctrlleft": "Control",
@@ -62,7 +67,7 @@ _OTHER = {
     "print": "PrintScreen",
     "menu": "ContextMenu",
 }
-_NAMES = _W3C | _OTHER
+_NAMES = {ours.lower(): ours for ours in _W3C.values()} | _W3C | _OTHER
 PYAUTOGUI = {ours: theirs for theirs, ours in _W3C.items()}
 """Our name -> the one pyautogui prefers, of keys that are no characters, and the space bar."""
 
@@ -75,3 +80,14 @@ def to_w3c(name: str) -> str:
 def from_w3c(name: str) -> str:
     """The name pyautogui gives a key; a name it does not know stays as it is."""
     return PYAUTOGUI.get(name, name)
+
+
+def split_chord(word: str) -> list[str]:
+    """The names in "ctrl+shift+t"; a plus where a name should begin is the plus key, as Playwright has it."""
+    names = [""]
+    for character in word:
+        if character == "+" and names[-1]:
+            names.append("")
+        else:
+            names[-1] += character
+    return [name for name in names if name] or [word]

@@ -25,7 +25,8 @@ from deskhand_sandbox import types as words
 from deskhand_sandbox.base import Capability, Sandbox
 from deskhand_sandbox.errors import SandboxError
 from deskhand_sandbox.tasks import make_task
-from deskhand_sandbox.types import CallTool, DeviceAction, Observation, Task
+from deskhand_sandbox.tasks.setup import set_up
+from deskhand_sandbox.types import CallTool, DeviceAction, Observation
 
 NEEDS: Mapping[str, Capability] = dict.fromkeys(("Run", "ReadFile", "WriteFile", "EditFile"), Capability.RUN)
 """Actions that only some kinds carry out -> what they must be able to."""
@@ -83,16 +84,13 @@ class _Tools:
         """Start over at the start state of a task of this kind of computer; answers with its instruction."""
 
         async def begin() -> Observation:
-            start = await self._sandbox.reset(self._task(task, seed))
+            start = await set_up(self._sandbox, make_task(task, seed))
             return dataclasses.replace(start.observation, output=start.instruction)
 
         return await self._told(begin)
 
     async def act(self, action: DeviceAction) -> Answer:
         return await self._told(lambda: self._sandbox.act(action))
-
-    def _task(self, task: str, seed: int) -> Task:
-        return make_task(task, seed)
 
     async def _told(self, asked: Callable[[], Awaitable[Observation]]) -> Answer:
         async with self._lock:

@@ -21,8 +21,8 @@ import uvicorn
 from deskhand_sandbox.host.server import Host
 from deskhand_sandbox.host.settings import HostSettings
 from deskhand_sandbox.manager import SandboxManager
-from deskhand_sandbox.manager.manager import registered_backend
 from deskhand_sandbox.manager.making import MakeBackend
+from deskhand_sandbox.manager.manager import registered_backend
 
 log = logging.getLogger(__name__)
 

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from deskhand_sandbox.dialects.computer_13 import read_action
+from deskhand_sandbox.dialects.computer_13 import read_action, write_action
 from deskhand_sandbox.errors import InvalidAction
 from deskhand_sandbox.types import (
     Action,
+    Answer,
     Click,
     Drag,
     Fail,
@@ -76,3 +77,45 @@ def test_every_kind_is_read(kind: str, parameters: dict[str, object], actions: t
 def test_wrong_actions_are_refused(action: object, said: str) -> None:
     with pytest.raises(InvalidAction, match=said):
         read_action(action, pointer=AT)
+
+
+@pytest.mark.parametrize(
+    ("action", "written"),
+    [
+        (
+            Click(x=1, y=2, button="right", count=2),
+            [("CLICK", {"x": 1, "y": 2, "button": "right", "num_clicks": 2})],
+        ),
+        (MovePointer(x=1, y=2), [("MOVE_TO", {"x": 1, "y": 2})]),
+        (PointerDown(button="middle"), [("MOUSE_DOWN", {"button": "middle"})]),
+        (PointerUp(), [("MOUSE_UP", {"button": "left"})]),
+        (
+            Drag(path=((1, 2), (3, 4)), button="right"),
+            [
+                ("MOVE_TO", {"x": 1, "y": 2}),
+                ("MOUSE_DOWN", {"button": "right"}),
+                ("MOVE_TO", {"x": 3, "y": 4}),
+                ("MOUSE_UP", {"button": "right"}),
+            ],
+        ),
+        (
+            Scroll(x=1, y=2, dx_px=40, dy_px=-300),
+            [("MOVE_TO", {"x": 1, "y": 2}), ("SCROLL", {"dx": 1, "dy": 3})],
+        ),
+        (TypeText(text="é\n"), [("TYPING", {"text": "é\n"})]),
+        (Press(keys=("Enter",)), [("PRESS", {"key": "enter"})]),
+        (Press(keys=("Control", "c")), [("HOTKEY", {"keys": ["ctrl", "c"]})]),
+        (KeyDown(key="Shift"), [("KEY_DOWN", {"key": "shift"})]),
+        (KeyUp(key="Shift"), [("KEY_UP", {"key": "shift"})]),
+    ],
+)
+def test_every_kind_is_written(action: Action, written: list[tuple[str, dict[str, object]]]) -> None:
+    found = write_action(action)
+    assert list(found) == [{"action_type": kind, "parameters": parameters} for kind, parameters in written]
+
+
+def test_the_ends_are_written_as_words() -> None:
+    words = [write_action(action) for action in (Wait(seconds=9), Fail(reason="no"), Finish(text="yes"))]
+    assert words == [("WAIT",), ("FAIL",), ("DONE",)]
+    with pytest.raises(InvalidAction, match="computer_13 has no action for this Answer"):
+        write_action(Answer(text="42"))

@@ -7,16 +7,20 @@
 
 What is read: calls of pyautogui's pointer and keyboard functions and of `time.sleep`, with literal arguments,
 arithmetic on them, names they were assigned to, `for` over a range or a list, and `with pyautogui.hold(…)`.
-`WAIT`, `FAIL` and `DONE` stand alone. Anything else is refused with its line.
+`WAIT`, `FAIL` and `DONE` stand alone. Anything else is refused with its line. Lengths of the wheel are whole
+notches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from deskhand_sandbox.dialects.coordinates import pixels
+from deskhand_sandbox.dialects.dialect import Dialect, View
 from deskhand_sandbox.dialects.pyautogui.calls import CallReader
 from deskhand_sandbox.dialects.pyautogui.script import Script
 from deskhand_sandbox.dialects.pyautogui.writing import lines_of
+from deskhand_sandbox.errors import InvalidAction
 from deskhand_sandbox.types import Action, Fail, Finish, Point, Wait
 
 OSWORLD_WAIT_S = 2.0
@@ -50,3 +54,23 @@ def write_script(actions: Iterable[Action]) -> str:
     for action in actions:
         lines += lines_of(action)
     return "\n".join(lines)
+
+
+def _read(source: object, view: View) -> tuple[Action, ...]:
+    if not isinstance(source, str):
+        raise InvalidAction(f"a pyautogui script is text, not {type(source).__name__}")
+    pointer = None if view.pointer is None else view.frame.to_model(view.pointer)
+    return tuple(view.frame.action_to_screen(action) for action in read_script(source, pointer=pointer))
+
+
+def _write(action: Action, view: View) -> tuple[str, ...]:
+    match action:
+        case Finish():
+            return ("DONE",)
+        case Fail():
+            return ("FAIL",)
+        case _:
+            return ("\n".join(lines_of(view.frame.action_to_model(action))),)
+
+
+DIALECT = Dialect(read=_read, write=_write, frame=pixels)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
+from deskhand_sandbox.dialects.fields import MAX_NUMBER, shown
 from deskhand_sandbox.dialects.key_names import to_w3c
 from deskhand_sandbox.dialects.pyautogui.script import Call
 from deskhand_sandbox.errors import InvalidAction
@@ -225,24 +226,30 @@ class CallReader:
     def _keys(self, call: Call, names: Any) -> tuple[str, ...]:
         several = cast("list[Any]", names) if isinstance(names, list) else [names]
         if not all(isinstance(name, str) and name for name in several):
-            raise InvalidAction(f"line {call.line}: {call.name} needs names of keys, not {names!r}")
+            raise InvalidAction(f"line {call.line}: {call.name} needs names of keys, not {shown(names)}")
         return tuple(to_w3c(name) for name in cast("list[str]", several))
 
     def _button(self, call: Call, name: Any) -> Button:
         if not isinstance(name, str) or name.lower() not in _BUTTONS:
-            raise InvalidAction(f"line {call.line}: {name!r} is no button: left, middle or right")
+            raise InvalidAction(f"line {call.line}: {shown(name)} is no button: left, middle or right")
         return _BUTTONS[name.lower()]
 
     def _number(self, call: Call, what: str, value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise InvalidAction(f"line {call.line}: {what} of {call.name} must be a number, not {value!r}")
+            raise InvalidAction(
+                f"line {call.line}: {what} of {call.name} must be a number, not {shown(value)}"
+            )
+        if not -MAX_NUMBER <= value <= MAX_NUMBER:
+            raise InvalidAction(
+                f"line {call.line}: {what} of {call.name} must be a number up to {MAX_NUMBER}"
+            )
         return float(value)
 
     def _whole(self, call: Call, what: str, value: Any) -> int:
         number = self._number(call, what, value)
         if number != int(number):
             raise InvalidAction(
-                f"line {call.line}: {what} of {call.name} must be a whole number, not {value!r}"
+                f"line {call.line}: {what} of {call.name} must be a whole number, not {shown(value)}"
             )
         return int(number)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from deskhand_sandbox.dialects.fields import MAX_NUMBER
 from deskhand_sandbox.errors import InvalidAction
 
 MAX_ROUNDS = 2000
@@ -81,7 +82,10 @@ class Script:
             tree = ast.parse(source)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise InvalidAction(f"the script is no Python: {error}") from None
-        self._block(tree.body)
+        try:
+            self._block(tree.body)
+        except RecursionError:
+            raise InvalidAction("the script nests too deeply to be read") from None
 
     # ---- statements
 
@@ -143,7 +147,8 @@ class Script:
         match node:
             case ast.Call(func=ast.Name(id="range"), args=arguments, keywords=[]) if 1 <= len(arguments) <= 3:
                 bounds = [self._value(each) for each in arguments]
-                if not all(type(each) is int for each in bounds) or (len(bounds) == 3 and not bounds[2]):
+                whole = all(type(each) is int and abs(each) <= MAX_NUMBER for each in bounds)
+                if not whole or (len(bounds) == 3 and not bounds[2]):
                     raise self._refused(node, "a range of other than whole numbers")
                 items: Sequence[Any] = range(*bounds)
             case _:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 from deskhand_sandbox.dialects.key_names import from_w3c
+from deskhand_sandbox.dialects.wheel import notches
 from deskhand_sandbox.errors import InvalidAction
 from deskhand_sandbox.types import (
-    SCROLL_NOTCH_PX,
     Action,
     Click,
     Drag,
@@ -51,11 +51,10 @@ def lines_of(action: Action) -> list[str]:
                 ("scroll", -down),
                 ("hscroll", right),
             )
-            return [
-                f"pyautogui.{name}({round(distance / SCROLL_NOTCH_PX)}, {x}, {y})"
-                for name, distance in turns
-                if distance
+            lines = [
+                f"pyautogui.{name}({notches(distance)}, {x}, {y})" for name, distance in turns if distance
             ]
+            return lines or [f"pyautogui.moveTo({x}, {y})"]
         case TypeText(text=text):
             return [f"pyautogui.write({text!r})"]
         case Press(keys=keys):

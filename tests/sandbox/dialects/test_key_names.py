@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import pytest
+
+from deskhand_sandbox.dialects.key_names import PYAUTOGUI, from_w3c, split_chord, to_w3c
+
+
+@pytest.mark.parametrize(
+    ("word", "names"),
+    [
+        ("a", ["a"]),
+        ("+", ["+"]),
+        ("ctrl+c", ["ctrl", "c"]),
+        ("ctrl+shift+t", ["ctrl", "shift", "t"]),
+        ("Control++", ["Control", "+"]),
+        ("++Space", ["+", "Space"]),
+        ("ctrl+", ["ctrl"]),
+        ("", [""]),
+    ],
+)
+def test_chords_are_split_at_the_plus_between_names(word: str, names: list[str]) -> None:
+    assert split_chord(word) == names
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("ctrl", "Control"),
+        ("return", "Enter"),
+        ("pgdn", "PageDown"),
+        ("page_up", "PageUp"),
+        ("ARROWLEFT", "ArrowLeft"),
+        ("contextmenu", "ContextMenu"),
+        ("f12", "F12"),
+        ("A", "A"),
+        (" ", " "),
+        ("frobnicate", "frobnicate"),
+    ],
+)
+def test_names_are_read_in_any_case(theirs: str, ours: str) -> None:
+    assert to_w3c(theirs) == ours
+
+
+def test_what_is_written_is_read_back() -> None:
+    assert [to_w3c(from_w3c(key)) for key in PYAUTOGUI] == list(PYAUTOGUI)
