@@ -21,6 +21,7 @@ apt_packages=(
   xvfb openbox xterm xclip wmctrl
   dbus-daemon at-spi2-core python3-gi gir1.2-atspi-2.0
   mousepad galculator gnumeric
+  adb
 )
 
 install_system_packages() {

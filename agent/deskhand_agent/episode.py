@@ -28,7 +28,7 @@ from deskhand_agent.types import (
     TrajectoryEnd,
     TrajectoryStart,
 )
-from deskhand_sandbox.base import Sandbox, Verifier
+from deskhand_sandbox.base import GivenUpVerifier, Sandbox, Verifier
 from deskhand_sandbox.errors import (
     LeaseError,
     SandboxDied,
@@ -36,6 +36,7 @@ from deskhand_sandbox.errors import (
     SandboxTimeout,
     VerifierError,
 )
+from deskhand_sandbox.tasks.setup import set_up
 from deskhand_sandbox.types import Observation, Outcome, Split, Task
 
 VOID_LIMIT = 3
@@ -89,7 +90,7 @@ async def run_episode(
     cancelled: asyncio.CancelledError | None = None
     try:
         late = SandboxTimeout(f"reset took more than {deadlines.reset_s:g} s")
-        ready = await within(deadlines.reset_s, sandbox.reset(task), late)
+        ready = await within(deadlines.reset_s, set_up(sandbox, task), late)
         start = replace(start, instruction=ready.instruction)
         await sink.begin(start)
         begun = True
@@ -144,7 +145,11 @@ async def _work(
                 stop = StopReason.VOID_LIMIT
             answer = result.answer if result.answer is not None else answer
     late = VerifierError(f"no verdict within {deadlines.verify_s:g} s")
-    outcome = await within(deadlines.verify_s, verifier.score(sandbox, answer=answer), late)
+    if stop is StopReason.GAVE_UP and isinstance(verifier, GivenUpVerifier):
+        verdict = verifier.score_given_up(sandbox)
+    else:
+        verdict = verifier.score(sandbox, answer=answer)
+    outcome = await within(deadlines.verify_s, verdict, late)
     return _end(stop, final_observation=observation, outcome=outcome)
 
 

@@ -172,6 +172,20 @@ class Verifier(Protocol):
 
 
 @runtime_checkable
+class GivenUpVerifier(Verifier, Protocol):
+    """A verifier of tasks some of which cannot be done (OSWorld's): there, saying so is right."""
+
+    async def score_given_up(self, sandbox: Sandbox) -> Outcome:
+        """The verdict in place of `score` on an episode that the agent ended with `Fail`.
+
+        Raises:
+            VerifierError: no verdict could be reached.
+            InfrastructureError: the computer failed.
+        """
+        ...
+
+
+@runtime_checkable
 class RewardingVerifier(Verifier, Protocol):
     """A verifier of an environment that has rewards and an end of its own (MiniWoB++, games)."""
 

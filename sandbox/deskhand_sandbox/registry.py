@@ -11,20 +11,32 @@ from deskhand_sandbox.errors import BackendMissing, InvalidTask, UnknownName
 from deskhand_sandbox.types import VerifierSpec
 
 BACKENDS: Mapping[str, str] = {
+    "android": "deskhand_sandbox.backends.android:create",
     "browser": "deskhand_sandbox.backends.browser:create",
     "desktop": "deskhand_sandbox.backends.desktop:create",
     "fake": "deskhand_sandbox.backends.fake:create",
+    "vm": "deskhand_sandbox.backends.vm:create",
 }
 """Kind of sandbox -> module and factory."""
 
 VERIFIERS: Mapping[str, str] = {
+    "android": "deskhand_sandbox.verifiers.android:create",
+    "answer": "deskhand_sandbox.verifiers.answer:create",
+    "checks": "deskhand_sandbox.verifiers.checks:create",
     "expression": "deskhand_sandbox.verifiers.expression:create",
     "fake": "deskhand_sandbox.verifiers.fake:create",
+    "game": "deskhand_sandbox.verifiers.game:create",
     "miniwob": "deskhand_sandbox.verifiers.miniwob:create",
+    "osworld": "deskhand_sandbox.verifiers.osworld:create",
 }
 """Verifier -> module and factory."""
 
-EXTRAS: Mapping[str, str] = {"playwright": "browser", "miniwob": "browser"}
+EXTRAS: Mapping[str, str] = {
+    "adbutils": "android",
+    "libvirt": "vm",
+    "miniwob": "browser",
+    "playwright": "browser",
+}
 """Third-party module -> the extra that brings it."""
 
 

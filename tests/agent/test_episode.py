@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -302,3 +303,30 @@ async def test_sixteen_episodes_at_once_do_not_mix(stub: SimpleNamespace) -> Non
     done = await asyncio.gather(*(run(stub, sink=sink, task=stub.task(1 + n % 5)) for n in range(16)))
     assert [len(trajectory.steps) for trajectory in done] == [1 + n % 5 for n in range(16)]
     assert {trajectory.id: trajectory for trajectory in done} == {each.id: each for each in sink.trajectories}
+
+
+class Impossible:
+    """Judges a task that cannot be done."""
+
+    async def score(self, sandbox: Any, *, answer: str | None) -> Outcome:
+        return Outcome(score=0.0, success=False)
+
+    async def score_given_up(self, sandbox: Any) -> Outcome:
+        return Outcome(score=1.0, success=True)
+
+
+@pytest.mark.parametrize(("last", "score"), [(Fail(reason="there is no such drive"), 1.0), (Finish(), 0.0)])
+async def test_giving_up_is_judged_where_it_may_be_right(
+    stub: SimpleNamespace, last: Fail | Finish, score: float
+) -> None:
+    outcome = end(await run(stub, (last,), verifier=Impossible())).outcome
+    assert outcome is not None and outcome.score == score
+
+
+async def test_a_tasks_own_set_up_is_part_of_its_reset(stub: SimpleNamespace) -> None:
+    task = stub.task()
+    step = {"type": "execute", "parameters": {"command": "true"}}
+    spec = replace(task.environment, settings={**task.environment.settings, "setup": [step]})
+    trajectory = await run(stub, CLICK, task=replace(task, environment=spec))
+    assert end(trajectory).failure is Failure.SANDBOX_SETUP
+    assert "shell commands behind the screen" in end(trajectory).failure_detail

@@ -6,11 +6,20 @@ import pytest
 
 from deskhand_sandbox.errors import BackendMissing, InvalidTask, UnknownName
 from deskhand_sandbox.registry import BACKENDS, VERIFIERS, backend_kinds, create_backend, create_verifier
-from deskhand_sandbox.types import VerifierSpec
+from deskhand_sandbox.types import JsonValue, VerifierSpec
+
+SETTINGS: Mapping[str, Mapping[str, JsonValue]] = {
+    "android": {"settings": {"system/font_scale": "1.3"}},
+    "answer": {"expected": "yes"},
+    "checks": {"checks": {"it is so": "true"}},
+    "expression": {"expression": "1"},
+    "osworld": {"evaluator": {"func": "infeasible"}},
+}
+"""Settings of the verifiers that need some."""
 
 
 def test_kinds_are_known_without_loading_them() -> None:
-    assert backend_kinds() == tuple(sorted(BACKENDS)) == ("browser", "desktop", "fake")
+    assert backend_kinds() == tuple(sorted(BACKENDS)) == ("android", "browser", "desktop", "fake", "vm")
 
 
 async def test_a_backend_is_made_by_name() -> None:
@@ -29,8 +38,7 @@ def test_an_unknown_kind_is_answered_with_the_nearest() -> None:
 
 @pytest.mark.parametrize("name", VERIFIERS)
 def test_every_verifier_loads(name: str) -> None:
-    settings = {"expression": "1"} if name == "expression" else {}
-    assert callable(create_verifier(VerifierSpec(name=name, settings=settings)).score)
+    assert callable(create_verifier(VerifierSpec(name=name, settings=SETTINGS.get(name, {}))).score)
 
 
 def test_a_verifier_refuses_settings_it_does_not_know() -> None:

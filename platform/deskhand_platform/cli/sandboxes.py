@@ -29,6 +29,7 @@ from deskhand_sandbox.errors import BackendMissing, InvalidAction, UnknownName, 
 from deskhand_sandbox.manager import PoolSettings, SandboxManager
 from deskhand_sandbox.registry import BACKENDS, backend_kinds, create_backend
 from deskhand_sandbox.tasks import make_task
+from deskhand_sandbox.tasks.setup import set_up
 from deskhand_sandbox.types import (
     Action,
     Answer,
@@ -46,6 +47,7 @@ from deskhand_sandbox.types import (
 app = typer.Typer(help="Computers for an agent: which kinds there are, and one to try.", no_args_is_help=True)
 
 STARTS: dict[str, dict[str, JsonValue]] = {
+    "android": {"app": "Contacts"},
     "browser": {"url": "data:text/html,<h1>A%20browser</h1><input%20autofocus><button>OK</button>"},
     "desktop": {"applications": [["xterm", "-geometry", "100x30+40+40"]]},
 }
@@ -123,7 +125,7 @@ async def _serve(kind: str, task: Task, port: int | None) -> int:
     except ModuleNotFoundError as error:
         raise BackendMissing(f"MCP needs the module {error.name!r}: pip install 'deskhand[mcp]'") from error
     async with _opened(kind) as sandbox:
-        await sandbox.reset(task)
+        await set_up(sandbox, task)
         if port is None:
             await mcp_server(sandbox).run_async(transport="stdio", show_banner=False)
             return 0
@@ -209,7 +211,7 @@ async def _try(
     say(f"opening a {kind} sandbox …")
     began = time.perf_counter()
     async with _opened(kind) as bare, _filmed(bare, video) as filmed, _shown(filmed, port) as sandbox:
-        start = await sandbox.reset(task)
+        start = await set_up(sandbox, task)
         say(f"there after {time.perf_counter() - began:.1f} s; it can: {_abilities(sandbox)}")
         out.print(start.instruction, markup=False)
         out.print(_keep(start.observation, folder, 0), markup=False)

@@ -26,15 +26,39 @@ def register(root: typer.Typer) -> None:
 def list_tasks(
     search: Annotated[str, typer.Argument(help="part of the id")] = "",
     held_out: Annotated[bool, typer.Option("--held-out", help="only tasks never trained on")] = False,
+    proven: Annotated[bool, typer.Option("--proven", help="only tasks with an oracle")] = False,
 ) -> None:
     """The tasks environments bring."""
     from deskhand_platform.catalog import catalog
 
-    lines = table("task", "turns", "oracle", "held out")
+    lines = table("task", "kind", "turns", "oracle", "held out")
     for one in catalog(search, held_out=True if held_out else None):
-        marks = ("yes" if one.oracle else "", "yes" if one.held_out else "")
-        lines.add_row(one.id, str(one.turns), *marks)
+        if one.oracle or not proven:
+            marks = ("yes" if one.oracle else "unproven", "yes" if one.held_out else "")
+            lines.add_row(one.id, one.kind, str(one.turns), *marks)
     out.print(lines)
+
+
+@app.command(
+    epilog="Examples:  deskhand tasks check desk   ·   deskhand tasks check 'miniwob/click-*' --workers 4   ·"
+    "   deskhand tasks check my-tasks.yaml --seeds 5 --json"
+)
+def check(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="ids, patterns, families, files or folders of tasks; every task when none"),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="start states of each task")] = 1,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="tasks at a time")] = 2,
+    as_json: Annotated[bool, typer.Option("--json", help="print what was found as JSON")] = False,
+) -> None:
+    """Prove tasks: each fails when nothing is done, passes on its oracle, and scores the same again.
+
+    Tasks nobody has an oracle for are unproven. Exit status 1 when a task is broken, or could not be tried.
+    """
+    from deskhand_platform.cli.task_check import run
+
+    raise typer.Exit(run(names or [], seeds=seeds, workers=workers, as_json=as_json))
 
 
 @app.command()

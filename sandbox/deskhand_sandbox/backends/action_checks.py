@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from deskhand_sandbox.errors import InvalidAction
-from deskhand_sandbox.types import Click, DeviceAction, Drag, MovePointer, Point, Press, Scroll, Wait
+from deskhand_sandbox.types import (
+    Click,
+    DeviceAction,
+    Drag,
+    MovePointer,
+    Point,
+    Press,
+    Scroll,
+    Swipe,
+    Touch,
+    Wait,
+)
 
 MAX_CLICKS = 10
 MAX_WAIT_S = 600.0
@@ -25,6 +36,12 @@ def check_action(action: DeviceAction, size_px: tuple[int, int]) -> None:
                 raise InvalidAction(f"a click has 1 to {MAX_CLICKS} presses, not {count}")
         case MovePointer(x=x, y=y) | Scroll(x=x, y=y):
             _on_screen(size_px, (x, y))
+        case Touch(x=x, y=y):
+            _on_screen(size_px, (x, y))
+        case Swipe(path=path):
+            if len(path) < 2:
+                raise InvalidAction(f"a swipe needs at least two points, not {len(path)}")
+            _on_screen(size_px, *path)
         case Drag(path=path):
             if len(path) < 2:
                 raise InvalidAction(f"a drag needs at least two points, not {len(path)}")

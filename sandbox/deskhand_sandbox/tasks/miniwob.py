@@ -19,6 +19,8 @@ VIEWPORT_PX = (160, 210)
 DEFAULT_TURNS = 12
 SECONDS_PER_TURN = 20.0
 SETTLE_DEADLINE_MS = 1000
+LONG_SETTLE_DEADLINES_MS = {"click-pie": 2500}
+"""Of pages whose own animations take longer: their start states are not to be seen half-way."""
 
 READY = "typeof core === 'object' && core.cover_div !== null"
 """True once the page has loaded and shows its START cover."""
@@ -48,7 +50,7 @@ def make(task_id: str, seed: int) -> Task:
         "site": FAMILY,
         "url": f"miniwob/{name}.html",
         "viewport_px": list(VIEWPORT_PX),
-        "settle_deadline_ms": SETTLE_DEADLINE_MS,
+        "settle_deadline_ms": LONG_SETTLE_DEADLINES_MS.get(name, SETTLE_DEADLINE_MS),
         "ready": READY,
         "start": START,
         "restartable": name not in RELOADED,

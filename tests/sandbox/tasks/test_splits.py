@@ -1,7 +1,8 @@
 from collections import Counter
+from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deskhand_sandbox.errors import InvalidTask
@@ -29,6 +30,7 @@ def test_tasks_split_differently() -> None:
     assert seeds(TASK, Split.TEST, 50) != seeds("miniwob/click-button", Split.TEST, 50)
 
 
+@settings(deadline=None)
 @given(split=st.sampled_from(Split), offset=st.integers(0, 40), count=st.integers(0, 40))
 def test_seeds_are_a_window_of_one_sequence(split: Split, offset: int, count: int) -> None:
     whole = seeds(TASK, split, 80)
@@ -44,6 +46,22 @@ def test_held_out_tasks_have_test_seeds_only() -> None:
     for split in (Split.TRAIN, Split.VALIDATION):
         with pytest.raises(InvalidTask, match="held out"):
             seeds(task, split, 1)
+
+
+def test_a_task_with_one_start_state_is_in_one_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = ["family: fixed", "environment: {kind: desktop}", "tasks:"]
+    for name in range(40):
+        task = f"name: t{name}, description: D., instruction: I., verifier: {{name: game}}"
+        lines.append(f"  - {{{task}}}")
+    (tmp_path / "fixed.yaml").write_text("\n".join(lines))
+    monkeypatch.setenv("DESKHAND_TASKS", str(tmp_path))
+    found = {f"fixed/t{name}": {split_of(f"fixed/t{name}", seed) for seed in range(30)} for name in range(40)}
+    assert all(len(splits) == 1 for splits in found.values())
+    assert {split for splits in found.values() for split in splits} == set(Split)
+    task_id = next(task_id for task_id, splits in found.items() if splits == {Split.TRAIN})
+    assert seeds(task_id, Split.TRAIN, 3) == [0, 1, 2]
+    with pytest.raises(InvalidTask, match="one start state, which is train: it has no test seeds"):
+        seeds(task_id, Split.TEST, 1)
 
 
 def test_negative_counts_are_refused() -> None:

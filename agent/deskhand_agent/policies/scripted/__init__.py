@@ -13,6 +13,9 @@ from deskhand_agent.grammar import format_reply
 from deskhand_agent.policies.scripted import buttons, drawn, forms, pictures, widgets
 from deskhand_agent.policies.scripted.page import Page
 from deskhand_agent.types import Context, Decision
+from deskhand_sandbox.base import Sandbox
+from deskhand_sandbox.errors import InvalidTask
+from deskhand_sandbox.tasks import oracles as tasks
 from deskhand_sandbox.types import Action
 
 OracleFunction: TypeAlias = Callable[[Page], Awaitable[Action]]
@@ -33,7 +36,7 @@ _ORACLES: dict[str, OracleFunction] = {
 
 def oracle_tasks() -> tuple[str, ...]:
     """Ids of the tasks that have an oracle, sorted."""
-    return tuple(sorted(_ORACLES))
+    return tuple(sorted({*_ORACLES, *tasks.oracle_tasks()}))
 
 
 class ScriptedPolicy:
@@ -51,6 +54,8 @@ class ScriptedPolicy:
             OracleError: there is none for the task, or it does not know the screen.
         """
         oracle = _ORACLES.get(context.task.id)
+        if oracle is None and context.sandbox is not None and context.task.id in tasks.oracle_tasks():
+            return await _own(context, context.sandbox)
         if oracle is None:
             raise OracleError(
                 f"no oracle for task {context.task.id!r}: see deskhand_agent.policies.scripted.oracle_tasks()"
@@ -60,3 +65,12 @@ class ScriptedPolicy:
         page = Page(context.sandbox, context.instruction, turn=len(context.steps))
         actions = (await oracle(page),)
         return Decision(actions=actions, text=format_reply(None, actions))
+
+
+async def _own(context: Context, sandbox: Sandbox) -> Decision:
+    """What the task's own oracle does next."""
+    try:
+        actions = tuple(await tasks.next_actions(context.task, sandbox, len(context.steps)))
+    except InvalidTask as error:
+        raise OracleError(str(error)) from error
+    return Decision(actions=actions, text=format_reply(None, actions))

@@ -26,7 +26,13 @@ def _miniwob() -> Path:
     return Path(found.submodule_search_locations[0]) / "html"
 
 
-SITES: Mapping[str, Callable[[], Path]] = {"miniwob": _miniwob}
+def _games() -> Path:
+    from deskhand_sandbox.tasks.games import pages
+
+    return pages()
+
+
+SITES: Mapping[str, Callable[[], Path]] = {"games": _games, "miniwob": _miniwob}
 """Name of a site -> finds its folder."""
 
 
@@ -58,8 +64,13 @@ class SiteServer:
     @property
     def resolver_rules(self) -> str:
         """Value of Chromium's --host-resolver-rules."""
+        return ",".join(f"MAP {host}:80 127.0.0.1:{port}" for host, port in self.ports.items())
+
+    @property
+    def ports(self) -> Mapping[str, int]:
+        """Host of every site -> the loopback port it is served at."""
         port = self._server.server_address[1]
-        return ",".join(f"MAP {site}.localhost:80 127.0.0.1:{port}" for site in SITES)
+        return {f"{site}.localhost": port for site in SITES}
 
     def close(self) -> None:
         """Stop serving and give the port back."""

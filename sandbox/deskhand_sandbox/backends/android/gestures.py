@@ -1,0 +1,102 @@
+"""Actions of the pointer as command lines of Android's `input`."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from deskhand_sandbox.errors import InvalidAction, UnsupportedCapability
+from deskhand_sandbox.types import Click, Drag, Point, Scroll, Swipe, Touch
+
+LONG_PRESS_MS = 800
+TAP_MS = 100
+"""A touch no longer than this is a tap."""
+SCROLL_MS_PER_PX = 1.5
+"""Slow enough that what is scrolled does not run on when the finger is lifted."""
+LONGEST_TOUCH_MS = 60_000
+SCROLL_ROOM = 0.8
+"""Share of the screen a finger goes over in one stroke of a scroll."""
+MAX_STROKES = 20
+
+
+def click_lines(action: Click) -> list[str]:
+    """A click as taps; the right button is a long press."""
+    if action.button == "middle":
+        raise UnsupportedCapability("a touch screen has no middle button")
+    if action.button == "right":
+        return [_swipe((action.x, action.y), (action.x, action.y), LONG_PRESS_MS)]
+    return [f"input tap {action.x} {action.y}"] * action.count
+
+
+def touch_lines(action: Touch) -> list[str]:
+    """A tap, or a press as long as asked."""
+    if not 0 <= action.hold_ms <= LONGEST_TOUCH_MS:
+        raise InvalidAction(f"a touch takes 0 to {LONGEST_TOUCH_MS} ms, not {action.hold_ms}")
+    if action.hold_ms <= TAP_MS:
+        return [f"input tap {action.x} {action.y}"]
+    return [_swipe((action.x, action.y), (action.x, action.y), action.hold_ms)]
+
+
+def swipe_lines(action: Swipe) -> list[str]:
+    """A stroke; one with corners goes by single events of the finger."""
+    if not 0 <= action.duration_ms <= LONGEST_TOUCH_MS:
+        raise InvalidAction(f"a swipe takes 0 to {LONGEST_TOUCH_MS} ms, not {action.duration_ms}")
+    if len(action.path) == 2:
+        return [_swipe(action.path[0], action.path[1], action.duration_ms)]
+    pause_s = action.duration_ms / 1000 / (len(action.path) - 1)
+    return _events(action.path, pause_s)
+
+
+def drag_lines(action: Drag) -> list[str]:
+    """Press long, move, let go: how things are dragged on a touch screen."""
+    if len(action.path) == 2:
+        (x0, y0), (x1, y1) = action.path
+        return [f"input draganddrop {x0} {y0} {x1} {y1} 1000"]
+    return _events(action.path, 0.1, hold_s=LONG_PRESS_MS / 1000)
+
+
+def scroll_lines(action: Scroll, size_px: tuple[int, int]) -> list[str]:
+    """Strokes of a finger against the way the content moves, as many as the distance takes.
+
+    They start where the action points, or nearer the middle where there is no room that way.
+    """
+    lines: list[str] = []
+    for axis, distance in ((1, action.dy_px), (0, action.dx_px)):
+        left = distance
+        while left and len(lines) < MAX_STROKES:
+            room = int(size_px[axis] * SCROLL_ROOM)
+            part = max(-room, min(room, left))
+            start = [action.x, action.y]
+            low, high = max(0, part), size_px[axis] - 1 + min(0, part)
+            start[axis] = min(max(start[axis], low), high)
+            end = list(start)
+            end[axis] -= part
+            duration = max(200, round(abs(part) * SCROLL_MS_PER_PX))
+            lines.append(_swipe((start[0], start[1]), (end[0], end[1]), duration))
+            left -= part
+    return lines
+
+
+def finger_line(what: str, at: Point) -> str:
+    """One event of the finger: DOWN, MOVE or UP."""
+    return f"input motionevent {what} {at[0]} {at[1]}"
+
+
+def scaled(point: Point, screenshot_px: tuple[int, int], input_px: tuple[int, int]) -> Point:
+    """A pixel of the screenshot as `input` counts, where a display is drawn at another size than shown."""
+    if screenshot_px == input_px:
+        return point
+    (x, y), (width, height), (across, down) = point, screenshot_px, input_px
+    return (2 * x + 1) * across // (2 * width), (2 * y + 1) * down // (2 * height)
+
+
+def _swipe(start: Point, end: Point, duration_ms: int) -> str:
+    return f"input swipe {start[0]} {start[1]} {end[0]} {end[1]} {duration_ms}"
+
+
+def _events(path: tuple[Point, ...], pause_s: float, hold_s: float = 0.0) -> list[str]:
+    lines = [finger_line("DOWN", path[0])]
+    if hold_s:
+        lines.append(f"sleep {hold_s:g}")
+    for _, point in pairwise(path):
+        lines += [f"sleep {pause_s:.3f}", finger_line("MOVE", point)]
+    return [*lines, finger_line("UP", path[-1])]

@@ -1,0 +1,184 @@
+"""Oracles of the games: from the state behind the page to the next key or click."""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar, cast
+
+from deskhand_sandbox.errors import InvalidTask
+from deskhand_sandbox.tasks.games.merging import best_move
+from deskhand_sandbox.types import Action, Click, JsonValue, Press
+
+WAYS = {"ArrowUp": (0, -1), "ArrowDown": (0, 1), "ArrowLeft": (-1, 0), "ArrowRight": (1, 0)}
+BOARD_PX = (12, 36, 296)
+"""Left, top and side of the board on the page."""
+
+S = TypeVar("S")
+State = Mapping[str, JsonValue]
+
+
+def _press(key: str) -> Action:
+    return Press(keys=(key,))
+
+
+def _ints(state: State, name: str) -> list[int]:
+    return cast("list[int]", state[name])
+
+
+def _points(state: State, name: str) -> list[tuple[int, int]]:
+    return [(x, y) for x, y in cast("list[list[int]]", state[name])]
+
+
+def first_step(start: S, steps: Callable[[S], Iterable[tuple[str, S]]], done: Callable[[S], bool]) -> str:
+    """The first step of a shortest way, by breadth-first search.
+
+    Raises:
+        InvalidTask: there is no way.
+    """
+    waiting = deque([(start, "")])
+    seen = {start}
+    while waiting:
+        state, first = waiting.popleft()
+        if done(state):
+            return first
+        for name, after in steps(state):
+            if after not in seen:
+                seen.add(after)
+                waiting.append((after, first or name))
+    raise InvalidTask("the game cannot be won from here")
+
+
+def maze(state: State) -> Action:
+    """Downhill: the page knows how far every place is."""
+    size, distance = int(str(state["size"])), _ints(state, "distance")
+    x, y = cast("list[int]", state["player"])
+    here = distance[y * size + x]
+    for name, (dx, dy) in WAYS.items():
+        a, b = x + dx, y + dy
+        if (
+            0 <= a < size
+            and 0 <= b < size
+            and distance[b * size + a] == here - 1
+            and _open(state, x, y, a, b)
+        ):
+            return _press(name)
+    raise InvalidTask("the maze has no way on from here")
+
+
+def _open(state: State, x: int, y: int, a: int, b: int) -> bool:
+    return f"{x},{y},{a},{b}" in cast("list[str]", state["open"])
+
+
+def snake(state: State) -> Action:
+    """The shortest way to the apple that the body, where it lies now, leaves free."""
+    side, body = int(str(state["side"])), _points(state, "snake")
+    apple = tuple(cast("list[int]", state["apple"]))
+    blocked = set(body[:-1])
+
+    def steps(place: tuple[int, int]) -> Iterable[tuple[str, tuple[int, int]]]:
+        for name, (dx, dy) in WAYS.items():
+            after = (place[0] + dx, place[1] + dy)
+            if 0 <= after[0] < side and 0 <= after[1] < side and after not in blocked:
+                yield name, after
+
+    return _press(first_step(body[0], steps, lambda place: place == apple))
+
+
+def sokoban(state: State) -> Action:
+    """The first step of a shortest solution, over all places of player and boxes."""
+    side, walls, goals = int(str(state["side"])), set(_ints(state, "walls")), frozenset(_ints(state, "goals"))
+    dead = _corners(side, walls) - goals
+
+    def steps(
+        at: tuple[int, frozenset[int]],
+    ) -> Iterable[tuple[str, tuple[int, frozenset[int]]]]:
+        player, boxes = at
+        for name, (dx, dy) in WAYS.items():
+            after = player + dx + dy * side
+            if after in walls:
+                continue
+            if after not in boxes:
+                yield name, (after, boxes)
+                continue
+            beyond = after + dx + dy * side
+            if beyond not in walls and beyond not in boxes and beyond not in dead:
+                yield name, (after, boxes - {after} | {beyond})
+
+    start = (int(str(state["player"])), frozenset(_ints(state, "boxes")))
+    return _press(first_step(start, steps, lambda at: at[1] == goals))
+
+
+def _corners(side: int, walls: set[int]) -> set[int]:
+    """Places a box never leaves."""
+    return {
+        at
+        for at in range(side, side * (side - 1))
+        if at not in walls
+        and (at - 1 in walls or at + 1 in walls)
+        and (at - side in walls or at + side in walls)
+    }
+
+
+def sliding(state: State) -> Action:
+    """The first step of a shortest solution, by A* with the tiles' distances from home."""
+    side, start = int(str(state["side"])), tuple(_ints(state, "tiles"))
+    goal = (*range(1, side * side), 0)
+    waiting = [(_away(start, side), 0, start, "")]
+    best = {start: 0}
+    while waiting:
+        _, cost, tiles, first = heapq.heappop(waiting)
+        if tiles == goal:
+            return _press(first)
+        for name, after in _slides(tiles, side):
+            if cost + 1 < best.get(after, cost + 2):
+                best[after] = cost + 1
+                heapq.heappush(waiting, (cost + 1 + _away(after, side), cost + 1, after, first or name))
+    raise InvalidTask("the puzzle cannot be solved")
+
+
+def _slides(tiles: tuple[int, ...], side: int) -> Iterable[tuple[str, tuple[int, ...]]]:
+    gap = tiles.index(0)
+    for name, (dx, dy) in WAYS.items():
+        x, y = gap % side - dx, gap // side - dy
+        if 0 <= x < side and 0 <= y < side:
+            after = list(tiles)
+            after[gap], after[y * side + x] = after[y * side + x], 0
+            yield name, tuple(after)
+
+
+def _away(tiles: tuple[int, ...], side: int) -> int:
+    return sum(
+        abs((tile - 1) % side - at % side) + abs((tile - 1) // side - at // side)
+        for at, tile in enumerate(tiles)
+        if tile
+    )
+
+
+def minesweeper(state: State) -> Action:
+    """Any cell that is covered and holds no mine: an oracle knows where they are."""
+    side = int(str(state["side"]))
+    known = {*_ints(state, "mines"), *_ints(state, "opened")}
+    at = next((at for at in range(side * side) if at not in known), None)
+    if at is None:
+        raise InvalidTask("every cell is open")
+    left, top, width = BOARD_PX
+    cell = width / side
+    return Click(x=round(left + (at % side + 0.5) * cell), y=round(top + (at // side + 0.5) * cell))
+
+
+def merging(state: State) -> Action:
+    """The move after which the board looks best, two moves ahead."""
+    return _press(best_move(tuple(_ints(state, "tiles")), int(str(state["side"]))))
+
+
+SOLVERS: Mapping[str, Callable[[State], Action]] = {
+    "2048": merging,
+    "maze": maze,
+    "minesweeper": minesweeper,
+    "sliding": sliding,
+    "snake": snake,
+    "sokoban": sokoban,
+}
+"""By the page's name."""

@@ -1,0 +1,60 @@
+"""A task as it is written: with a seed it becomes a `Task` and, where it has one, its oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from deskhand_sandbox.tasks.written.actions import AnswerOf, WaitUntil, read_step
+from deskhand_sandbox.tasks.written.parameters import Parameter, draw, fill
+from deskhand_sandbox.types import Action, EnvironmentSpec, JsonValue, Limits, Task, VerifierSpec
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Template:
+    """One task of a file."""
+
+    id: str
+    instruction: str
+    description: str
+    kind: str
+    """Of sandbox."""
+    settings: Mapping[str, object]
+    """Of the environment, with holes."""
+    verifier: str
+    verifier_settings: Mapping[str, object]
+    limits: Limits
+    parameters: tuple[Parameter, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    actions: Sequence[object] | None = None
+    """The oracle's, in order, with holes; None: it has no oracle, and is unproven."""
+
+    @property
+    def fixed(self) -> bool:
+        """Nothing is drawn: there is one start state."""
+        return not self.parameters
+
+    def make(self, seed: int) -> Task:
+        """One start state."""
+        drawn = draw(self.parameters, self.id, seed)
+        return Task(
+            id=self.id,
+            environment=EnvironmentSpec(kind=self.kind, settings=_settings(self.settings, drawn)),
+            verifier=VerifierSpec(name=self.verifier, settings=_settings(self.verifier_settings, drawn)),
+            instruction=str(fill(self.instruction, drawn)),
+            seed=seed,
+            limits=self.limits,
+            labels={"family": self.id.partition("/")[0], "description": self.description, **self.labels},
+        )
+
+    def oracle(self, seed: int) -> tuple[Action | AnswerOf | WaitUntil, ...] | None:
+        """What works the start state of this seed; None where there is no oracle."""
+        if self.actions is None:
+            return None
+        drawn = draw(self.parameters, self.id, seed)
+        return tuple(read_step(fill(each, drawn)) for each in self.actions)
+
+
+def _settings(values: Mapping[str, object], drawn: Mapping[str, object]) -> dict[str, JsonValue]:
+    return cast("dict[str, JsonValue]", fill(values, drawn))  # type: ignore[arg-type]

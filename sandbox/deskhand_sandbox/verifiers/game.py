@@ -1,0 +1,48 @@
+"""The verdict of our games: the page keeps its state, its score and the rewards not yet taken."""
+
+from __future__ import annotations
+
+from deskhand_sandbox.base import RewardingVerifier, Sandbox
+from deskhand_sandbox.errors import VerifierError
+from deskhand_sandbox.types import JsonValue, Outcome, StepReward
+
+SCORE = "typeof game === 'undefined' ? null : [game.done, game.won, game.score()]"
+STEP = "typeof game === 'undefined' ? null : [game.done, game.takeReward()]"
+
+
+class GameVerifier:
+    """Success when the game is won; the score is how far the player came, 0 to 1."""
+
+    async def score(self, sandbox: Sandbox, *, answer: str | None) -> Outcome:
+        """The verdict now; another page in front has none, and is 0."""
+        told = await sandbox.evaluate(SCORE)
+        if told is None:
+            return Outcome(score=0.0, success=False, detail="the page in front is not the game's")
+        done, won, score = _items(told, 3)
+        state = "won" if won is True else "lost" if done is True else "not finished"
+        return Outcome(score=_number(score), success=won is True, detail=f"{state}, score {_number(score):g}")
+
+    async def step_reward(self, sandbox: Sandbox) -> StepReward:
+        """Progress since the last call; over all steps of a game won they add up to 1."""
+        told = await sandbox.evaluate(STEP)
+        if told is None:
+            return StepReward(reward=0.0, terminated=False)
+        done, reward = _items(told, 2)
+        return StepReward(reward=_number(reward), terminated=done is True)
+
+
+def _items(told: JsonValue, count: int) -> list[JsonValue]:
+    if not isinstance(told, list) or len(told) != count:
+        raise VerifierError(f"the game answered {told!r}, not {count} values")
+    return told
+
+
+def _number(value: JsonValue) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise VerifierError(f"the game answered {value!r} where a number was expected")
+    return float(value)
+
+
+def create() -> RewardingVerifier:
+    """The verifier `game`; it has no settings."""
+    return GameVerifier()

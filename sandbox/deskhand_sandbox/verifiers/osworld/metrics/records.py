@@ -1,0 +1,202 @@
+"""Metrics of JSON, CSV and SQLite."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import operator
+import re
+import sqlite3
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import yaml
+
+from deskhand_sandbox.errors import InvalidTask, VerifierError
+from deskhand_sandbox.types import JsonValue
+from deskhand_sandbox.verifiers.osworld.metrics.metric import Metric, Options, wants
+from deskhand_sandbox.verifiers.osworld.metrics.texts import rule, rule_list
+from deskhand_sandbox.verifiers.osworld.values import Unusable, Value, file_of, gold, mapping_of, text_of
+
+_ORDER: Mapping[str, Callable[[Any, Any], bool]] = {
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+}
+
+
+def holds(value: object, one: Mapping[str, JsonValue]) -> bool:
+    """Whether a value is as a rule {method, ref} says.
+
+    Raises:
+        VerifierError: there is no such method.
+    """
+    method, ref = str(one.get("method", "eq")), one.get("ref")
+    name, _, flag = method.partition(".")
+    if name == "re":
+        flags = re.RegexFlag(0)
+        for each in filter(None, flag.split(".")):
+            flags |= re.RegexFlag[each]
+        return re.search(str(ref), str(value), flags) is not None
+    if name == "approx" or method.startswith("approx:"):
+        near = float(method.partition(":")[2] or 0)
+        return isinstance(value, int | float) and abs(value - float(str(ref))) <= near
+    if method in ("str_list_eq", "str_list_ne", "str_set_eq", "str_set_ne"):
+        return _same_parts(str(value), str(ref), method)
+    if name not in _ORDER:
+        raise VerifierError(f"there is no method {method!r}: {', '.join(_ORDER)}, re, approx, str_list_eq …")
+    try:
+        return bool(_ORDER[name](value, ref))
+    except TypeError:
+        return False
+
+
+def _same_parts(value: str, ref: str, method: str) -> bool:
+    one, two = value.split(","), ref.split(",")
+    same = set(one) == set(two) if "set" in method else one == two
+    return same is method.endswith("eq")
+
+
+def check_json(result: Value, expected: Value, options: Options) -> float:
+    """Every rule of `expect` holds of the value under its keys, and none of `unexpect`."""
+    text = text_of(file_of(result))
+    found = _yaml(text) if options.get("is_yaml") is True else _json(text)
+    wanted = [(each, True) for each in rule_list(expected, "expect")]
+    wanted += [(each, False) for each in rule_list(expected, "unexpect")]
+    for one, held in wanted:
+        checked = mapping_of(one, "a rule")
+        there, value = _under(found, checked.get("key"))
+        if (there and holds(value, checked)) is not held:
+            return 0.0
+    return 1.0
+
+
+def _under(value: object, keys: JsonValue) -> tuple[bool, object]:
+    for key in keys if isinstance(keys, list) else [keys]:
+        if isinstance(value, Mapping) and key in value:
+            value = cast("Mapping[object, object]", value)[key]
+        elif isinstance(value, list) and isinstance(key, int) and -len(value) <= key < len(value):
+            value = cast("list[object]", value)[key]
+        else:
+            return False, None
+    return True, value
+
+
+def check_json_settings(result: Value, expected: Value, options: Options) -> float:
+    """Every setting that is expected has its value."""
+    found, wanted = _mapping_in(result), mapping_of(rule(expected), "expected.rules.expected")
+    return float(all(name in found and found[name] == value for name, value in wanted.items()))
+
+
+def check_json_keybindings(result: Value, expected: Value, options: Options) -> float:
+    """The binding that is expected is in the list."""
+    found = _json(text_of(file_of(result)))
+    return float(isinstance(found, list) and rule(expected) in found)
+
+
+def check_direct_json_object(result: Value, expected: Value, options: Options) -> float:
+    """Every name that is expected has its value; with `expect_in_result` holds it, or is one of several."""
+    found = result if isinstance(result, dict) else _json(text_of(result).strip().replace("'", '"'))
+    if not isinstance(found, dict):
+        return 0.0
+    held, wanted = cast("dict[str, JsonValue]", found), mapping_of(rule(expected), "expected.rules.expected")
+    if mapping_of(expected, "expected.rules").get("expect_in_result") is not True:
+        return float(all(held.get(name) == value for name, value in wanted.items()))
+    return float(all(_within(held.get(name), value) for name, value in wanted.items()))
+
+
+def _within(value: JsonValue, wanted: JsonValue) -> bool:
+    if isinstance(wanted, list):
+        return any(each in value if isinstance(value, list) else each == value for each in wanted)
+    return isinstance(value, str | list) and wanted in value  # type: ignore[operator]
+
+
+def is_included_all_json_objects(result: Value, expected: Value, options: Options) -> float:
+    """Every name and value there is, and there are some, is among those expected."""
+    found, wanted = _mapping_in(result), gold(_mapping_in, expected)
+    return float(bool(found) and all(name in wanted and wanted[name] == found[name] for name in found))
+
+
+def check_csv(result: Value, expected: Value, options: Options) -> float:
+    """Each record of `expect` is there, and none of `unexpect`."""
+    rows = list(csv.DictReader(io.StringIO(text_of(file_of(result)))))
+
+    def there(one: JsonValue) -> bool:
+        wanted = mapping_of(one, "a record")
+        return any(all(row.get(name) == str(value) for name, value in wanted.items()) for row in rows)
+
+    held = all(map(there, rule_list(expected, "expect")))
+    return float(held and not any(map(there, rule_list(expected, "unexpect"))))
+
+
+def compare_csv(result: Value, expected: Value, options: Options) -> float:
+    """The same lines; with `strict` false, but for blanks around them and their order."""
+    ignore = options.get("ignore_case") is True
+    strict = options.get("strict", True) is True
+
+    def read(value: Value) -> list[str]:
+        lines = text_of(file_of(value)).strip().splitlines()
+        cleaned = [line.rstrip("\r") if strict else line.strip() for line in lines]
+        cased = [line.lower() if ignore else line for line in cleaned]
+        return cased if strict else sorted(cased)
+
+    return float(read(result) == gold(read, expected))
+
+
+def run_sqlite3(result: Value, expected: Value, options: Options) -> float:
+    """What a query says of a database: its first value, 1 for done."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder, "result.sqlite")
+        place.write_bytes(file_of(result).data)
+        try:
+            with contextlib.closing(sqlite3.connect(f"file:{place}?mode=ro", uri=True)) as connection:
+                row = connection.execute(str(rule(expected, "sql"))).fetchone()
+        except sqlite3.Error as error:
+            raise Unusable(f"the query fails: {error}") from error
+    return float(row[0] or 0) if row else 0.0
+
+
+def _mapping_in(value: Value) -> dict[str, JsonValue]:
+    found = _json(text_of(file_of(value)))
+    if not isinstance(found, dict):
+        raise Unusable("it is no JSON object")
+    return cast("dict[str, JsonValue]", found)
+
+
+def _json(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Unusable(f"it is no JSON: {error}") from error
+
+
+def _yaml(text: str) -> object:
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise Unusable("it is no YAML") from error
+
+
+def _sql(rules: JsonValue, options: Options) -> None:
+    if isinstance(rules, Mapping) and not isinstance(rules.get("sql"), str):
+        raise InvalidTask("evaluator.expected.rules must hold sql: a query")
+
+
+METRICS: Mapping[str, Metric] = {
+    "check_csv": Metric(check_csv, wants("expect", "unexpect")),
+    "check_direct_json_object": Metric(check_direct_json_object, wants("expected")),
+    "check_json": Metric(check_json, wants("expect", "unexpect")),
+    "check_json_keybindings": Metric(check_json_keybindings, wants("expected")),
+    "check_json_settings": Metric(check_json_settings, wants("expected")),
+    "compare_csv": Metric(compare_csv),
+    "is_included_all_json_objects": Metric(is_included_all_json_objects),
+    "run_sqlite3": Metric(run_sqlite3, _sql),
+}
+"""By OSWorld's name."""

@@ -1,0 +1,37 @@
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+import pytest_asyncio
+
+from deskhand_sandbox.backends.android import AndroidBackend, AndroidSandbox, create
+from deskhand_sandbox.types import EnvironmentSpec, JsonValue, Task, VerifierSpec
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def backend() -> AsyncIterator[AndroidBackend]:
+    """Simulators behind the real adb, all of a module's with one adb server and one Chromium."""
+    backend = create()
+    yield backend
+    await backend.close()
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def sandbox(backend: AndroidBackend) -> AsyncIterator[AndroidSandbox]:
+    async with await backend.create() as sandbox:
+        assert isinstance(sandbox, AndroidSandbox)
+        yield sandbox
+
+
+@pytest.fixture
+def phone() -> Callable[..., Task]:
+    """A task on a phone; settings are added."""
+
+    def make(**settings: JsonValue) -> Task:
+        return Task(
+            id="phone/test",
+            environment=EnvironmentSpec(kind="android", settings=settings),
+            verifier=VerifierSpec(name="expression", settings={"expression": "true"}),
+            instruction="Work.",
+        )
+
+    return make

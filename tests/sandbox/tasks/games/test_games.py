@@ -1,0 +1,164 @@
+"""The games in a real browser: solvable, seeded, rewarded, worked by keys and by mouse."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from deskhand_sandbox.backends.browser import BrowserBackend, create
+from deskhand_sandbox.backends.browser.sites import SITES
+from deskhand_sandbox.base import Sandbox
+from deskhand_sandbox.registry import create_verifier
+from deskhand_sandbox.tasks import make_task
+from deskhand_sandbox.tasks.games import GAMES, next_actions, pages
+from deskhand_sandbox.tasks.games.merging import best_move, moved
+from deskhand_sandbox.tasks.games.solvers import SOLVERS, first_step
+from deskhand_sandbox.types import Click, Navigate, Outcome, Press, StepReward
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def backend() -> AsyncIterator[BrowserBackend]:
+    assert SITES["games"]() == pages()
+    backend = create()
+    yield backend
+    await backend.close()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def sandbox(backend: BrowserBackend) -> AsyncIterator[Sandbox]:
+    async with await backend.create() as sandbox:
+        yield sandbox
+
+
+def verifier() -> Any:
+    return create_verifier(make_task("games/maze", 0).verifier)
+
+
+async def play(sandbox: Sandbox, task_id: str, seed: int) -> tuple[Outcome, float, int]:
+    """The oracle's game: the verdict, the rewards added up, and its turns."""
+    task = make_task(task_id, seed)
+    await sandbox.reset(task)
+    before = await verifier().score(sandbox, answer=None)
+    assert not before.success and before.score < 1
+    rewards = 0.0
+    for turn in range(task.limits.turns):
+        for action in await next_actions(task, sandbox, turn):
+            await sandbox.act(action)
+        reward = await verifier().step_reward(sandbox)
+        rewards += reward.reward
+        if reward.terminated:
+            return await verifier().score(sandbox, answer=None), rewards, turn + 1
+    raise AssertionError(f"{task_id} seed {seed} did not end")
+
+
+@pytest.mark.parametrize("task_id", sorted(GAMES))
+async def test_the_oracle_wins(sandbox: Sandbox, task_id: str) -> None:
+    outcome, rewards, _ = await play(sandbox, task_id, 7)
+    assert outcome == Outcome(score=1.0, success=True, detail="won, score 1")
+    assert rewards == pytest.approx(1.0 if task_id != "games/2048" else rewards)
+    assert 0.5 < rewards <= 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("task_id", sorted(GAMES))
+async def test_the_oracle_wins_on_many_seeds(sandbox: Sandbox, task_id: str) -> None:
+    lost, turns = [], []
+    for seed in range(100, 120):
+        outcome, _, took = await play(sandbox, task_id, seed)
+        turns.append(took)
+        if not outcome.success:
+            lost.append((seed, outcome.detail))
+    assert lost == []
+    assert max(turns) <= GAMES[task_id].turns * 0.9
+
+
+@pytest.mark.parametrize("task_id", sorted(GAMES))
+async def test_seeds_draw_starts_and_a_used_page_starts_clean(sandbox: Sandbox, task_id: str) -> None:
+    first = await sandbox.reset(make_task(task_id, 3))
+    other = await sandbox.reset(make_task(task_id, 4))
+    assert other.observation.screenshot.digest != first.observation.screenshot.digest
+    for key in ("ArrowRight", "ArrowUp", "ArrowLeft"):
+        await sandbox.act(Press(keys=(key,)))
+    again = await sandbox.reset(make_task(task_id, 3))
+    assert again.observation.screenshot.digest == first.observation.screenshot.digest
+    assert again.instruction == first.instruction
+
+
+async def test_buttons_do_what_keys_do(sandbox: Sandbox) -> None:
+    task = make_task("games/2048", 5)
+    await sandbox.reset(task)
+    await sandbox.act(Press(keys=("ArrowDown",)))
+    by_key: Any = await sandbox.evaluate("game.state()")
+    await sandbox.reset(task)
+    await sandbox.act(Click(x=195, y=366))
+    assert await sandbox.evaluate("game.state()") == by_key
+
+
+async def test_cells_can_be_clicked(sandbox: Sandbox) -> None:
+    task = make_task("games/sliding", 5)
+    await sandbox.reset(task)
+    state: Any = await sandbox.evaluate("game.state()")
+    action = SOLVERS["sliding"](state)
+    assert isinstance(action, Press)
+    dx, dy = {"ArrowUp": (0, -1), "ArrowDown": (0, 1), "ArrowLeft": (-1, 0), "ArrowRight": (1, 0)}[
+        action.keys[0]
+    ]
+    gap = state["tiles"].index(0)
+    x, y = gap % 3 - dx, gap // 3 - dy
+    await sandbox.act(Click(x=12 + round((x + 0.5) * 296 / 3), y=36 + round((y + 0.5) * 296 / 3)))
+    after: Any = await sandbox.evaluate("game.state()")
+    assert after["tiles"][gap] == state["tiles"][y * 3 + x]
+
+
+async def test_a_mine_ends_the_game(sandbox: Sandbox) -> None:
+    await sandbox.reset(make_task("games/minesweeper", 5))
+    state: Any = await sandbox.evaluate("game.state()")
+    mine = state["mines"][0]
+    await sandbox.act(Click(x=12 + round((mine % 8 + 0.5) * 37), y=36 + round((mine // 8 + 0.5) * 37)))
+    assert await verifier().step_reward(sandbox) == StepReward(reward=0.0, terminated=True)
+    outcome = await verifier().score(sandbox, answer=None)
+    assert not outcome.success and outcome.detail.startswith("lost")
+
+
+async def test_moves_that_change_nothing_are_none(sandbox: Sandbox) -> None:
+    start = await sandbox.reset(make_task("games/maze", 0))
+    seen = await sandbox.act(Press(keys=("ArrowUp",)))
+    assert seen.screenshot.digest == start.observation.screenshot.digest
+
+
+async def test_an_agent_that_leaves_has_done_nothing(sandbox: Sandbox) -> None:
+    await sandbox.reset(make_task("games/maze", 1))
+    await sandbox.act(Navigate(url="about:blank"))
+    assert await verifier().step_reward(sandbox) == StepReward(reward=0.0, terminated=False)
+    assert (await verifier().score(sandbox, answer="won")).detail == "the page in front is not the game's"
+
+
+async def test_sokoban_levels_can_be_solved(sandbox: Sandbox) -> None:
+    """Another solver than the one that makes them: breadth-first over all states."""
+    for seed in range(12):
+        await sandbox.reset(make_task("games/sokoban-2", seed))
+        state: Any = await sandbox.evaluate("game.state()")
+        assert not set(state["boxes"]) & set(state["goals"])
+        assert isinstance(SOLVERS["sokoban"](state), Press)
+
+
+async def test_searching() -> None:
+    def steps(n: int) -> list[tuple[str, int]]:
+        return [("add", n + 1), ("double", n * 2)] if n < 50 else []
+
+    assert first_step(3, steps, lambda n: n == 12) == "double"
+    assert first_step(5, steps, lambda n: n == 7) == "add"
+
+
+async def test_merging() -> None:
+    tiles = (2, 2, 4, 0, *(0,) * 12)
+    assert moved(tiles, 4, "ArrowLeft")[:4] == (4, 4, 0, 0)
+    assert moved(tiles, 4, "ArrowRight")[:4] == (0, 0, 4, 4)
+    assert moved((2, *(0,) * 3, 2, *(0,) * 11), 4, "ArrowUp")[0] == 4
+    assert best_move((32, 32, *(0,) * 14), 4) in ("ArrowLeft", "ArrowRight")

@@ -1,0 +1,202 @@
+"""Set-up steps on a real desktop."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+import pytest_asyncio
+
+from deskhand_sandbox.base import Sandbox
+from deskhand_sandbox.errors import InfrastructureError, InvalidTask
+from deskhand_sandbox.registry import create_backend
+from deskhand_sandbox.tasks import make_task
+from deskhand_sandbox.tasks.guest import Guest
+from deskhand_sandbox.tasks.setup import SETUP, check_steps, run_steps, set_up
+from deskhand_sandbox.tasks.setup.downloads import FOLDER_VARIABLE, Downloads
+from deskhand_sandbox.tasks.setup.steps import SetupContext
+from deskhand_sandbox.types import EnvironmentSpec, JsonValue, Task, VerifierSpec
+
+
+def desk(*steps: JsonValue) -> Task:
+    settings: dict[str, JsonValue] = {"size_px": [640, 420], SETUP: list(steps)}
+    return Task(
+        id="set/up",
+        environment=EnvironmentSpec(kind="desktop", settings=settings),
+        verifier=VerifierSpec(name="expression", settings={"expression": "true"}),
+        instruction="Work.",
+    )
+
+
+def step(type: str, **parameters: JsonValue) -> JsonValue:
+    return {"type": type, "parameters": parameters}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def desktop() -> AsyncIterator[Sandbox]:
+    async with await create_backend("desktop").create() as sandbox:
+        yield sandbox
+
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def test_files_commands_and_windows(desktop: Sandbox) -> None:
+    start = await set_up(
+        desktop,
+        desk(
+            step("write", path="~/a folder/note.txt", content="grüße\n"),
+            step("execute", command="echo $((6 * 7)) > answer; pwd > where", shell=True),
+            step("command", command=["touch", "two words"]),
+            step("execute", command=["python", "-c", "import pyautogui; pyautogui.moveTo(5, 5)"]),
+            step("launch", command=["xterm", "-title", "First one"]),
+            step("launch", command="xterm -title 'Second one'", shell=True),
+            step("activate_window", window_name="second ONE"),
+            step("close_window", window_name="First one", strict=True),
+            step("open", path="/home/agent/a folder/note.txt"),
+            step("sleep", seconds=0.05),
+        ),
+    )
+    assert start.observation.terminal is None
+    guest = Guest(desktop)
+    assert (await guest.get("a folder/note.txt") or b"").decode() == "grüße\n"
+    assert (await guest.run("cat answer where; ls")).out.splitlines()[:2] == ["42", "/home/agent"]
+    assert "two words" in (await guest.run("ls")).out
+    windows = (await guest.run("wmctrl -l")).out
+    assert "Second one" in windows and "note.txt" in windows and "First one" not in windows
+
+
+async def test_a_failing_step_is_named(desktop: Sandbox) -> None:
+    for wrong, said in (
+        (step("launch", command=["no-such-program"]), r"step 2 \(launch\).*no such program.*no-such-program"),
+        (
+            step("execute", command=["gsettings-not-here", "x"]),
+            r"step 2 \(execute\) failed: the sandbox cannot run it",
+        ),
+        (step("write", path="/proc/nothing", content="x"), r"step 2 \(write\).*cannot be written"),
+        (
+            step("execute", command=["python", "-c", "import pyautogui; pyautogui.click(960, 540)"]),
+            r"does not fit the screen: .*640 x 420",
+        ),
+    ):
+        with pytest.raises(InfrastructureError, match=said):
+            await set_up(desktop, desk(step("execute", command="true"), wrong))
+
+
+async def test_commands_that_fail_are_no_failure_but_are_waited_for(desktop: Sandbox) -> None:
+    await set_up(desktop, desk(step("execute", command="exit 3", shell=True)))
+    context = SetupContext(sandbox=desktop, screen_px=(640, 420))
+    steps = check_steps(
+        [
+            step("launch", command="sleep 0.3; echo here > late", shell=True),
+            step("execute", command="cat late", shell=True, until={"stdout": "here"}, stdout="seen.txt"),
+        ],
+        "steps",
+    )
+    await run_steps(steps, context)
+    assert context.kept == {"seen.txt": b"here\n"}
+
+
+async def test_a_task_with_steps_is_not_half_set_up(desktop: Sandbox) -> None:
+    with pytest.raises(InvalidTask, match="setup"):
+        await desktop.reset(desk(step("execute", command="true")))
+    with pytest.raises(InvalidTask, match=r"task set/up: setup\[0\].*'exekute'.*did you mean execute"):
+        await set_up(desktop, desk(step("exekute", command="true")))
+
+
+async def test_kinds_without_a_shell_are_told_so() -> None:
+    task = make_task("fake/press-button", 0)
+    settings = {**task.environment.settings, SETUP: [step("execute", command="true")]}
+    spec = EnvironmentSpec(kind="fake", settings=settings)
+    async with await create_backend("fake").create() as sandbox:
+        plain = await set_up(sandbox, task)
+        assert plain.instruction == task.instruction
+        with pytest.raises(InvalidTask, match="desktop or vm"):
+            await set_up(
+                sandbox,
+                Task(id=task.id, environment=spec, verifier=task.verifier, instruction="x"),
+            )
+
+
+async def test_large_files_and_long_commands(desktop: Sandbox) -> None:
+    await set_up(desktop, desk())
+    guest, data = Guest(desktop), bytes(range(256)) * 600
+    await guest.put("big", data)
+    assert await guest.get("big") == data
+    assert await guest.get("nothing") is None
+    assert (await guest.run("sleep 3.5; echo late")).out == "late\n"
+    with pytest.raises(InfrastructureError, match=r"did not end in 0\.2 s"):
+        await guest.run("sleep 30", timeout_s=0.2)
+    assert (await guest.run("pgrep -f 'slee[p] 30'; true")).out == ""
+
+
+# ---- downloads
+
+
+class Files(BaseHTTPRequestHandler):
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        found = self.path == "/there"
+        self.send_response(200 if found else 404)
+        self.send_header("Content-Length", "5" if found else "0")
+        self.end_headers()
+        if found:
+            self.wfile.write(b"bytes")
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Quiet."""
+
+
+@pytest.fixture
+def site() -> Iterator[str]:
+    Files.asked.clear()
+    server = HTTPServer(("127.0.0.1", 0), Files)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+async def test_downloads_are_kept(site: str, tmp_path: Path) -> None:
+    downloads = Downloads(tmp_path / "kept")
+    for _ in range(2):
+        assert await downloads.get(f"{site}/there") == b"bytes"
+    assert Files.asked == ["/there"]
+    assert [each.name for each in (tmp_path / "kept").iterdir()] == [downloads.place(f"{site}/there").name]
+    with pytest.raises(InvalidTask, match="404") as missing:
+        await downloads.get(f"{site}/missing")
+    assert str(downloads.place(f"{site}/missing")) in str(missing.value)
+    with pytest.raises(InvalidTask, match="only http"):
+        await downloads.get("file:///etc/passwd")
+
+
+async def test_a_file_put_by_hand_is_found(
+    desktop: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
+    url = "https://files.invalid/picture.bin"
+    download = desk(step("download", files=[{"url": url, "path": "Desktop/picture.bin"}]))
+    with pytest.raises(InvalidTask, match="put the file at"):
+        await set_up(desktop, download)
+    Downloads().place(url).write_bytes(b"\x00\xffpicture")
+    await set_up(desktop, download)
+    assert await Guest(desktop).get("/home/agent/Desktop/picture.bin") == b"\x00\xffpicture"
+
+
+async def test_uploads_come_from_one_folder_only(
+    desktop: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
+    (tmp_path / "mine.txt").write_text("mine")
+    await set_up(desktop, desk(step("upload_file", files=[{"local_path": "mine.txt", "path": "up.txt"}])))
+    assert await Guest(desktop).get("up.txt") == b"mine"
+    with pytest.raises(InvalidTask, match="outside"):
+        await set_up(desktop, desk(step("upload_file", files=[{"local_path": "/etc/passwd", "path": "x"}])))

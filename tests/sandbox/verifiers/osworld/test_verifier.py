@@ -1,0 +1,171 @@
+"""Evaluators against a real desktop: getters, conjunctions, steps before, and what goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from deskhand_sandbox.base import Sandbox
+from deskhand_sandbox.errors import InvalidTask, VerifierError
+from deskhand_sandbox.registry import create_backend
+from deskhand_sandbox.tasks.guest import Guest
+from deskhand_sandbox.tasks.setup import set_up, windows
+from deskhand_sandbox.tasks.setup.downloads import FOLDER_VARIABLE, Downloads
+from deskhand_sandbox.types import EnvironmentSpec, Outcome, Run, Task, VerifierSpec
+from deskhand_sandbox.verifiers.osworld import create
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def desktop() -> AsyncIterator[Sandbox]:
+    task = Task(
+        id="x/y",
+        environment=EnvironmentSpec(kind="desktop", settings={"size_px": [400, 300]}),
+        verifier=VerifierSpec(name="osworld"),
+        instruction="Work.",
+    )
+    async with await create_backend("desktop").create() as sandbox:
+        await set_up(sandbox, task)
+        await sandbox.act(
+            Run(command="mkdir -p box/in; echo one > box/a.txt; echo '{\"n\": 3}' > box/in/b.json")
+        )
+        yield sandbox
+
+
+async def score(desktop: Sandbox, **evaluator: Any) -> Outcome:
+    return await create(evaluator=evaluator).score(desktop, answer=None)
+
+
+def rule(**rules: Any) -> dict[str, Any]:
+    return {"type": "rule", "rules": rules}
+
+
+COMMAND = {"type": "vm_command_line", "command": ["cat", "/home/agent/box/a.txt"]}
+RIGHT = {"func": "exact_match", "result": COMMAND, "expected": rule(expected="one\n")}
+
+
+async def test_getters(desktop: Sandbox) -> None:
+    for func, result, expected in (
+        ("exact_match", COMMAND, rule(expected="one\n")),
+        ("exact_match", {**COMMAND, "command": "cat ~/box/a.txt", "shell": True}, rule(expected="one\n")),
+        ("exact_match", {"type": "vm_command_line", "command": "echo a b"}, rule(expected="a b\n")),
+        (
+            "check_include_exclude",
+            {"type": "vm_command_error", "command": "ls nowhere", "shell": True},
+            rule(include=["No such file"]),
+        ),
+        (
+            "check_include_exclude",
+            {"type": "vm_command_error", "command": ["python", "-c", "import nothing_there"]},
+            rule(include=["ModuleNotFoundError"]),
+        ),
+        (
+            "check_json",
+            {"type": "vm_file", "path": "box/in/b.json", "dest": "b"},
+            rule(expect=[{"key": ["n"], "ref": 3}]),
+        ),
+        ("file_contains", {"type": "vm_file", "path": "~/box/a.txt", "dest": "a"}, rule(expected=["one"])),
+        (
+            "check_moved_jpgs",
+            {"type": "list_directory", "path": "/home/agent/box"},
+            rule(expected=["a.txt", "in"]),
+        ),
+        ("check_include_exclude", {"type": "vm_terminal_output"}, rule(include=["mkdir"])),
+        ("exact_match", {"type": "vm_screen_size"}, rule(expected={"width": 400, "height": 300})),
+    ):
+        outcome = await score(desktop, func=func, result=result, expected=expected)
+        assert outcome.success, (func, result, outcome)
+
+
+async def test_what_is_not_there_scores_nothing(desktop: Sandbox) -> None:
+    for func, result, expected in (
+        ("file_contains", {"type": "vm_file", "path": "nowhere", "dest": "x"}, rule(expected=["one"])),
+        ("exact_match", {"type": "vm_command_line", "command": ["no-such-program"]}, rule(expected="x")),
+        ("check_moved_jpgs", {"type": "list_directory", "path": "nowhere"}, rule(expected=["a"])),
+        ("exact_match", {"type": "cache_file", "path": "never"}, rule(expected="x")),
+    ):
+        outcome = await score(desktop, func=func, result=result, expected=expected)
+        assert outcome.score == 0 and not outcome.success, outcome
+
+
+async def test_all_or_any(desktop: Sandbox) -> None:
+    half = {"type": "vm_command_line", "command": "printf 'ab'", "shell": True}
+    wrong = {"func": "exact_match", "result": COMMAND, "expected": rule(expected="two")}
+    near = {"func": "fuzzy_match", "result": half, "expected": rule(expected="ac")}
+
+    async def both(conj: str, *parts: dict[str, Any]) -> float:
+        spread = {name: [part[name] for part in parts] for name in ("func", "result", "expected")}
+        return (await score(desktop, conj=conj, **spread)).score
+
+    assert await both("and", RIGHT, RIGHT) == 1
+    assert await both("and", RIGHT, wrong) == 0
+    assert await both("and", RIGHT, near) == pytest.approx(0.75)
+    assert await both("or", wrong, RIGHT) == 1
+    assert await both("or", wrong, near) == pytest.approx(0.5)
+
+
+async def test_steps_before_and_what_they_leave(desktop: Sandbox) -> None:
+    outcome = await score(
+        desktop,
+        postconfig=[
+            {"type": "activate_window", "parameters": {"window_name": "closed long ago"}},
+            {"type": "execute", "parameters": {"command": "no-such-program", "shell": True}},
+            {"type": "execute", "parameters": {"command": "echo made", "shell": True, "stdout": "out.txt"}},
+        ],
+        func="exact_match",
+        result={"type": "cache_file", "path": "out.txt"},
+        expected=rule(expected="made\n"),
+    )
+    assert outcome.success, outcome
+
+
+async def test_files_that_the_task_brings(
+    desktop: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
+    url = "https://files.invalid/gold.txt"
+    evaluator: dict[str, Any] = {
+        "func": "compare_text_file",
+        "result": {
+            "type": "vm_file",
+            "path": ["box/a.txt", "box/in/b.json"],
+            "dest": ["a", "b"],
+            "multi": True,
+        },
+        "expected": {"type": "cloud_file", "path": url, "dest": "gold.txt"},
+    }
+    with pytest.raises(VerifierError, match="put the file at"):
+        await score(desktop, **evaluator)
+    Downloads().place(url).write_text("one\n")
+    assert (await score(desktop, **evaluator)).success
+    evaluator["result"]["gives"] = [1]
+    assert not (await score(desktop, **evaluator)).success
+    Downloads().place(url).write_bytes(b"\xff\xfe\xfd")
+    with pytest.raises(VerifierError, match="what the task expects cannot be used"):
+        await score(desktop, **evaluator)
+
+
+async def test_what_is_on_the_screen(desktop: Sandbox) -> None:
+    await Guest(desktop).launch(["mousepad", "/home/agent/box/a.txt"])
+    await windows.activate(Guest(desktop), "mousepad", strict=False, by_class=False)
+    tree = {"type": "accessibility_tree"}
+    for rules, right in (
+        ([{"selectors": ["frame text"], "text": "one\n"}], True),
+        ([{"selectors": ["frame text"], "text": "two"}], False),
+        ([{"xpath": "//menu-bar"}], True),
+    ):
+        expected = {"type": "rule", "rules": rules}
+        outcome = await score(desktop, func="check_accessibility_tree", result=tree, expected=expected)
+        assert outcome.success is right, ((await desktop.observe(text_tree=True)).text_tree, rules)
+
+
+async def test_evaluators_that_are_none() -> None:
+    with pytest.raises(InvalidTask, match="did you mean exact_match"):
+        create(evaluator={**RIGHT, "func": "exact_mach"})
+    with pytest.raises(InvalidTask, match=r"missing"):
+        create(evaluator={"func": "exact_match", "result": COMMAND})
