@@ -76,13 +76,17 @@ def confinement(_settings: Settings) -> Finding:
     return Finding(ok=ok, what="bubblewrap, for terminals", mend="make setup, on a machine with namespaces")
 
 
-def desktop(_settings: Settings) -> Finding:
-    """What a desktop needs besides bubblewrap."""
-    try:
-        create_backend("desktop")
-    except BackendMissing as error:
-        return Finding(ok=False, what="desktops", mend=str(error))
-    return Finding(ok=True, what="desktops: Xvfb, openbox, mss, pyautogui")
+def kind(name: str, what: str) -> Callable[[Settings], Finding]:
+    """What a kind of sandbox needs besides that."""
+
+    def look(_settings: Settings) -> Finding:
+        try:
+            create_backend(name)
+        except BackendMissing as error:
+            return Finding(ok=False, what=what, mend=str(error))
+        return Finding(ok=True, what=what)
+
+    return look
 
 
 def page(_settings: Settings) -> Finding:
@@ -111,7 +115,9 @@ def writable(settings: Settings) -> Finding:
 CHECKS = (
     chromium,
     confinement,
-    desktop,
+    kind("desktop", "desktops: Xvfb, openbox, mss, pyautogui"),
+    kind("android", "Android: adb, and the simulator"),
+    kind("vm", "virtual machines: libvirt, QEMU"),
     module("playwright", "browser"),
     module("miniwob", "browser"),
     module("torch", "train"),

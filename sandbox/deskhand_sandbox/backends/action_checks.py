@@ -13,6 +13,7 @@ from deskhand_sandbox.types import (
     Scroll,
     Swipe,
     Touch,
+    Upload,
     Wait,
 )
 
@@ -36,7 +37,7 @@ def check_action(action: DeviceAction, size_px: tuple[int, int]) -> None:
                 raise InvalidAction(f"a click has 1 to {MAX_CLICKS} presses, not {count}")
         case MovePointer(x=x, y=y) | Scroll(x=x, y=y):
             _on_screen(size_px, (x, y))
-        case Touch(x=x, y=y):
+        case Touch(x=x, y=y) | Upload(x=x, y=y):
             _on_screen(size_px, (x, y))
         case Swipe(path=path):
             if len(path) < 2:

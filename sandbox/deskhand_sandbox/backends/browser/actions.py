@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from deskhand_sandbox.backends.action_checks import check_action
+from deskhand_sandbox.backends.browser.fetch import fetch
 from deskhand_sandbox.backends.browser.keys import find_key
+from deskhand_sandbox.backends.browser.uploads import stage, upload
 from deskhand_sandbox.errors import InvalidAction, UnsupportedCapability
 from deskhand_sandbox.types import (
+    AnswerDialog,
     CallTool,
     Click,
     DeviceAction,
     Drag,
+    EditFile,
+    Fetch,
     History,
     KeyDown,
     KeyUp,
@@ -30,6 +36,7 @@ from deskhand_sandbox.types import (
     Tab,
     Touch,
     TypeText,
+    Upload,
     Wait,
     WriteFile,
 )
@@ -47,9 +54,20 @@ async def perform(sandbox: BrowserSandbox, action: DeviceAction) -> str | None:
     Raises:
         InvalidAction: it cannot be as given; nothing was done.
         UnsupportedCapability: a browser has no such thing.
+        DialogOpened: a dialog opened before it was done.
         CdpClosed: the tab or the browser went away.
     """
     check_action(action, sandbox.size_px)
+    if isinstance(action, Upload):
+        check_action(Click(x=action.x, y=action.y), sandbox.size_px)
+    tab = await sandbox.context.tab_with_dialog()
+    if isinstance(action, AnswerDialog):
+        if tab is None:
+            raise InvalidAction("there is no dialog to answer")
+        await tab.dialogs.answer(accept=action.accept, text=action.text)
+        return None
+    if tab is not None:
+        raise InvalidAction(f"answer the dialog first, by AnswerDialog: {tab.dialogs.text}")
     match action:
         case Click() | MovePointer() | PointerDown() | PointerUp() | Drag() | Scroll():
             await _point(sandbox, action)
@@ -57,16 +75,16 @@ async def perform(sandbox: BrowserSandbox, action: DeviceAction) -> str | None:
             await _type(sandbox, action)
         case Navigate() | History() | Tab():
             await _browse(sandbox, action)
+        case Upload():
+            await _upload(sandbox, action)
         case Wait():
             await asyncio.sleep(action.seconds)
         case Touch() | Swipe() | OpenApp():
             raise UnsupportedCapability(f"{type(action).__name__} is for touch devices; this is a browser")
-        case Run() | ReadFile() | WriteFile():
-            if sandbox.terminal is None:
-                raise UnsupportedCapability(
-                    f"{type(action).__name__} needs bubblewrap, on a machine that lets it make namespaces"
-                )
-            return await sandbox.terminal.perform(action)
+        case Fetch():
+            return await fetch(action, sandbox.context.policy)
+        case Run() | ReadFile() | WriteFile() | EditFile():
+            return await sandbox.folder.perform(action)
         case CallTool():
             raise UnsupportedCapability("a browser has no tools to call")
         case _:  # pyright: ignore[reportUnnecessaryComparison]  # callers without types
@@ -77,7 +95,7 @@ async def perform(sandbox: BrowserSandbox, action: DeviceAction) -> str | None:
 async def _point(
     sandbox: BrowserSandbox, action: Click | MovePointer | PointerDown | PointerUp | Drag | Scroll
 ) -> None:
-    page, pointer = sandbox.front.session, sandbox.input
+    page, pointer = sandbox.front.session, sandbox.context.input
     match action:
         case Click():
             await pointer.click(page, (action.x, action.y), action.button, action.count)
@@ -96,7 +114,7 @@ async def _point(
 
 
 async def _type(sandbox: BrowserSandbox, action: TypeText | Press | KeyDown | KeyUp) -> None:
-    page, keyboard = sandbox.front.session, sandbox.input
+    page, keyboard = sandbox.front.session, sandbox.context.input
     match action:
         case TypeText():
             await keyboard.type_text(page, action.text)
@@ -111,7 +129,7 @@ async def _type(sandbox: BrowserSandbox, action: TypeText | Press | KeyDown | Ke
 
 
 async def _browse(sandbox: BrowserSandbox, action: Navigate | History | Tab) -> None:
-    tab = sandbox.front
+    tab, context = sandbox.front, sandbox.context
     match action:
         case Navigate():
             await tab.navigate(_open_address(action.url))
@@ -123,13 +141,19 @@ async def _browse(sandbox: BrowserSandbox, action: Navigate | History | Tab) -> 
             if not await tab.go(-1 if action.to == "back" else 1):
                 raise InvalidAction(f"there is no page to go {action.to} to")
         case Tab(do="open"):
-            await sandbox.open_tab()
+            await context.open_tab()
         case Tab():
-            pages = sandbox.pages
+            pages = context.pages
             if action.index is not None and not 0 <= action.index < len(pages):
                 raise InvalidAction(f"there is no tab {action.index}: there are {len(pages)}, from 0")
-            page = sandbox.front_page if action.index is None else pages[action.index]
-            await (sandbox.focus_tab(page) if action.do == "focus" else sandbox.close_tab(page))
+            page = context.front_page if action.index is None else pages[action.index]
+            await (context.focus_tab(page) if action.do == "focus" else context.close_tab(page))
+
+
+async def _upload(sandbox: BrowserSandbox, action: Upload) -> None:
+    place = sandbox.context.files / "uploads" / uuid.uuid4().hex
+    files = await stage(sandbox.folder, action.paths, place)
+    await upload(sandbox.front.session, sandbox.context.input, (action.x, action.y), files)
 
 
 def _open_address(url: str) -> str:

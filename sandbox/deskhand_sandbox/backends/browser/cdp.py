@@ -26,6 +26,10 @@ class CdpError(InfrastructureError):
     """Chromium refused a command."""
 
 
+class DialogOpened(InfrastructureError):
+    """The page opened a dialog and answers nothing until that is answered."""
+
+
 class CdpSession:
     """Commands in flight by number, events by name. Sending never waits for earlier answers."""
 
@@ -64,6 +68,7 @@ class CdpSession:
         Raises (when awaited):
             CdpClosed: the session ended before the answer.
             CdpError: Chromium refused.
+            DialogOpened: a dialog came before the answer, where somebody is to answer it.
         """
         future: asyncio.Future[Payload] = asyncio.get_running_loop().create_future()
         if self.closed.is_set():
@@ -83,12 +88,12 @@ class CdpSession:
             # a closed socket is told to every waiting caller by the reader
             task.exception()
 
-    def abandon(self, why: str) -> None:
-        """Fail every command in flight: no answer will come."""
+    def abandon(self, why: InfrastructureError) -> None:
+        """Fail every command in flight: nobody is to wait for its answer any more."""
         waiting, self._waiting = self._waiting, {}
         for future in waiting.values():
             if not future.done():
-                future.set_exception(CdpClosed(why))
+                future.set_exception(why)
                 # whoever sent it may have gone already: an unread answer is no news
                 future.exception()
 
@@ -106,7 +111,7 @@ class CdpSession:
             self.closed.set()
             if self.on_closed is not None:
                 self.on_closed()
-            self.abandon("the session ended before the answer")
+            self.abandon(CdpClosed("the session ended before the answer"))
 
     def _take(self, message: Payload) -> None:
         number = message.get("id")

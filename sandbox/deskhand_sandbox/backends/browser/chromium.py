@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from playwright.async_api import Browser, Playwright, async_playwright
 from playwright.async_api import Error as PlaywrightError
 
-from deskhand_sandbox.backends.browser.cdp import CdpSession
+from deskhand_sandbox.backends.browser.cdp import CdpSession, Payload
+from deskhand_sandbox.backends.browser.confined import confined_pid
+from deskhand_sandbox.backends.browser.downloads import Downloads
+from deskhand_sandbox.backends.browser.network import Network, Policy
 from deskhand_sandbox.errors import BackendMissing, InfrastructureError, SandboxTimeout
 
 PROGRAMS = (
@@ -34,6 +38,7 @@ DISABLED_FEATURES = (
     "DestroyProfileOnBrowserClose",
     "HttpsFirstBalancedModeAutoEnable",
     "HttpsUpgrades",
+    "IsolateSandboxedIframes",
     "LensOverlay",
     "MediaRouter",
     "OptimizationHints",
@@ -52,6 +57,8 @@ ARGUMENTS = (
     "--font-render-hinting=none",
     # tiles are drawn whole: what was drawn before leaves no trace in the last bit of a colour
     "--disable-partial-raster",
+    # a page and its frames share a process: one session sees them all, whichever Chromium this is
+    "--disable-site-isolation-trials",
     # replaces Playwright's list. CDPScreenshotNewSurface, which it turns on, makes a lone page's screenshots
     # quicker and those of eight pages together slower; the others keep pages from being changed on their way
     "--disable-features=" + ",".join(DISABLED_FEATURES),
@@ -81,36 +88,64 @@ def find_chromium(executable: str | None = None) -> str:
     raise BackendMissing(f"no Chromium on PATH: {MEND}")
 
 
-@dataclass(kw_only=True, slots=True)
+@dataclass(kw_only=True, slots=True, eq=False)
 class Chromium:
     """One running browser."""
 
-    playwright: Playwright
+    playwright: Playwright | None
+    """The driver, where it drives no other browser."""
     browser: Browser
     control: CdpSession
     """A direct session to the browser itself; its end tells that the browser died."""
     endpoint: str
     """ws://127.0.0.1:PORT"""
+    address: str
+    """Websocket of the browser itself."""
     pid: int
     profile: Path
     """Its temporary profile folder, removed when it closes."""
+    network: Network = "allow"
+    """What pages of any task may reach."""
+    sites: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Hosts of the backend's own sites -> their loopback ports."""
     calls: set[asyncio.Timeout] = field(default_factory=set[asyncio.Timeout])
     """Deadlines of the calls under way: they come at once when the browser dies."""
+    downloads: set[Downloads] = field(default_factory=set[Downloads])
+    """Of every context: the browser tells how each goes on, even when the page it came from has gone."""
+    _begun: dict[str, Payload] = field(default_factory=dict[str, Payload])
 
     def __post_init__(self) -> None:
         self.control.on_closed = self._end_calls
+        self.control.on("Browser.downloadWillBegin", self._download_began)
+        self.control.on("Browser.downloadProgress", self._download_progressed)
+
+    def _download_began(self, event: Payload) -> None:
+        self._begun[event["guid"]] = event
+
+    def _download_progressed(self, event: Payload) -> None:
+        begun = self._begun.get(event["guid"])
+        if event["state"] != "inProgress":
+            self._begun.pop(event["guid"], None)
+        for each in self.downloads:
+            if begun is not None and each.is_own(event):
+                each.began(begun)
+            each.progressed(event)
 
     def _end_calls(self) -> None:
         now = asyncio.get_running_loop().time()
         for each in self.calls:
             each.reschedule(now)
 
+    def policy(self, asked: Network) -> Policy:
+        """What pages of a task may reach that asks for so much."""
+        return Policy(rules=(self.network, asked), sites=self.sites)
+
     async def page_session(self, target_id: str) -> CdpSession:
         """A direct session to one page."""
         return await CdpSession.connect(f"{self.endpoint}/devtools/page/{target_id}")
 
     async def close(self) -> None:
-        """End browser, driver and profile; safe on a dead browser."""
+        """End browser and profile, and the driver where it is its own; safe on a dead browser."""
         await self.control.close()
         try:
             await self.browser.close()
@@ -118,7 +153,8 @@ class Chromium:
             # it died before: the driver has already cleaned up
             pass
         finally:
-            await self.playwright.stop()
+            if self.playwright is not None:
+                await self.playwright.stop()
             await remove_profile(self.profile)
 
 
@@ -131,25 +167,33 @@ async def remove_profile(folder: Path) -> None:
         await asyncio.sleep(REMOVAL_PAUSE_S)
 
 
-async def start_chromium(executable: str, arguments: tuple[str, ...], deadline_s: float) -> Chromium:
+async def start_chromium(
+    executable: str, arguments: tuple[str, ...], deadline_s: float, *, driver: Playwright | None = None
+) -> Chromium:
     """Start a browser and connect to it both ways.
+
+    Args:
+        driver: drives it beside others; None starts one for it alone.
 
     Raises:
         BackendMissing: the program cannot be run.
         SandboxTimeout: it did not come up in time.
     """
-    playwright = await async_playwright().start()
+    playwright = driver or await async_playwright().start()
     try:
         try:
             async with asyncio.timeout(deadline_s):
-                return await _start(playwright, executable, (*ARGUMENTS, *arguments))
+                chromium = await _start(playwright, executable, (*ARGUMENTS, *arguments))
+                chromium.playwright = None if driver else playwright
+                return chromium
         except TimeoutError as error:
             raise SandboxTimeout(f"{executable} did not start within {deadline_s:g} s") from error
         except PlaywrightError as error:
             first = str(error).strip().splitlines()[0]
             raise BackendMissing(f"{executable} cannot be started ({first}): {MEND}") from error
     except BaseException:
-        await playwright.stop()
+        if driver is None:
+            await playwright.stop()
         raise
 
 
@@ -162,11 +206,18 @@ async def _start(playwright: Playwright, executable: str, arguments: tuple[str, 
     await asking.detach()
     option = "--user-data-dir="
     profile = Path(next(each for each in command_line if each.startswith(option)).removeprefix(option))
+    pid = await confined_pid(profile) or pid
     port, path = await debugging_port(profile, pid)
     endpoint = f"ws://127.0.0.1:{port}"
     control = await CdpSession.connect(f"{endpoint}{path}")
     return Chromium(
-        playwright=playwright, browser=browser, control=control, endpoint=endpoint, pid=pid, profile=profile
+        playwright=playwright,
+        browser=browser,
+        control=control,
+        endpoint=endpoint,
+        address=f"{endpoint}{path}",
+        pid=pid,
+        profile=profile,
     )
 
 

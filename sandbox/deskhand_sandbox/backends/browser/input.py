@@ -78,12 +78,16 @@ class PageInput:
     async def drag(self, page: CdpSession, path: Sequence[Point], button: Button) -> None:
         """Press at the first point, pass through the others, release at the last."""
         await self.move(page, path[0])
-        await self.press(page, button)
-        for start, end in pairwise(path):
-            for point in _between(start, end):
-                # each must arrive as an event of its own: Chromium melts moves of one frame together
-                await self.move(page, point)
-        await self.release(page, button)
+        try:
+            await self.press(page, button)
+            for start, end in pairwise(path):
+                for point in _between(start, end):
+                    # each must arrive as an event of its own: Chromium melts moves of one frame together
+                    await self.move(page, point)
+            await self.release(page, button)
+        finally:
+            # a dialog in between swallows what is left
+            self._buttons &= ~BUTTONS[button]
 
     async def wheel(self, page: CdpSession, at: Point, dx_px: int, dy_px: int) -> None:
         """Turn the wheel."""
@@ -140,10 +144,15 @@ class PageInput:
     async def press_keys(self, page: CdpSession, names: Sequence[str]) -> None:
         """Hold all in order, let go in reverse."""
         keys = [find_key(name) for name in names]
-        for key in keys:
-            await self._hold(page, key)
-        for key in reversed(keys):
-            await self._let_go(page, key)
+        try:
+            for key in keys:
+                await self._hold(page, key)
+            for key in reversed(keys):
+                await self._let_go(page, key)
+        finally:
+            # a dialog in between swallows what is left
+            for key in keys:
+                self._held.pop(key.key, None)
 
     async def key_down(self, page: CdpSession, name: str) -> None:
         """Hold a key."""

@@ -1,52 +1,41 @@
-"""A browser as a sandbox: one context of a shared Chromium, its tabs, and the task in them."""
+"""A browser as a sandbox: one context of a Chromium, its tabs, and the task in them."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
+import secrets
 import time
 import uuid
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import replace
-from typing import Any
 
-from blake3 import blake3
-from playwright.async_api import BrowserContext, Page
 from playwright.async_api import Error as PlaywrightError
 
 from deskhand_sandbox.backends.browser.actions import perform
-from deskhand_sandbox.backends.browser.cdp import CdpClosed
+from deskhand_sandbox.backends.browser.cdp import CdpClosed, DialogOpened
 from deskhand_sandbox.backends.browser.chromium import Chromium
-from deskhand_sandbox.backends.browser.input import PageInput
-from deskhand_sandbox.backends.browser.settings import BrowserSettings, PageSettings, page_settings
-from deskhand_sandbox.backends.browser.tab import SETTLE_SCRIPT, Tab
+from deskhand_sandbox.backends.browser.context import Context
+from deskhand_sandbox.backends.browser.endpoint import Endpoint
+from deskhand_sandbox.backends.browser.folder import OwnFolder
+from deskhand_sandbox.backends.browser.picture import blank, picture
+from deskhand_sandbox.backends.browser.recording import Recorder, Recording
+from deskhand_sandbox.backends.browser.settings import (
+    BrowserSettings,
+    PageSettings,
+    check_speed,
+    page_settings,
+)
+from deskhand_sandbox.backends.browser.start import StartStates
+from deskhand_sandbox.backends.browser.tab import Tab
+from deskhand_sandbox.backends.browser.tree import text_tree_of
 from deskhand_sandbox.base import Capability, Sandbox
 from deskhand_sandbox.deadlines import asked_s
 from deskhand_sandbox.errors import InfrastructureError, InvalidTask, SandboxDied, SandboxTimeout
-from deskhand_sandbox.isolation import Confinement
-from deskhand_sandbox.terminal.confined import ConfinedTerminal
 from deskhand_sandbox.types import DeviceAction, Image, JsonValue, Observation, Start, Task
 
-_NEW_WINDOW_S = 2.0
-"""How long a window a page has opened may take to show up."""
 _LAST_SIGN_S = 0.5
 """How long the browser's own session may outlive a page's when the browser dies."""
-
-_UNMARKED = """(() => {
-  try {
-    return location.href === %s && history.length === %d && !document.cookie
-      && !localStorage.length && !sessionStorage.length;
-  } catch { return false; }
-})()"""
-"""True while a task has left nothing outside its page."""
-_RESTART = """(() => {
-  if (!(%s)) return null;
-  getSelection()?.removeAllRanges();
-  document.activeElement?.blur?.();
-  scrollTo(0, 0);
-  return [(%s)(%d)];
-})()"""
 
 
 class BrowserSandbox(Sandbox):
@@ -54,37 +43,56 @@ class BrowserSandbox(Sandbox):
 
     kind = "browser"
 
-    def __init__(self, chromium: Chromium, settings: BrowserSettings) -> None:
+    def __init__(
+        self,
+        chromium: Chromium,
+        settings: BrowserSettings,
+        *,
+        let_go: Callable[[Chromium], Awaitable[None]] | None = None,
+    ) -> None:
+        """
+        Args:
+            let_go: called with the browser when the sandbox has closed, where nobody else uses it.
+        """
         self.id = uuid.uuid4().hex
         self._chromium = chromium
         self._settings = settings
+        self._let_go = let_go
         self._page = PageSettings()
-        self._context: BrowserContext | None = None
-        self._tabs: dict[Page, Tab] = {}
-        self._front: Page | None = None
-        self._arrived: asyncio.Queue[Page] = asyncio.Queue()
-        self._history_length = 0
+        self._starts = StartStates(chromium)
+        self._seen: Image | None = None
+        """The last picture of this episode."""
         self._broken: InfrastructureError | None = None
         self._closed = False
-        self.input = PageInput()
-        self.terminal = ConfinedTerminal() if Confinement.available() else None
-        """Beside the browser; nothing is started before it is used. None where nothing can confine it."""
+        self._endpoint: Endpoint | None = None
+        self._recorders: list[Recorder] = []
+        self.folder = OwnFolder()
         self.capabilities = frozenset({Capability.EVALUATE, Capability.TEXT_TREE}) | (
-            {Capability.RUN} if self.terminal is not None else set[Capability]()
+            {Capability.RUN} if self.folder.has_terminal else set[Capability]()
         )
 
     # ---- the contract
 
     async def reset(self, task: Task) -> Start:
         settings = page_settings(task)
+        recorder = None
+        if settings.har or settings.video:
+            recorder = Recorder(task, settings, self._settings.recordings)
+            self._recorders.append(recorder)
         async with self._call("reset", self._settings.reset_deadline_s + settings.load_deadline_s):
-            if self.terminal is not None:
-                await self.terminal.reset()
-            drawn = await self._begin(settings, task.seed)
-            instruction = task.instruction or drawn
-            if not instruction:
-                raise InvalidTask(f"task {task.id} has no instruction, and its page draws none")
-            return Start(instruction=instruction, observation=await self._look())
+            await self.folder.reset()
+            if self._endpoint is not None:
+                await self._endpoint.drop()
+            self._page, self._seen = settings, None
+            try:
+                drawn = await self._starts.begin(settings, task.seed, recorder)
+                instruction = task.instruction or drawn
+                if not instruction:
+                    raise InvalidTask(f"task {task.id} has no instruction, and its page draws none")
+                self.context.attend_dialogs(attended=settings.dialogs == "ask")
+                return Start(instruction=instruction, observation=await self._look())
+            finally:
+                self._starts.look_ahead()
 
     async def observe(self, *, text_tree: bool = False) -> Observation:
         async with self._call("observe", self._settings.call_deadline_s):
@@ -95,25 +103,99 @@ class BrowserSandbox(Sandbox):
             output = None
             try:
                 output = await perform(self, action)
+            except DialogOpened:
+                # what was left of the action goes nowhere; the observation tells of the dialog
+                pass
             except CdpClosed:
                 # the action closed the tab: the one before it comes to the front
                 await self._raise_if_died()
-            return replace(await self._look(), output=output)
+            seen = await self._look()
+            lines = [] if output is None else [output]
+            lines += await self.context.downloads.deliver(self.folder)
+            lines += self.context.notes()
+            return replace(seen, output="\n".join(lines)) if lines else seen
 
     async def evaluate(self, expression: str) -> JsonValue:
+        """See `Sandbox`. A dialog that stands in the way is dismissed: the page answers nothing before."""
         async with self._call("evaluate", self._settings.call_deadline_s):
-            return await self.front.evaluate(expression)
+            asked = self._page.dialogs == "ask"
+            if asked:
+                await self._dismiss_dialogs()
+            try:
+                return await self.context.front.evaluate(expression)
+            finally:
+                if asked and self._starts.context is not None:
+                    self.context.attend_dialogs(attended=True)
+
+    def alive(self) -> bool:
+        context = self._starts.context
+        return (
+            not self._closed
+            and self._broken is None
+            and not self._chromium.control.closed.is_set()
+            and not (context is not None and context.crashed)
+        )
 
     async def close(self) -> None:
         if self._closed:
             return
         self._closed = True
         try:
-            if self.terminal is not None:
-                await self.terminal.reset()
+            if self._endpoint is not None:
+                await self._endpoint.close()
+            await self.folder.reset()
         finally:
             with contextlib.suppress(PlaywrightError, CdpClosed):
-                await self._drop_context()
+                await self._starts.close()
+            if self._let_go is not None:
+                await self._let_go(self._chromium)
+
+    async def open_endpoint(self, token: str | None = None) -> str:
+        """A DevTools endpoint of this browser, for `connect_over_cdp(url)`; it reaches this sandbox's pages.
+
+        Connections end at a reset; the endpoint stays until the sandbox is closed.
+
+        Args:
+            token: what the other side must know, e.g. the lease's; None draws one. It is part of the address,
+                or may come in an Authorization header.
+
+        Returns:
+            http://127.0.0.1:PORT/TOKEN
+        """
+        if self._endpoint is None:
+            token = token or secrets.token_urlsafe(24)
+            self._endpoint = await Endpoint.open(self._chromium.address, self._context_id, token)
+        return self._endpoint.url
+
+    @property
+    def recordings(self) -> tuple[Recording, ...]:
+        """What was recorded of episodes that are over, and is complete: of the last one after `close`."""
+        return tuple(file for recorder in self._recorders for file in recorder.complete)
+
+    async def pause_time(self) -> None:
+        """Stop the pages' time, where the task has set a `page_speed`: they do nothing more by themselves.
+
+        Raises:
+            UnsupportedCapability: the task leaves time alone.
+        """
+        async with self._call("pause_time", self._settings.call_deadline_s):
+            await self.context.set_speed(0.0)
+
+    async def resume_time(self, *, speed: float = 1.0) -> None:
+        """Let the pages' time go on, `speed` times as fast as it really does.
+
+        Raises:
+            InvalidTask: no such speed.
+            UnsupportedCapability: the task leaves time alone.
+        """
+        check_speed(speed)
+        async with self._call("resume_time", self._settings.call_deadline_s):
+            await self.context.set_speed(speed)
+
+    def _context_id(self) -> str:
+        """For a stranger, who may leave anything in it."""
+        self.context.touched = True
+        return self.context.id
 
     # ---- what actions need
 
@@ -123,198 +205,89 @@ class BrowserSandbox(Sandbox):
         return self._page.viewport_px
 
     @property
+    def context(self) -> Context:
+        """The context of the task under way.
+
+        Raises:
+            CdpClosed: there is none.
+        """
+        if self._starts.context is None:
+            raise CdpClosed("no tab is open: reset the sandbox first")
+        return self._starts.context
+
+    @property
     def front(self) -> Tab:
         """The tab in front.
 
         Raises:
             CdpClosed: there is none.
         """
-        return self._tabs[self.front_page]
+        return self.context.front
 
-    @property
-    def front_page(self) -> Page:
-        """The page in front, as Playwright knows it.
-
-        Raises:
-            CdpClosed: there is none.
-        """
-        if self._front is None:
-            raise CdpClosed("no tab is open: reset the sandbox first")
-        return self._front
-
-    @property
-    def pages(self) -> list[Page]:
-        """Every tab, left to right."""
-        return list(self._tabs)
-
-    async def open_tab(self) -> None:
-        """A new empty tab, in front."""
-        if self._context is not None:
-            await self._context.new_page()
-            await self._adopt(await self._arrived.get())
-
-    async def focus_tab(self, page: Page) -> None:
-        """Bring a tab to the front."""
-        await page.bring_to_front()
-        self._front = page
-
-    async def close_tab(self, page: Page) -> None:
-        """Close a tab; the last one leaves an empty tab behind."""
-        await page.close()
-        self._forget(page)
-
-    # ---- start states
-
-    async def _begin(self, settings: PageSettings, seed: int) -> str:
-        """Bring up a start state by the cheapest way that leaves nothing of the task before."""
-        if settings == self._page and len(self._tabs) == 1 and settings.address.startswith("http"):
-            tab = self.front
-            await self.input.let_go_of_all(tab.session)
-            unmarked = _UNMARKED % (json.dumps(settings.address), self._history_length)
-            if settings.restartable and settings.start is not None:
-                script = _RESTART % (unmarked, settings.start, seed)
-                _, value = await asyncio.gather(self.input.move(tab.session, (0, 0)), tab.evaluate(script))
-                if isinstance(value, list):
-                    return _instruction(value[0])
-            elif await tab.evaluate(unmarked) is True:
-                # the same address in its own place adds nothing to the history; a reload would keep where the
-                # page was scrolled to and what its fields hold
-                _loads(settings, await tab.replace(settings.address))
-                return await self._started(tab, settings, seed)
-        # a context that has never seen another task
-        await asyncio.gather(self._drop_context(), self._new_context(settings))
-        self._page = settings
-        tab = self.front
-        _loads(settings, await tab.navigate(settings.address))
-        return await self._started(tab, settings, seed)
-
-    async def _started(self, tab: Tab, settings: PageSettings, seed: int) -> str:
-        """Wait for a page that loads, and draw its start state."""
-        if not await tab.load(settings.load_deadline_s * 1000):
-            raise InfrastructureError(f"{settings.address} did not load in {settings.load_deadline_s:g} s")
-        await tab.settle(settings.settle_deadline_ms)
-        await self._ready(tab, settings)
-        self._history_length = int(str(await tab.evaluate("history.length")))
-        await self.input.move(tab.session, (0, 0))
-        if settings.start is None:
-            return ""
-        return _instruction(await tab.evaluate(f"({settings.start})({seed})"))
-
-    async def _ready(self, tab: Tab, settings: PageSettings) -> None:
-        if settings.ready is None:
-            return
-        deadline = time.perf_counter() + settings.load_deadline_s
-        while await tab.evaluate(settings.ready) is not True:
-            if time.perf_counter() > deadline:
-                raise InfrastructureError(
-                    f"{settings.address} never became ready: {settings.ready} stayed false for"
-                    f" {settings.load_deadline_s:g} s"
-                )
-            await tab.frame()
-
-    async def _new_context(self, settings: PageSettings) -> None:
-        width, height = settings.viewport_px
-        context = await self._chromium.browser.new_context(
-            viewport={"width": width, "height": height},
-            accept_downloads=False,
-            locale="en-US",
-            timezone_id="UTC",
-        )
-        arrived: asyncio.Queue[Page] = asyncio.Queue()
-        context.on("page", arrived.put_nowait)
-        self._context, self._arrived, self.input = context, arrived, PageInput()
-        await context.add_init_script(SETTLE_SCRIPT)
-        await context.new_page()
-        await self._adopt(await arrived.get())
-
-    async def _drop_context(self) -> None:
-        context, tabs = self._context, list(self._tabs.values())
-        self._context, self._tabs, self._front = None, {}, None
-        for tab in tabs:
-            await tab.session.close()
-        if context is not None:
-            await context.close()
-
-    # ---- tabs
-
-    async def _adopt(self, page: Page) -> None:
-        """Attach to a page that has appeared, and bring it to the front."""
-        if page.is_closed() or self._context is None:
-            return
-        asking = await self._context.new_cdp_session(page)
-        target: dict[str, Any] = (await asking.send("Target.getTargetInfo"))["targetInfo"]
-        session = await self._chromium.page_session(target["targetId"])
-        tab = Tab(session, target["url"])
-        session.on("Input.dragIntercepted", self.input.drag_started)
-        await tab.attach()
-        await asking.detach()
-        page.on("close", self._forget)
-        self._tabs[page] = tab
-        self._front = page
-
-    def _forget(self, page: Page) -> None:
-        self._tabs.pop(page, None)
-        if self._front is page:
-            self._front = next(reversed(self._tabs), None)
-
-    async def _adopt_arrivals(self) -> None:
-        """Take up the windows the page in front has opened."""
-        if self._front is not None:
-            opener = self.front
-            while opener.opening > 0:
-                opener.opening -= 1
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_NEW_WINDOW_S):
-                        await self._adopt(await self._arrived.get())
-        while not self._arrived.empty():
-            await self._adopt(self._arrived.get_nowait())
-        if self._front is None:
-            await self.open_tab()
+    async def _dismiss_dialogs(self) -> None:
+        self.context.attend_dialogs(attended=False)
+        tab = await self.context.tab_with_dialog()
+        if tab is not None:
+            await tab.dialogs.dismiss()
 
     # ---- looking
 
     async def _look(self, *, text_tree: bool = False) -> Observation:
         began = time.perf_counter()
+        context, page = self.context, self._page
         while True:
-            await self._adopt_arrivals()
-            tab, page = self.front, self._front
+            await context.adopt_arrivals()
+            tab, front = context.front, context.front_page
             try:
-                settled = await tab.settle(self._page.settle_deadline_ms)
-                if tab.opening > 0 or self._front is not page:
+                if not tab.url and not await tab.shows_something(
+                    context.downloads.frames, page.settle_deadline_ms
+                ):
+                    if await context.drop_empty_front():
+                        continue
+                    return self._without_picture(began, settled=False)
+                settled = await tab.settle(page.settle_deadline_ms)
+                left_s = page.settle_deadline_ms / 1000 - (time.perf_counter() - began)
+                await context.downloads.finish(left_s)
+                if tab.opening > 0 or context.front_page is not front:
                     continue
                 settled_ms = (time.perf_counter() - began) * 1000
-                data = await tab.screenshot(self._page.image_format, self._page.image_quality)
+                if await context.tab_with_dialog() is not None:
+                    return self._without_picture(began)
+                if text_tree:
+                    data, tree = await asyncio.gather(
+                        tab.screenshot(page.image_format, page.image_quality), text_tree_of(tab, page)
+                    )
+                else:
+                    data, tree = await tab.screenshot(page.image_format, page.image_quality), None
+            except DialogOpened:
+                await context.tab_with_dialog()
+                return self._without_picture(began)
             except CdpClosed:
                 # the page closed itself: look at what is in front now
                 await self._raise_if_died()
-                if page is not None:
-                    self._forget(page)
+                context.forget(front)
                 continue
-            tree = await self._text_tree(page) if text_tree else None
-            return self._observation(data, tab.url, settled, settled_ms, tree)
+            self._seen = picture(data, page)
+            return self._observation(settled, settled_ms, tree)
 
-    async def _text_tree(self, page: Page | None) -> str:
-        return "" if page is None else await page.locator("body").aria_snapshot()
+    def _without_picture(self, began: float, *, settled: bool = True) -> Observation:
+        """What can be seen of a page that a dialog stops, or that has not come yet: what was seen last."""
+        if self._seen is None:
+            self._seen = blank(self._page)
+        return self._observation(settled, (time.perf_counter() - began) * 1000, None)
 
-    def _observation(
-        self, data: bytes, url: str, settled: bool, settled_ms: float, tree: str | None
-    ) -> Observation:
-        width, height = self._page.viewport_px
-        image = Image(
-            digest=blake3(data).hexdigest(),
-            format=self._page.image_format,
-            width_px=width,
-            height_px=height,
-            data=data,
-        )
+    def _observation(self, settled: bool, settled_ms: float, tree: str | None) -> Observation:
+        assert self._seen is not None
+        tab = self.context.front
         return Observation(
-            screenshot=image,
+            screenshot=self._seen,
             captured_at_s=time.time(),
             settled_ms=settled_ms,
             settled=settled,
-            url=url,
+            url=tab.url,
             text_tree=tree,
-            terminal=None if self.terminal is None else self.terminal.screen(),
+            dialog=tab.dialogs.text,
+            terminal=self.folder.screen(),
         )
 
     # ---- failures
@@ -347,7 +320,7 @@ class BrowserSandbox(Sandbox):
 
     async def _raise_if_died(self) -> None:
         """Raise SandboxDied when the browser or the page's process is gone."""
-        crashed = any(tab.crashed for tab in self._tabs.values())
+        crashed = self._starts.context is not None and self._starts.context.crashed
         if not crashed:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_LAST_SIGN_S):
@@ -356,14 +329,3 @@ class BrowserSandbox(Sandbox):
             what = "a page of it crashed" if crashed else f"Chromium (process {self._chromium.pid}) is gone"
             self._broken = SandboxDied(f"the browser died: {what}")
             raise self._broken
-
-
-def _loads(settings: PageSettings, refused: str | None) -> None:
-    if refused is not None:
-        raise InfrastructureError(f"the start page {settings.address} does not load: {refused}")
-
-
-def _instruction(value: JsonValue) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise InfrastructureError(f"the page drew {value!r} where its instruction was expected")
-    return value

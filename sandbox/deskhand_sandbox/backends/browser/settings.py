@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal, cast
 from urllib.parse import urlsplit
 
+from deskhand_sandbox.backends.browser.network import Network, check_network
 from deskhand_sandbox.backends.browser.sites import site_url
 from deskhand_sandbox.backends.settings_checks import (
     check_image,
@@ -17,10 +18,13 @@ from deskhand_sandbox.backends.settings_checks import (
 from deskhand_sandbox.errors import InvalidTask
 from deskhand_sandbox.types import Task
 
+FASTEST = 1000.0
+"""Most a page's time can be sped up."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BrowserSettings:
-    """Settings of the backend: one Chromium for all its sandboxes."""
+    """Settings of the backend."""
 
     executable: str | None = None
     """Path of a Chromium; None looks at DESKHAND_CHROMIUM, then on PATH."""
@@ -30,6 +34,19 @@ class BrowserSettings:
     """Longest an act, observe or evaluate may take, the time an action asks for not counted."""
     reset_deadline_s: float = 60.0
     """Longest a reset or a new sandbox may take."""
+    network: Network = "allow"
+    """What pages of any task may reach at most; see `PageSettings.network`."""
+    isolation: Literal["shared", "process"] = "shared"
+    """One Chromium for all sandboxes, a context each; or one for each sandbox, confined by bubblewrap where
+    that is installed: more memory and a slower start, but no sandbox shares a process with another."""
+    recordings: str | None = None
+    """Folder that what tasks ask to be recorded goes to."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.network, list):
+            object.__setattr__(self, "network", tuple(self.network))
+        check_network(self.network)
+        check_choice(self, "isolation", "shared", "process")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,12 +72,45 @@ class PageSettings:
     """JavaScript function of the seed that draws the start state and returns the instruction."""
     restartable: bool = False
     """Calling `start` again in a used page gives a clean start state: nothing need be loaded for a reset."""
+    preload: bool = False
+    """The start page may be loaded before the reset that shows it, in a context made ready for it: it is the
+    same whenever it is loaded. Our own pages always are."""
+    network: Network = "allow"
+    """What the pages may reach: everything, nothing but the task's own site, or a list of hosts; within what
+    the backend allows."""
+    page_speed: float | None = None
+    """How fast time goes for the pages: 1 as it really does, 0 not at all; None leaves it alone, and nobody
+    can pause it then."""
+    har: bool = False
+    """Record every request of the episode, as a HAR file in the backend's `recordings`."""
+    video: Literal["webm", "mp4"] | None = None
+    """Film the tab in front, as such a file in the backend's `recordings`."""
+    dialogs: Literal["ask", "dismiss"] = "ask"
+    """Whether a page's dialog waits for `AnswerDialog`, or is dismissed as it comes."""
+    download_bytes: int = 50 * 1024 * 1024
+    """What all downloads of an episode together may take."""
+    text_tree: Literal["accessibility", "dom"] = "accessibility"
+    """What a text tree shows: what a page means to a screen reader, or its elements with their attributes."""
+    text_tree_nodes: int = 2000
+    """Longest text tree, in lines."""
+    text_tree_deadline_ms: float = 3000.0
+    """How long a text tree may take; a later one is left out, and says so."""
     address: str = field(init=False, default="")
     """The start address in full."""
 
     def __post_init__(self) -> None:
         _check(self)
         object.__setattr__(self, "address", site_url(self.site, self.url) if self.site else self.url)
+
+    @property
+    def has_a_past(self) -> bool:
+        """An episode begins where its context does: its clock or its recording can be of no other."""
+        return self.page_speed is not None or self.har or self.video is not None
+
+    @property
+    def attends_dialogs_at_load(self) -> bool:
+        """A dialog of the start page waits for the agent: nothing is to be done in the page before."""
+        return self.dialogs == "ask" and self.start is None and self.ready is None
 
 
 def page_settings(task: Task) -> PageSettings:
@@ -73,12 +123,45 @@ def _check(settings: PageSettings) -> None:
     check_image(settings.image_format, settings.image_quality)
     check_positive(settings, "settle_deadline_ms", "load_deadline_s")
     check_text(settings, "ready", "start", "site")
-    restartable = cast("object", settings.restartable)
-    if not isinstance(restartable, bool):
-        raise InvalidTask(f"restartable must be true or false, not {restartable!r}")
+    check_positive(settings, "text_tree_deadline_ms")
+    check_choice(settings, "dialogs", "ask", "dismiss")
+    check_choice(settings, "text_tree", "accessibility", "dom")
+    check_network(settings.network)
+    if settings.page_speed is not None:
+        check_speed(settings.page_speed)
+    check_count(settings, "download_bytes", "text_tree_nodes")
+    if settings.video is not None:
+        check_choice(settings, "video", "webm", "mp4")
+    for name in ("restartable", "har", "preload"):
+        value = cast("object", getattr(settings, name))
+        if not isinstance(value, bool):
+            raise InvalidTask(f"{name} must be true or false, not {value!r}")
     url = cast("object", settings.url)
     if not isinstance(url, str):
         raise InvalidTask(f"url must be text, not {url!r}")
     scheme = urlsplit(url).scheme
     if settings.site is None and scheme not in ("http", "https", "about", "data"):
         raise InvalidTask(f"url must start with http, https, about or data, not {settings.url!r}")
+
+
+def check_choice(settings: object, name: str, *choices: str) -> None:
+    """Refuse what is none of the choices."""
+    value = getattr(settings, name)
+    if value not in choices:
+        raise InvalidTask(f"{name} must be {' or '.join(choices)}, not {value!r}")
+
+
+def check_count(settings: object, *names: str) -> None:
+    """Refuse what is no whole number from 1."""
+    for name in names:
+        value = getattr(settings, name)
+        if type(value) is not int or not 1 <= value < 2**53:
+            raise InvalidTask(f"{name} must be a whole number from 1, not {value!r}")
+
+
+def check_speed(value: object) -> None:
+    """Refuse what is no speed of time."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= FASTEST:
+        raise InvalidTask(
+            f"a page's time goes 0 to {FASTEST:g} times as fast as it really does, not {value!r}"
+        )

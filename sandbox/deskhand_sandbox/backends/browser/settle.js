@@ -8,7 +8,14 @@
   const STILL_MS = 40;         // a loop that changes nothing for this long and this many turns does not count
   const STILL_TURNS = 3;
   const POLL_MS = 8;
-  const now = () => performance.now();
+  // where a task controls the pages' time, this watch keeps the real one
+  const real = globalThis.__deskhandTime?.real ?? {
+    setTimeout: window.setTimeout.bind(window),
+    requestAnimationFrame: window.requestAnimationFrame.bind(window),
+    now: performance.now.bind(performance),
+  };
+  const now = real.now;
+  const stands = globalThis.__deskhandTime?.stands ?? (() => false);
   const nativeSet = window.setTimeout.bind(window);
   const nativeClear = window.clearTimeout.bind(window);
   const nativeSetInterval = window.setInterval.bind(window);
@@ -94,8 +101,8 @@
     for (const frame of inside()) frame.ask();
   };
   const busy = () => {
-    if (document.readyState !== 'complete' || awaited() || animated()) return true;
-    if (looping() && changing()) return true;
+    if (document.readyState !== 'complete') return true;
+    if (!stands() && (awaited() || animated() || (looping() && changing()))) return true;
     for (const frame of inside()) if (frame.busy()) return true;
     return false;
   };
@@ -108,10 +115,14 @@
       const look = () => {
         if (!busy()) resolve(true);
         else if (now() - since >= limit) resolve(false);
-        else nativeSet(look, POLL_MS);
+        else real.setTimeout(look, POLL_MS);
       };
-      nativeSet(look, POLL_MS);
+      real.setTimeout(look, POLL_MS);
     });
   };
-  Object.defineProperty(globalThis, '__deskhand', { value: Object.freeze({ ask, busy, settle }) });
+  // resolves once the page has drawn twice
+  const frame = () => new Promise((done) => {
+    real.requestAnimationFrame(() => real.requestAnimationFrame(() => done(true)));
+  });
+  Object.defineProperty(globalThis, '__deskhand', { value: Object.freeze({ ask, busy, frame, settle }) });
 })();

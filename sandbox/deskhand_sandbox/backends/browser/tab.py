@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import json
 import time
+from collections.abc import Container
 from importlib.resources import files
 from typing import cast
 
 from deskhand_sandbox.backends.browser.cdp import CdpClosed, CdpError, CdpSession, Payload
+from deskhand_sandbox.backends.browser.dialogs import Dialogs
+from deskhand_sandbox.backends.browser.frames import Frames
 from deskhand_sandbox.errors import VerifierError
 from deskhand_sandbox.types import JsonValue
 
@@ -26,8 +30,10 @@ _RECHECK_S = 0.05
 class Tab:
     """A page through its direct session."""
 
-    def __init__(self, session: CdpSession, url: str) -> None:
+    def __init__(self, session: CdpSession, url: str, frame_id: str = "") -> None:
         self.session = session
+        self.frame_id = frame_id
+        """Of the page's own frame."""
         self.url = url
         self.crashed = False
         self.opening = 0
@@ -36,6 +42,8 @@ class Tab:
         self._loading: set[str] = set()
         self._changed = asyncio.Event()
         self._loaded_anew = asyncio.Event()
+        self.dialogs = Dialogs(session, self._ended)
+        self.frames = Frames(session)
         session.on_closed = self._ended
         listen = session.on
         listen("Network.requestWillBeSent", self._request_began)
@@ -44,7 +52,7 @@ class Tab:
         listen("Page.frameRequestedNavigation", self._navigation_began)
         listen("Page.frameStartedLoading", self._navigation_began)
         listen("Page.frameStoppedLoading", self._navigation_ended)
-        listen("Page.frameDetached", self._navigation_ended)
+        listen("Page.frameDetached", self._frame_gone)
         listen("Page.frameNavigated", self._navigated)
         listen("Page.navigatedWithinDocument", self._moved_within)
         listen("Page.windowOpen", self._window_opened)
@@ -62,6 +70,7 @@ class Tab:
 
         Raises:
             VerifierError: it threw, or its value is no JSON.
+            DialogOpened: a dialog waits for an answer.
             CdpClosed: the tab is gone.
         """
         try:
@@ -82,31 +91,55 @@ class Tab:
         """Wait until nothing is under way; False when `limit_ms` came first.
 
         Still means: no request in flight, no navigation, the document complete, no finite animation, no timer
-        about to fire, and loops (intervals, animation frames) that change nothing.
+        about to fire, and loops (intervals, animation frames) that change nothing; in frames too.
+
+        Raises:
+            DialogOpened: a dialog waits for an answer.
         """
         return await self._wait_until(_STILL, limit_ms)
 
     async def _wait_until(self, question: str, limit_ms: float) -> bool:
         """Ask the page `question` (true or false, LIMIT in milliseconds) while nothing is loading in it."""
         deadline = time.perf_counter() + limit_ms / 1000
-        while True:
-            left = deadline - time.perf_counter()
-            if left <= 0:
-                return False
+        while (left := deadline - time.perf_counter()) > 0:
+            self.dialogs.refuse_when_open()
             self._changed.clear()
             if self._requests or self._loading:
                 await self._change(left)
-                continue
-            try:
-                answer = await self._evaluate(question.replace("LIMIT", f"{left * 1000:.1f}"))
-            except CdpError:
-                # the page went away under the question: ask the next one
-                await self._change(min(left, _RECHECK_S))
-                continue
-            if answer["result"].get("value") is not True:
+            elif await self._ask(question.replace("LIMIT", f"{left * 1000:.1f}")) is not True:
                 await self._change(min(left, _RECHECK_S))
             elif not self._requests and not self._loading:
                 return True
+        return False
+
+    async def _ask(self, question: str) -> object:
+        """The page's answer, and that of frames it cannot see into; None when they went away under it."""
+        try:
+            if not self.frames.unseen:
+                return (await self._evaluate(question))["result"].get("value")
+            asked = [self._evaluate(question), *await self.frames.ask(question)]
+            answers = [each["result"].get("value") for each in await asyncio.gather(*asked)]
+            return next((each for each in answers if each is not True), True)
+        except CdpError:
+            return None
+
+    async def shows_something(self, unless: Container[str], limit_ms: float) -> bool:
+        """Wait for the first document of a new tab: there is nothing to take a picture of before.
+
+        Args:
+            unless: frame ids that no document comes to.
+
+        Returns:
+            False when none came.
+        """
+        deadline = time.perf_counter() + limit_ms / 1000
+        while not self.url:
+            left = deadline - time.perf_counter()
+            if left <= 0 or self.frame_id in unless:
+                return False
+            self._changed.clear()
+            await self._change(min(left, _RECHECK_S))
+        return True
 
     async def screenshot(self, image_format: str, quality: int) -> bytes:
         """What the tab shows now, encoded."""
@@ -137,6 +170,7 @@ class Tab:
 
     async def _gone(self) -> None:
         await self._loaded_anew.wait()
+        self.dialogs.refuse_when_open()
         if self.session.closed.is_set():
             raise CdpClosed("the tab ended while it was loaded anew")
 
@@ -152,10 +186,18 @@ class Tab:
 
     async def frame(self) -> None:
         """Wait until the page has drawn twice: what the compositor did by itself is then seen by the page."""
-        script = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
-        await self._evaluate(script)
+        await self._evaluate("globalThis.__deskhand?.frame()")
+
+    async def evaluate_everywhere(self, expression: str) -> None:
+        """Evaluate an expression in the page and in every frame of it, for what it does there."""
+        with contextlib.suppress(CdpError):  # a frame went away, and what it was to do with it
+            asked = [self._evaluate(expression)]
+            if self.frames.ids:
+                asked += await self.frames.ask(expression)
+            await asyncio.gather(*asked)
 
     def _evaluate(self, expression: str) -> asyncio.Future[Payload]:
+        self.dialogs.refuse_when_open()
         return self.session.send(
             "Runtime.evaluate",
             {"expression": expression, "returnByValue": True, "awaitPromise": True, "userGesture": True},
@@ -189,8 +231,13 @@ class Tab:
         self._loading.discard(event["frameId"])
         self._changed.set()
 
+    def _frame_gone(self, event: Payload) -> None:
+        self.frames.gone(event["frameId"])
+        self._navigation_ended(event)
+
     def _navigated(self, event: Payload) -> None:
         frame = event["frame"]
+        self.frames.navigated(frame)
         if "parentId" not in frame:
             self.url = frame["url"] + frame.get("urlFragment", "")
             # requests of the page before are nobody's any more
@@ -208,7 +255,7 @@ class Tab:
 
     def _crashed(self, _: Payload) -> None:
         self.crashed = True
-        self.session.abandon("the page crashed")
+        self.session.abandon(CdpClosed("the page crashed"))
         self._ended()
 
 

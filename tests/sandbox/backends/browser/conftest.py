@@ -1,3 +1,4 @@
+import contextlib
 import threading
 from collections.abc import AsyncIterator, Iterator
 from http.server import BaseHTTPRequestHandler
@@ -34,19 +35,57 @@ class Pages(BaseHTTPRequestHandler):
     stop = threading.Event()
 
     def do_GET(self) -> None:
+        if self.path.startswith("/file/"):
+            self.send_file()
+            return
+        path, _, query = self.path.partition("?")
+        if path == "/redirect":
+            self.send_response(302)
+            self.send_header("Location", query)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        kind = "text/javascript" if path.endswith(".js") else "text/html"
         body = {
+            "/worker.js": "addEventListener('fetch', () => {}); addEventListener('activate', (event) =>"
+            " event.waitUntil(clients.claim()));",
+            "/fetching.js": "addEventListener('activate', (e) => e.waitUntil(clients.claim()));"
+            "addEventListener('fetch', (event) => { if (event.request.url.endsWith('/by-service-worker'))"
+            " event.respondWith(fetch('http://' + location.search.slice(1) + '/sw')); });",
             "/slow": "<title>slow</title><h1>slow</h1>",
             "/image": "<body><img src=/pixel style='width:50px;height:50px;background:red'></body>",
             "/next": "<h1>next</h1>",
-        }.get(self.path, "<h1>home</h1><a href=/next style='position:absolute;left:10px;top:100px'>next</a>")
+            "/frame": "<body style='margin:0'><button onclick='this.textContent=`pressed`'>Inside</button>"
+            "<br><input id=i>",
+            "/later": "<body style='margin:0'><button onclick='setTimeout(() => {"
+            " this.textContent = `done`; }, 250)'>Later</button>",
+            "/alert": "<script>setTimeout(() => alert('from a frame'), 50)</script>",
+        }.get(path, "<h1>home</h1><a href=/next style='position:absolute;left:10px;top:100px'>next</a>")
         if self.path in ("/slow", "/pixel"):
             self.stop.wait(0.3)
         data = body.encode()
         self.send_response(200)
-        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Type", kind)
+        if self.path == "/counted":
+            self.send_header("Cache-Control", "max-age=1000")
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
+
+    def send_file(self) -> None:
+        """/file/NAME/BYTES[/slow]: a download."""
+        _, _, name, size, *slow = self.path.split("/")
+        self.send_response(200)
+        self.send_header("Content-Type", "application/octet-stream")
+        self.send_header("Content-Disposition", f'attachment; filename="{name}"')
+        self.send_header("Content-Length", size)
+        self.end_headers()
+        self.wfile.write(b"x" * (int(size) // 2))
+        if slow:
+            self.wfile.flush()
+            self.stop.wait(0.6)
+        with contextlib.suppress(ConnectionError):
+            self.wfile.write(b"x" * (int(size) - int(size) // 2))
 
     def log_message(self, format: str, *args: object) -> None:
         """Quiet."""
@@ -55,6 +94,12 @@ class Pages(BaseHTTPRequestHandler):
 class PageServer(ThreadingTCPServer):
     daemon_threads = True
     block_on_close = False
+
+
+@pytest.fixture
+def page_server() -> type[PageServer]:
+    """The kind of server pages are served by."""
+    return PageServer
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from deskhand_sandbox.errors import (
     SandboxTimeout,
 )
 from deskhand_sandbox.tasks import make_task
-from deskhand_sandbox.types import Click, Navigate, Observation, Press, Start, Tab, TypeText, Wait
+from deskhand_sandbox.types import Click, Observation, Press, Start, Tab, TypeText, Wait
 
 pytestmark = pytest.mark.browser
 
@@ -125,17 +125,6 @@ async def test_the_text_tree_names_what_is_there(sandbox: BrowserSandbox, page) 
 
 
 # ---- what pages do to hang a driver
-
-
-@SHARED
-async def test_dialogs_do_not_hang_it(sandbox: BrowserSandbox, page) -> None:
-    html = "<body style='height:150px' onclick=\"window.n=[alert('a'),confirm('b'),prompt('c')]\">x"
-    await sandbox.reset(page(html))
-    seen = await sandbox.act(Click(x=50, y=80))
-    assert seen.settled
-    assert await sandbox.evaluate("n") == [None, False, None]
-    await sandbox.evaluate("onbeforeunload = (event) => { event.preventDefault(); }")
-    await sandbox.act(Navigate(url="about:blank"))
 
 
 @SHARED

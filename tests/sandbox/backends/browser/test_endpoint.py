@@ -1,0 +1,127 @@
+"""A stranger's Playwright at a leased browser: its own pages, and nothing else."""
+
+import httpx
+import pytest
+from playwright.async_api import Error as PlaywrightError
+from playwright.async_api import async_playwright
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
+
+from deskhand_sandbox.backends.browser import BrowserBackend, BrowserSandbox
+from deskhand_sandbox.backends.browser.cdp import CdpClosed, CdpError, CdpSession
+from deskhand_sandbox.types import Click
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+
+
+async def test_a_stranger_works_in_the_page_the_sandbox_shows(
+    sandbox: BrowserSandbox, backend: BrowserBackend, visit, site: str
+) -> None:
+    async with await backend.create() as other, async_playwright() as playwright:
+        await other.reset(visit(f"{site}/next"))
+        await sandbox.reset(visit(f"{site}/frame"))
+        url = await sandbox.open_endpoint("lease-token")
+        stranger = await playwright.chromium.connect_over_cdp(url)
+        pages = [page for context in stranger.contexts for page in context.pages]
+        assert [page.url for page in pages] == [f"{site}/frame"]
+        page = pages[0]
+        await page.get_by_role("button").click()
+        assert await sandbox.evaluate("document.querySelector('button').textContent") == "pressed"
+        await page.locator("#i").fill("from outside")
+        assert await sandbox.evaluate("i.value") == "from outside"
+        assert await page.screenshot()
+        await page.goto(f"{site}/next")
+        assert (await sandbox.observe()).url == f"{site}/next"
+        opened = await stranger.contexts[0].new_page()
+        await opened.goto(f"{site}/")
+        while (await sandbox.observe()).url != f"{site}/":
+            pass  # a stranger's new tab is told of when it is told of
+        await stranger.contexts[0].add_cookies([{"name": "a", "value": "1", "url": site}])
+        assert await sandbox.evaluate("document.cookie") == "a=1"
+        assert await other.evaluate("document.cookie") == ""
+        with pytest.raises(PlaywrightError, match="files"):
+            await page.goto("file:///etc/passwd")
+        await stranger.close()
+        assert (await sandbox.act(Click(x=1, y=1))).settled
+        assert (await other.observe()).settled
+
+
+async def test_the_token_is_needed(sandbox: BrowserSandbox, visit, site: str) -> None:
+    await sandbox.reset(visit(f"{site}/"))
+    url = await sandbox.open_endpoint("lease-token")
+    assert url.endswith("/lease-token")
+    root = url.removesuffix("/lease-token")
+    socket = root.replace("http", "ws")
+    async with httpx.AsyncClient() as client:
+        assert (
+            (await client.get(f"{url}/json/version/")).json()["webSocketDebuggerUrl"].startswith("ws://127")
+        )
+        named = {"Authorization": "Bearer lease-token"}
+        assert (await client.get(f"{root}/json/version", headers=named)).status_code == 200
+        for path, headers in (("/json/version", {}), ("/wrong/json/version", {}), ("/json/list", {})):
+            refused = await client.get(root + path, headers=headers)
+            assert refused.status_code == 403 and "token" in refused.text
+    for path in ("", "/", "/wrong", "/lease-toke"):
+        with pytest.raises(InvalidStatus, match="403"):
+            await connect(socket + path)
+
+
+@pytest.mark.parametrize(
+    ("method", "parameters"),
+    [
+        ("Target.createBrowserContext", {}),
+        ("Target.attachToBrowserTarget", {}),
+        ("Target.exposeDevToolsProtocol", {"targetId": "THEIRS"}),
+        ("Target.attachToTarget", {"targetId": "THEIRS", "flatten": True}),
+        ("Target.closeTarget", {"targetId": "THEIRS"}),
+        ("Target.getTargetInfo", {"targetId": "THEIRS"}),
+        ("Target.createTarget", {"url": "file:///etc/passwd"}),
+        ("Target.disposeBrowserContext", {"browserContextId": "CONTEXT"}),
+        ("SystemInfo.getProcessInfo", {}),
+        ("Browser.getBrowserCommandLine", {}),
+        ("Browser.crash", {}),
+        ("Tracing.start", {}),
+        ("Page.navigate", {"url": "about:blank"}),
+        ("No.suchThing", {}),
+    ],
+)
+async def test_what_is_not_the_lease_s_is_refused(
+    sandbox: BrowserSandbox, backend: BrowserBackend, page, method: str, parameters: dict[str, object]
+) -> None:
+    async with await backend.create() as other:
+        await sandbox.reset(page("mine"))
+        await other.reset(page("theirs"))
+        theirs = (await other.front.session.send("Target.getTargetInfo"))["targetInfo"]["targetId"]
+        named = {"THEIRS": theirs, "CONTEXT": other.context.id}
+        filled = {key: named.get(str(value), value) for key, value in parameters.items()}
+        url = await sandbox.open_endpoint()
+        stranger = await CdpSession.connect(url.replace("http", "ws"))
+        try:
+            seen = (await stranger.send("Target.getTargets"))["targetInfos"]
+            assert len(seen) == 1 and seen[0]["browserContextId"] == sandbox.context.id
+            with pytest.raises(CdpError):
+                await stranger.send(method, filled)
+            cookies = {"browserContextId": other.context.id}
+            assert (await stranger.send("Storage.getCookies", cookies))["cookies"] == []
+        finally:
+            await stranger.close()
+        assert (await other.observe()).settled
+
+
+async def test_connections_end_with_the_episode(sandbox: BrowserSandbox, page) -> None:
+    await sandbox.reset(page("one"))
+    url = (await sandbox.open_endpoint()).replace("http", "ws")
+    stranger = await CdpSession.connect(url)
+    await stranger.send("Browser.getVersion")
+    assert not sandbox.context.untouched
+    await sandbox.reset(page("two"))
+    assert sandbox.context.untouched
+    with pytest.raises(CdpClosed):
+        await stranger.send("Browser.getVersion")
+    await stranger.close()
+    again = await CdpSession.connect(url)
+    assert (await again.send("Target.getTargets"))["targetInfos"][0]["url"].endswith("two")
+    await sandbox.close()
+    with pytest.raises(CdpClosed):
+        await CdpSession.connect(url)
+    await again.close()

@@ -1,0 +1,73 @@
+"""A browser for each sandbox: the same contract, and nothing shared."""
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from deskhand_sandbox.backends.browser import BrowserSandbox, BrowserSettings, create
+from deskhand_sandbox.conformance import check_backend
+from deskhand_sandbox.errors import InvalidTask, SandboxDied
+from deskhand_sandbox.isolation import Confinement
+from deskhand_sandbox.tasks import make_task
+from deskhand_sandbox.types import Click, Navigate, ReadFile
+
+pytestmark = pytest.mark.browser
+
+TASK = make_task("miniwob/click-button", 3)
+
+
+@pytest.mark.slow
+async def test_it_does_all_that_a_shared_one_does() -> None:
+    backend = create(isolation="process")
+    try:
+        await check_backend(backend, TASK)
+    finally:
+        await backend.close()
+
+
+async def test_a_browser_that_dies_takes_its_own_sandbox_alone(visit, site: str) -> None:
+    backend = create(isolation="process")
+    try:
+        one, two = await asyncio.gather(backend.create(), backend.create())
+        starts = await asyncio.gather(one.reset(TASK), two.reset(TASK))
+        assert starts[0].observation.screenshot == starts[1].observation.screenshot
+        chromiums = [each._chromium for each in (one, two)]
+        assert chromiums[0].pid != chromiums[1].pid
+        os.kill(chromiums[0].pid, signal.SIGKILL)
+        with pytest.raises(SandboxDied, match=str(chromiums[0].pid)):
+            while True:
+                await one.act(Click(x=80, y=120))
+        assert not one.alive() and two.alive() and backend.alive()
+        assert (await two.act(Click(x=80, y=120))).settled
+        await two.reset(visit(f"{site}/"))
+        assert (await two.act(Navigate(url=f"{site}/file/a.txt/3"))).output is not None
+        assert (await two.act(ReadFile(path="downloads/a.txt"))).output == "xxx"
+        await one.close()
+        await two.close()
+        assert not any(each.profile.exists() for each in chromiums)
+        assert not backend._own
+    finally:
+        await backend.close()
+
+
+@pytest.mark.skipif(not Confinement.available(), reason="bubblewrap cannot make namespaces here")
+async def test_it_sees_none_of_the_machine_s_files(tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("secret")
+    for isolation, refused in (("shared", None), ("process", "net::ERR_FILE_NOT_FOUND")):
+        backend = create(isolation=isolation)
+        try:
+            sandbox = await backend.create()
+            assert isinstance(sandbox, BrowserSandbox)
+            await sandbox.reset(TASK)
+            # as no action can, but a hole in the browser might
+            assert await sandbox.front.navigate(f"file://{tmp_path}/secret.txt") == refused
+        finally:
+            await backend.close()
+
+
+def test_wrong_isolation_is_refused() -> None:
+    with pytest.raises(InvalidTask, match="isolation must be shared or process"):
+        BrowserSettings(isolation="vm")  # type: ignore[arg-type]

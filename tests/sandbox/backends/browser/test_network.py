@@ -1,0 +1,176 @@
+"""The network policy, against a second server that must see nothing it forbids."""
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+
+import pytest
+
+from deskhand_sandbox.backends.browser import BrowserBackend, BrowserSandbox, create
+from deskhand_sandbox.backends.browser.network import Policy
+from deskhand_sandbox.backends.browser.sites import SiteServer
+from deskhand_sandbox.errors import InvalidTask
+from deskhand_sandbox.tasks import make_task
+from deskhand_sandbox.types import Click, Navigate, Wait
+
+SHARED = pytest.mark.asyncio(loop_scope="module")
+
+
+class Elsewhere(BaseHTTPRequestHandler):
+    """Another server, which tells who came."""
+
+    def do_GET(self) -> None:
+        self.server.seen.append(self.path)  # type: ignore[attr-defined]
+        data = b"<h1>elsewhere</h1>"
+        self.send_response(200)
+        self.send_header("Access-Control-Allow-Origin", "*")
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Quiet."""
+
+
+@pytest.fixture
+def elsewhere(page_server) -> Iterator[tuple[str, list[str]]]:
+    """Address of the other server, and the paths it was asked for."""
+    with page_server(("127.0.0.1", 0), Elsewhere) as server:
+        server.seen = []
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        yield f"127.0.0.1:{server.server_address[1]}", server.seen
+        server.shutdown()
+        thread.join()
+
+
+EVERY_WAY = """(async () => {
+  const there = '%s', failed = [];
+  const tried = (name, promise) => promise.then(() => {}, () => failed.push(name));
+  const element = (tag, attribute, path) => new Promise((done, fail) => {
+    const made = document.createElement(tag);
+    made.onload = done; made.onerror = fail;
+    made[attribute] = `http://${there}/${path}`;
+    if (tag === 'link') made.rel = 'stylesheet';
+    document.body.append(made);
+  });
+  await navigator.serviceWorker.register(`/fetching.js?${there}`);
+  const controlled = new Promise((done) => { navigator.serviceWorker.oncontrollerchange = done; });
+  await (navigator.serviceWorker.controller ?? controlled);
+  await Promise.all([
+    tried('fetch', fetch(`http://${there}/fetch`)),
+    tried('image', element('img', 'src', 'image')),
+    tried('script', element('script', 'src', 'script')),
+    tried('style', element('link', 'href', 'style')),
+    tried('redirect', fetch(`/redirect?http://${there}/redirect`)),
+    tried('socket', new Promise((done, fail) => {
+      const socket = new WebSocket(`ws://${there}/socket`); socket.onopen = done; socket.onerror = fail; })),
+    tried('events', new Promise((done, fail) => {
+      const source = new EventSource(`http://${there}/events`); source.onopen = done;
+      source.onerror = () => { source.close(); fail(); }; })),
+    tried('worker', new Promise((done, fail) => {
+      const code = `fetch('http://${there}/worker').then(() => postMessage(1), () => postMessage(0))`;
+      const worker = new Worker(URL.createObjectURL(new Blob([code])));
+      worker.onmessage = (event) => event.data ? done() : fail(); })),
+    tried('service worker', fetch('/by-service-worker').then((r) => { if (!r.ok) throw 0; })),
+  ]);
+  navigator.sendBeacon(`http://${there}/beacon`, 'x');
+  return [failed.sort(), typeof RTCPeerConnection];
+})()"""
+
+
+@SHARED
+@pytest.mark.browser
+async def test_nothing_gets_past_an_allow_list(sandbox: BrowserSandbox, visit, site: str, elsewhere) -> None:
+    there, seen = elsewhere
+    await sandbox.reset(visit(f"{site}/", network=[site.removeprefix("http://")]))
+    failed, peer = await sandbox.evaluate(EVERY_WAY % there)  # type: ignore[misc]
+    ways = ["events", "fetch", "image", "redirect", "script", "service worker", "socket", "style", "worker"]
+    assert failed == ways
+    assert peer == "undefined"
+    told = (await sandbox.act(Wait(seconds=0.1))).output
+    assert told == f"[blocked by the network policy: {there}]"
+    assert seen == []
+    assert (await sandbox.act(Click(x=15, y=108))).url == f"{site}/next"
+
+
+@SHARED
+@pytest.mark.browser
+async def test_a_page_that_is_blocked_says_so(sandbox: BrowserSandbox, visit, site: str, elsewhere) -> None:
+    there, seen = elsewhere
+    await sandbox.reset(visit(f"{site}/", network=[site.removeprefix("http://"), "example.com"]))
+    shown = await sandbox.act(Navigate(url=f"http://{there}/page"))
+    assert shown.output == f"[blocked by the network policy: {there}]"
+    assert f"does not allow {there}" in str(await sandbox.evaluate("document.body.textContent"))
+    shown = await sandbox.act(Navigate(url="https://elsewhere.invalid/"))
+    assert shown.output == "[blocked by the network policy: elsewhere.invalid:443]"
+    assert "does not allow elsewhere.invalid:443" in str(await sandbox.evaluate("document.body.textContent"))
+    assert seen == []
+
+
+@SHARED
+@pytest.mark.browser
+async def test_the_same_server_is_reached_where_it_is_allowed(
+    sandbox: BrowserSandbox, visit, site: str, elsewhere
+) -> None:
+    there, seen = elsewhere
+    for network in ("allow", [site.removeprefix("http://"), there], ["127.0.0.1"]):
+        await sandbox.reset(visit(f"{site}/", network=network))
+        assert await sandbox.evaluate(f"fetch('http://{there}/x').then((r) => r.text())") == (
+            "<h1>elsewhere</h1>"
+        )
+        assert (await sandbox.act(Navigate(url=f"http://{there}/page"))).output is None
+    assert [path for path in seen if path != "/favicon.ico"] == ["/x", "/page"] * 3
+
+
+@SHARED
+@pytest.mark.browser
+async def test_a_task_s_own_site_needs_no_network(sandbox: BrowserSandbox, visit, site: str) -> None:
+    from dataclasses import replace
+
+    task = make_task("miniwob/click-test", 1)
+    settings = {**task.environment.settings, "network": "deny"}
+    denied = replace(task, environment=replace(task.environment, settings=settings))
+    first, second = await sandbox.reset(task), await sandbox.reset(denied)
+    assert first.observation.screenshot == second.observation.screenshot
+    assert (await sandbox.act(Navigate(url=f"{site}/"))).output is not None
+    with pytest.raises(InvalidTask, match=r"outside the network policy: allow 127\.0\.0\.1:\d+"):
+        await sandbox.reset(visit(f"{site}/", network="deny"))
+
+
+@pytest.mark.browser
+async def test_a_backend_s_policy_bounds_that_of_its_tasks(visit, site: str) -> None:
+    backend = create(network="deny")
+    assert isinstance(backend, BrowserBackend)
+    try:
+        async with await backend.create() as sandbox:
+            for network in ("allow", ["127.0.0.1"]):
+                with pytest.raises(InvalidTask, match="outside the network policy"):
+                    await sandbox.reset(visit(f"{site}/", network=network))
+            await sandbox.reset(make_task("miniwob/click-test", 1))
+    finally:
+        await backend.close()
+
+
+def test_rules_name_hosts_and_ports() -> None:
+    rule = ("Example.com", "*.wiki.org", "127.0.0.1:8080")
+    policy = Policy(rules=("allow", rule), sites={"miniwob.localhost": 1})
+    for host, port in (("example.com", 80), ("en.wiki.org", 443), ("127.0.0.1", 8080)):
+        assert policy.allows(host, port)
+    for host, port in (("a.example.com", 80), ("wiki.org", 443), ("127.0.0.1", 80), ("evilwiki.org", 80)):
+        assert not policy.allows(host, port)
+    assert policy.allows("miniwob.localhost", 80)
+    assert not Policy(rules=("allow", "deny"), sites={}).allows("example.com", 80)
+
+
+def test_sites_tell_their_ports() -> None:
+    server = SiteServer()
+    assert server.ports["miniwob.localhost"] > 0
+    server.close()
+
+
+@pytest.mark.parametrize("network", ["all", [], [5], ["http://x/"], ["x:port"], ["*"], ["x:0"], 7, ["a b"]])
+async def test_wrong_policies_are_refused(network) -> None:
+    with pytest.raises(InvalidTask, match="network must be"):
+        create(network=network)

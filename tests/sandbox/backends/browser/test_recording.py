@@ -1,0 +1,99 @@
+"""Recordings: what was asked for is in them, and nothing is recorded that was not."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from deskhand_sandbox.backends.browser import BrowserSandbox, create
+from deskhand_sandbox.errors import BackendMissing, InvalidTask
+from deskhand_sandbox.types import Click, Navigate
+
+pytestmark = pytest.mark.browser
+
+MOVING = (
+    "<body style='margin:0;height:160px;background:rgb(0,0,255)'"
+    " onclick='this.style.background=`rgb(255,0,0)`'>"
+)
+
+
+def middle(frame) -> tuple[int, int, int]:
+    """Red, green and blue of the pixel in the middle of a decoded frame."""
+    data = [bytes(each) for each in frame.reformat(format="gbrp").planes]
+    green, blue, red = (each[len(each) // 2] for each in data)
+    return red, green, blue
+
+
+async def test_requests_are_recorded(visit, site: str, tmp_path: Path) -> None:
+    backend = create(recordings=str(tmp_path))
+    try:
+        async with await backend.create() as sandbox:
+            assert isinstance(sandbox, BrowserSandbox)
+            await sandbox.reset(visit(f"{site}/", har=True))
+            await sandbox.act(Navigate(url=f"{site}/next"))
+            assert sandbox.recordings == ()
+            await sandbox.reset(visit(f"{site}/", har=True))
+            await sandbox.reset(visit(f"{site}/"))
+        first, second = sandbox.recordings
+        assert (first.kind, first.task_id, first.seed) == ("har", "browser/test", 0)
+        for recording, urls in ((first, [f"{site}/", f"{site}/next"]), (second, [f"{site}/"])):
+            entries = json.loads(recording.path.read_text())["log"]["entries"]
+            assert [
+                each["request"]["url"] for each in entries if "favicon" not in each["request"]["url"]
+            ] == urls
+            assert entries[0]["response"]["status"] == 200
+        assert len(list(tmp_path.iterdir())) == 2
+    finally:
+        await backend.close()
+
+
+@pytest.mark.parametrize("kind", ["webm", "mp4"])
+async def test_the_screen_is_filmed(page, tmp_path: Path, kind: str) -> None:
+    av = pytest.importorskip("av")
+    backend = create(recordings=str(tmp_path))
+    try:
+        sandbox = await backend.create()
+        await sandbox.reset(page(MOVING, video=kind))
+        await asyncio.sleep(0.2)
+        await sandbox.act(Click(x=50, y=50))
+        await asyncio.sleep(0.2)
+        await sandbox.close()
+        (recording,) = sandbox.recordings
+        assert recording.path.suffix == f".{kind}"
+        with av.open(str(recording.path)) as film:
+            frames = list(film.decode(video=0))
+        assert (frames[0].width, frames[0].height) == (200, 160)
+        times = [each.time for each in frames]
+        assert times == sorted(times) and times[-1] >= 0.15
+        shown = [middle(each) for each in frames]
+        assert any(blue > 200 > 60 > max(red, green) for red, green, blue in shown)
+        red, green, blue = shown[-1]
+        assert red > 200 > 60 > max(green, blue)
+    finally:
+        await backend.close()
+
+
+async def test_what_cannot_be_recorded_is_said_before_anything_begins(
+    visit, site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder, said in ((None, "give the backend a folder"), (str(tmp_path / "no"), "does not exist")):
+        backend = create(recordings=folder)
+        async with await backend.create() as sandbox:
+            with pytest.raises(InvalidTask, match=said):
+                await sandbox.reset(visit(f"{site}/", har=True))
+            with pytest.raises(InvalidTask, match="webm or mp4"):
+                await sandbox.reset(visit(f"{site}/", video="gif"))
+            await sandbox.reset(visit(f"{site}/"))
+        await backend.close()
+
+    def missing(name: str) -> None:
+        raise ModuleNotFoundError(name)
+
+    backend = create(recordings=str(tmp_path))
+    async with await backend.create() as sandbox:
+        monkeypatch.setattr("deskhand_sandbox.backends.browser.recording.importlib.import_module", missing)
+        with pytest.raises(BackendMissing, match="pip install"):
+            await sandbox.reset(visit(f"{site}/", video="webm"))
+    await backend.close()
+    assert list(tmp_path.iterdir()) == []
