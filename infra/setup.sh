@@ -22,6 +22,7 @@ apt_packages=(
   dbus-daemon at-spi2-core python3-gi gir1.2-atspi-2.0
   mousepad galculator gnumeric
   adb
+  libvirt-daemon libvirt-daemon-driver-qemu libvirt-dev qemu-system-x86 qemu-utils mmdebstrap pkgconf gcc libc6-dev e2fsprogs
 )
 
 install_system_packages() {
@@ -42,6 +43,14 @@ install_system_packages() {
   say "installing system packages: ${missing[*]}"
   "${as_root[@]}" apt-get update -qq
   DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# libvirt asks for these as root even where it runs without a daemon; Debian adds them with the package of the daemon
+add_libvirt_user() {
+  [ "$(id -u)" -ne 0 ] || id libvirt-qemu >/dev/null 2>&1 && return
+  groupadd -rf kvm
+  groupadd -rf libvirt
+  useradd -r -U -G kvm -d /var/lib/libvirt -s /usr/sbin/nologin libvirt-qemu
 }
 
 find_python() {
@@ -85,5 +94,6 @@ build_web_page() {
 }
 
 install_system_packages
+add_libvirt_user
 install_python_packages
 build_web_page

@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from deskhand_agent.errors import ActionSyntaxError
 from deskhand_agent.grammar import GRAMMAR, parse_reply
-from deskhand_platform.cli.console import complain, out, say, table
+from deskhand_platform.cli.console import complain, err, out, say, table
 from deskhand_platform.cli.signals import run_until_signal
 from deskhand_platform.errors import InvalidField
 from deskhand_sandbox.base import Sandbox
@@ -50,6 +51,7 @@ STARTS: dict[str, dict[str, JsonValue]] = {
     "android": {"app": "Contacts"},
     "browser": {"url": "data:text/html,<h1>A%20browser</h1><input%20autofocus><button>OK</button>"},
     "desktop": {"applications": [["xterm", "-geometry", "100x30+40+40"]]},
+    "vm": {"applications": [["xterm", "-geometry", "100x30+40+40"]]},
 }
 """What stands open where no task is named."""
 CREATE_S = 600.0
@@ -94,6 +96,8 @@ def try_one(
     """
     if kind not in BACKENDS:
         raise UnknownName("kind of sandbox", kind, BACKENDS)
+    if kind == "vm":
+        _build_image()
     start = _start(kind, task, seed)
     given = [(text, _read(text)) for text in do] if do else None
     folder = screens or Path(tempfile.mkdtemp(prefix="deskhand-screens-"))
@@ -117,6 +121,34 @@ def mcp(
     if kind not in BACKENDS:
         raise UnknownName("kind of sandbox", kind, BACKENDS)
     raise typer.Exit(run_until_signal(_serve(kind, _start(kind, task, seed), port)))
+
+
+@app.command(epilog="Example:  deskhand sandbox build vm")
+def build(
+    kind: Annotated[str, typer.Argument(help="what to build: vm")],
+    again: Annotated[bool, typer.Option("--again", help="build it even where it is there")] = False,
+) -> None:
+    """Build the image that sandboxes of a kind are made from; only virtual machines need one."""
+    if kind != "vm":
+        raise UnknownName("image", kind, ("vm",))
+    out.print(str(_build_image(again=again)), markup=False)
+
+
+def _build_image(*, again: bool = False) -> Path:
+    """The golden image's disk, built with progress where there is none."""
+    create_backend("vm")  # says what is not installed
+    from deskhand_sandbox.backends.vm.image import build as build_image
+    from deskhand_sandbox.backends.vm.image import find
+
+    if not again and (found := find()) is not None:
+        return found.disk
+    with Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=err) as shown:
+        line = shown.add_task("building the image", total=1.0)
+        image = build_image(
+            lambda told: shown.update(line, completed=told.part, description=told.said), again=again
+        )
+        shown.update(line, completed=1.0, description="built")
+    return image.disk
 
 
 async def _serve(kind: str, task: Task, port: int | None) -> int:

@@ -1,0 +1,131 @@
+"""The VM backend: one saved state, and as many clones of it as are asked for."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from pathlib import Path
+
+from blake3 import blake3
+
+from deskhand_sandbox.backends.vm import places
+from deskhand_sandbox.backends.vm.accelerators import choose
+from deskhand_sandbox.backends.vm.channel import Channel
+from deskhand_sandbox.backends.vm.connection import Connection
+from deskhand_sandbox.backends.vm.domain import Hardware
+from deskhand_sandbox.backends.vm.image import find
+from deskhand_sandbox.backends.vm.image.recipe import GoldenImage
+from deskhand_sandbox.backends.vm.machine import Machine
+from deskhand_sandbox.backends.vm.sandbox import VmSandbox
+from deskhand_sandbox.backends.vm.settings import VmSettings
+from deskhand_sandbox.backends.vm.states import READY, State, Tell, ready_state
+from deskhand_sandbox.base import Backend
+from deskhand_sandbox.errors import BackendMissing, InfrastructureError, SandboxTimeout
+
+
+class VmBackend(Backend):
+    """See `Backend`. The first VM of an image, or on other hardware, is booted and saved: this takes long."""
+
+    kind = "vm"
+
+    def __init__(self, settings: VmSettings, *, tell: Tell | None = None) -> None:
+        """
+        Args:
+            tell: told what is being done, where it takes a while.
+        """
+        self._settings = settings
+        self._tell = tell
+        self._starting = asyncio.Lock()
+        self._shared: tuple[Connection, Hardware, State, bool] | None = None
+        self._made: set[VmSandbox] = set()
+        self._closed = False
+
+    async def create(self) -> VmSandbox:
+        if self._closed:
+            raise InfrastructureError("the VM backend is closed")
+        connection, hardware, state, agent = await self._share()
+        try:
+            async with asyncio.timeout(self._settings.reset_deadline_s):
+                sandbox = await self._clone(connection, hardware, state, agent=agent)
+        except TimeoutError as error:
+            limit = self._settings.reset_deadline_s
+            raise SandboxTimeout(f"a clone of the VM was not up in {limit:g} s") from error
+        self._made = {each for each in self._made if each.alive()} | {sandbox}
+        return sandbox
+
+    def alive(self) -> bool:
+        return not self._closed and (self._shared is None or self._shared[0].alive())
+
+    async def close(self) -> None:
+        self._closed = True
+        made, self._made = self._made, set[VmSandbox]()
+        for each in made:
+            await each.close()
+        if self._shared is not None:
+            await self._shared[0].settle()
+            self._shared[0].close()
+
+    async def _share(self) -> tuple[Connection, Hardware, State, bool]:
+        """What all VMs of the backend have in common, made once."""
+        async with self._starting:
+            if self._shared is None:
+                settings = self._settings
+                image = await asyncio.to_thread(self._image)
+                accelerator = await choose(settings.accelerator, await asyncio.to_thread(find))
+                base = places.base_folder(Path(settings.folder) if settings.folder is not None else None)
+                connection = await Connection.open(settings.connection, base)
+                hardware = Hardware(
+                    accelerator=accelerator,
+                    memory_mb=settings.memory_mb,
+                    cpus=settings.cpus,
+                    size_px=settings.size_px,
+                    translation_cache_mb=settings.translation_cache_mb,
+                    kernel=image.kernel,
+                    initrd=image.initrd,
+                )
+                state = await ready_state(
+                    connection,
+                    image,
+                    hardware,
+                    deadline_s=settings.boot_deadline_s,
+                    still_s=settings.boot_still_s,
+                    tell=self._tell,
+                )
+                self._shared = connection, hardware, state, image.agent
+            return self._shared
+
+    def _image(self) -> GoldenImage:
+        given = self._settings.image
+        if given is None:
+            image = find()
+            if image is None:
+                raise BackendMissing("there is no golden image yet: run `deskhand sandbox build vm`")
+            return image
+        disk = Path(given).resolve()
+        stat = disk.stat()
+        key = blake3(f"{disk}\0{stat.st_size}\0{stat.st_mtime_ns}".encode()).hexdigest()
+        return GoldenImage(disk=disk, kernel=None, initrd=None, key=key, agent=False)
+
+    async def _clone(
+        self, connection: Connection, hardware: Hardware, state: State, *, agent: bool
+    ) -> VmSandbox:
+        machine = await Machine.start(connection, hardware, state.disk)
+        channel = None
+        try:
+            if agent:
+                channel = await Channel.connect(machine.channel)
+            await machine.load(READY)
+            await machine.resume()
+            if channel is not None:
+                await channel.ready(self._settings.reset_deadline_s)
+                await channel.claim(machine_id=secrets.token_hex(16))
+        except BaseException:
+            if channel is not None:
+                await channel.close()
+            await machine.close()
+            raise
+
+        async def copy(source: Machine) -> Machine:
+            return await Machine.start(connection, hardware, source.disk)
+
+        return VmSandbox(self._settings, machine, channel, size_px=state.size_px, copy=copy)

@@ -1,0 +1,305 @@
+"""A VM as a sandbox: a clone of the saved state, brought back to it for each task."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import uuid
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from deskhand_sandbox.backends.vm.actions import Hands
+from deskhand_sandbox.backends.vm.channel import Channel
+from deskhand_sandbox.backends.vm.eye import Eye, encode
+from deskhand_sandbox.backends.vm.guest_terminal import GuestTerminal
+from deskhand_sandbox.backends.vm.machine import Machine
+from deskhand_sandbox.backends.vm.settings import GuestSettings, VmSettings, guest_settings
+from deskhand_sandbox.backends.vm.states import READY
+from deskhand_sandbox.base import Capability, Sandbox
+from deskhand_sandbox.deadlines import asked_s
+from deskhand_sandbox.errors import (
+    InfrastructureError,
+    InvalidTask,
+    SandboxDied,
+    SandboxTimeout,
+    UnknownName,
+    UnsupportedCapability,
+)
+from deskhand_sandbox.types import DeviceAction, JsonValue, Observation, Start, Task
+
+SCREEN = frozenset({Capability.SNAPSHOT, Capability.FORK})
+"""What takes no agent in the guest."""
+AGENT = frozenset({Capability.RUN, Capability.EVALUATE, Capability.TEXT_TREE})
+TREE_NODES = 1500
+TREE_S = 10.0
+SNAPSHOTS = 32
+"""Most that are kept at once: each takes as much of the disk as the guest uses memory."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Kept:
+    """A state of this sandbox."""
+
+    token: str | None
+    """What the guest's agent was claimed with then."""
+    task: GuestSettings
+
+
+Copy = Callable[[Machine], Awaitable[Machine]]
+"""Makes a machine with a copy of another's disk, and of the states kept in it."""
+
+
+class VmSandbox(Sandbox):
+    """See `Sandbox`. After SandboxDied or SandboxTimeout it is not to be used again."""
+
+    kind = "vm"
+
+    def __init__(
+        self,
+        settings: VmSettings,
+        machine: Machine,
+        channel: Channel | None,
+        *,
+        size_px: tuple[int, int],
+        copy: Copy,
+        task: GuestSettings | None = None,
+    ) -> None:
+        """
+        Args:
+            machine: running.
+            channel: to the agent in it, claimed; None where there is none.
+            task: of the sandbox it is a fork of; None for a fresh one.
+        """
+        self.id = uuid.uuid4().hex
+        self.capabilities = SCREEN | AGENT if channel is not None else SCREEN
+        self._settings = settings
+        self._machine = machine
+        self._channel = channel
+        self._size_px = size_px
+        self._copy = copy
+        self._task = task
+        self._used = task is not None
+        self._kept: dict[str, Kept] = {}
+        self._eye = Eye(machine)
+        self._terminal = None if channel is None else GuestTerminal(channel)
+        self._hands = Hands(machine, self._eye, self._terminal)
+        self._broken: InfrastructureError | None = None
+        self._closed = False
+
+    # ---- the contract
+
+    async def reset(self, task: Task) -> Start:
+        settings = guest_settings(task, agent=self._channel is not None)
+        if not task.instruction:
+            raise InvalidTask(f"task {task.id} has no instruction")
+        async with self._call("reset", self._settings.reset_deadline_s + 2 * settings.ready_deadline_s):
+            await self._go_back()
+            self._task, self._used = settings, True
+            await self._machine.plug(connected=settings.network)
+            if self._terminal is not None:
+                await self._set_up(self._terminal, settings, task.seed)
+            await self._hands.rest()
+            return Start(instruction=task.instruction, observation=await self._look())
+
+    async def observe(self, *, text_tree: bool = False) -> Observation:
+        if text_tree and Capability.TEXT_TREE not in self.capabilities:
+            raise UnsupportedCapability(f"this VM has no agent inside, and no {Capability.TEXT_TREE}")
+        async with self._call("observe", self._settings.call_deadline_s):
+            seen = await self._look()
+            return replace(seen, text_tree=await self._tree()) if text_tree else seen
+
+    async def act(self, action: DeviceAction) -> Observation:
+        async with self._call(type(action).__name__, self._settings.call_deadline_s + asked_s(action)):
+            output = await self._hands.perform(action, self._size_px)
+            return replace(await self._look(), output=output)
+
+    async def evaluate(self, expression: str) -> JsonValue:
+        """A shell command's verdict, run beside the agent's programs and apart from its terminal.
+
+        Returns:
+            False at exit status 1, as `test` and `grep` mean it; else the output, as JSON where it is JSON,
+            as text otherwise, and true where there is none.
+        """
+        if self._terminal is None:
+            raise UnsupportedCapability(f"this VM has no agent inside, and no {Capability.EVALUATE}")
+        deadline_s = self._settings.call_deadline_s
+        async with self._call("evaluate", deadline_s + 5):
+            return await self._terminal.evaluate(expression, timeout_s=deadline_s)
+
+    async def snapshot(self) -> str:
+        """Keep the whole machine, as it is between two of its instructions."""
+        async with self._call("snapshot", self._settings.reset_deadline_s):
+            if len(self._kept) >= SNAPSHOTS:
+                raise InfrastructureError(f"a VM keeps up to {SNAPSHOTS} states: reset it, or use a fork")
+            tag = f"s{secrets.token_hex(4)}"
+            await self._machine.save(tag)
+            self._kept[tag] = self._now()
+            return tag
+
+    async def restore(self, snapshot_id: str) -> Observation:
+        """Go back to a kept state, exactly; the clock goes on from now.
+
+        Raises:
+            UnknownName: no such state since the last reset.
+        """
+        kept = self._kept.get(snapshot_id)
+        if kept is None:
+            raise UnknownName("snapshot", snapshot_id, self._kept)
+        async with self._call("restore", self._settings.reset_deadline_s):
+            await self._machine.load(snapshot_id)
+            self._task = kept.task
+            await self._wake(kept.token, machine_id=None)
+            return await self._look()
+
+    async def fork(self, n: int) -> list[Sandbox]:
+        """`n` exact copies of the machine as it is now; terminals start anew."""
+        async with self._call("fork", self._settings.reset_deadline_s * max(1, n)):
+            tag = f"f{secrets.token_hex(4)}"
+            now = self._now()
+            await self._machine.pause()
+            try:
+                await self._machine.save(tag)
+                jobs = [asyncio.create_task(self._fork_one(tag, now)) for _ in range(n)]
+                made = await _all_or_none(jobs)
+            finally:
+                if self._machine.ended is None:
+                    await self._machine.resume()
+            await self._machine.forget(tag)
+            return list(made)
+
+    def alive(self) -> bool:
+        return self._broken is None and not self._closed and self._machine.ended is None
+
+    async def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            try:
+                if self._channel is not None and self._terminal is not None:
+                    self._terminal.forget()
+                    await self._channel.close()
+            finally:
+                await self._machine.close()
+
+    # ---- how
+
+    @property
+    def machine(self) -> Machine:
+        """The machine underneath."""
+        return self._machine
+
+    async def _go_back(self) -> None:
+        """The saved state, whatever happened since; a fresh clone is in it."""
+        if not self._used:
+            return
+        await self._machine.load(READY)
+        for tag in list(self._kept):
+            await self._machine.forget(tag)
+            del self._kept[tag]
+        await self._wake(None, machine_id=secrets.token_hex(16))
+
+    async def _wake(self, token: str | None, *, machine_id: str | None) -> None:
+        """Claim the guest anew after it went to another state."""
+        if self._channel is None or self._terminal is None:
+            return
+        self._terminal.forget()
+        self._channel.trust(token)
+        await self._channel.ready(self._settings.call_deadline_s)
+        await self._channel.claim(machine_id=machine_id)
+        await self._channel.ask("terminal_close", name=None)
+
+    async def _set_up(self, terminal: GuestTerminal, settings: GuestSettings, seed: int) -> None:
+        if settings.size_px is not None:
+            width, height = settings.size_px
+            await terminal.channel.ask("resize", width=width, height=height)
+        if settings.network:
+            await terminal.channel.ask("network", up=True)
+        if settings.prepare is not None:
+            await terminal.prepare(settings.prepare, seed=seed, timeout_s=settings.ready_deadline_s)
+        if settings.applications:
+            await terminal.channel.ask(
+                "open",
+                commands=[list(command) for command in settings.applications],
+                deadline_s=settings.ready_deadline_s,
+                takes_s=settings.ready_deadline_s,
+            )
+
+    async def _fork_one(self, tag: str, now: Kept) -> VmSandbox:
+        machine = await self._copy(self._machine)
+        channel = None
+        try:
+            if self._channel is not None:
+                channel = await Channel.connect(machine.channel)
+            await machine.load(tag)
+            await machine.forget(tag)
+            await machine.resume()
+            fork = VmSandbox(
+                self._settings, machine, channel, size_px=self._size_px, copy=self._copy, task=now.task
+            )
+            await fork._wake(now.token, machine_id=None)
+        except BaseException:
+            if channel is not None:
+                await channel.close()
+            await machine.close()
+            raise
+        return fork
+
+    def _now(self) -> Kept:
+        if self._task is None:
+            raise InfrastructureError("the VM has not been reset to a task yet")
+        return Kept(token=None if self._channel is None else self._channel.token, task=self._task)
+
+    async def _tree(self) -> str:
+        assert self._terminal is not None
+        program = ("python3", "/opt/deskhand/tree.py", str(TREE_NODES), str(TREE_S))
+        code, out, err = await self._terminal.run(program, timeout_s=2 * TREE_S)
+        if code:
+            said = err.decode(errors="replace").strip().splitlines()[-1:]
+            raise InfrastructureError(f"the guest gave no accessibility tree: {''.join(said)}")
+        note = "[it took too long]\n" if code is None else ""
+        return out.decode(errors="replace") + note
+
+    async def _look(self) -> Observation:
+        task = self._task
+        if task is None:
+            raise InfrastructureError("the VM has not been reset to a task yet")
+        sight = await self._eye.still(still_s=task.still_ms / 1000, deadline_s=task.settle_deadline_ms / 1000)
+        image = await asyncio.to_thread(encode, sight.frame, task.image_format, task.image_quality)
+        self._size_px = sight.frame.width, sight.frame.height
+        return Observation(
+            screenshot=image,
+            captured_at_s=sight.captured_at_s,
+            settled_ms=sight.settled_ms,
+            settled=sight.settled,
+            terminal=None if self._terminal is None else self._terminal.screen(),
+        )
+
+    @contextlib.asynccontextmanager
+    async def _call(self, what: str, deadline_s: float) -> AsyncGenerator[None]:
+        """One call: a deadline, and a sandbox that failed stays failed."""
+        if self._broken is not None:
+            raise type(self._broken)(f"{self._broken} (the sandbox is not to be used again)")
+        if self._closed:
+            raise SandboxDied("the sandbox is closed")
+        try:
+            async with asyncio.timeout(deadline_s):
+                yield
+        except TimeoutError as error:
+            self._broken = SandboxTimeout(f"{what} took longer than {deadline_s:g} s")
+            raise self._broken from error
+        except (SandboxDied, SandboxTimeout) as error:
+            self._broken = error
+            raise
+
+
+async def _all_or_none(jobs: list[asyncio.Task[VmSandbox]]) -> list[VmSandbox]:
+    """What all jobs made; where one fails or this is cancelled, nothing is left of the others."""
+    try:
+        return list(await asyncio.gather(*jobs))
+    except BaseException:
+        for job in jobs:
+            job.cancel()
+        for done in await asyncio.gather(*jobs, return_exceptions=True):
+            if isinstance(done, VmSandbox):
+                await done.close()
+        raise

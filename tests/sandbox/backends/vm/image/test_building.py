@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from deskhand_sandbox.backends.vm.image import RECIPE, build, find
+from deskhand_sandbox.errors import BackendMissing, InfrastructureError, SandboxTimeout
+
+FILES = ("disk.qcow2", "vmlinuz", "initrd.img", "packages.txt")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "deskhand/images"
+
+
+def programs(folder: Path, **scripts: str) -> None:
+    """Programs of those names that do as their scripts say."""
+    folder.mkdir()
+    for name, script in scripts.items():
+        (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+        (folder / name).chmod(0o755)
+
+
+def test_an_image_is_found_only_whole(cache: Path) -> None:
+    folder = cache / RECIPE.key()
+    folder.mkdir(parents=True)
+    for name in FILES:
+        assert find() is None
+        (folder / name).touch()
+    image = find()
+    assert image is not None and image.agent and image.disk == folder / "disk.qcow2"
+    assert build() == image
+
+
+def test_missing_programs_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("deskhand_sandbox.backends.vm.image.building._search_path", lambda: str(tmp_path))
+    with pytest.raises(BackendMissing, match=r"mmdebstrap.*make setup"):
+        build()
+
+
+def test_a_failed_build_says_why_and_leaves_nothing(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    quiet = dict.fromkeys(("mke2fs", "apt-get"), "exit 0")
+    programs(tmp_path / "bin", mmdebstrap="echo 'E: no such suite' >&2; exit 3", **quiet)
+    path = f"{tmp_path / 'bin'}:/usr/bin:/bin"
+    monkeypatch.setattr("deskhand_sandbox.backends.vm.image.building._search_path", lambda: path)
+    with pytest.raises(InfrastructureError, match=r"exit status 3:\nE: no such suite"):
+        build()
+    assert [each.name for each in cache.iterdir()] == [f"{RECIPE.key()}.lock"]
+
+
+def test_a_build_that_hangs_is_ended_at_its_deadline(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+
+    quiet = dict.fromkeys(("mke2fs", "apt-get"), "exit 0")
+    programs(tmp_path / "bin", mmdebstrap="sleep 60", **quiet)
+    path = f"{tmp_path / 'bin'}:/usr/bin:/bin"
+    monkeypatch.setattr("deskhand_sandbox.backends.vm.image.building._search_path", lambda: path)
+    monkeypatch.setattr("deskhand_sandbox.backends.vm.image.building.DEADLINE_S", 0.3)
+    with pytest.raises(SandboxTimeout, match="longer than"):
+        build()
+    assert [each.name for each in cache.iterdir()] == [f"{RECIPE.key()}.lock"]
