@@ -22,6 +22,7 @@ test: setup check ## Every check and test that ends in minutes
 	@cd web_ui && npm test --silent
 
 test-slow: setup ## The slower proofs: every task, kills in the middle, long soaks
+	@.venv/bin/deskhand sandbox build vm
 	@$(PY) -m pytest -m "slow and not gpu" --timeout=1800 $(PYTEST_ARGS)
 
 check: setup ## ruff, format, pyright, import-linter, web lint

@@ -100,6 +100,9 @@ class Pty:
                     while self._process.isalive():  # noqa: ASYNC110  nothing tells when it ends
                         await asyncio.sleep(0.005)
                 break
+        for pid in await asyncio.to_thread(_in_session, self.pid):  # jobs the shell left running
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         with suppress(OSError):
             self._process.fileobj.close()
 
@@ -138,3 +141,14 @@ def _heed_signals() -> None:
     """Undo what nohup or a background job had ignored where this process was started: Ctrl-C has to work."""
     for number in KEYS_SEND:
         signal.signal(number, signal.SIG_DFL)
+
+
+def _in_session(leader: int) -> list[int]:
+    """Processes of a session; its number is nobody else's as long as there are any."""
+    found: list[int] = []
+    for place in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _, _, session, *_ = place.read_text(errors="replace").rpartition(")")[2].split()
+            if int(session) == leader and state not in "ZX":
+                found.append(int(place.parent.name))
+    return found

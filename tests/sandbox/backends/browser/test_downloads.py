@@ -1,5 +1,6 @@
 """Downloads land in the sandbox's own folder, and files of it can be uploaded."""
 
+import asyncio
 import re
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from deskhand_sandbox.backends.browser import BrowserBackend, BrowserSandbox
 from deskhand_sandbox.errors import InvalidAction, UnsupportedCapability
 from deskhand_sandbox.isolation import Confinement
-from deskhand_sandbox.types import Click, Navigate, ReadFile, Run, Upload, WriteFile
+from deskhand_sandbox.types import Click, Navigate, Observation, ReadFile, Run, Upload, Wait, WriteFile
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
@@ -24,13 +25,21 @@ async def test_a_download_is_named_once_it_is_there_and_can_be_read(
 ) -> None:
     await sandbox.reset(visit(f"{site}/"))
     await sandbox.evaluate(link("/file/report.txt/2000/slow"))
-    seen = await sandbox.act(Click(x=40, y=50))
+    seen = await told(sandbox, await sandbox.act(Click(x=40, y=50)))
     assert seen.output == "[downloaded downloads/report.txt, 2000 bytes]"
     assert seen.url == f"{site}/"
     assert (await sandbox.act(ReadFile(path="downloads/report.txt"))).output == "x" * 2000
-    seen = await sandbox.act(Click(x=40, y=50))
+    seen = await told(sandbox, await sandbox.act(Click(x=40, y=50)))
     assert seen.output == "[downloaded downloads/report (1).txt, 2000 bytes]"
     assert (await sandbox.act(Run(command="ls downloads"))).output == "'report (1).txt'   report.txt"
+
+
+async def told(sandbox: BrowserSandbox, seen: Observation) -> Observation:
+    """The observation that tells of a download: it may begin only after the click has settled."""
+    async with asyncio.timeout(20):
+        while seen.output is None:
+            seen = await sandbox.act(Wait(seconds=0.05))
+    return seen
 
 
 @confined
