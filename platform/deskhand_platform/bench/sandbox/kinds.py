@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -20,6 +20,8 @@ from deskhand_trainer.results import Figure
 
 CREATE_GOALS = {"desktop": "<= 300"}
 RESET_GOALS = {"browser": "<= 50"}
+COLD: Mapping[str, Mapping[str, object]] = {"desktop": {"spares": 0}}
+"""Settings with which nothing is made in advance, where making one is measured."""
 PAIR = 4
 """Sandboxes alive when memory is measured, beside one."""
 DIRTY = "localStorage.setItem('left', 'x'); document.cookie = 'left=x'; true"
@@ -32,8 +34,9 @@ async def bench_kind(kind: str, samples: int, say: Callable[[str], None]) -> lis
         SandboxError: it failed.
     """
     of = measured(kind)
-    async with _backend(kind) as backend:
+    async with _backend(kind, **COLD.get(kind, {})) as backend:
         figures = await _made(backend, of, samples)
+    async with _backend(kind) as backend:
         figures += await _worked(backend, of, samples)
     say(f"{kind}: " + ", ".join(f"{f.name} {f.value:g}" for f in figures if f.name.endswith("p50")))
     figures.append(await _memory(of))
@@ -59,8 +62,8 @@ async def bench_leases(kind: str, samples: int) -> list[Figure]:
 
 
 @asynccontextmanager
-async def _backend(kind: str) -> AsyncGenerator[Backend, None]:
-    backend = create_backend(kind)
+async def _backend(kind: str, **settings: object) -> AsyncGenerator[Backend, None]:
+    backend = create_backend(kind, **settings)
     try:
         yield backend
     finally:
@@ -82,7 +85,11 @@ async def _made(backend: Backend, of: Measured, samples: int) -> list[Figure]:
     config = {"task": of.task.id}
     return [
         *durations(
-            f"{of.kind}_create", there, config, goal=CREATE_GOALS.get(of.kind), note="one after another"
+            f"{of.kind}_create",
+            there,
+            config,
+            goal=CREATE_GOALS.get(of.kind),
+            note="one after another, none in advance",
         ),
         *durations(f"{of.kind}_first_screen", seen, config, note="made and reset to its task"),
     ]

@@ -23,7 +23,7 @@ MIN_SIDE_PX = 64
 class DesktopSettings:
     """Settings of the backend."""
 
-    limits: Limits = field(default_factory=lambda: Limits(memory_mb=2048, processes=256))
+    limits: Limits = field(default_factory=lambda: Limits(memory_mb=2048, processes=256, cpus=2.0))
     """What all programs of one desktop may take together."""
     spares: int = 1
     """Desktops made ready in advance, from the second one needed on, so that a reset waits for none."""
