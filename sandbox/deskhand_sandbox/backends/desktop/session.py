@@ -10,9 +10,10 @@ import tempfile
 from pathlib import Path
 
 import deskhand_sandbox.accessibility
-from deskhand_sandbox.errors import InfrastructureError, SandboxDied, VerifierError
+from deskhand_sandbox.errors import InfrastructureError, SandboxDied
 from deskhand_sandbox.isolation import Confinement, Limits
 from deskhand_sandbox.terminal.confined import ConfinedTerminal
+from deskhand_sandbox.terminal.verdict import verdict
 from deskhand_sandbox.types import JsonValue
 
 TREE = Path(deskhand_sandbox.accessibility.__file__).with_name("atspi_tree.py")
@@ -108,16 +109,7 @@ class Session:
             VerifierError: another exit status than 0 and 1.
         """
         code, out, err = await self._confinement.run(("bash", "-c", command), timeout_s=timeout_s)
-        if code == 1:
-            return False
-        if code:
-            said = err.decode(errors="replace").strip()[-500:]
-            raise VerifierError(f"the command ended with exit status {code}: {said}")
-        text = out.decode(errors="replace").strip()
-        try:
-            return json.loads(text) if text else True
-        except ValueError:
-            return text
+        return verdict(code, out, err)
 
     async def text_tree(self, nodes: int, timeout_s: float) -> str:
         """What the programs say is on their windows, by AT-SPI.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import itertools
-import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, cast
@@ -21,6 +20,7 @@ from deskhand_sandbox.errors import (
 from deskhand_sandbox.terminal.confined import FILE_BYTES, LONGEST_S, edited, told
 from deskhand_sandbox.terminal.pty import Pty
 from deskhand_sandbox.terminal.shell import CommandResult, Shell
+from deskhand_sandbox.terminal.verdict import verdict
 from deskhand_sandbox.types import EditFile, JsonValue, ReadFile, Run, WriteFile
 
 FILE_S = 15.0
@@ -66,18 +66,9 @@ class GuestTerminal:
             VerifierError: it ended with another exit status than 0 and 1, or not at all.
         """
         code, out, err = await self.run(("bash", "-c", command), timeout_s=timeout_s)
-        if code == 1:
-            return False
         if code is None:
             raise VerifierError(f"the command did not end in {timeout_s:g} s")
-        if code:
-            said = err.decode(errors="replace").strip()[-500:]
-            raise VerifierError(f"the command ended with exit status {code}: {said}")
-        text = out.decode(errors="replace").strip()
-        try:
-            return cast("JsonValue", json.loads(text)) if text else True
-        except ValueError:
-            return text
+        return verdict(code, out, err)
 
     async def prepare(self, script: str, *, seed: int, timeout_s: float) -> None:
         """Run a shell script in the home.
