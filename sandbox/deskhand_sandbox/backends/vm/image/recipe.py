@@ -63,7 +63,7 @@ class Recipe:
         """Names the image: a hash of this record and of every file that goes into it or makes it."""
         digest = blake3(self.to_json().encode())
         makers = [Path(__file__).with_name(name) for name in MAKING]
-        for path in sorted((*GUEST.iterdir(), *makers)):
+        for path in (*sorted(GUEST.iterdir()), *makers):
             if path.is_file() and path.name != "__init__.py":
                 digest.update(path.name.encode() + b"\0" + path.read_bytes())
         return digest.hexdigest()[:KEY_CHARACTERS]
