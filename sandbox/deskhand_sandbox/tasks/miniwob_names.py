@@ -233,19 +233,7 @@ RELOADED: frozenset[str] = frozenset(
         "choose-date-easy",
         "choose-date-medium",
         "choose-date-nodelay",
-        "click-collapsible",
-        "click-collapsible-2",
-        "click-collapsible-2-nodelay",
         "click-dialog",
-        "click-dialog-2",
-        "click-pie",
-        "click-pie-nodelay",
-        "click-scroll-list",
-        "click-tab",
-        "click-tab-2",
-        "click-tab-2-easy",
-        "click-tab-2-hard",
-        "click-tab-2-medium",
         "copy-paste",
         "copy-paste-2",
         "drag-cube",
@@ -256,7 +244,6 @@ RELOADED: frozenset[str] = frozenset(
         "stock-market",
         "use-colorwheel",
         "use-colorwheel-2",
-        "use-spinner",
     }
 )
 """Pages that keep something of an earlier episode when started over: loaded anew for every episode."""
