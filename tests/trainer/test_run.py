@@ -61,6 +61,8 @@ def make_run(home: Path, kind: str, config: dict[str, Any], **more: Any) -> Path
             "unknown field 'spec.sandbox'; did you mean sandbox_url",
         ),
         ("evaluate", {"tasks": []}, {}, "name at least one task"),
+        ("evaluate", {"tasks": ["fake/never-done"]}, {}, "fake/never-done: nothing is known to solve it"),
+        ("ppo", {"tasks": ["fake/never-done"]}, {}, "fake/never-done: nothing is known to solve it"),
         ("dance", {}, {}, "kind must be one of collect, score, sft, ppo, evaluate"),
     ],
 )

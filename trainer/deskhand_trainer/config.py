@@ -30,6 +30,8 @@ class CollectConfig:
 
     tasks: tuple[str, ...] = (DEMO_TASK,)
     """Task ids; held-out tasks are refused."""
+    unproven: bool = False
+    """Also tasks that nothing is known to solve."""
     policy: Literal["scripted", "local"] = "scripted"
     """"scripted" gives oracle demonstrations, "local" works with `RunSpec.policy_in`."""
     episodes_per_task: int = field(default=256, metadata=bounds(1, 1_000_000))
@@ -84,6 +86,8 @@ class PpoConfig:
     """The online loop, and the arms that stand beside it at equal compute."""
 
     tasks: tuple[str, ...] = (DEMO_TASK,)
+    unproven: bool = False
+    """Also tasks that nothing is known to solve."""
     algorithm: Literal["ppo", "reinforce", "rejection", "cloning"] = "ppo"
     """"rejection": clone the policy's own successes; "cloning": clone the oracle's episodes."""
     advantage: Literal["turn", "token"] = "turn"
@@ -150,6 +154,8 @@ class EvaluateConfig:
     """Success on seeds used for nothing else."""
 
     tasks: tuple[str, ...] = (DEMO_TASK,)
+    unproven: bool = False
+    """Also tasks that nothing is known to solve."""
     episodes: int = field(default=256, metadata=bounds(1))
     """Per task and mode."""
     split: Literal["test", "validation"] = "test"

@@ -28,6 +28,7 @@ from deskhand_flywheel.prm.scoring import ProcessRewardModel
 from deskhand_flywheel.store import Store
 from deskhand_sandbox.base import SandboxSource
 from deskhand_sandbox.types import JsonValue, Split
+from deskhand_trainer.admission import refuse_held_out
 from deskhand_trainer.batches import Batch, prepare, reward_rule, with_rewards
 from deskhand_trainer.checkpoints import (
     load_checkpoint,
@@ -50,7 +51,6 @@ from deskhand_trainer.rollouts import (
     collect_or_reuse,
     episode_of,
     jobs_of,
-    refuse_held_out,
     seed_ranges,
 )
 from deskhand_trainer.types import Episode

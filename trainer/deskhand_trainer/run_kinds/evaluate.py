@@ -11,6 +11,7 @@ from deskhand_agent.policies.scripted import ScriptedPolicy
 from deskhand_agent.types import Policy
 from deskhand_sandbox.base import SandboxSource
 from deskhand_sandbox.types import JsonValue, Split
+from deskhand_trainer.admission import refuse_unproven
 from deskhand_trainer.config import EvaluateConfig
 from deskhand_trainer.evaluation import Evaluation, as_json, as_metrics, evaluate
 from deskhand_trainer.run_folder import write_json
@@ -20,6 +21,7 @@ from deskhand_trainer.run_kinds.context import RunContext, sandbox_kinds
 async def run(context: RunContext, config: EvaluateConfig) -> tuple[None, dict[str, JsonValue]]:
     """Evaluate every mode on every task."""
     kinds = sandbox_kinds(config.tasks)
+    refuse_unproven(config.tasks, allowed=config.unproven)
     targets = config.targets and kinds == {"browser"} and config.policy == "local"
     async with context.sandboxes(config.tasks, concurrency=config.concurrency) as source:
         if config.policy == "scripted":

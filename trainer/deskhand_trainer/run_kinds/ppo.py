@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from deskhand_sandbox.types import JsonValue
+from deskhand_trainer.admission import refuse_held_out, refuse_unproven
 from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.ppo import PpoLoop, PpoSetting
-from deskhand_trainer.rollouts import refuse_held_out
 from deskhand_trainer.run_kinds.context import RunContext, sandbox_kinds
 
 
@@ -13,6 +13,7 @@ async def run(context: RunContext, config: PpoConfig) -> tuple[str, dict[str, Js
     """Train, keep the best."""
     refuse_held_out(config.tasks)
     sandbox_kinds(config.tasks)
+    refuse_unproven(config.tasks, allowed=config.unproven)
     bundle = await context.bundle()
     reward_model = await context.reward_model()
     async with context.sandboxes(config.tasks, concurrency=config.concurrency) as source:

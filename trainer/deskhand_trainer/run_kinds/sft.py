@@ -9,8 +9,8 @@ from deskhand_agent.models.bundle import save_bundle
 from deskhand_agent.types import Trajectory
 from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
 from deskhand_sandbox.types import JsonValue, Split
+from deskhand_trainer.admission import refuse_held_out
 from deskhand_trainer.errors import RunRefused
-from deskhand_trainer.rollouts import refuse_held_out
 from deskhand_trainer.run_kinds.context import RunContext, sandbox_kinds
 from deskhand_trainer.sft.config import SftConfig
 from deskhand_trainer.sft.run import run_sft
