@@ -29,6 +29,7 @@ MODULES = (
     "deskhand_sandbox.tasks.miniwob",
     "deskhand_sandbox.tasks.fake",
     "deskhand_sandbox.tasks.games",
+    "deskhand_sandbox.tasks.generated",
     "deskhand_sandbox.tasks.android",
 )
 """Modules with `task_ids` and `make`; where they solve some themselves, with `PROVEN` (their ids) and

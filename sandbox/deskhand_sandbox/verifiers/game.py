@@ -1,4 +1,4 @@
-"""The verdict of our games: the page keeps its state, its score and the rewards not yet taken."""
+"""The verdict of our own pages: each keeps its state, its score and the rewards not yet taken."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from deskhand_sandbox.base import RewardingVerifier, Sandbox
 from deskhand_sandbox.errors import VerifierError
 from deskhand_sandbox.types import JsonValue, Outcome, StepReward
 
-SCORE = "typeof game === 'undefined' ? null : [game.done, game.won, game.score()]"
-STEP = "typeof game === 'undefined' ? null : [game.done, game.takeReward()]"
+SCORE = "typeof NAME === 'undefined' ? null : [NAME.done, NAME.won, NAME.score()]"
+STEP = "typeof NAME === 'undefined' ? null : [NAME.done, NAME.takeReward()]"
 
 
 class GameVerifier:
     """Success when the game is won; the score is how far the player came, 0 to 1."""
 
+    def __init__(self, name: str) -> None:
+        self._score, self._step = SCORE.replace("NAME", name), STEP.replace("NAME", name)
+
     async def score(self, sandbox: Sandbox, *, answer: str | None) -> Outcome:
         """The verdict now; another page in front has none, and is 0."""
-        told = await sandbox.evaluate(SCORE)
+        told = await sandbox.evaluate(self._score)
         if told is None:
             return Outcome(score=0.0, success=False, detail="the page in front is not the game's")
         done, won, score = _items(told, 3)
@@ -24,7 +27,7 @@ class GameVerifier:
 
     async def step_reward(self, sandbox: Sandbox) -> StepReward:
         """Progress since the last call; over all steps of a game won they add up to 1."""
-        told = await sandbox.evaluate(STEP)
+        told = await sandbox.evaluate(self._step)
         if told is None:
             return StepReward(reward=0.0, terminated=False)
         done, reward = _items(told, 2)
@@ -43,6 +46,6 @@ def _number(value: JsonValue) -> float:
     return float(value)
 
 
-def create() -> RewardingVerifier:
-    """The verifier `game`; it has no settings."""
-    return GameVerifier()
+def create(*, name: str = "game") -> RewardingVerifier:
+    """The verifier `game`; `name` is what the page calls the object that keeps the score."""
+    return GameVerifier(name)

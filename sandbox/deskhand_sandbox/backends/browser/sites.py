@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Mapping
 from functools import cache
 from http.server import SimpleHTTPRequestHandler
+from importlib.resources import files
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
@@ -26,13 +27,11 @@ def _miniwob() -> Path:
     return Path(found.submodule_search_locations[0]) / "html"
 
 
-def _games() -> Path:
-    from deskhand_sandbox.tasks.games import pages
-
-    return pages()
+def _pages() -> Path:
+    return Path(str(files("deskhand_sandbox.tasks").joinpath("pages")))
 
 
-SITES: Mapping[str, Callable[[], Path]] = {"games": _games, "miniwob": _miniwob}
+SITES: Mapping[str, Callable[[], Path]] = {"miniwob": _miniwob, "pages": _pages}
 """Name of a site -> finds its folder."""
 
 

@@ -1,6 +1,6 @@
 """Small games in a page of ours: seeds, a score, rewards on the way, keyboard and mouse.
 
-The pages lie in `pages/` and are served by the browser backend as the site "games". Each has an oracle.
+The pages lie in `tasks/pages/games/`, in the site "pages" of the browser backend. Each has an oracle.
 """
 
 from __future__ import annotations
@@ -8,17 +8,16 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
-from pathlib import Path
 
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.errors import InfrastructureError
 from deskhand_sandbox.tasks.games.solvers import SOLVERS
 from deskhand_sandbox.types import Action, EnvironmentSpec, Limits, Task, VerifierSpec
 
-__all__ = ["PROVEN", "make", "next_actions", "pages", "task_ids"]
+__all__ = ["PROVEN", "make", "next_actions", "task_ids"]
 
 FAMILY = "games"
+SITE = "pages"
 VIEWPORT_PX = (320, 400)
 SECONDS_PER_TURN = 10.0
 SETTLE_DEADLINE_MS = 1000
@@ -74,8 +73,8 @@ def make(task_id: str, seed: int) -> Task:
         environment=EnvironmentSpec(
             kind="browser",
             settings={
-                "site": FAMILY,
-                "url": f"{game.page}.html",
+                "site": SITE,
+                "url": f"games/{game.page}.html",
                 "viewport_px": list(VIEWPORT_PX),
                 "settle_deadline_ms": SETTLE_DEADLINE_MS,
                 "ready": READY,
@@ -101,8 +100,3 @@ async def next_actions(task: Task, sandbox: Sandbox, turn: int) -> Sequence[Acti
     if not isinstance(state, dict):
         raise InfrastructureError("the page in front is not the game's")
     return (SOLVERS[GAMES[task.id].page](state),)
-
-
-def pages() -> Path:
-    """The folder of the pages."""
-    return Path(str(files("deskhand_sandbox.tasks.games").joinpath("pages")))

@@ -13,7 +13,7 @@ from deskhand_sandbox.backends.browser.sites import SITES
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.registry import create_verifier
 from deskhand_sandbox.tasks import make_task
-from deskhand_sandbox.tasks.games import GAMES, next_actions, pages
+from deskhand_sandbox.tasks.games import GAMES, next_actions
 from deskhand_sandbox.tasks.games.merging import best_move, moved
 from deskhand_sandbox.tasks.games.solvers import SOLVERS, first_step
 from deskhand_sandbox.types import Click, Navigate, Outcome, Press, StepReward
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def backend() -> AsyncIterator[BrowserBackend]:
-    assert SITES["games"]() == pages()
+    assert (SITES["pages"]() / "games" / "game.js").is_file()
     backend = create()
     yield backend
     await backend.close()

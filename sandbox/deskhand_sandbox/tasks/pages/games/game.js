@@ -1,31 +1,6 @@
 "use strict";
-// What all games share: a seeded source of chance, a board of cells, keys, buttons, score and rewards.
+// What all games share: a board of cells, keys, buttons, score and rewards.
 // A page calls `defineGame`; verifiers and oracles read the global `game`.
-
-/** Numbers from 0 to 1, the same for the same text (mulberry32 over an FNV-1a hash). */
-function chance(text) {
-  let state = 2166136261;
-  for (const character of text) state = Math.imul(state ^ character.codePointAt(0), 16777619);
-  const next = () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-  };
-  return {
-    next,
-    below: (n) => Math.floor(next() * n),
-    pick(items) { return items[Math.floor(next() * items.length)]; },
-    shuffled(items) {
-      const made = [...items];
-      for (let i = made.length - 1; i > 0; i--) {
-        const j = Math.floor(next() * (i + 1));
-        [made[i], made[j]] = [made[j], made[i]];
-      }
-      return made;
-    },
-  };
-}
 
 const DIRECTIONS = { ArrowUp: [0, -1], ArrowDown: [0, 1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] };
 const ARROWS = { ArrowLeft: "←", ArrowUp: "↑", ArrowDown: "↓", ArrowRight: "→" };

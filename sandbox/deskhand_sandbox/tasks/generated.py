@@ -1,0 +1,126 @@
+"""Pages drawn from a seed: many fonts, themes, widgets, layouts and languages, each with something to do.
+
+The pages lie in `tasks/pages/generated/`, in the site "pages" of the browser backend. Test seeds show words,
+fonts, themes and layouts that no other seed shows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from deskhand_sandbox.base import Sandbox
+from deskhand_sandbox.errors import InfrastructureError
+from deskhand_sandbox.types import (
+    Action,
+    Click,
+    EnvironmentSpec,
+    JsonValue,
+    Limits,
+    Split,
+    Task,
+    TypeText,
+    VerifierSpec,
+)
+
+__all__ = ["PROVEN", "make", "next_actions", "task_ids"]
+
+FAMILY = "generated"
+SITE = "pages"
+READY = "typeof generated === 'object' && generated.ready"
+SECONDS_PER_TURN = 20.0
+SETTLE_DEADLINE_MS = 1000
+SIZES_PX: Mapping[str, tuple[int, int]] = {"": (160, 210), "-wide": (320, 240), "-large": (448, 448)}
+"""End of a task's name -> width and height of its pages."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Drawn:
+    """One task, in every size."""
+
+    options: Mapping[str, JsonValue]
+    """What the page is told besides the seed and the split."""
+    turns: int
+    description: str
+
+
+def _fill(goals: int) -> Drawn:
+    return Drawn(
+        options={"task": "fill", "goals": goals},
+        turns=6 + 6 * goals,
+        description=f"Set {goals} of a page's controls and press its last button.",
+    )
+
+
+def _press(by: str | None, how: str) -> Drawn:
+    return Drawn(
+        options={"task": "press", "by": by}, turns=2, description=f"Click the one thing that is {how}."
+    )
+
+
+TASKS: Mapping[str, Drawn] = {
+    "fill-1": _fill(1),
+    "fill-2": _fill(2),
+    "fill-3": _fill(3),
+    "fill-4": _fill(4),
+    "press": _press(None, "pointed out in any way"),
+    "press-color": _press("color", "named by its colour"),
+    "press-ordinal": _press("ordinal", "named by its number among its like"),
+    "press-relation": _press("relation", "named by what stands beside it"),
+    "press-role": _press("role", "named by its role and its name"),
+    "press-text": _press("text", "named by its text"),
+}
+PROVEN = tuple(sorted(f"{FAMILY}/{name}{size}" for name in TASKS for size in SIZES_PX))
+"""Tasks with an oracle: all of them."""
+
+
+def task_ids() -> tuple[str, ...]:
+    """Every task, sorted."""
+    return PROVEN
+
+
+def make(task_id: str, seed: int) -> Task:
+    """One start state of a task of `task_ids()`."""
+    # splits ask the families what they have
+    from deskhand_sandbox.tasks.splits import split_of
+
+    name = task_id.removeprefix(f"{FAMILY}/")
+    size = next(end for end in sorted(SIZES_PX, key=len, reverse=True) if name.endswith(end))
+    drawn = TASKS[name.removesuffix(size)]
+    split = "test" if split_of(task_id, seed) is Split.TEST else "train"
+    return Task(
+        id=task_id,
+        environment=EnvironmentSpec(
+            kind="browser",
+            settings={
+                "site": SITE,
+                "url": "generated/page.html",
+                "viewport_px": list(SIZES_PX[size]),
+                "settle_deadline_ms": SETTLE_DEADLINE_MS,
+                "ready": READY,
+                "start": f"(seed) => generated.start(seed, {json.dumps({**drawn.options, 'split': split})})",
+                "restartable": True,
+            },
+        ),
+        verifier=VerifierSpec(name="game", settings={"name": FAMILY}),
+        seed=seed,
+        limits=Limits(turns=drawn.turns, seconds=drawn.turns * SECONDS_PER_TURN),
+        labels={"family": FAMILY, "description": drawn.description},
+    )
+
+
+async def next_actions(task: Task, sandbox: Sandbox, turn: int) -> Sequence[Action]:
+    """What brings the page on from where it stands.
+
+    Raises:
+        InfrastructureError: another page is in front.
+    """
+    told = await sandbox.evaluate("typeof generated === 'object' ? generated.next() : null")
+    match told:
+        case {"type": str() as text}:
+            return (TypeText(text=text),)
+        case {"click": [int() as x, int() as y], **more}:
+            return (Click(x=x, y=y, count=3 if more.get("count") == 3 else 1),)
+        case _:
+            raise InfrastructureError("the page in front is not the task's")

@@ -1,0 +1,63 @@
+"use strict";
+// How a person would point a thing out: by its text, its role, its colour, its number among its like, or by what
+// stands beside it. Only what fits one thing alone is said.
+
+const NUMBERS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh"];
+/** Roles whose name is the text a click lands on; others are called by a text beside them. */
+const NAMED_ON = new Set(["button", "link", "tab", "item", "cell", "column head", "heading", "section"]);
+
+const boxOf = (thing) => thing.element.getBoundingClientRect();
+const within = (a, b, low, high) => Math.min(a[high], b[high]) - Math.max(a[low], b[low])
+  > 0.5 * Math.min(a[high] - a[low], b[high] - b[low]);
+
+/** Ways to look from one thing: the edges it is left by and others are met at, and the edges of the line looked along. */
+const WAYS = [
+  { words: "right of", leave: "right", meet: "left", low: "top", high: "bottom", sign: 1 },
+  { words: "left of", leave: "left", meet: "right", low: "top", high: "bottom", sign: -1 },
+  { words: "below", leave: "bottom", meet: "top", low: "left", high: "right", sign: 1 },
+  { words: "above", leave: "top", meet: "bottom", low: "left", high: "right", sign: -1 },
+];
+
+/** The first of some things met on a way from another. */
+function nearest(from, candidates, { leave, meet, low, high, sign }) {
+  const base = boxOf(from);
+  return candidates
+    .filter((other) => other !== from && within(base, boxOf(other), low, high)
+      && sign * (boxOf(other)[meet] - base[leave]) >= -1)
+    .sort((a, b) => sign * (boxOf(a)[meet] - boxOf(b)[meet]))[0];
+}
+
+/** [kind, words] of a thing among those that are seen; kinds: "text", "role", "color", "ordinal", "relation". */
+function descriptions(thing, seen) {
+  const like = seen.filter((other) => other.role === thing.role);
+  const named = seen.filter((other) => other.name === thing.name);
+  const found = [], role = thing.role;
+  if (named.length === 1 && NAMED_ON.has(role)) found.push(["text", `"${thing.name}"`]);
+  if (like.filter((other) => other.name === thing.name).length === 1) {
+    const tied = role === "plus button" || role === "minus button" ? "of" : "named";
+    const before = NAMED_ON.has(role) || role === "icon";
+    found.push(["role", before ? `the ${thing.name} ${role}` : `the ${role} ${tied} ${thing.name}`]);
+  }
+  if (thing.tone && like.filter((other) => other.tone === thing.tone).length === 1) {
+    found.push(["color", `the ${thing.tone} ${role}`]);
+  }
+  if (like.length > 1 && thing.row === undefined) {
+    // in reading order: lines from above, in a line from the left
+    const order = [...like].sort((a, b) => {
+      const one = boxOf(a), other = boxOf(b);
+      return within(one, other, "top", "bottom") ? one.left - other.left : one.top - other.top;
+    });
+    const place = order.indexOf(thing);
+    if (place < NUMBERS.length) found.push(["ordinal", `the ${NUMBERS[place]} ${role}`]);
+    if (place === order.length - 1) found.push(["ordinal", `the last ${role}`]);
+  }
+  if (thing.row !== undefined && thing.row !== thing.name) {
+    found.push(["relation", `the ${thing.column} of ${thing.row}`]);
+  }
+  for (const way of WAYS) {
+    const anchor = seen.find((other) => other !== thing && NAMED_ON.has(other.role)
+      && seen.filter((each) => each.name === other.name).length === 1 && nearest(other, like, way) === thing);
+    if (anchor) found.push(["relation", `the ${role} ${way.words} "${anchor.name}"`]);
+  }
+  return found;
+}

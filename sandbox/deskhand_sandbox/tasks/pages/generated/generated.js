@@ -1,0 +1,153 @@
+"use strict";
+// Pages drawn from a seed, each with something to do. `generated.start` draws one and returns its instruction;
+// verifiers read `done`, `won`, `score` and `takeReward`, the oracle asks `next`, and `facts` tells what is on it.
+
+const generated = (() => {
+  const TRIES = 60; // pages drawn until one has the wanted thing to do
+  const WORKED = [
+    "fields", "fields", "checkboxes", "choices", "switches", "sliders", "steppers", "dropdowns", "list",
+  ];
+  const ENDINGS = ["Submit", "OK", "Save", "Done", "Send", "Apply", "Continue", "Confirm"];
+  const PRESSED = new Set([
+    "button", "link", "icon", "tab", "item", "checkbox", "radio button", "switch", "field", "section", "list box",
+    "plus button", "minus button",
+  ]);
+  let things = [], work = null, done = false, taken = 0, ready = false;
+  // a page is drawn with its font at once, never with another first
+  Promise.all([...document.fonts].map((face) => face.load())).then(() => (ready = true));
+
+  function dress(look) {
+    const [ground, ink, soft, line, field] = look.ground, [accent, onAccent] = look.accent;
+    const dark = ground < "#4";
+    const values = {
+      "--ground": ground, "--ink": ink, "--soft": soft, "--line": line, "--field": field, "--accent": accent,
+      "--on-accent": onAccent, "--link": dark ? "#8cb4ff" : "#0b57d0", "--font": `"${look.font}"`,
+      "--link-line": look.bold ? "none" : "underline", "--size": `${look.size}px`, "--radius": `${look.radius}px`,
+      "--line-px": `${look.line}px`, "--gap": `${look.gap}px`, "--pad-y": `${look.pad[0]}px`,
+      "--pad-x": `${look.pad[1]}px`, "--shadow": look.shadow ? "0 1px 3px rgba(0,0,0,.4)" : "none",
+      "--case": look.upper ? "uppercase" : "none",
+    };
+    for (const [name, value] of Object.entries(values)) document.body.style.setProperty(name, value);
+    document.body.className = `${look.native ? "" : "own"} ${look.bold ? "bold" : ""}`.trim();
+    document.body.style.colorScheme = dark ? "dark" : "light";
+  }
+
+  function visible(thing) {
+    const box = thing.element.getBoundingClientRect(), [x, y] = centre(thing.element);
+    if (box.width < 3 || !(box.left >= 0 && box.top >= 0 && x < innerWidth && box.bottom <= innerHeight)) return false;
+    const hit = document.elementFromPoint(x, y);
+    return hit !== null && (hit === thing.element || thing.element.contains(hit));
+  }
+
+  function blank(draw) {
+    document.querySelector("main")?.remove();
+    things = [];
+    dress(draw.look);
+    return document.body.insertBefore(document.createElement("main"), document.body.firstChild);
+  }
+
+  /** A page of any layout, where one thing is to be pressed; the first click ends it. */
+  function press(draw, { by }) {
+    const main = blank(draw), names = LAYOUT_NAMES;
+    const known = draw.split === "train" || draw.maybe(0.3) ? names.train : names.test;
+    LAYOUTS[draw.pick(known)](draw, things, widgets(draw, things), main);
+    const seen = things.filter(visible);
+    for (const thing of draw.random.shuffled(seen.filter((each) => PRESSED.has(each.role)))) {
+      const ways = descriptions(thing, seen).filter(([kind]) => !by || kind === by);
+      if (!ways.length) continue;
+      let right = false;
+      main.addEventListener("click", (event) => {
+        if (done || !event.isTrusted) return;
+        done = true;
+        right = thing.element.contains(event.target);
+      }, { capture: true });
+      return {
+        instruction: `${draw.pick(["Click", "Click on", "Press"])} ${draw.pick(ways)[1]}.`,
+        progress: () => (right ? 1 : 0),
+        next: () => ({ click: centre(thing.element) }),
+      };
+    }
+    return null;
+  }
+
+  /** A page of controls, where some are to be set and nothing else changed before its last button is pressed. */
+  function fillIn(draw, { goals: number }) {
+    const main = blank(draw), make = widgets(draw, things);
+    fill(draw, things, make, make.make("div", main), WORKED, 5);
+    const ending = make.button(make.make("div", main, "row"), draw.pick(ENDINGS), {
+      tone: "",
+      act: () => (done = true),
+    });
+    if (!visible(ending)) return null;
+    const goals = [], groups = new Set();
+    for (const thing of draw.random.shuffled(things.filter((each) => each.role in GOALS && visible(each)))) {
+      const group = thing.role === "item" ? thing.element.parentElement : thing.element.name || thing.element;
+      const goal = groups.has(group) ? null : GOALS[thing.role](draw, thing);
+      if (!goal) continue;
+      groups.add(group);
+      goals.push({ ...goal, thing });
+      if (goals.length === number) break;
+    }
+    if (goals.length < number) return null;
+    const meant = new Set(goals.map((goal) => goal.thing));
+    const kept = things.filter((each) => !meant.has(each) && each.role !== "radio button" && each.role !== "item");
+    const holds = () => kept.map((each) => `${each.state()}|${each.value()}`).join("\n");
+    const begun = holds();
+    const parts = goals.map(({ words }, index) => (index ? words.charAt(0).toLowerCase() + words.slice(1) : words));
+    return {
+      instruction: `${parts.join(", ")} and press ${ending.name}.`,
+      progress: () => {
+        const met = goals.filter((goal) => goal.met()).length;
+        if (met < number || !done) return met / (number + 1);
+        return holds() === begun ? 1 : number / (number + 1);
+      },
+      next: () => goals.find((goal) => !goal.met())?.next() ?? { click: centre(ending.element) },
+    };
+  }
+
+  const MAKERS = { press, fill: fillIn };
+
+  return {
+    /** options: task "press" (by: a kind of description, or any) or "fill" (goals: how many); split. */
+    start(seed, options) {
+      done = false;
+      taken = 0;
+      document.activeElement?.blur?.();
+      for (let tries = 0; tries < TRIES; tries++) {
+        const draw = drawing(chance(`${JSON.stringify(options)}\0${seed}\0${tries}`), options);
+        work = MAKERS[options.task](draw, options);
+        if (work) return work.instruction;
+      }
+      throw new Error(`no page for ${JSON.stringify(options)} in ${TRIES} tries`);
+    },
+    /** Every font is there. */
+    get ready() { return ready; },
+    get done() { return done; },
+    get won() { return done && work.progress() >= 1; },
+    /** 0 to 1. */
+    score: () => work.progress(),
+    /** Progress since the last call. */
+    takeReward() {
+      const now = work.progress(), reward = now - taken;
+      taken = now;
+      return reward;
+    },
+    /** What the oracle does next: {click: [x, y], count} or {type: text}. */
+    next() {
+      const action = work.next();
+      return action.click ? { ...action, click: action.click.map(Math.floor) } : action;
+    },
+    /** Of everything seen: {role, name, tone, state, value, box, point, descriptions}. */
+    facts() {
+      const seen = things.filter(visible);
+      return seen.map((thing) => {
+        const { left, top, right, bottom } = boxOf(thing);
+        return {
+          role: thing.role, name: thing.name, tone: thing.tone, state: thing.state(), value: thing.value(),
+          box: [left, top, Math.min(innerWidth, right), bottom], point: centre(thing.element).map(Math.floor),
+          descriptions: descriptions(thing, seen),
+        };
+      });
+    },
+  };
+})();

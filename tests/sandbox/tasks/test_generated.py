@@ -1,0 +1,167 @@
+"""Generated pages in a real browser: solvable, the same for a seed, and split into what tests alone show."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from deskhand_sandbox.backends.browser import BrowserBackend, create
+from deskhand_sandbox.base import Sandbox
+from deskhand_sandbox.errors import InfrastructureError
+from deskhand_sandbox.registry import create_verifier
+from deskhand_sandbox.tasks import make_task
+from deskhand_sandbox.tasks.generated import PROVEN, next_actions
+from deskhand_sandbox.tasks.splits import seeds
+from deskhand_sandbox.types import Click, Navigate, Outcome, Split
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+
+FEW = ("generated/fill-2", "generated/fill-4-large", "generated/press", "generated/press-color-wide")
+WORDS = "[VOCABULARY.train, VOCABULARY.test].map((each) => Object.values(each).flat())"
+FONT = "document.body.style.getPropertyValue('--font').replaceAll('\"', '')"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def backend() -> AsyncIterator[BrowserBackend]:
+    backend = create()
+    yield backend
+    await backend.close()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def sandbox(backend: BrowserBackend) -> AsyncIterator[Sandbox]:
+    async with await backend.create() as sandbox:
+        yield sandbox
+
+
+def verifier() -> Any:
+    return create_verifier(make_task("generated/press", 0).verifier)
+
+
+async def play(sandbox: Sandbox, task_id: str, seed: int) -> tuple[Outcome, float]:
+    """The oracle's episode: the verdict, and the rewards added up."""
+    task = make_task(task_id, seed)
+    await sandbox.reset(task)
+    assert (await verifier().score(sandbox, answer=None)).score == 0
+    rewards = 0.0
+    for turn in range(task.limits.turns):
+        for action in await next_actions(task, sandbox, turn):
+            await sandbox.act(action)
+        reward = await verifier().step_reward(sandbox)
+        rewards += reward.reward
+        if reward.terminated:
+            break
+    return await verifier().score(sandbox, answer=None), rewards
+
+
+@pytest.mark.parametrize("task_id", FEW)
+async def test_the_oracle_wins(sandbox: Sandbox, task_id: str) -> None:
+    for seed in range(3):
+        outcome, rewards = await play(sandbox, task_id, seed)
+        assert (outcome.success, rewards) == (True, pytest.approx(1.0)), seed
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("task_id", PROVEN)
+async def test_the_oracle_wins_on_many_seeds(sandbox: Sandbox, task_id: str) -> None:
+    lost = [seed for seed in range(100, 125) if not (await play(sandbox, task_id, seed))[0].success]
+    assert lost == []
+
+
+async def test_a_seed_means_one_page(sandbox: Sandbox) -> None:
+    seen = set[str]()
+    for seed in (3, 4):
+        first = await sandbox.reset(make_task("generated/press", seed))
+        await sandbox.act(Click(x=80, y=40))
+        again = await sandbox.reset(make_task("generated/press", seed))
+        assert first.instruction == again.instruction
+        assert first.observation.screenshot.digest == again.observation.screenshot.digest
+        seen.add(first.observation.screenshot.digest)
+    assert len(seen) == 2
+
+
+async def test_words_fonts_and_layouts_of_the_test_are_seen_nowhere_else(sandbox: Sandbox) -> None:
+    await sandbox.reset(make_task("generated/press", 0))
+    train, test = await sandbox.evaluate(WORDS)  # type: ignore[misc]
+    assert not {w.lower() for w in train} & {w.lower() for w in test}
+    assert len(test) > 1000
+    fonts: Any = await sandbox.evaluate("[FONTS.train, FONTS.test, LAYOUT_NAMES.train, LAYOUT_NAMES.test]")
+    assert not set(fonts[0]) & set(fonts[1])
+    assert not set(fonts[2]) & set(fonts[3])
+    for split, known in ((Split.TRAIN, fonts[0]), (Split.TEST, fonts[1])):
+        for seed in seeds("generated/press", split, 4):
+            await sandbox.reset(make_task("generated/press", seed))
+            shown = await sandbox.evaluate(
+                "document.body.style.getPropertyValue('--font').replaceAll('\"', '')"
+            )
+            assert shown in known
+
+
+async def test_facts_say_where_everything_is(sandbox: Sandbox) -> None:
+    kinds = set[str]()
+    for seed in range(12):
+        await sandbox.reset(make_task("generated/press-large", seed))
+        facts: Any = await sandbox.evaluate("generated.facts()")
+        assert facts
+        for fact in facts:
+            left, top, right, bottom = fact["box"]
+            x, y = fact["point"]
+            assert 0 <= left <= x <= right <= 448
+            assert 0 <= top <= y <= bottom <= 448
+            kinds.update(kind for kind, _ in fact["descriptions"])
+    assert kinds == {"text", "role", "color", "ordinal", "relation"}
+
+
+async def test_another_thing_pressed_is_lost(sandbox: Sandbox) -> None:
+    task = make_task("generated/press-large", 2)
+    await sandbox.reset(task)
+    await sandbox.act(Click(x=447, y=447))
+    outcome = await verifier().score(sandbox, answer=None)
+    assert (outcome.success, outcome.score) == (False, 0.0)
+    assert (await verifier().step_reward(sandbox)).terminated
+
+
+async def test_ending_a_form_too_early_is_lost_and_counts_what_was_done(sandbox: Sandbox) -> None:
+    task = make_task("generated/fill-3-wide", 5)
+    await sandbox.reset(task)
+    while await sandbox.evaluate("generated.score()") == 0:
+        for action in await next_actions(task, sandbox, 0):
+            await sandbox.act(action)
+    ending: Any = await sandbox.evaluate("generated.facts().at(-1).point")
+    await sandbox.act(Click(x=ending[0], y=ending[1]))
+    assert (await verifier().step_reward(sandbox)).terminated
+    assert await verifier().score(sandbox, answer=None) == Outcome(
+        score=0.25, success=False, detail="lost, score 0.25"
+    )
+
+
+async def test_what_was_not_asked_for_must_stay_as_it_was(sandbox: Sandbox) -> None:
+    task = make_task("generated/fill-1-large", 6)
+    await sandbox.reset(task)
+    meant: Any = (await next_actions(task, sandbox, 0))[0]
+    facts: Any = await sandbox.evaluate("generated.facts()")
+    other = next(
+        fact
+        for fact in facts
+        if fact["role"] in ("checkbox", "switch", "plus button") and fact["point"] != [meant.x, meant.y]
+    )
+    await sandbox.act(Click(x=other["point"][0], y=other["point"][1]))
+    for turn in range(task.limits.turns):
+        for action in await next_actions(task, sandbox, turn):
+            await sandbox.act(action)
+        if (await verifier().step_reward(sandbox)).terminated:
+            break
+    assert not (await verifier().score(sandbox, answer=None)).success
+
+
+async def test_an_agent_that_leaves_the_page_has_done_nothing(sandbox: Sandbox) -> None:
+    task = make_task("generated/press", 1)
+    await sandbox.reset(task)
+    await sandbox.act(Navigate(url="about:blank"))
+    assert not (await verifier().score(sandbox, answer=None)).success
+    with pytest.raises(InfrastructureError, match="not the task's"):
+        await next_actions(task, sandbox, 0)
