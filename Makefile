@@ -3,6 +3,8 @@ SHELL := /bin/bash
 PY := .venv/bin/python
 DESKHAND_HOME ?= $(CURDIR)/.deskhand
 ROUND ?= from-scratch
+# most tests wait for a browser or a desktop: files run side by side, a file's tests one after another
+SIDE_BY_SIDE ?= -n auto --maxprocesses=4 --dist loadfile
 export DESKHAND_HOME
 
 .DEFAULT_GOAL := help
@@ -18,7 +20,7 @@ run: setup ## One training round on real pages, then the web page stays open (RO
 	@$(PY) -m deskhand_platform.cli.app run --round $(ROUND) $(RUN_ARGS)
 
 test: setup check ## Every check and test that ends in minutes
-	@$(PY) -m pytest -m "not slow and not gpu" $(PYTEST_ARGS)
+	@$(PY) -m pytest -m "not slow and not gpu" $(SIDE_BY_SIDE) $(PYTEST_ARGS)
 	@cd web_ui && npm test --silent
 
 test-slow: setup ## The slower proofs: every task, kills in the middle, long soaks
