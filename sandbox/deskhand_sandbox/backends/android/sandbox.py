@@ -9,7 +9,6 @@ import re
 import shlex
 import time
 import uuid
-from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from deskhand_sandbox.backends.android.machines import Machine
 from deskhand_sandbox.backends.android.settings import AndroidSettings, DeviceSettings, device_settings
 from deskhand_sandbox.backends.android.terminal import HOME
 from deskhand_sandbox.backends.android.tree import read_nodes, text_tree
+from deskhand_sandbox.backends.calls import Calls
 from deskhand_sandbox.base import Capability, Sandbox
 from deskhand_sandbox.deadlines import asked_s
 from deskhand_sandbox.errors import (
@@ -33,7 +33,6 @@ from deskhand_sandbox.errors import (
     InvalidAction,
     InvalidTask,
     SandboxDied,
-    SandboxTimeout,
     UnsupportedCapability,
 )
 from deskhand_sandbox.types import DeviceAction, Image, JsonValue, Observation, Start, Task
@@ -68,8 +67,7 @@ class AndroidSandbox(Sandbox):
         self._screen = DeviceSettings()
         self._natural_px = (0, 0)
         self._began = False
-        self._broken: InfrastructureError | None = None
-        self._closed = False
+        self._calls = Calls(self._diagnose)
         offered = {Capability.SNAPSHOT: machine.snapshots, Capability.FORK: machine.copies}
         self.capabilities = frozenset({Capability.RUN, Capability.EVALUATE, Capability.TEXT_TREE}) | {
             capability for capability, works in offered.items() if works
@@ -85,7 +83,7 @@ class AndroidSandbox(Sandbox):
         for path, place in packages:
             if not await asyncio.to_thread(place.is_file):
                 raise InvalidTask(f"task {task.id}: there is no file {path} to install")
-        async with self._call("reset", self._settings.reset_deadline_s + screen.ready_deadline_s):
+        async with self._calls.call("reset", self._settings.reset_deadline_s + screen.ready_deadline_s):
             self._began = False
             await self.machine.begin()
             self._hand.forget()
@@ -97,11 +95,11 @@ class AndroidSandbox(Sandbox):
             return Start(instruction=task.instruction, observation=await self._look())
 
     async def observe(self, *, text_tree: bool = False) -> Observation:
-        async with self._call("observe", self._settings.call_deadline_s):
+        async with self._calls.call("observe", self._settings.call_deadline_s):
             return await self._look(tree=text_tree)
 
     async def act(self, action: DeviceAction) -> Observation:
-        async with self._call(type(action).__name__, self._settings.call_deadline_s + asked_s(action)):
+        async with self._calls.call(type(action).__name__, self._settings.call_deadline_s + asked_s(action)):
             self._check_begun()
             output = await self._hand.perform(action)
             return replace(await self._look(), output=output)
@@ -113,17 +111,17 @@ class AndroidSandbox(Sandbox):
             False at exit status 1, as `test` and `grep` mean it; else the output, as JSON where it is JSON,
             as text otherwise, and true where there is none.
         """
-        async with self._call("evaluate", self._settings.call_deadline_s):
+        async with self._calls.call("evaluate", self._settings.call_deadline_s):
             self._check_begun()
             return await self._hand.terminal.evaluate(expression, timeout_s=self._settings.call_deadline_s)
 
     async def snapshot(self) -> str:
-        async with self._call("snapshot", self._settings.reset_deadline_s):
+        async with self._calls.call("snapshot", self._settings.reset_deadline_s):
             self._check_begun()
             return await self.machine.save()
 
     async def restore(self, snapshot_id: str) -> Observation:
-        async with self._call("restore", self._settings.reset_deadline_s):
+        async with self._calls.call("restore", self._settings.reset_deadline_s):
             self._check_begun()
             await self.machine.load(snapshot_id)
             self._hand.forget()
@@ -133,7 +131,10 @@ class AndroidSandbox(Sandbox):
     async def fork(self, n: int) -> list[Sandbox]:
         if Capability.FORK not in self.capabilities:
             raise UnsupportedCapability(f"this Android device has no {Capability.FORK}")
-        async with self._call("fork", self._settings.reset_deadline_s), contextlib.AsyncExitStack() as stack:
+        async with (
+            self._calls.call("fork", self._settings.reset_deadline_s),
+            contextlib.AsyncExitStack() as stack,
+        ):
             self._check_begun()
             copies: list[Sandbox] = []
             for _ in range(n):
@@ -146,15 +147,14 @@ class AndroidSandbox(Sandbox):
             return copies
 
     def alive(self) -> bool:
-        return self._broken is None and self._server.alive() and self.machine.alive()
+        return self._calls.usable and self._server.alive() and self.machine.alive()
 
     async def close(self) -> None:
-        if not self._closed:
-            self._closed = True
-            try:
-                await self.machine.close()
-            finally:
-                await self._client.close()
+        await self._calls.close()
+        try:
+            await self.machine.close()
+        finally:
+            await self._client.close()
 
     # ---- start states
 
@@ -287,24 +287,7 @@ class AndroidSandbox(Sandbox):
         if not self._began:
             raise InfrastructureError("the Android device has not been reset to a task yet")
 
-    @contextlib.asynccontextmanager
-    async def _call(self, what: str, deadline_s: float) -> AsyncGenerator[None]:
-        """One call: a deadline, and a sandbox that failed stays failed."""
-        if self._broken is not None:
-            raise type(self._broken)(f"{self._broken} (the sandbox is not to be used again)")
-        if self._closed:
-            raise SandboxDied("the sandbox is closed")
-        try:
-            async with asyncio.timeout(deadline_s):
-                yield
-        except TimeoutError as error:
-            self._broken = SandboxTimeout(f"{what} took longer than {deadline_s:g} s")
-            raise self._broken from error
-        except (SandboxDied, SandboxTimeout) as error:
-            self._broken = error
-            raise
-        except InfrastructureError as error:
-            if self._server.alive() and not await self.machine.died():
-                raise
-            self._broken = SandboxDied(f"the Android device is gone: {error}")
-            raise self._broken from error
+    async def _diagnose(self, error: InfrastructureError) -> SandboxDied | None:
+        if self._server.alive() and not await self.machine.died():
+            return None
+        return SandboxDied(f"the Android device is gone: {error}")
