@@ -19,6 +19,7 @@ from deskhand_sandbox.base import Backend, Sandbox
 from deskhand_sandbox.errors import SandboxError, UnknownName
 from deskhand_sandbox.registry import create_backend
 from deskhand_sandbox.tasks.families import Family, FolderFamily, families
+from deskhand_sandbox.tools.sandbox import with_tools
 
 MARKS = {Verdict.PROVEN: "✓", Verdict.BROKEN: "✗", Verdict.UNPROVEN: "·", Verdict.FAILED: "!"}
 
@@ -107,7 +108,7 @@ class Backends:
             SandboxError: there is no such kind, or what it needs is not installed.
         """
         if kind not in self._made:
-            self._made[kind] = create_backend(kind)
+            self._made[kind] = with_tools(create_backend(kind))
         return self._made[kind]
 
     async def __aenter__(self) -> Backends:

@@ -37,6 +37,7 @@ from deskhand_sandbox.doors.machine import Machine
 from deskhand_sandbox.errors import InvalidAction, SandboxError, UnsupportedCapability
 from deskhand_sandbox.registry import create_backend, create_verifier
 from deskhand_sandbox.tasks.setup import set_up
+from deskhand_sandbox.tools.sandbox import with_tools
 from deskhand_sandbox.types import (
     Action,
     Answer,
@@ -85,7 +86,8 @@ class SandboxEnv(gymnasium.Env[dict[str, Any], Any]):
         self._dialect = dialect
         self.render_mode = render_mode
         first = self._make(0)
-        self._machine = Machine(backend or create_backend(first.environment.kind), backend is None)
+        made = backend or with_tools(create_backend(first.environment.kind))
+        self._machine = Machine(made, backend is None)
         self._closing = weakref.finalize(self, self._machine.close)
         self._deadlines = deadlines or Deadlines()
         self._episode: _Episode | None = None

@@ -2,6 +2,7 @@
 
     GET  /             the page                                        token
     GET  /screen.mjpeg the screen as motion JPEG, at every change      token
+    GET  /state        what the page tells besides it, as JSON         token
     POST /act          {"": "Click", "x": 40, "y": 52}: one action     token
 
 The token travels as `?token=` or as `Authorization: Bearer …`.
@@ -33,21 +34,32 @@ PAGE = Path(__file__).with_name("live.html")
 BOUNDARY = "frame"
 QUALITY = 80
 LARGEST_BODY = 1024 * 1024
+FRESH = {"Cache-Control": "no-store"}
+PAGE_HEADERS = {
+    **FRESH,
+    "Content-Security-Policy": "default-src 'none'; img-src 'self'; connect-src 'self'; "
+    "style-src 'unsafe-inline'; script-src 'unsafe-inline'",
+}
 
 
 class LiveView:
     """Shows one sandbox. Work through `sandbox`: what is seen there is what the page shows."""
 
-    def __init__(self, inner: Sandbox, *, token: str, idle_s: float = 0.5) -> None:
+    def __init__(self, inner: Sandbox, *, token: str, acting: bool = True, idle_s: float = 0.5) -> None:
         """
         Args:
-            token: who has it may look and act.
+            token: who has it may look.
+            acting: and act too.
             idle_s: while somebody looks on and nobody acts, the screen is looked at this often.
         """
         self.sandbox = Onlooked(inner, self._show)
         self._token = token
+        self._acting = acting
         self._idle_s = idle_s
         self._frame: tuple[str, bytes] | None = None
+        self._seen: Observation | None = None
+        self._ended: str | None = None
+        """Why there is nothing more to see; None while there is."""
         self._changed = asyncio.Condition()
 
     def app(self) -> Starlette:
@@ -56,22 +68,44 @@ class LiveView:
             routes=[
                 Route("/", self._page),
                 Route("/screen.mjpeg", self._screen),
+                Route("/state", self._state),
                 Route("/act", self._act, methods=["POST"]),
             ]
         )
 
     async def _page(self, request: Request) -> Response:
-        return HTMLResponse(PAGE.read_text()) if self._let_in(request) else _refused()
+        if not self._let_in(request):
+            return _refused()
+        return HTMLResponse(PAGE.read_text(), headers=PAGE_HEADERS)
 
     async def _screen(self, request: Request) -> Response:
         if not self._let_in(request):
             return _refused()
         kind = f"multipart/x-mixed-replace; boundary={BOUNDARY}"
-        return StreamingResponse(self._frames(), media_type=kind, headers={"Cache-Control": "no-store"})
+        return StreamingResponse(self._frames(), media_type=kind, headers=FRESH)
+
+    async def _state(self, request: Request) -> Response:
+        if not self._let_in(request):
+            return _refused()
+        if self._ended is None and not self.sandbox.alive():
+            self._ended = "it is gone"
+        seen = self._seen
+        state = {
+            "kind": self.sandbox.kind,
+            "acting": self._acting,
+            "ended": self._ended,
+            "url": seen.url if seen else None,
+            "dialog": seen.dialog if seen else None,
+        }
+        return JSONResponse(state, headers=FRESH)
 
     async def _act(self, request: Request) -> Response:
         if not self._let_in(request):
             return _refused()
+        if not self._acting:
+            return JSONResponse(
+                {"error": "LookOnly", "message": "who looks on here cannot act"}, status_code=403
+            )
         try:
             if int(request.headers.get("content-length", "0")) > LARGEST_BODY:
                 raise WireError(f"an action takes at most {LARGEST_BODY} bytes")
@@ -92,7 +126,8 @@ class LiveView:
         while True:
             try:
                 await self._next(shown)
-            except SandboxError:
+            except SandboxError as error:
+                self._ended = self._ended or str(error)
                 return
             if (frame := self._frame) is None:
                 return
@@ -112,6 +147,7 @@ class LiveView:
             await self.sandbox.observe()
 
     async def _show(self, seen: Observation) -> None:
+        self._seen = seen
         if seen.screenshot.data is None:
             return
         if self._frame is None or self._frame[0] != seen.screenshot.digest:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import uvicorn
@@ -23,12 +23,45 @@ async def serve_on_loopback(app: Any, port: int, when_ready: Callable[[int], Non
         OSError: the port is taken.
     """
     with socket.create_server(("127.0.0.1", port)) as listening:
-        config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1)
+        leaving = _Leaving(app)
+        config = uvicorn.Config(leaving, log_config=None, access_log=False, timeout_graceful_shutdown=1)
         server = Server(config, lambda: when_ready(listening.getsockname()[1]))
         serving = asyncio.create_task(server.serve(sockets=[listening]))
         try:
             await asyncio.shield(serving)
         except asyncio.CancelledError:
             server.should_exit = True
+            leaving.now.set()
             await serving
             raise
+
+
+class _Leaving:
+    """An application whose answers without an end (a live picture) end when the server does."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+        self.now = asyncio.Event()
+
+    async def __call__(self, scope: Any, receive: Callable[[], Awaitable[Any]], send: Any) -> None:
+        async def received() -> Any:
+            message, left = asyncio.ensure_future(receive()), asyncio.ensure_future(self.now.wait())
+            try:
+                await asyncio.wait([message, left], return_when=asyncio.FIRST_COMPLETED)
+                return message.result() if message.done() else {"type": "http.disconnect"}
+            finally:
+                message.cancel()
+                left.cancel()
+
+        async def sending(message: Any) -> None:
+            nonlocal open_end
+            open_end = bool(message.get("more_body", message["type"] == "http.response.start"))
+            await send(message)
+
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        open_end = False
+        await self._app(scope, received, sending)
+        if open_end and self.now.is_set():
+            await send({"type": "http.response.body", "body": b""})

@@ -30,11 +30,14 @@ from deskhand_sandbox.errors import InvalidAction, UnknownName
 from deskhand_sandbox.types import (
     Action,
     Answer,
+    AnswerDialog,
     AskUser,
+    CallTool,
     Click,
     Drag,
     EditFile,
     Fail,
+    Fetch,
     Finish,
     History,
     KeyDown,
@@ -158,6 +161,9 @@ ACTIONS: st.SearchStrategy[Action] = st.one_of(
     st.builds(Finish, text=TEXT),
     st.builds(Fail, reason=TEXT),
     st.builds(AskUser, question=TEXT),
+    st.builds(AnswerDialog, accept=st.booleans(), text=TEXT),
+    st.builds(Fetch, url=TEXT, body=TEXT),
+    st.builds(CallTool, name=TEXT, arguments=st.dictionaries(TEXT, st.integers(), max_size=2)),
 )
 
 Event = tuple[object, ...]
@@ -307,6 +313,9 @@ EXAMPLES: tuple[Action, ...] = (
     Finish(),
     Fail(),
     AskUser(question="x"),
+    AnswerDialog(),
+    Fetch(url="http://x"),
+    CallTool(name="x"),
 )
 
 

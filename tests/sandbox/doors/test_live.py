@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 from PIL import Image
-from playwright.async_api import async_playwright
+from playwright.async_api import Page, async_playwright, expect
 
 from deskhand_sandbox.backends.browser.chromium import find_chromium
 from deskhand_sandbox.backends.fake import create
@@ -23,17 +23,24 @@ START = make_task("fake/press-button", 1)
 
 
 @asynccontextmanager
-async def served() -> AsyncIterator[tuple[LiveView, str]]:
+async def serving(view: LiveView, port: int = 0) -> AsyncIterator[int]:
+    """The page over HTTP; its port."""
+    ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    task = asyncio.create_task(serve_on_loopback(view.app(), port, ready.set_result))
+    try:
+        yield await ready
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+@asynccontextmanager
+async def served(*, acting: bool = True) -> AsyncIterator[tuple[LiveView, str]]:
     async with await create().create() as bare:
-        view = LiveView(bare, token="secret", idle_s=0.05)
+        view = LiveView(bare, token="secret", acting=acting, idle_s=0.05)
         await view.sandbox.reset(START)
-        port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        serving = asyncio.create_task(serve_on_loopback(view.app(), 0, port.set_result))
-        try:
-            yield view, f"http://127.0.0.1:{await port}"
-        finally:
-            serving.cancel()
-            await asyncio.wait([serving])
+        async with serving(view) as port:
+            yield view, f"http://127.0.0.1:{port}"
 
 
 async def test_a_frame_comes_for_every_change() -> None:
@@ -72,27 +79,102 @@ async def test_wrong_actions_are_refused(body: bytes, said: str) -> None:
         assert said in refused.json()["message"]
 
 
-@pytest.mark.browser
-async def test_a_person_looks_on_and_clicks_in_the_page() -> None:
-    async with served() as (view, url), async_playwright() as playwright:
+async def test_the_state_tells_what_no_picture_shows() -> None:
+    headers = {"Authorization": "Bearer secret"}
+    async with served() as (view, url), httpx.AsyncClient(headers=headers, timeout=20) as http:
+        state = (await http.get(url + "/state")).json()
+        assert state == {"kind": "fake", "acting": True, "ended": None, "url": None, "dialog": None}
+        async with http.stream("GET", f"{url}/screen.mjpeg") as stream:
+            parts = frames(stream)
+            await anext(parts)
+            await view.sandbox.close()
+            async for _ in parts:
+                pass  # to its end
+        assert "dead or closed" in (await http.get(url + "/state")).json()["ended"]
+
+
+async def test_who_may_only_look_cannot_act() -> None:
+    headers = {"Authorization": "Bearer secret"}
+    async with served(acting=False) as (_, url), httpx.AsyncClient(headers=headers) as http:
+        refused = await http.post(url + "/act", json={"": "Click", "x": 1, "y": 1})
+        assert (refused.status_code, refused.json()["error"]) == (403, "LookOnly")
+        assert (await http.get(url + "/state")).json()["acting"] is False
+
+
+async def test_a_picture_without_an_end_does_not_keep_the_server_up(caplog: pytest.LogCaptureFixture) -> None:
+    async with httpx.AsyncClient(timeout=20) as http:
+        async with served() as (_, url):
+            stream = await http.send(
+                http.build_request("GET", f"{url}/screen.mjpeg?token=secret"), stream=True
+            )
+            parts = frames(stream)
+            await anext(parts)
+        async for _ in parts:
+            pass  # to its end, which is a proper one
+    assert [each.getMessage() for each in caplog.records if each.levelname in ("WARNING", "ERROR")] == []
+
+
+@pytest.fixture
+async def page() -> AsyncIterator[Page]:
+    """A person's browser, on a phone."""
+    async with async_playwright() as playwright:
         chromium = await playwright.chromium.launch(
             executable_path=str(find_chromium()), args=["--no-sandbox"]
         )
-        try:
-            page = await chromium.new_page(viewport={"width": 390, "height": 600})
-            await page.goto(f"{url}/?token=secret", wait_until="domcontentloaded")
-            screen = page.locator("#screen")
-            await page.wait_for_function("document.getElementById('screen').naturalWidth === 160")
-            before = (await view.sandbox.observe()).screenshot.digest
-            box = await screen.bounding_box()
-            assert box is not None
-            await page.mouse.click(box["x"] + box["width"] * 20 / 160, box["y"] + box["height"] * 60 / 200)
-            await page.wait_for_function("document.getElementById('said').textContent === 'Done.'")
-            assert (await view.sandbox.observe()).screenshot.digest != before
-            await page.keyboard.press("a")
-            assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        finally:
-            await chromium.close()
+        page = await chromium.new_page(viewport={"width": 390, "height": 844}, has_touch=True)
+        wrong: list[str] = []
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        yield page
+        await chromium.close()
+        assert wrong == []
+
+
+@pytest.mark.browser
+async def test_a_person_looks_on_and_acts_in_the_page(page: Page) -> None:
+    async with served() as (view, url):
+        await page.goto(f"{url}/?token=secret", wait_until="domcontentloaded")
+        screen = page.locator("#screen")
+        await expect(page.locator("#link")).to_have_text("You can act", timeout=20_000)
+        await expect(screen).to_have_js_property("naturalWidth", 160, timeout=20_000)
+        await expect(page.locator("#kind")).to_have_text("fake sandbox")
+        # as large as there is room for
+        await expect(screen).to_have_css("width", "374px")
+        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert await page.evaluate("document.documentElement.scrollHeight <= innerHeight")
+        before = (await view.sandbox.observe()).screenshot.digest
+        box = await screen.bounding_box()
+        assert box is not None
+        await page.mouse.click(box["x"] + box["width"] * 20 / 160, box["y"] + box["height"] * 60 / 200)
+        await expect(page.locator("#said")).to_have_text("Done.")
+        clicked = (await view.sandbox.observe()).screenshot.digest
+        assert clicked != before
+        await page.keyboard.type("abc")
+        await expect(page.locator("#said")).to_have_text("Done.")
+        await page.fill("#text", "from a phone")
+        await page.tap("#entry button")
+        await expect(page.locator("#text")).to_have_value("")
+        async with asyncio.timeout(20):
+            while "abcfrom a phone" not in str(await view.sandbox.evaluate("text")):
+                await asyncio.sleep(0.02)
+        await page.tap("#size")
+        await expect(screen).to_have_css("width", "160px")
+
+
+@pytest.mark.browser
+async def test_a_lost_connection_is_told_of_and_comes_back(page: Page) -> None:
+    async with await create().create() as bare:
+        view = LiveView(bare, token="secret", idle_s=0.05)
+        await view.sandbox.reset(START)
+        async with serving(view) as port:
+            await page.goto(f"http://127.0.0.1:{port}/?token=secret", wait_until="domcontentloaded")
+            await expect(page.locator("#link")).to_have_text("You can act", timeout=20_000)
+        await expect(page.locator("#link")).to_have_text("Connection lost", timeout=20_000)
+        async with serving(view, port):
+            await expect(page.locator("#link")).to_have_text("You can act", timeout=20_000)
+            await expect(page.locator("#screen")).to_have_js_property("naturalWidth", 160, timeout=20_000)
+            await view.sandbox.close()
+            await expect(page.locator("#over")).to_contain_text("The sandbox has ended", timeout=20_000)
+            await expect(page.locator("#entry")).to_be_hidden()
 
 
 async def frames(stream: httpx.Response) -> AsyncIterator[bytes]:

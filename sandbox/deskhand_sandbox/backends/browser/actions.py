@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from deskhand_sandbox.backends.action_checks import check_action
-from deskhand_sandbox.backends.browser.fetch import fetch
 from deskhand_sandbox.backends.browser.keys import find_key
 from deskhand_sandbox.backends.browser.uploads import stage, upload
 from deskhand_sandbox.errors import InvalidAction, UnsupportedCapability
+from deskhand_sandbox.tools.fetch import fetch
 from deskhand_sandbox.types import (
     AnswerDialog,
     CallTool,

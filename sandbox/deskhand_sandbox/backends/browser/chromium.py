@@ -15,8 +15,8 @@ from playwright.async_api import Error as PlaywrightError
 from deskhand_sandbox.backends.browser.cdp import CdpSession, Payload
 from deskhand_sandbox.backends.browser.confined import confined_pid
 from deskhand_sandbox.backends.browser.downloads import Downloads
-from deskhand_sandbox.backends.browser.network import Network, Policy
 from deskhand_sandbox.errors import BackendMissing, InfrastructureError, SandboxTimeout
+from deskhand_sandbox.tools.policy import Network, Policy
 
 PROGRAMS = (
     "chromium-headless-shell",
@@ -138,7 +138,7 @@ class Chromium:
 
     def policy(self, asked: Network) -> Policy:
         """What pages of a task may reach that asks for so much."""
-        return Policy(rules=(self.network, asked), sites=self.sites)
+        return Policy(rules=(self.network, asked), sites=self.sites, neighbours=True)
 
     async def page_session(self, target_id: str) -> CdpSession:
         """A direct session to one page."""

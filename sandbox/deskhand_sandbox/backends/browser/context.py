@@ -15,13 +15,14 @@ from deskhand_sandbox.backends.browser.cdp import CdpClosed
 from deskhand_sandbox.backends.browser.chromium import Chromium
 from deskhand_sandbox.backends.browser.downloads import Downloads
 from deskhand_sandbox.backends.browser.input import PageInput
-from deskhand_sandbox.backends.browser.network import NO_WAY_PAST, Policy, PolicyProxy
+from deskhand_sandbox.backends.browser.network import NO_WAY_PAST, PolicyProxy
 from deskhand_sandbox.backends.browser.network_page import show_blocked
 from deskhand_sandbox.backends.browser.page_time import PageClock
 from deskhand_sandbox.backends.browser.recording import Recorder
 from deskhand_sandbox.backends.browser.settings import PageSettings
 from deskhand_sandbox.backends.browser.tab import SETTLE_SCRIPT, Tab
 from deskhand_sandbox.errors import UnsupportedCapability
+from deskhand_sandbox.tools.policy import Policy
 
 _NEW_WINDOW_S = 2.0
 """How long a window a page has opened may take to show up."""

@@ -6,11 +6,13 @@ import asyncio
 import contextlib
 import shutil
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from deskhand_sandbox.errors import InvalidAction, SandboxTimeout, UnsupportedCapability
 from deskhand_sandbox.isolation import Confinement
 from deskhand_sandbox.terminal.confined import FILE_BYTES, ConfinedTerminal
+from deskhand_sandbox.tools.program import ConfinedProgram
 from deskhand_sandbox.types import EditFile, ReadFile, Run, WriteFile
 
 DOWNLOADS = "downloads"
@@ -49,6 +51,15 @@ class OwnFolder:
         raise UnsupportedCapability(
             f"{type(action).__name__} needs bubblewrap, on a machine that lets it make namespaces"
         )
+
+    async def start_program(self, program: Sequence[str], environment: Mapping[str, str]) -> ConfinedProgram:
+        """See `RunsPrograms.start_program`."""
+        inside = self._prepared()
+        if inside is None:
+            raise UnsupportedCapability(
+                "a program in the sandbox needs bubblewrap, which cannot be used here"
+            )
+        return await ConfinedProgram.start(inside, program, environment)
 
     def screen(self) -> str | None:
         """The terminal's screen as text; None before the first command."""

@@ -10,15 +10,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import html
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from deskhand_sandbox.errors import InvalidTask
-
-Network: TypeAlias = 'Literal["allow", "deny"] | tuple[str, ...]'
-"""Everything, nothing, or hosts: "example.com", "example.com:8080", "*.example.com"."""
+from deskhand_sandbox.tools.policy import Policy
 
 NO_WAY_PAST = "delete globalThis.RTCPeerConnection; delete globalThis.webkitRTCPeerConnection;"
 """Runs before a page's own scripts where there is a policy."""
@@ -27,48 +21,6 @@ HEAD_S = 30.0
 CONNECT_S = 10.0
 SHOWN_HOSTS = 5
 """Blocked hosts an observation names."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Policy:
-    """What may be reached."""
-
-    rules: tuple[Network, ...]
-    """Of the backend and of the task: all of them must allow it."""
-    sites: Mapping[str, int]
-    """Hosts that are served by this backend for its tasks, which are always allowed, and their ports."""
-
-    @property
-    def restricts(self) -> bool:
-        """Some rule forbids something."""
-        return any(rule != "allow" for rule in self.rules)
-
-    def allows(self, host: str, port: int) -> bool:
-        """Whether a host may be reached at a port."""
-        if host in self.sites:
-            return True
-        return all(_within(rule, host, port) for rule in self.rules)
-
-    def place(self, host: str, port: int) -> tuple[str, int]:
-        """Where a host is served."""
-        own = self.sites.get(host)
-        return (host, port) if own is None else ("127.0.0.1", own)
-
-
-def check_network(value: object) -> None:
-    """Refuse what is no policy.
-
-    Raises:
-        InvalidTask: says what one is.
-    """
-    if value in ("allow", "deny"):
-        return
-    hosts = value if isinstance(value, tuple) else ()
-    if not hosts or not all(isinstance(each, str) and _is_host(each) for each in hosts):
-        raise InvalidTask(
-            f'network must be "allow", "deny" or a list of hosts such as "example.com" and'
-            f' "*.example.com:8080", not {value!r}'
-        )
 
 
 class PolicyProxy:
@@ -217,25 +169,6 @@ def _closing(fields: str) -> str:
         if each and not each.lower().startswith(("proxy-", "connection:", "keep-alive:"))
     ]
     return "\r\n".join([*kept, "Connection: close", "", ""])
-
-
-def _within(rule: Network, host: str, port: int) -> bool:
-    if isinstance(rule, str):
-        return rule == "allow"
-    for each in rule:
-        name, _, wanted = each.lower().partition(":")
-        if wanted and int(wanted) != port:
-            continue
-        if name == host or (name.startswith("*.") and host.endswith(name[1:])):
-            return True
-    return False
-
-
-def _is_host(text: str) -> bool:
-    name, colon, port = text.partition(":")
-    plain = name.removeprefix("*.")
-    fits = bool(plain) and all(each.isalnum() or each in "-._" for each in plain)
-    return fits and (not colon or (port.isdigit() and 0 < int(port) < 65536))
 
 
 def _default_port(scheme: str) -> int:

@@ -7,7 +7,7 @@ import contextlib
 import secrets
 import time
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
 from playwright.async_api import Error as PlaywrightError
@@ -32,6 +32,7 @@ from deskhand_sandbox.backends.browser.tree import text_tree_of
 from deskhand_sandbox.base import Capability, Sandbox
 from deskhand_sandbox.deadlines import asked_s
 from deskhand_sandbox.errors import InfrastructureError, InvalidTask, SandboxDied, SandboxTimeout
+from deskhand_sandbox.tools.program import Program
 from deskhand_sandbox.types import DeviceAction, Image, JsonValue, Observation, Start, Task
 
 _LAST_SIGN_S = 0.5
@@ -166,6 +167,11 @@ class BrowserSandbox(Sandbox):
             token = token or secrets.token_urlsafe(24)
             self._endpoint = await Endpoint.open(self._chromium.address, self._context_id, token)
         return self._endpoint.url
+
+    async def start_program(self, program: Sequence[str], environment: Mapping[str, str]) -> Program:
+        """See `RunsPrograms`: it runs in the sandbox's own folder."""
+        async with self._call("start_program", self._settings.call_deadline_s):
+            return await self.folder.start_program(program, environment)
 
     @property
     def recordings(self) -> tuple[Recording, ...]:

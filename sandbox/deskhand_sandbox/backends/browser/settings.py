@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Literal, cast
 from urllib.parse import urlsplit
 
-from deskhand_sandbox.backends.browser.network import Network, check_network
 from deskhand_sandbox.backends.browser.sites import site_url
 from deskhand_sandbox.backends.settings_checks import (
     check_image,
@@ -16,6 +15,7 @@ from deskhand_sandbox.backends.settings_checks import (
     task_settings,
 )
 from deskhand_sandbox.errors import InvalidTask
+from deskhand_sandbox.tools.policy import Network, check_network
 from deskhand_sandbox.types import Task
 
 FASTEST = 1000.0

@@ -7,10 +7,10 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 
 from deskhand_sandbox.backends.browser import BrowserBackend, BrowserSandbox, create
-from deskhand_sandbox.backends.browser.network import Policy
 from deskhand_sandbox.backends.browser.sites import SiteServer
 from deskhand_sandbox.errors import InvalidTask
 from deskhand_sandbox.tasks import make_task
+from deskhand_sandbox.tools.policy import Policy
 from deskhand_sandbox.types import Click, Navigate, Wait
 
 SHARED = pytest.mark.asyncio(loop_scope="module")

@@ -1,0 +1,1 @@
+"""What an agent works with beside the screen: web addresses, and the tools of MCP servers."""
