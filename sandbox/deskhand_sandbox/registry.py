@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import cast
 
 from deskhand_sandbox.base import Backend, Verifier
 from deskhand_sandbox.errors import BackendMissing, InvalidTask, UnknownName
-from deskhand_sandbox.types import VerifierSpec
+from deskhand_sandbox.types import JsonValue, VerifierSpec
 
 BACKENDS: Mapping[str, str] = {
     "android": "deskhand_sandbox.backends.android:create",
@@ -30,6 +30,9 @@ VERIFIERS: Mapping[str, str] = {
     "osworld": "deskhand_sandbox.verifiers.osworld:create",
 }
 """Verifier -> module and factory."""
+
+LEFT_BEHIND: Mapping[str, str] = {"vm": "deskhand_sandbox.backends.vm.places:end_left"}
+"""Kind -> what ends sandboxes that outlived their process, where a journal misses them: QEMU is no child."""
 
 EXTRAS: Mapping[str, str] = {
     "adbutils": "android",
@@ -58,6 +61,23 @@ def create_backend(kind: str, **settings: object) -> Backend:
     except KeyError:
         raise UnknownName("kind of sandbox", kind, BACKENDS) from None
     return cast("Backend", _load(target, f"the {kind} sandbox")(**settings))
+
+
+def end_left_behind(pools: Iterable[tuple[str, Mapping[str, JsonValue]]]) -> int:
+    """End what processes that are gone left running and a manager's journal does not know of.
+
+    Args:
+        pools: kind and settings of those to come: they may say where to look, beside the usual places.
+
+    Returns:
+        How many processes that were.
+    """
+    given = list(pools)
+    ended = 0
+    for kind, target in LEFT_BEHIND.items():
+        end = cast("Callable[[Mapping[str, JsonValue]], int]", _load(target, f"the {kind} sandbox"))
+        ended += end({}) + sum(end(settings) for each, settings in given if each == kind)
+    return ended
 
 
 def create_verifier(spec: VerifierSpec) -> Verifier:

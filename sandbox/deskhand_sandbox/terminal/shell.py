@@ -12,10 +12,11 @@ import base64
 import re
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from deskhand_sandbox.errors import InvalidAction, SandboxDied, SandboxTimeout
 from deskhand_sandbox.terminal.pty import Pty
@@ -24,7 +25,9 @@ from deskhand_sandbox.terminal.screen import TerminalScreen
 OUTPUT_BYTES = 64 * 1024
 """Of a command's output its beginning and its end are kept, half of this each."""
 START_S = 10.0
+BASH = ("bash", "--norc", "--noprofile", "+H", "-i")
 INTERRUPT_S = 2.0
+INTERRUPT_AGAIN_S = 0.3
 TYPED_AS_IS = 500
 """Longest command that is typed as it stands; others, and those with keys a shell acts on, go in encoded."""
 
@@ -47,8 +50,35 @@ class CommandResult:
     seconds: float
 
 
+class Program(Protocol):
+    """A program on a pseudo-terminal, wherever it runs; `Pty` is one on this machine."""
+
+    ended: asyncio.Event
+    """Set once it has closed the terminal."""
+
+    def write(self, data: bytes) -> None:
+        """Type bytes.
+
+        Raises:
+            SandboxDied: it has ended.
+        """
+        ...
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Change the terminal's size and tell it."""
+        ...
+
+    async def close(self) -> None:
+        """End it and everything in its session; safe to call twice."""
+        ...
+
+
+OpenPty = Callable[[Sequence[str], Mapping[str, str], Callable[[bytes], None]], Awaitable[Program]]
+"""Starts a program: its command line, variables, and who takes what it writes."""
+
+
 class Shell:
-    """Made by `Shell.start`. One command at a time; keys can be typed at any time."""
+    """Made by `Shell.start` or `Shell.on`. One command at a time; keys can be typed at any time."""
 
     def __init__(self, *, columns: int, rows: int) -> None:
         self._mark = secrets.token_hex(8)
@@ -58,7 +88,7 @@ class Shell:
         self._running = True  # until the first prompt
         self._prompt: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         """Exit status of the command under way, once the prompt is back."""
-        self._pty: Pty | None = None
+        self._pty: Program | None = None
         self.screen = TerminalScreen(columns=columns, rows=rows, reply=self._answer)
 
     @classmethod
@@ -84,22 +114,45 @@ class Shell:
             SandboxDied: it ended before its prompt; says what it printed.
             SandboxTimeout: no prompt came.
         """
+
+        async def here(
+            command: Sequence[str], variables: Mapping[str, str], on_data: Callable[[bytes], None]
+        ) -> Program:
+            return Pty.start(
+                [*within, *command],
+                environment={**environment, **variables},
+                folder=folder,
+                columns=columns,
+                rows=rows,
+                on_data=on_data,
+            )
+
+        return await cls.on(here, columns=columns, rows=rows)
+
+    @classmethod
+    async def on(
+        cls, open_pty: OpenPty, *, columns: int = 80, rows: int = 24, start_s: float = START_S
+    ) -> Shell:
+        """Start a bash on a pseudo-terminal, wherever that is, and wait for its prompt.
+
+        Args:
+            open_pty: starts a command there, with these variables beside its usual ones.
+            columns, rows: of the terminal it makes.
+            start_s: longest the first prompt may take.
+
+        Raises:
+            SandboxDied: it ended before its prompt; says what it printed.
+            SandboxTimeout: no prompt came.
+        """
         shell = cls(columns=columns, rows=rows)
-        shell._pty = Pty.start(
-            [*within, "bash", "--norc", "--noprofile", "+H", "-i"],
-            environment={**environment, **shell._prompts()},
-            folder=folder,
-            columns=columns,
-            rows=rows,
-            on_data=shell._take,
-        )
+        shell._pty = await open_pty(BASH, shell._prompts(), shell._take)
         try:
-            async with asyncio.timeout(START_S):
+            async with asyncio.timeout(start_s):
                 await shell._prompted()
         except TimeoutError as error:
             await shell.close()
-            raise SandboxTimeout(f"the terminal showed no prompt in {START_S:g} s") from error
-        except SandboxDied:
+            raise SandboxTimeout(f"the terminal showed no prompt in {start_s:g} s") from error
+        except BaseException:
             await shell.close()
             raise
         return shell
@@ -191,6 +244,13 @@ class Shell:
             raise SandboxDied(f"the terminal's shell has ended{f': {said}' if said else ''}")
         return self._prompt.result()
 
+    def _give_up(self, prompt: asyncio.Future[int]) -> None:
+        """Ctrl-C until the prompt is there: one that comes between bash's prompt and its reading is lost."""
+        assert self._pty is not None
+        if not prompt.done() and not self._pty.ended.is_set():
+            self._answer(b"\x03")
+            asyncio.get_running_loop().call_later(INTERRUPT_AGAIN_S, self._give_up, prompt)
+
     def _answer(self, data: bytes) -> None:
         """What the screen answers a program that asks it something; one that has ended waits for nothing."""
         with suppress(SandboxDied):
@@ -218,7 +278,7 @@ class Shell:
         elif kind == b"P":
             if not self._prompt.done():
                 self._output.note("the command is not complete")
-                self._answer(b"\x03")
+                self._give_up(self._prompt)
         else:
             self._running = False
             self._output.end()

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import tempfile
+from dataclasses import dataclass
 from pathlib import Path
-
-from blake3 import blake3
 
 from deskhand_sandbox.backends.vm import places
 from deskhand_sandbox.backends.vm.accelerators import choose
+from deskhand_sandbox.backends.vm.booting import booted
 from deskhand_sandbox.backends.vm.channel import Channel
 from deskhand_sandbox.backends.vm.connection import Connection
 from deskhand_sandbox.backends.vm.domain import Hardware
 from deskhand_sandbox.backends.vm.image import find
-from deskhand_sandbox.backends.vm.image.recipe import GoldenImage
+from deskhand_sandbox.backends.vm.image.recipe import GoldenImage, disk_key
 from deskhand_sandbox.backends.vm.machine import Machine
 from deskhand_sandbox.backends.vm.sandbox import VmSandbox
 from deskhand_sandbox.backends.vm.settings import VmSettings
@@ -36,25 +37,49 @@ class VmBackend(Backend):
         self._settings = settings
         self._tell = tell
         self._starting = asyncio.Lock()
-        self._shared: tuple[Connection, Hardware, State, bool] | None = None
+        self._shared: _Shared | None = None
         self._made: set[VmSandbox] = set()
         self._closed = False
 
     async def create(self) -> VmSandbox:
         if self._closed:
             raise InfrastructureError("the VM backend is closed")
-        connection, hardware, state, agent = await self._share()
+        shared = await self._share()
         try:
             async with asyncio.timeout(self._settings.reset_deadline_s):
-                sandbox = await self._clone(connection, hardware, state, agent=agent)
+                sandbox = await self._clone(shared)
         except TimeoutError as error:
             limit = self._settings.reset_deadline_s
             raise SandboxTimeout(f"a clone of the VM was not up in {limit:g} s") from error
         self._made = {each for each in self._made if each.alive()} | {sandbox}
         return sandbox
 
+    async def cold_boot(self) -> float:
+        """Boot the image as the first VM of it does, beside the others; the machine is ended again.
+
+        Returns:
+            Seconds from power on until its agent answers, or its screen stands still where it has none.
+
+        Raises:
+            SandboxTimeout: it did not come up.
+            InfrastructureError: it failed.
+        """
+        shared, settings = await self._share(), self._settings
+        with tempfile.TemporaryDirectory(dir=shared.connection.folder) as draft:
+            async with booted(
+                shared.connection,
+                shared.image,
+                shared.hardware,
+                Path(draft),
+                deadline_s=settings.boot_deadline_s,
+                still_s=settings.boot_still_s,
+            ) as up:
+                return up.boot_s
+
     def alive(self) -> bool:
-        return not self._closed and (self._shared is None or self._shared[0].alive())
+        """False, too, once the image is another: what was saved stands on the one before."""
+        shared = self._shared
+        return not self._closed and (shared is None or (shared.connection.alive() and shared.stands()))
 
     async def close(self) -> None:
         self._closed = True
@@ -62,10 +87,10 @@ class VmBackend(Backend):
         for each in made:
             await each.close()
         if self._shared is not None:
-            await self._shared[0].settle()
-            self._shared[0].close()
+            await self._shared.connection.settle()
+            self._shared.connection.close()
 
-    async def _share(self) -> tuple[Connection, Hardware, State, bool]:
+    async def _share(self) -> _Shared:
         """What all VMs of the backend have in common, made once."""
         async with self._starting:
             if self._shared is None:
@@ -91,7 +116,7 @@ class VmBackend(Backend):
                     still_s=settings.boot_still_s,
                     tell=self._tell,
                 )
-                self._shared = connection, hardware, state, image.agent
+                self._shared = _Shared(connection=connection, image=image, hardware=hardware, state=state)
             return self._shared
 
     def _image(self) -> GoldenImage:
@@ -102,17 +127,13 @@ class VmBackend(Backend):
                 raise BackendMissing("there is no golden image yet: run `deskhand sandbox build vm`")
             return image
         disk = Path(given).resolve()
-        stat = disk.stat()
-        key = blake3(f"{disk}\0{stat.st_size}\0{stat.st_mtime_ns}".encode()).hexdigest()
-        return GoldenImage(disk=disk, kernel=None, initrd=None, key=key, agent=False)
+        return GoldenImage(disk=disk, kernel=None, initrd=None, key=disk_key(disk), agent=False)
 
-    async def _clone(
-        self, connection: Connection, hardware: Hardware, state: State, *, agent: bool
-    ) -> VmSandbox:
-        machine = await Machine.start(connection, hardware, state.disk)
+    async def _clone(self, shared: _Shared) -> VmSandbox:
+        machine = await shared.copy(shared.state.disk)
         channel = None
         try:
-            if agent:
+            if shared.image.agent:
                 channel = await Channel.connect(machine.channel)
             await machine.load(READY)
             await machine.resume()
@@ -126,6 +147,31 @@ class VmBackend(Backend):
             raise
 
         async def copy(source: Machine) -> Machine:
-            return await Machine.start(connection, hardware, source.disk)
+            return await shared.copy(source.disk)
 
-        return VmSandbox(self._settings, machine, channel, size_px=state.size_px, copy=copy)
+        return VmSandbox(self._settings, machine, channel, size_px=shared.state.size_px, copy=copy)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Shared:
+    """What all VMs of a backend have in common."""
+
+    connection: Connection
+    image: GoldenImage
+    hardware: Hardware
+    state: State
+
+    def stands(self) -> bool:
+        """Whether the image is the one that the state was saved on top of."""
+        try:
+            return disk_key(self.image.disk) == self.image.key
+        except OSError:
+            return False
+
+    async def copy(self, disk: Path) -> Machine:
+        """A machine on a copy of a disk, before its first instruction."""
+        if not self.stands():
+            raise InfrastructureError(
+                f"{self.image.disk} was replaced or changed since these VMs were started: start them anew"
+            )
+        return await Machine.start(self.connection, self.hardware, disk)

@@ -43,8 +43,8 @@ class Hardware:
         )
 
 
-def domain_xml(hardware: Hardware, name: str, folder: Path) -> str:
-    """The XML of one VM, with its files in a folder: disk.qcow2, agent.sock, console.log."""
+def domain_xml(hardware: Hardware, name: str, folder: Path, *, vnc_password: str) -> str:
+    """The XML of one VM, with its files in a folder: disk.qcow2, agent.sock, vnc.sock, console.log."""
     domain = Xml.Element("domain", type=hardware.accelerator)
     _text(domain, "name", name)
     _text(domain, "uuid", str(uuid.uuid4()))
@@ -64,7 +64,11 @@ def domain_xml(hardware: Hardware, name: str, folder: Path) -> str:
     # a golden guest that restarts has lost its lease's token; another one may well have to
     _text(domain, "on_reboot", "destroy" if hardware.own_guest else "restart")
     _text(domain, "on_crash", "destroy")
-    _devices(Xml.SubElement(domain, "devices"), hardware, folder)
+    devices = Xml.SubElement(domain, "devices")
+    _devices(devices, hardware, folder)
+    # always there, on a socket nobody else reaches: it cannot be added to a machine that runs
+    screen = Xml.SubElement(devices, "graphics", type="vnc", passwd=vnc_password)
+    Xml.SubElement(screen, "listen", type="socket", socket=str(folder / "vnc.sock"))
     if hardware.own_guest:
         _network(domain)
     return Xml.tostring(domain, encoding="unicode")

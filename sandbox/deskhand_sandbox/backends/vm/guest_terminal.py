@@ -5,59 +5,32 @@ from __future__ import annotations
 import asyncio
 import base64
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any, ClassVar
 
 from deskhand_sandbox.backends.vm.channel import Channel
-from deskhand_sandbox.errors import (
-    InfrastructureError,
-    InvalidAction,
-    SandboxDied,
-    SandboxTimeout,
-    VerifierError,
-)
-from deskhand_sandbox.terminal.confined import FILE_BYTES, LONGEST_S, edited, told
-from deskhand_sandbox.terminal.pty import Pty
-from deskhand_sandbox.terminal.shell import CommandResult, Shell
+from deskhand_sandbox.errors import InfrastructureError, SandboxDied, VerifierError
+from deskhand_sandbox.terminal.commands import CommandTerminal
+from deskhand_sandbox.terminal.shell import Shell
 from deskhand_sandbox.terminal.verdict import verdict
-from deskhand_sandbox.types import EditFile, JsonValue, ReadFile, Run, WriteFile
+from deskhand_sandbox.types import JsonValue
 
-FILE_S = 15.0
+COLUMNS, ROWS = 80, 24
 START_S = 30.0
-"""Both are longer than on this machine itself: an emulated processor is slow."""
-_WRITE = 'mkdir -p -- "$(dirname -- "$1")" && cat > "$1"'
+"""Longer than on this machine itself, as `file_s` is: an emulated processor is slow."""
 _names = itertools.count(1)
 
 
-class GuestTerminal:
-    """Nothing is started before the first command."""
+class GuestTerminal(CommandTerminal):
+    """See `CommandTerminal`."""
+
+    file_s: ClassVar[float] = 15.0
 
     def __init__(self, channel: Channel) -> None:
+        super().__init__()
         self.channel = channel
-        self._shell: GuestShell | None = None
-
-    async def perform(self, action: Run | ReadFile | WriteFile | EditFile) -> str:
-        """Carry out the action; what it returns to the agent.
-
-        Raises:
-            InvalidAction: the shell was ended, or the file cannot be read or written; says why.
-            InfrastructureError: the VM failed.
-        """
-        text = action.command if isinstance(action, Run) else action.path
-        if "\0" in text or not _encodable(text):
-            raise InvalidAction(f"{text!r} holds characters no command line takes")
-        match action:
-            case Run(command=command, timeout_s=timeout_s):
-                if not 0 < timeout_s <= LONGEST_S:
-                    raise InvalidAction(f"a command may take up to {LONGEST_S:g} seconds, not {timeout_s:g}")
-                return told(await self._run_in_shell(command, timeout_s), timeout_s)
-            case ReadFile(path=path):
-                return await self._read(path)
-            case WriteFile(path=path, content=content):
-                return await self._write(path, content)
-            case EditFile(path=path):
-                return await self._write(path, edited(await self._read(path, exactly=True), action))
+        self._pty: GuestPty | None = None
 
     async def evaluate(self, command: str, *, timeout_s: float) -> JsonValue:
         """A shell command's verdict, run beside the agent's programs and apart from its terminal.
@@ -108,117 +81,32 @@ class GuestTerminal:
             base64.b64decode(str(answer["err"])),
         )
 
-    def screen(self) -> str | None:
-        """The terminal's screen as text; None before the first command."""
-        return None if self._shell is None else self._shell.screen.text()
-
     def forget(self) -> None:
         """The guest went to another state, or is gone: what ran in the terminal is not there any more."""
-        shell, self._shell = self._shell, None
-        if shell is not None:
-            shell.let_go()
+        self._shell = None
+        pty, self._pty = self._pty, None
+        if pty is not None:
+            pty.let_go()
         self.channel.terminals.clear()
 
-    async def close(self) -> None:
-        """End the shell."""
-        shell, self._shell = self._shell, None
-        if shell is not None:
-            await shell.close()
+    async def _open_shell(self) -> Shell:
+        return await Shell.on(self._start, columns=COLUMNS, rows=ROWS, start_s=START_S)
 
-    async def _run_in_shell(self, command: str, timeout_s: float) -> CommandResult:
-        if self._shell is None:
-            self._shell = await GuestShell.open(self.channel)
-        try:
-            result = await self._shell.run(command, timeout_s=timeout_s)
-        except SandboxDied as error:
-            if self._shell.guest_gone:
-                raise
-            await self.close()  # the agent's own doing (`exit`)
-            raise InvalidAction(f"{error}; the next command starts a new one") from error
-        if result.exit_code is None and not await self._interrupted(self._shell):
-            await self.close()
-        return result
+    async def _start(
+        self, command: Sequence[str], variables: Mapping[str, str], on_data: Callable[[bytes], None]
+    ) -> GuestPty:
+        self._pty = GuestPty(self.channel, on_data)
+        await self._pty.start(list(command), dict(variables), COLUMNS, ROWS)
+        return self._pty
 
-    async def _interrupted(self, shell: GuestShell) -> bool:
-        """Whether Ctrl-C stopped the command and the shell is there for the next one."""
-        try:
-            return await shell.interrupt()
-        except SandboxDied:  # the command stood in the shell's place
-            return False
-
-    async def _read(self, path: str, *, exactly: bool = False) -> str:
-        out = await self._file("read", path, ("head", "-c", str(FILE_BYTES + 1), "--", path))
-        if len(out) > FILE_BYTES:
-            raise InvalidAction(f"{path} is longer than {FILE_BYTES} bytes: read a part of it by a command")
-        try:
-            return out.decode(errors="strict" if exactly else "replace")
-        except UnicodeDecodeError as error:
-            raise InvalidAction(f"{path} is no text: it cannot be edited") from error
-
-    async def _write(self, path: str, content: str) -> str:
-        if not _encodable(content):
-            raise InvalidAction(f"{path} cannot be written: its content is no text")
-        data = content.encode()
-        if len(data) > FILE_BYTES:
-            raise InvalidAction(f"a file of {len(data)} bytes is too long to write: at most {FILE_BYTES}")
-        await self._file("written", path, ("sh", "-c", _WRITE, "sh", path), given=data)
-        return f"wrote {len(data)} bytes to {path}"
-
-    async def _file(self, what: str, path: str, program: Sequence[str], *, given: bytes = b"") -> bytes:
-        """Run a program that reads or writes a file; its output."""
-        code, out, err = await self.run(program, given=given, timeout_s=FILE_S)
-        if code is None:  # a pipe that nobody serves
-            raise InvalidAction(f"{path} cannot be {what}: it took longer than {FILE_S:g} s")
-        if code:
-            lines = err.decode(errors="replace").strip().splitlines() or ["no reason given"]
-            raise InvalidAction(f"{path} cannot be {what}: {lines[-1].rpartition(': ')[2]}")
-        return out
-
-
-def _encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-class GuestShell(Shell):
-    """A bash in the guest; made by `GuestShell.open`."""
-
-    @classmethod
-    async def open(cls, channel: Channel, *, columns: int = 80, rows: int = 24) -> GuestShell:
-        """Start a bash and wait for its prompt.
-
-        Raises:
-            SandboxDied: the VM or the shell ended before its prompt.
-            SandboxTimeout: no prompt came.
-        """
-        shell = cls(columns=columns, rows=rows)
-        pty = GuestPty(channel, shell._take)
-        shell._pty = cast("Pty", pty)
-        command: list[JsonValue] = ["bash", "--norc", "--noprofile", "+H", "-i"]
-        environment: dict[str, JsonValue] = {**shell._prompts()}
-        await pty.start(command, environment, columns, rows)
-        try:
-            async with asyncio.timeout(START_S):
-                await shell._prompted()
-        except TimeoutError as error:
-            await shell.close()
-            raise SandboxTimeout(f"the terminal showed no prompt in {START_S:g} s") from error
-        except SandboxDied:
-            await shell.close()
-            raise
-        return shell
-
-    def let_go(self) -> None:
-        """Nothing more is asked of the guest's end."""
-        cast("GuestPty", self._pty).let_go()
+    async def _execute(
+        self, program: Sequence[str], given: bytes, timeout_s: float
+    ) -> tuple[int | None, bytes, bytes]:
+        return await self.run(program, given=given, timeout_s=timeout_s)
 
     @property
-    def guest_gone(self) -> bool:
-        """Whether the whole VM has ended, not only the shell."""
-        return cast("GuestPty", self._pty).channel.lost
+    def _lost(self) -> bool:
+        return self.channel.lost
 
 
 class GuestPty:

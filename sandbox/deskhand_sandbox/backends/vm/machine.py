@@ -15,7 +15,9 @@ from typing import Any, cast
 from deskhand_sandbox.backends.vm import places
 from deskhand_sandbox.backends.vm.connection import Connection
 from deskhand_sandbox.backends.vm.domain import NETWORK, Hardware, domain_xml
+from deskhand_sandbox.backends.vm.room import writing
 from deskhand_sandbox.errors import InfrastructureError, SandboxDied
+from deskhand_sandbox.vnc import new_password
 
 CONSOLE_BYTES = 2000
 _CLONE_FILE = 0x40049409
@@ -59,13 +61,11 @@ class Machine:
         folder = connection.folder / "vms" / uuid.uuid4().hex[:8]
         machine = cls(connection, hardware, folder)
         try:
-            await asyncio.to_thread(_prepare, folder, disk)
-            xml = domain_xml(hardware, machine.name, folder)
+            with writing(folder):
+                await asyncio.to_thread(_prepare, folder, disk)
+            xml = domain_xml(hardware, machine.name, folder, vnc_password=new_password())
             machine._domain = await connection.start(machine.name, xml, machine._has_ended)
             await machine.plug(connected=False)
-        except OSError as error:
-            await machine.close()
-            raise InfrastructureError(f"{folder} cannot be written: {error.strerror}") from error
         except BaseException:
             await machine.close()
             raise
@@ -80,6 +80,15 @@ class Machine:
     def disk(self) -> Path:
         """Its disk, with the states kept in it."""
         return self.folder / "disk.qcow2"
+
+    @property
+    def vnc(self) -> Path:
+        """The socket on which QEMU serves the screen; see `admit`."""
+        return self.folder / "vnc.sock"
+
+    async def admit(self, password: str) -> None:
+        """Who says this password may see the screen from now on, and nobody else."""
+        await self.tell("set_password", protocol="vnc", password=password)
 
     async def resume(self) -> None:
         """Let it run."""

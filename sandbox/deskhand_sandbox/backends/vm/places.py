@@ -10,12 +10,13 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from deskhand_sandbox.errors import InfrastructureError
 from deskhand_sandbox.manager import processes
 from deskhand_sandbox.manager.processes import Process
+from deskhand_sandbox.types import JsonValue
 
 PREFIX = "deskhand-vm-"
 LONGEST = 64
@@ -66,24 +67,30 @@ def own_folder(base: Path) -> Path:
     return folder
 
 
+def end_left(settings: Mapping[str, JsonValue]) -> int:
+    """As `remove_orphans`, in the place that these settings of a backend name."""
+    folder = settings.get("folder")
+    return remove_orphans(base_folder(Path(folder) if isinstance(folder, str) else None))
+
+
 def remove_orphans(base: Path) -> int:
-    """End the VMs of processes that are gone, and remove their files; returns how many folders that were."""
-    removed = 0
+    """End the VMs of processes that are gone, and remove their files; returns how many VMs still ran."""
+    ended = 0
     for folder in base.glob(f"{PREFIX}*"):
         try:
             ours = folder.stat().st_uid == os.geteuid()
         except FileNotFoundError:
             continue
         if ours and is_orphan(folder.name):
-            remove(folder)
-            removed += 1
-    return removed
+            ended += remove(folder)
+    return ended
 
 
-def remove(folder: Path) -> None:
-    """End what runs out of a folder, and remove it."""
-    processes.end(running_in(folder))
+def remove(folder: Path) -> int:
+    """End what runs out of a folder, and remove it; returns how many VMs ran."""
+    ended = processes.end(running_in(folder))
     shutil.rmtree(folder, ignore_errors=True)
+    return len(ended)
 
 
 def running_in(folder: Path) -> list[Process]:

@@ -6,9 +6,12 @@ import asyncio
 import contextlib
 import secrets
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+import deskhand_sandbox.accessibility
+from deskhand_sandbox.backends.calls import Calls
 from deskhand_sandbox.backends.vm.actions import Hands
 from deskhand_sandbox.backends.vm.channel import Channel
 from deskhand_sandbox.backends.vm.eye import Eye, encode
@@ -16,21 +19,22 @@ from deskhand_sandbox.backends.vm.guest_terminal import GuestTerminal
 from deskhand_sandbox.backends.vm.machine import Machine
 from deskhand_sandbox.backends.vm.settings import GuestSettings, VmSettings, guest_settings
 from deskhand_sandbox.backends.vm.states import READY
+from deskhand_sandbox.backends.vm.vnc_door import VncDoor
 from deskhand_sandbox.base import Capability, Sandbox
 from deskhand_sandbox.deadlines import asked_s
 from deskhand_sandbox.errors import (
     InfrastructureError,
     InvalidTask,
-    SandboxDied,
-    SandboxTimeout,
     UnknownName,
     UnsupportedCapability,
 )
 from deskhand_sandbox.types import DeviceAction, JsonValue, Observation, Start, Task
+from deskhand_sandbox.vnc import VncAddress
 
 SCREEN = frozenset({Capability.SNAPSHOT, Capability.FORK})
 """What takes no agent in the guest."""
 AGENT = frozenset({Capability.RUN, Capability.EVALUATE, Capability.TEXT_TREE})
+TREE = Path(deskhand_sandbox.accessibility.__file__).with_name("atspi_tree.py")
 TREE_NODES = 1500
 TREE_S = 10.0
 SNAPSHOTS = 32
@@ -84,8 +88,8 @@ class VmSandbox(Sandbox):
         self._eye = Eye(machine)
         self._terminal = None if channel is None else GuestTerminal(channel)
         self._hands = Hands(machine, self._eye, self._terminal)
-        self._broken: InfrastructureError | None = None
-        self._closed = False
+        self._door: VncDoor | None = None
+        self._calls = Calls()
 
     # ---- the contract
 
@@ -93,8 +97,10 @@ class VmSandbox(Sandbox):
         settings = guest_settings(task, agent=self._channel is not None)
         if not task.instruction:
             raise InvalidTask(f"task {task.id} has no instruction")
-        async with self._call("reset", self._settings.reset_deadline_s + 2 * settings.ready_deadline_s):
-            await self._go_back()
+        async with self._calls.call("reset", self._settings.reset_deadline_s + 2 * settings.ready_deadline_s):
+            await self._shut_door()
+            if self._used:  # a fresh clone is in the saved state
+                await self._go_back()
             self._task, self._used = settings, True
             await self._machine.plug(connected=settings.network)
             if self._terminal is not None:
@@ -105,12 +111,12 @@ class VmSandbox(Sandbox):
     async def observe(self, *, text_tree: bool = False) -> Observation:
         if text_tree and Capability.TEXT_TREE not in self.capabilities:
             raise UnsupportedCapability(f"this VM has no agent inside, and no {Capability.TEXT_TREE}")
-        async with self._call("observe", self._settings.call_deadline_s):
+        async with self._calls.call("observe", self._settings.call_deadline_s):
             seen = await self._look()
             return replace(seen, text_tree=await self._tree()) if text_tree else seen
 
     async def act(self, action: DeviceAction) -> Observation:
-        async with self._call(type(action).__name__, self._settings.call_deadline_s + asked_s(action)):
+        async with self._calls.call(type(action).__name__, self._settings.call_deadline_s + asked_s(action)):
             output = await self._hands.perform(action, self._size_px)
             return replace(await self._look(), output=output)
 
@@ -124,12 +130,12 @@ class VmSandbox(Sandbox):
         if self._terminal is None:
             raise UnsupportedCapability(f"this VM has no agent inside, and no {Capability.EVALUATE}")
         deadline_s = self._settings.call_deadline_s
-        async with self._call("evaluate", deadline_s + 5):
+        async with self._calls.call("evaluate", deadline_s + 5):
             return await self._terminal.evaluate(expression, timeout_s=deadline_s)
 
     async def snapshot(self) -> str:
         """Keep the whole machine, as it is between two of its instructions."""
-        async with self._call("snapshot", self._settings.reset_deadline_s):
+        async with self._calls.call("snapshot", self._settings.reset_deadline_s):
             if len(self._kept) >= SNAPSHOTS:
                 raise InfrastructureError(f"a VM keeps up to {SNAPSHOTS} states: reset it, or use a fork")
             tag = f"s{secrets.token_hex(4)}"
@@ -146,7 +152,7 @@ class VmSandbox(Sandbox):
         kept = self._kept.get(snapshot_id)
         if kept is None:
             raise UnknownName("snapshot", snapshot_id, self._kept)
-        async with self._call("restore", self._settings.reset_deadline_s):
+        async with self._calls.call("restore", self._settings.reset_deadline_s):
             await self._machine.load(snapshot_id)
             self._task = kept.task
             await self._wake(kept.token, machine_id=None)
@@ -154,32 +160,55 @@ class VmSandbox(Sandbox):
 
     async def fork(self, n: int) -> list[Sandbox]:
         """`n` exact copies of the machine as it is now; terminals start anew."""
-        async with self._call("fork", self._settings.reset_deadline_s * max(1, n)):
+        async with self._calls.call("fork", self._settings.reset_deadline_s * max(1, n)):
             tag = f"f{secrets.token_hex(4)}"
-            now = self._now()
-            await self._machine.pause()
+            now, made = self._now(), list[VmSandbox]()
             try:
-                await self._machine.save(tag)
-                jobs = [asyncio.create_task(self._fork_one(tag, now)) for _ in range(n)]
-                made = await _all_or_none(jobs)
-            finally:
-                if self._machine.ended is None:
-                    await self._machine.resume()
-            await self._machine.forget(tag)
+                await self._machine.pause()
+                try:
+                    await self._machine.save(tag)
+                    made = await _all_or_none([self._fork_one(tag, now) for _ in range(n)])
+                finally:
+                    with contextlib.suppress(InfrastructureError):  # it was not kept, or the machine is gone
+                        await self._machine.forget(tag)
+                    if self._machine.ended is None:
+                        await self._machine.resume()
+            except BaseException:
+                for each in made:
+                    await each.close()
+                raise
             return list(made)
 
+    async def rewind(self) -> None:
+        """Go back to the saved state, whatever happened since, and claim the guest anew: what a reset
+        begins with, before it sets the task up.
+
+        Raises:
+            InfrastructureError: the VM failed.
+        """
+        async with self._calls.call("rewind", self._settings.reset_deadline_s):
+            await self._shut_door()
+            await self._go_back()
+
+    async def open_vnc(self) -> VncAddress:
+        """See `ServesVnc`. It takes no agent in the guest; a restored state is shown at the same address."""
+        async with self._calls.call("open_vnc", self._settings.call_deadline_s):
+            if self._door is None:
+                self._door = await VncDoor.open(self._machine)
+            return self._door.address
+
     def alive(self) -> bool:
-        return self._broken is None and not self._closed and self._machine.ended is None
+        return self._calls.usable and self._machine.ended is None
 
     async def close(self) -> None:
-        if not self._closed:
-            self._closed = True
-            try:
-                if self._channel is not None and self._terminal is not None:
-                    self._terminal.forget()
-                    await self._channel.close()
-            finally:
-                await self._machine.close()
+        await self._calls.close()
+        try:
+            await self._shut_door()
+            if self._channel is not None and self._terminal is not None:
+                self._terminal.forget()
+                await self._channel.close()
+        finally:
+            await self._machine.close()
 
     # ---- how
 
@@ -189,14 +218,16 @@ class VmSandbox(Sandbox):
         return self._machine
 
     async def _go_back(self) -> None:
-        """The saved state, whatever happened since; a fresh clone is in it."""
-        if not self._used:
-            return
         await self._machine.load(READY)
         for tag in list(self._kept):
             await self._machine.forget(tag)
             del self._kept[tag]
         await self._wake(None, machine_id=secrets.token_hex(16))
+
+    async def _shut_door(self) -> None:
+        door, self._door = self._door, None
+        if door is not None:
+            await door.close()
 
     async def _wake(self, token: str | None, *, machine_id: str | None) -> None:
         """Claim the guest anew after it went to another state."""
@@ -251,13 +282,13 @@ class VmSandbox(Sandbox):
 
     async def _tree(self) -> str:
         assert self._terminal is not None
-        program = ("python3", "/opt/deskhand/tree.py", str(TREE_NODES), str(TREE_S))
-        code, out, err = await self._terminal.run(program, timeout_s=2 * TREE_S)
+        program = ("python3", "-", str(TREE_NODES), str(TREE_S))
+        code, out, err = await self._terminal.run(program, given=TREE.read_bytes(), timeout_s=2 * TREE_S)
         if code:
             said = err.decode(errors="replace").strip().splitlines()[-1:]
             raise InfrastructureError(f"the guest gave no accessibility tree: {''.join(said)}")
-        note = "[it took too long]\n" if code is None else ""
-        return out.decode(errors="replace") + note
+        note = "\n[it took too long]" if code is None else ""
+        return out.decode(errors="replace").rstrip("\n") + note
 
     async def _look(self) -> Observation:
         task = self._task
@@ -274,26 +305,10 @@ class VmSandbox(Sandbox):
             terminal=None if self._terminal is None else self._terminal.screen(),
         )
 
-    @contextlib.asynccontextmanager
-    async def _call(self, what: str, deadline_s: float) -> AsyncGenerator[None]:
-        """One call: a deadline, and a sandbox that failed stays failed."""
-        if self._broken is not None:
-            raise type(self._broken)(f"{self._broken} (the sandbox is not to be used again)")
-        if self._closed:
-            raise SandboxDied("the sandbox is closed")
-        try:
-            async with asyncio.timeout(deadline_s):
-                yield
-        except TimeoutError as error:
-            self._broken = SandboxTimeout(f"{what} took longer than {deadline_s:g} s")
-            raise self._broken from error
-        except (SandboxDied, SandboxTimeout) as error:
-            self._broken = error
-            raise
 
-
-async def _all_or_none(jobs: list[asyncio.Task[VmSandbox]]) -> list[VmSandbox]:
-    """What all jobs made; where one fails or this is cancelled, nothing is left of the others."""
+async def _all_or_none(making: Sequence[Coroutine[None, None, VmSandbox]]) -> list[VmSandbox]:
+    """What all make; where one fails or this is cancelled, nothing is left of the others."""
+    jobs = [asyncio.create_task(each) for each in making]
     try:
         return list(await asyncio.gather(*jobs))
     except BaseException:

@@ -10,24 +10,22 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from blake3 import blake3
 
-from deskhand_sandbox.backends.vm.channel import Channel
+from deskhand_sandbox.backends.vm.booting import booted, stand_still
 from deskhand_sandbox.backends.vm.connection import Connection
 from deskhand_sandbox.backends.vm.domain import Hardware, domain_xml
 from deskhand_sandbox.backends.vm.image.locks import locked
 from deskhand_sandbox.backends.vm.image.recipe import GoldenImage, cache_folder
-from deskhand_sandbox.backends.vm.machine import Frame, Machine, copy
-from deskhand_sandbox.errors import InfrastructureError, SandboxDied, SandboxTimeout
+from deskhand_sandbox.backends.vm.machine import copy
+from deskhand_sandbox.backends.vm.room import check_room, writing
 
 READY = "ready"
 """Name of the state in the disk."""
 KEY_CHARACTERS = 16
-LOOK_S = 0.25
 SETTLED_S = 1.0
 """How long the screen of a golden guest must stand still before it is saved."""
 KEPT_S = 30 * 24 * 3600.0
@@ -72,7 +70,8 @@ async def ready_state(
         InfrastructureError: it ended, or could not be saved.
     """
     folder = cache_folder() / "states"
-    await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
+    with writing(folder):
+        await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
     key = await asyncio.to_thread(state_key, image, hardware)
     if (found := _find(folder / key)) is not None:
         return found
@@ -83,10 +82,9 @@ async def ready_state(
             tell("booting the image once, to save it")
         for left in folder.glob(f".{key}-*"):  # of a process that was killed: the lock is ours
             await asyncio.to_thread(shutil.rmtree, left, ignore_errors=True)
-        free = shutil.disk_usage(folder).free // 2**20
-        if free < hardware.memory_mb * ROOM_FACTOR:
-            raise InfrastructureError(f"saving the VM takes room in {folder}, and only {free} MiB are free")
-        draft = Path(tempfile.mkdtemp(prefix=f".{key}-", dir=folder))
+        check_room(folder, hardware.memory_mb * ROOM_FACTOR, "saving the VM")
+        with writing(folder):
+            draft = Path(tempfile.mkdtemp(prefix=f".{key}-", dir=folder))
         try:
             await _make(connection, image, hardware, draft, deadline_s=deadline_s, still_s=still_s)
             await asyncio.to_thread(draft.rename, folder / key)
@@ -105,7 +103,7 @@ def state_key(image: GoldenImage, hardware: Hardware) -> str:
         image.key,
         str(image.disk),
         json.dumps({name: str(value) for name, value in values.items()}, sort_keys=True),
-        domain_xml(hardware, "name", Path("/")).partition("</uuid>")[2],
+        domain_xml(hardware, "name", Path("/"), vnc_password="").partition("</uuid>")[2],
         _qemu_version(),
     ]
     if hardware.accelerator == "kvm":
@@ -145,76 +143,15 @@ async def _make(
     deadline_s: float,
     still_s: float,
 ) -> None:
-    disk = draft / "disk.qcow2"
-    await _overlay(image.disk, disk)
-    machine = await Machine.start(connection, hardware, disk)
-    try:
-        began = time.monotonic()
-        await machine.resume()
-        try:
-            async with asyncio.timeout(deadline_s):
-                if image.agent:
-                    channel = await Channel.connect(machine.channel)
-                    try:
-                        await channel.ready(deadline_s)
-                        boot_s = time.monotonic() - began
-                        frame = await _stand_still(machine, SETTLED_S)
-                        await machine.pause()
-                        await machine.save(READY)
-                    finally:
-                        await channel.close()
-                else:
-                    frame = await _stand_still(machine, still_s)
-                    boot_s = time.monotonic() - began - still_s
-                    await machine.pause()
-                    await machine.save(READY)
-        except (TimeoutError, SandboxTimeout) as error:
-            said = f"the VM was not up in {deadline_s:g} s; {_last_words(machine)}"
-            raise SandboxTimeout(said) from error
-        except SandboxDied as error:
-            said = f"the VM ended while it booted ({error}); {_last_words(machine)}"
-            raise InfrastructureError(said) from error
-        await asyncio.to_thread(copy, machine.disk, disk)
-    finally:
-        await machine.close()
-    told = {"size_px": [frame.width, frame.height], "boot_s": boot_s, "made_at_s": time.time()}
-    (draft / "state.json").write_text(json.dumps(told))
-
-
-async def _stand_still(machine: Machine, still_s: float) -> Frame:
-    """The screen once it has not changed for so long."""
-    seen: Frame | None = None
-    changed = time.monotonic()
-    while True:
-        with suppress(InfrastructureError):  # a screen that changes its size is not whole for a moment
-            frame = await machine.frame()
-            if frame != seen:
-                seen, changed = frame, time.monotonic()
-        if machine.ended is not None:
-            raise SandboxDied(machine.ended)
-        if seen is not None and time.monotonic() - changed >= still_s:
-            return seen
-        await asyncio.sleep(LOOK_S)
-
-
-def _last_words(machine: Machine) -> str:
-    said = machine.console()
-    return f"its console ends with:\n{said}" if said else "its console is empty"
-
-
-async def _overlay(base: Path, disk: Path) -> None:
-    """A disk on top of another, which is never written to.
-
-    Raises:
-        InfrastructureError: the other is no qcow2.
-    """
-    command = ["qemu-img", "create", "-q", "-f", "qcow2", "-b", str(base), "-F", "qcow2", str(disk)]
-    process = await asyncio.create_subprocess_exec(
-        *command, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
-    )
-    _, said = await process.communicate()
-    if process.returncode:
-        raise InfrastructureError(f"{base} cannot be a VM's disk: {said.decode(errors='replace').strip()}")
+    async with booted(connection, image, hardware, draft, deadline_s=deadline_s, still_s=still_s) as up:
+        frame = await stand_still(up.machine, SETTLED_S)
+        await up.machine.pause()
+        await up.machine.save(READY)
+        with writing(draft):
+            await asyncio.to_thread(copy, up.machine.disk, draft / "disk.qcow2")
+    told = {"size_px": [frame.width, frame.height], "boot_s": up.boot_s, "made_at_s": time.time()}
+    with writing(draft):
+        (draft / "state.json").write_text(json.dumps(told))
 
 
 class _Held:

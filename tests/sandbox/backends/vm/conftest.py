@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
+from deskhand_sandbox.backends.vm import create, places
+from deskhand_sandbox.base import Backend
 from deskhand_sandbox.types import EnvironmentSpec, JsonValue, Task, VerifierSpec
 
 TYPEWRITER = (
@@ -48,6 +53,48 @@ def make_disk(short_folder: Path) -> Callable[[str, str], Path]:
 def typewriter(make_disk: Callable[[str, str], Path]) -> Path:
     """A disk of one's own, with the typewriter on it."""
     return make_disk("typewriter", TYPEWRITER)
+
+
+@pytest.fixture(scope="session")
+def settings(typewriter: Path) -> dict[str, object]:
+    """Of a backend whose VMs are typewriters."""
+    return {
+        "image": str(typewriter),
+        "memory_mb": 32,
+        "accelerator": "emulation",
+        "boot_still_s": 1.0,
+        "folder": str(typewriter.parent),
+    }
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def typewriters(typewriter: Path, settings: dict[str, object]) -> AsyncIterator[Backend]:
+    """A backend whose VMs are typewriters; nothing is left of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(typewriter.parent / "cache"))
+        backend = create(**settings)
+        yield backend
+        await backend.close()
+    assert not list((typewriter.parent / places.mark() / "vms").iterdir())
+    assert not places.running_in(typewriter.parent)
+
+
+@contextmanager
+def _small_disk(place: Path, size: str) -> Iterator[None]:
+    place.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", place], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
+@pytest.fixture
+def small_disk() -> Callable[[Path, str], AbstractContextManager[None]]:
+    """Puts a disk of that size ("256k") at a place, for the length of a block."""
+    if os.geteuid() != 0:
+        pytest.skip("only root mounts a small disk")
+    return _small_disk
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ HARDWARE = Hardware(
 
 
 def read(hardware: Hardware) -> Xml.Element:
-    return Xml.fromstring(domain_xml(hardware, "a name", Path("/vms/one")))
+    return Xml.fromstring(domain_xml(hardware, "a name", Path("/vms/one"), vnc_password="secret12"))
 
 
 def test_a_golden_guest_boots_its_kernel_and_has_a_channel_of_its_own() -> None:
@@ -33,6 +33,13 @@ def test_a_golden_guest_boots_its_kernel_and_has_a_channel_of_its_own() -> None:
 
 def test_every_domain_has_a_name_and_number_of_its_own() -> None:
     assert read(HARDWARE).findtext("uuid") != read(HARDWARE).findtext("uuid")
+
+
+def test_the_screen_is_served_on_a_socket_with_a_password_and_on_no_port() -> None:
+    (screen,) = read(HARDWARE).findall("devices/graphics")
+    assert (screen.get("type"), screen.get("passwd"), screen.get("port")) == ("vnc", "secret12", None)
+    (listen,) = screen.findall("listen")
+    assert (listen.get("type"), listen.get("socket")) == ("socket", "/vms/one/vnc.sock")
 
 
 def test_no_guest_is_on_a_network_of_libvirt() -> None:

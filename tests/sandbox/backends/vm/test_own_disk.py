@@ -28,6 +28,7 @@ from deskhand_sandbox.errors import (
     UnknownName,
     UnsupportedCapability,
 )
+from deskhand_sandbox.manager import PoolSettings, SandboxManager
 from deskhand_sandbox.types import Click, Drag, Press, Run, Scroll, Task, TypeText
 
 pytestmark = [
@@ -40,25 +41,9 @@ pytestmark = [
 MakeTask = Callable[..., Task]
 
 
-def settings(typewriter: Path) -> dict[str, object]:
-    return {
-        "image": str(typewriter),
-        "memory_mb": 32,
-        "accelerator": "emulation",
-        "boot_still_s": 1.0,
-        "folder": str(typewriter.parent),
-    }
-
-
-@pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def backend(typewriter: Path) -> AsyncIterator[Backend]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(typewriter.parent / "cache"))
-        backend = create(**settings(typewriter))
-        yield backend
-        await backend.close()
-    assert not list((typewriter.parent / places.mark() / "vms").iterdir())
-    assert not places.running_in(typewriter.parent)
+@pytest.fixture
+def backend(typewriters: Backend) -> Backend:
+    return typewriters
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -161,21 +146,23 @@ async def test_a_cancelled_creation_leaves_nothing(backend: Backend, typewriter:
 
 
 async def test_a_guest_that_never_comes_up_is_said_with_its_last_words(
-    backend: Backend, typewriter: Path, make_disk: Callable[[str, str], Path]
+    backend: Backend, settings: dict[str, object], make_disk: Callable[[str, str], Path]
 ) -> None:
     # backend: its cache and its driver are in place
     # writes to its serial port, and to its screen for ever
     disk = make_disk("restless", "baf803 b068ee b069ee b00aee b80300 cd10 b40e fec0 cd10 ebf8")
-    broken = create(**{**settings(typewriter), "image": str(disk), "boot_deadline_s": 4.0})
+    broken = create(**{**settings, "image": str(disk), "boot_deadline_s": 4.0})
     with pytest.raises(SandboxTimeout, match=r"was not up in 4 s; its console ends with:\nhi"):
         await broken.create()
     await broken.close()
 
 
-async def test_what_is_no_disk_is_said(backend: Backend, typewriter: Path, short_folder: Path) -> None:
+async def test_what_is_no_disk_is_said(
+    backend: Backend, settings: dict[str, object], short_folder: Path
+) -> None:
     text = short_folder / "text.qcow2"
     text.write_text("no disk")
-    broken = create(**{**settings(typewriter), "image": str(text)})
+    broken = create(**{**settings, "image": str(text)})
     with pytest.raises(InfrastructureError, match=r"text\.qcow2 cannot be a VM's disk"):
         await broken.create()
 
@@ -192,14 +179,17 @@ asyncio.run(main())
 """
 
 
-async def test_what_a_killed_process_left_goes_at_the_next_start(backend: Backend, typewriter: Path) -> None:
+async def test_what_a_killed_process_left_goes_when_the_next_manager_starts(
+    backend: Backend, typewriter: Path, tmp_path: Path
+) -> None:
     place = typewriter.parent
     ran = await asyncio.to_thread(
         subprocess.run, [sys.executable, "-c", LEAVE, typewriter, place], capture_output=True, text=True
     )
     assert ran.returncode == -signal.SIGKILL, ran.stderr
     folder = Path(ran.stdout.strip())
-    (left,) = places.running_in(folder)
-    assert places.remove_orphans(place) == 1
-    assert not folder.exists() and not places.running_in(folder)
-    assert left.pid > 0
+    assert len(places.running_in(folder)) == 1
+    pools = {"guests": PoolSettings(kind="vm", settings={"folder": str(place)})}
+    async with SandboxManager(pools, state_folder=tmp_path) as manager:
+        assert manager.status().orphans_ended == 1
+        assert not folder.exists() and not places.running_in(folder)

@@ -17,7 +17,15 @@ from pathlib import Path
 from typing import IO
 
 from deskhand_sandbox.backends.vm.image.locks import locked
-from deskhand_sandbox.backends.vm.image.recipe import EPOCH, RECIPE, GoldenImage, Recipe, image_folder
+from deskhand_sandbox.backends.vm.image.recipe import (
+    EPOCH,
+    RECIPE,
+    GoldenImage,
+    Recipe,
+    disk_key,
+    image_folder,
+)
+from deskhand_sandbox.backends.vm.room import check_room, writing
 from deskhand_sandbox.errors import BackendMissing, InfrastructureError, SandboxTimeout
 
 PROGRAMS = ("mmdebstrap", "mke2fs", "qemu-img", "apt-get", "dpkg-deb")
@@ -54,21 +62,27 @@ class Progress:
 Tell = Callable[[Progress], None]
 
 
-def find(recipe: Recipe = RECIPE) -> GoldenImage | None:
-    """The image of a recipe, where it has been built."""
-    folder = image_folder() / recipe.key()
+def find(recipe: Recipe = RECIPE, *, folder: Path | None = None) -> GoldenImage | None:
+    """The image of a recipe, where it has been built; see `build`."""
+    folder = (folder or image_folder()) / recipe.key()
     if not all((folder / name).is_file() for name in _FILES):
         return None
     return GoldenImage(
         disk=folder / "disk.qcow2",
         kernel=folder / "vmlinuz",
         initrd=folder / "initrd.img",
-        key=recipe.key(),
+        key=disk_key(folder / "disk.qcow2"),
         agent=True,
     )
 
 
-def build(progress: Tell | None = None, *, recipe: Recipe = RECIPE, again: bool = False) -> GoldenImage:
+def build(
+    progress: Tell | None = None,
+    *,
+    recipe: Recipe = RECIPE,
+    again: bool = False,
+    folder: Path | None = None,
+) -> GoldenImage:
     """The image of a recipe; built where there is none yet.
 
     Two builders at once: the second waits for the first and takes its image. A build that is stopped leaves
@@ -77,6 +91,7 @@ def build(progress: Tell | None = None, *, recipe: Recipe = RECIPE, again: bool 
     Args:
         progress: told how far it is, from this thread.
         again: build it even where it is there.
+        folder: it is kept below; None: the user's cache.
 
     Raises:
         BackendMissing: a program is not installed.
@@ -89,32 +104,20 @@ def build(progress: Tell | None = None, *, recipe: Recipe = RECIPE, again: bool 
         if progress is not None:
             progress(Progress(said=said, part=part, seconds=time.monotonic() - began))
 
-    if not again and (found := find(recipe)) is not None:
+    folder = folder or image_folder()
+    if not again and (found := find(recipe, folder=folder)) is not None:
         return found
     _check_programs()
-    folder = image_folder()
-    folder.mkdir(parents=True, exist_ok=True)
-    key = recipe.key()
-    with locked(folder / f"{key}.lock", DEADLINE_S, lambda: tell("waiting for another build", 0.0)):
-        if not again and (found := find(recipe)) is not None:
-            return found
-        for left in folder.glob(f".{key}-*"):  # of a build that was killed: the lock is ours
-            remove(left)
-        if (room := shutil.disk_usage(folder).free // 2**20) < ROOM_MB:
-            raise InfrastructureError(f"building an image takes {ROOM_MB} MiB in {folder}; {room} are free")
-        draft = Path(tempfile.mkdtemp(prefix=f".{key}-", dir=folder))
-        try:
-            _make(recipe, draft, tell)
-            kept = folder / key
-            if kept.exists():
-                kept.rename(draft / "replaced")
-            (draft / "whole").rename(kept)
-        finally:
-            remove(draft)
-        tell("the image is built", 1.0)
-    found = find(recipe)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        key = recipe.key()
+        with locked(folder / f"{key}.lock", DEADLINE_S, lambda: tell("waiting for another build", 0.0)):
+            if again or find(recipe, folder=folder) is None:
+                _make_in(folder, recipe, tell)
+    found = find(recipe, folder=folder)
     if found is None:
         raise InfrastructureError(f"the image built in {folder / key} is not whole")
+    tell("the image is built", 1.0)
     return found
 
 
@@ -128,6 +131,23 @@ def remove(folder: Path) -> None:
     if inside and any(f"{folder}/" in line for line in mounts.read_text().splitlines()):
         raise InfrastructureError(f"{folder} has mounts in it that cannot be undone: {', '.join(inside)}")
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def _make_in(folder: Path, recipe: Recipe, tell: Callable[[str, float], None]) -> None:
+    """Build it in a draft beside the others, and put it in its place in one move."""
+    key = recipe.key()
+    for left in folder.glob(f".{key}-*"):  # of a build that was killed: the lock is ours
+        remove(left)
+    check_room(folder, ROOM_MB, "building an image")
+    draft = Path(tempfile.mkdtemp(prefix=f".{key}-", dir=folder))
+    try:
+        _make(recipe, draft, tell)
+        kept = folder / key
+        if kept.exists():
+            kept.rename(draft / "replaced")
+        (draft / "whole").rename(kept)
+    finally:
+        remove(draft)
 
 
 def _make(recipe: Recipe, draft: Path, tell: Callable[[str, float], None]) -> None:

@@ -87,6 +87,12 @@ class GoldenImage:
     """Whether our agent answers inside."""
 
 
+def disk_key(disk: Path) -> str:
+    """Names a disk by its place, size and time: what was saved on top of another is worthless."""
+    stat = disk.stat()
+    return blake3(f"{disk}\0{stat.st_size}\0{stat.st_mtime_ns}".encode()).hexdigest()
+
+
 def image_folder() -> Path:
     """Where images are kept."""
     return cache_folder() / "images"

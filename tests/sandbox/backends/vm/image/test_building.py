@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import shutil
+import subprocess
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -7,6 +11,8 @@ import pytest
 from deskhand_sandbox.backends.vm.image import RECIPE, build, find
 from deskhand_sandbox.errors import BackendMissing, InfrastructureError, SandboxTimeout
 
+SmallDisk = Callable[[Path, str], AbstractContextManager[None]]
+real = pytest.mark.skipif(shutil.which("mmdebstrap") is None, reason="mmdebstrap is not installed")
 FILES = ("disk.qcow2", "vmlinuz", "initrd.img", "packages.txt")
 
 
@@ -51,6 +57,43 @@ def test_a_failed_build_says_why_and_leaves_nothing(
     with pytest.raises(InfrastructureError, match=r"exit status 3:\nE: no such suite"):
         build()
     assert [each.name for each in cache.iterdir()] == [f"{RECIPE.key()}.lock"]
+
+
+def test_too_little_room_is_said_before_anything_is_done(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, small_disk: SmallDisk
+) -> None:
+    programs(tmp_path / "bin", **dict.fromkeys(("mmdebstrap", "mke2fs", "apt-get"), "exit 1"))
+    path = f"{tmp_path / 'bin'}:/usr/bin:/bin"
+    monkeypatch.setattr("deskhand_sandbox.backends.vm.image.building._search_path", lambda: path)
+    with small_disk(cache, "1m"):
+        with pytest.raises(InfrastructureError, match=r"building an image takes 4096 MiB in .*, and . are "):
+            build()
+        assert [each.suffix for each in cache.iterdir()] == [".lock"]
+
+
+@pytest.mark.slow
+@real
+def test_a_disk_that_fills_up_stops_a_build_which_leaves_nothing(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, small_disk: SmallDisk
+) -> None:
+    monkeypatch.setattr("deskhand_sandbox.backends.vm.image.building.ROOM_MB", 0)
+    with small_disk(cache, "100m"):
+        with pytest.raises(InfrastructureError, match=r"mmdebstrap failed with exit status"):
+            build()
+        assert [each.suffix for each in cache.iterdir()] == [".lock"]
+        assert not [line for line in Path("/proc/mounts").read_text().splitlines() if f"{cache}/" in line]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@real
+def test_two_builds_make_the_same_bytes(tmp_path: Path) -> None:
+    images = [build(folder=tmp_path / name) for name in ("one", "two")]
+    kernels = {image.kernel.read_bytes() for image in images if image.kernel is not None}
+    initrds = {image.initrd.read_bytes() for image in images if image.initrd is not None}
+    assert len(kernels) == 1 and len(initrds) == 1
+    compared = subprocess.run(["cmp", *(str(image.disk) for image in images)], capture_output=True, text=True)
+    assert compared.returncode == 0, compared.stdout + compared.stderr
 
 
 def test_a_build_that_hangs_is_ended_at_its_deadline(

@@ -1,0 +1,174 @@
+"""Commands and files of a sandbox: one shell for the agent, and programs that read and write files for it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+from deskhand_sandbox.errors import InvalidAction, SandboxDied
+from deskhand_sandbox.terminal.shell import CommandResult, Shell
+from deskhand_sandbox.types import EditFile, ReadFile, Run, WriteFile
+
+FILE_BYTES = 1024 * 1024
+"""Longest file that is read or written as text."""
+LONGEST_S = 3600.0
+_WRITE = 'mkdir -p -- "$(dirname -- "$1")" && cat > "$1"'
+
+
+class CommandTerminal(ABC):
+    """Where commands run is for the kinds to say; nothing is started before the first one."""
+
+    file_s: ClassVar[float] = 5.0
+    """Longest that reading or writing a file may take."""
+
+    def __init__(self) -> None:
+        self._shell: Shell | None = None
+
+    async def perform(self, action: Run | ReadFile | WriteFile | EditFile) -> str:
+        """Carry out the action; what it returns to the agent.
+
+        Raises:
+            InvalidAction: the shell was ended, or the file cannot be read or written; says why.
+            InfrastructureError: the terminal failed.
+        """
+        text = action.command if isinstance(action, Run) else action.path
+        if "\0" in text or not _encodable(text):
+            raise InvalidAction(f"{text!r} holds characters no command line takes")
+        match action:
+            case Run(command=command, timeout_s=timeout_s):
+                if not 0 < timeout_s <= LONGEST_S:
+                    raise InvalidAction(f"a command may take up to {LONGEST_S:g} seconds, not {timeout_s:g}")
+                return told(await self._run(command, timeout_s), timeout_s)
+            case ReadFile(path=path):
+                return await self._read(path)
+            case WriteFile(path=path, content=content):
+                return await self._write(path, content)
+            case EditFile(path=path):
+                return await self._write(path, edited(await self._read(path, exactly=True), action))
+
+    def screen(self) -> str | None:
+        """The terminal's screen as text; None before the first command."""
+        return None if self._shell is None else self._shell.screen.text()
+
+    async def close(self) -> None:
+        """End the shell; the next command gets a new one, the files stay."""
+        shell, self._shell = self._shell, None
+        if shell is not None:
+            await shell.close()
+
+    # ---- for the kinds
+
+    @abstractmethod
+    async def _open_shell(self) -> Shell:
+        """A shell with its prompt.
+
+        Raises:
+            InfrastructureError: none starts.
+        """
+
+    @abstractmethod
+    async def _execute(
+        self, program: Sequence[str], given: bytes, timeout_s: float
+    ) -> tuple[int | None, bytes, bytes]:
+        """Run a program beside the shell: exit status, output, errors; None where it had to be stopped.
+
+        Raises:
+            InfrastructureError: it could not be run.
+        """
+
+    @property
+    def _lost(self) -> bool:
+        """Whether the computer has ended, and not only the shell."""
+        return False
+
+    # ---- how
+
+    async def _run(self, command: str, timeout_s: float) -> CommandResult:
+        if self._shell is None:
+            self._shell = await self._open_shell()
+        try:
+            result = await self._shell.run(command, timeout_s=timeout_s)
+        except SandboxDied as error:
+            if self._lost:
+                raise
+            await self.close()  # the agent's own doing (`exit`)
+            raise InvalidAction(f"{error}; the next command starts a new one") from error
+        if result.exit_code is None and not await self._interrupted(self._shell):
+            await self.close()
+        return result
+
+    async def _interrupted(self, shell: Shell) -> bool:
+        """Whether Ctrl-C stopped the command and the shell is there for the next one."""
+        try:
+            return await shell.interrupt()
+        except SandboxDied:  # the command stood in the shell's place
+            return False
+
+    async def _read(self, path: str, *, exactly: bool = False) -> str:
+        out = await self._file("read", path, ("head", "-c", str(FILE_BYTES + 1), "--", path))
+        if len(out) > FILE_BYTES:
+            raise InvalidAction(f"{path} is longer than {FILE_BYTES} bytes: read a part of it by a command")
+        try:
+            return out.decode(errors="strict" if exactly else "replace")
+        except UnicodeDecodeError as error:
+            raise InvalidAction(f"{path} is no text: it cannot be edited") from error
+
+    async def _write(self, path: str, content: str) -> str:
+        if not _encodable(content):
+            raise InvalidAction("the content is no proper Unicode text")
+        data = content.encode()
+        if len(data) > FILE_BYTES:
+            raise InvalidAction(f"{path} would be longer than {FILE_BYTES} bytes")
+        await self._file("written", path, ("sh", "-c", _WRITE, "sh", path), given=data)
+        return f"wrote {len(data)} bytes to {path}"
+
+    async def _file(self, what: str, path: str, program: Sequence[str], *, given: bytes = b"") -> bytes:
+        """Run a program that reads or writes a file; its output."""
+        code, out, err = await self._execute(program, given, self.file_s)
+        if code is None:  # a pipe that nobody serves
+            raise InvalidAction(f"{path} cannot be {what}: it took longer than {self.file_s:g} s")
+        if code:
+            raise InvalidAction(f"{path} cannot be {what}: {_reason(err)}")
+        return out
+
+
+def edited(text: str, edit: EditFile) -> str:
+    """The text of a file after an edit.
+
+    Raises:
+        InvalidAction: it does not hold the passage exactly once.
+    """
+    found = text.count(edit.old) if edit.old else 0
+    if found != 1:
+        holds = (
+            "an empty passage is no passage" if not edit.old else f"it holds {edit.old!r:.80} {found} times"
+        )
+        raise InvalidAction(f"{edit.path} cannot be edited: {holds}; name a passage that it holds once")
+    return text.replace(edit.old, edit.new)
+
+
+def told(result: CommandResult, timeout_s: float) -> str:
+    """A command's result as the agent reads it."""
+    output = result.output.rstrip("\n")
+    if result.exit_code is None:
+        note = f"[stopped: still running after {timeout_s:g} s]"
+    elif result.exit_code:
+        note = f"[exit status {result.exit_code}]"
+    else:
+        return output
+    return f"{output}\n{note}" if output else note
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _reason(said: bytes) -> str:
+    """The last line a program complained with, without its own name."""
+    lines = said.decode(errors="replace").strip().splitlines() or ["no reason given"]
+    return lines[-1].rpartition(": ")[2]

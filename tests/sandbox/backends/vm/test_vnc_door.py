@@ -1,0 +1,114 @@
+"""VNC of a real QEMU: the handshake, the password, a picture, a key; and that it ends with the task."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import io
+import shutil
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from PIL import Image as Picture
+
+from deskhand_sandbox.backends.vm.sandbox import VmSandbox
+from deskhand_sandbox.base import Backend
+from deskhand_sandbox.types import Observation, Task, TypeText
+from deskhand_sandbox.vnc import PASSWORD_CHARACTERS, ServesVnc, VncAddress
+
+spec = importlib.util.spec_from_file_location("rfb", Path(__file__).parents[2] / "rfb.py")
+assert spec is not None and spec.loader is not None
+rfb = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(rfb)
+
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.skipif(
+        shutil.which("qemu-system-x86_64") is None or importlib.util.find_spec("libvirt") is None,
+        reason="QEMU or libvirt is not installed",
+    ),
+]
+MakeTask = Callable[..., Task]
+KEYS = {"v": 0x76, "n": 0x6E, "c": 0x63}
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def sandbox(typewriters: Backend) -> AsyncIterator[VmSandbox]:
+    async with await typewriters.create() as sandbox:
+        assert isinstance(sandbox, VmSandbox)
+        yield sandbox
+
+
+def pixels(seen: Observation) -> bytes:
+    assert seen.screenshot.data is not None
+    return Picture.open(io.BytesIO(seen.screenshot.data)).convert("RGB").tobytes()
+
+
+async def refused(address: VncAddress, password: str) -> bool:
+    try:
+        async with rfb.viewer(address.host, address.port, password):
+            return False
+    except (rfb.Refused, ConnectionError, asyncio.IncompleteReadError):
+        return True
+
+
+async def test_a_viewer_sees_the_screen_and_types(sandbox: VmSandbox, guest_task: MakeTask) -> None:
+    await sandbox.reset(guest_task())
+    typed = await sandbox.act(TypeText(text="vnc"))
+    start = (await sandbox.reset(guest_task())).observation
+    assert isinstance(sandbox, ServesVnc)
+    address = await sandbox.open_vnc()
+    assert address.host == "127.0.0.1" and len(address.password) == PASSWORD_CHARACTERS
+    assert address.password not in repr(address)
+    assert await sandbox.open_vnc() == address
+    async with rfb.viewer(address.host, address.port, address.password) as viewer:
+        assert viewer.size_px == start.size_px
+        assert await viewer.picture() == pixels(start)
+        for key in KEYS.values():
+            await viewer.press(key)
+        async with asyncio.timeout(20):
+            while (await sandbox.observe()).screenshot.digest != typed.screenshot.digest:
+                pass
+        assert await viewer.picture() == pixels(typed)
+
+
+async def test_only_the_password_opens_it(sandbox: VmSandbox, guest_task: MakeTask) -> None:
+    await sandbox.reset(guest_task())
+    address = await sandbox.open_vnc()
+    for wrong in ("", "password", address.password[:-1], address.password.swapcase()[::-1]):
+        assert await refused(address, wrong)
+    assert not await refused(address, address.password)
+
+
+async def test_it_outlives_a_restored_state_and_ends_with_the_task(
+    sandbox: VmSandbox, guest_task: MakeTask
+) -> None:
+    await sandbox.reset(guest_task())
+    kept = await sandbox.snapshot()
+    before = await sandbox.act(TypeText(text="before"))
+    first = await sandbox.open_vnc()
+    async with rfb.viewer(first.host, first.port, first.password) as viewer:
+        assert await viewer.picture() == pixels(before)
+        restored = await sandbox.restore(kept)
+        assert await viewer.picture() == pixels(restored)
+        await sandbox.reset(guest_task())
+        assert await viewer.ended()
+    assert await refused(first, first.password)
+    second = await sandbox.open_vnc()
+    assert second.password != first.password
+    assert await refused(second, first.password) and not await refused(second, second.password)
+
+
+async def test_a_dead_vm_ends_it(typewriters: Backend, guest_task: MakeTask) -> None:
+    sandbox = await typewriters.create()
+    assert isinstance(sandbox, VmSandbox)
+    await sandbox.reset(guest_task())
+    address = await sandbox.open_vnc()
+    async with rfb.viewer(address.host, address.port, address.password) as viewer:
+        await sandbox.machine.close()
+        assert await viewer.ended()
+    assert await refused(address, address.password)
+    await sandbox.close()
+    assert await refused(address, address.password)
