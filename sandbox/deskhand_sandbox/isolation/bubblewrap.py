@@ -7,21 +7,31 @@ from the machine's files, processes and network; it is no virtual machine.
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import functools
 import json
 import os
+import select
 import shutil
+import signal
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from deskhand_sandbox.errors import InfrastructureError, SandboxDied, SandboxTimeout
-from deskhand_sandbox.isolation.limits import ControlGroup, Limits, resource_limits
+from deskhand_sandbox.isolation.limits import END_S, ControlGroup, Limits, resource_limits
+from deskhand_sandbox.isolation.pipes import read_pipe
 
 HOME = "/home/agent"
 USER = 1000
 SHARED_ETC = ("alternatives", "ld.so.cache", "ssl/certs", "fonts", "terminfo", "localtime", "mime.types")
 """Of the machine's /etc: what programs need to find libraries, fonts and certificates, no more."""
+FONT_CACHE = "/var/cache/fontconfig"
+"""Without it every program that draws text reads every font of the machine at its start."""
+_NS_GET_USERNS = 0xB701
+"""Asks for the user namespace that a namespace belongs to (ioctl_ns(2))."""
+_LAST_S = 0.5
 LAYOUT = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 
 
@@ -41,6 +51,10 @@ class Confinement:
         """What programs find in their environment besides the usual."""
         self._leader: int | None = None
         """Process whose namespaces programs share; None: each has its own."""
+        self._handle: int | None = None
+        """On that very process: its number may come to be another's."""
+        self._owner: int | None = None
+        """User namespace that the leader's other ones belong to; the leader itself is in one below it."""
 
     @staticmethod
     @functools.cache
@@ -64,6 +78,7 @@ class Confinement:
             (self.folder / "etc/passwd").write_text(passwd)
             (self.folder / "etc/group").write_text(f"root:x:0:\nagent:x:{USER}:\n")
             (self.folder / "etc/hosts").write_text("127.0.0.1 localhost desk\n::1 localhost\n")
+            (self.folder / "etc/resolv.conf").touch()
         except OSError as error:
             self.remove()
             raise InfrastructureError(f"{self.folder} cannot be written: {error.strerror}") from error
@@ -89,9 +104,13 @@ class Confinement:
         """The command line that runs a program inside, to be started with `environment`.
 
         The program dies with the process that starts it, or with the one whose namespaces it shares.
+
+        Raises:
+            SandboxDied: that one has ended.
         """
         if self._leader is not None:
-            return [*self._entering(), *_joining(self._leader), *self._limited(), *program]
+            self._check_led()
+            return [*self._entering(), *self._joining(), *self._limited(), *program]
         return [*self._entering(), *self._apart(), *self._limited(), *program]
 
     async def lead(self, *program: str, shown: Mapping[Path, str]) -> asyncio.subprocess.Process:
@@ -101,7 +120,7 @@ class Confinement:
             shown: files and folders of the machine it can read, and where it finds them.
 
         Returns:
-            The process, its standard input and output as pipes.
+            The process, its standard input and output as pipes; what it complains of is kept (`complaint`).
 
         Raises:
             SandboxDied: it did not start; says why.
@@ -109,32 +128,84 @@ class Confinement:
         info, told = os.pipe()
         apart = self._apart(shown)
         apart[1:1] = ["--info-fd", str(told)]
-        pipe = asyncio.subprocess.PIPE
+        command = [*self._entering(), *apart, *self._limited(), *program]
         try:
-            process = await asyncio.create_subprocess_exec(
-                *self._entering(),
-                *apart,
-                *self._limited(),
-                *program,
-                stdin=pipe,
-                stdout=pipe,
-                stderr=pipe,
-                env=self.environment,
-                pass_fds=(told,),
-            )
+            with self._complaints.open("wb") as complaints:
+                process = await asyncio.create_subprocess_exec(
+                    *command,
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.PIPE,
+                    stderr=complaints,
+                    env=self.environment,
+                    pass_fds=(told,),
+                )
+        except BaseException:
+            os.close(info)
+            raise
         finally:
             os.close(told)
         try:
-            with os.fdopen(info, "rb") as file:
-                said = await asyncio.to_thread(file.read)
+            said = await read_pipe(info)
+            if not said:
+                await process.wait()
             self._leader = int(json.loads(said)["child-pid"])
-        except (ValueError, KeyError):
-            _, err = await process.communicate()
-            raise SandboxDied(f"{program[0]} did not start: {err.decode(errors='replace').strip()}") from None
-        except asyncio.CancelledError:
-            process.kill()
+            self._handle = os.pidfd_open(self._leader)
+            self._owner = _owner(self._leader)
+        except BaseException as error:
+            with suppress(ProcessLookupError):
+                process.kill()
+            if isinstance(error, OSError | ValueError | KeyError):
+                raise SandboxDied(f"{program[0]} did not start: {self.complaint() or error}") from error
             raise
         return process
+
+    @property
+    def leader(self) -> int:
+        """Process id, on this machine, of what all others share their namespaces with.
+
+        Raises:
+            SandboxDied: it has ended.
+        """
+        assert self._leader is not None
+        self._check_led()
+        return self._leader
+
+    @property
+    def owner(self) -> str:
+        """The user namespace in which somebody has every right over the leader's network, as a file."""
+        return f"/proc/{os.getpid()}/fd/{self._owner}"
+
+    def complaint(self) -> str:
+        """The last line the leader, or what was started for it, complained with; empty where it did not."""
+        with suppress(OSError):
+            lines = self._complaints.read_text(errors="replace").strip().splitlines()
+            return lines[-1] if lines else ""
+        return ""
+
+    def name_server(self, address: str) -> None:
+        """Have programs ask there for the addresses of hosts."""
+        # written over in place: it is this very file that programs see
+        (self.folder / "etc/resolv.conf").write_text(f"nameserver {address}\n")
+
+    @property
+    def _complaints(self) -> Path:
+        return self.folder / "complaints"
+
+    def _check_led(self) -> None:
+        if self._handle is None or _ended(self._handle, 0):
+            raise SandboxDied(f"what ran inside has ended: {self.complaint() or 'without a word'}")
+
+    def _joining(self) -> list[str]:
+        """Words that start a program in the leader's namespaces, without privileges there.
+
+        nsenter waits for the program as a process of its own: it has to be told to die with that. Who is not
+        root has to become the owner of the namespaces first.
+        """
+        spaces = ["--user", "--pid", "--mount", "--net", "--ipc", "--uts", "--preserve-credentials", "--"]
+        words = ["nsenter", "--target", str(self._leader), *spaces]
+        if os.geteuid() != 0:
+            words = ["nsenter", f"--user={self.owner}", "--preserve-credentials", "--", *words]
+        return [*words, "setpriv", "--no-new-privs", "--pdeathsig", "KILL", "env", "--chdir", HOME]
 
     def _entering(self) -> list[str]:
         return self._group.entering() if self._group else []
@@ -153,7 +224,8 @@ class Confinement:
                 words += ["--ro-bind", str(place), str(place)]
         for name in SHARED_ETC:
             words += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
-        for name in ("passwd", "group", "hosts"):
+        words += ["--ro-bind-try", FONT_CACHE, FONT_CACHE]
+        for name in ("passwd", "group", "hosts", "resolv.conf"):
             words += ["--ro-bind", str(self.folder / "etc" / name), f"/etc/{name}"]
         words += ["--proc", "/proc", "--dev", "/dev"]
         words += ["--bind", str(self.folder / "home"), HOME, "--bind", str(self.folder / "tmp"), "/tmp"]
@@ -161,14 +233,28 @@ class Confinement:
             words += ["--ro-bind", str(source), target]
         return [*words, "--chdir", HOME]
 
+    def end(self) -> None:
+        """End what the leader leads, and wait until it has ended."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+            _ended(handle, END_S)  # all that share its namespaces end before it does
+            os.close(handle)
+        owner, self._owner = self._owner, None
+        if owner is not None:
+            os.close(owner)
+
     def remove(self) -> None:
         """End what still runs, and take the files away, those in folders their owner has locked too."""
+        self.end()
         if self._group is not None:
             self._group.remove()
         for place, folders, _ in os.walk(self.folder):
             for name in folders:
                 if not (inner := Path(place, name)).is_symlink():
-                    inner.chmod(0o700)
+                    with suppress(OSError):
+                        inner.chmod(0o700)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     async def run(
@@ -184,6 +270,7 @@ class Confinement:
 
         Raises:
             SandboxTimeout: it did not end in time, and was killed.
+            SandboxDied: the leader has ended, and the program with it.
         """
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
@@ -198,24 +285,25 @@ class Confinement:
             if process.returncode is None:
                 process.kill()
                 await process.wait()
+        if self._leader is not None:
+            if process.returncode == -signal.SIGKILL and self._handle is not None:
+                # what the leader leads is killed a moment before it is gone itself
+                await asyncio.to_thread(_ended, self._handle, _LAST_S)
+            self._check_led()
         return process.returncode or 0, out, err
 
 
-def _joining(pid: int) -> list[str]:
-    """Words that start a program in the namespaces of a process, without privileges there.
+def _ended(handle: int, timeout_s: float) -> bool:
+    """Whether a process has ended, or does within a time."""
+    poll = select.poll()
+    poll.register(handle, select.POLLIN)
+    return bool(poll.poll(timeout_s * 1000))
 
-    nsenter waits for the program as a process of its own: it has to be told to die with that.
-    """
-    words = ["nsenter", "--target", str(pid), "--user", "--pid", "--mount", "--net", "--ipc", "--uts"]
-    return [
-        *words,
-        "--preserve-credentials",
-        "--",
-        "setpriv",
-        "--no-new-privs",
-        "--pdeathsig",
-        "KILL",
-        "env",
-        "--chdir",
-        HOME,
-    ]
+
+def _owner(pid: int) -> int:
+    """The user namespace that a process's network belongs to."""
+    network = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return fcntl.ioctl(network, _NS_GET_USERNS)
+    finally:
+        os.close(network)

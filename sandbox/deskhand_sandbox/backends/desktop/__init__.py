@@ -19,6 +19,6 @@ def create(**settings: object) -> DesktopBackend:
 
     Raises:
         BackendMissing: bubblewrap, Xvfb, openbox, mss or pyautogui is not installed.
-        InvalidTask: an unknown setting.
+        InvalidTask: an unknown setting, or a wrong value.
     """
     return DesktopBackend(backend_settings("desktop", DesktopSettings, settings))

@@ -13,7 +13,7 @@ from deskhand_sandbox.errors import BackendMissing
 from deskhand_sandbox.isolation import Confinement
 
 PROGRAMS = ("Xvfb", "openbox", "nsenter", "setpriv", "prlimit", "dbus-daemon")
-MODULES = ("mss", "pyautogui", "tkinter")
+MODULES = ("mss", "pyautogui")
 
 
 class DesktopBackend(Backend):
@@ -23,20 +23,23 @@ class DesktopBackend(Backend):
 
     def __init__(self, settings: DesktopSettings) -> None:
         self._settings = settings
-        self._stock = Stock(settings.spares, settings.limits)
+        self._stock = Stock(settings.spares, settings.limits, start_s=settings.reset_deadline_s)
         if not Confinement.available():
             raise BackendMissing("a desktop needs bubblewrap, on a machine with namespaces: run `make setup`")
         if missing := [name for name in PROGRAMS if shutil.which(name) is None]:
             raise BackendMissing(f"a desktop needs {', '.join(missing)}: run `make setup`")
         if missing := [name for name in MODULES if importlib.util.find_spec(name) is None]:
             raise BackendMissing(
-                f"a desktop needs the modules {', '.join(missing)}: pip install 'deskhand[desktop]', and "
-                "tkinter with Python itself (python3-tk)"
+                f"a desktop needs the modules {', '.join(missing)}: pip install 'deskhand[desktop]'"
             )
 
     async def create(self) -> DesktopSandbox:
         sandbox = DesktopSandbox(self._settings, self._stock)
-        await sandbox.start()
+        try:
+            await sandbox.start()
+        except BaseException:
+            await sandbox.close()
+            raise
         return sandbox
 
     async def close(self) -> None:

@@ -7,6 +7,9 @@ is there, and names its display. It imports nothing of Deskhand.
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import ctypes.util
 import importlib
 import io
 import itertools
@@ -14,13 +17,16 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
-EARLY = ("mss", "PIL.PngImagePlugin", "Xlib.display", "Xlib.ext.xtest", "tkinter", "pyscreeze", "pymsgbox")
-"""What pyautogui and we need, imported while the X server starts; pyautogui itself wants a display first."""
+EARLY = ("Xlib.display", "Xlib.ext.xtest", "Xlib.XK", "pytweening", "PIL.PngImagePlugin")
+"""What pyautogui and we need, imported while the screen starts; pyautogui itself wants a display first."""
+UNUSED = ("mouseinfo", "pymsgbox", "pyscreeze")
+"""What pyautogui has for its pictures and windows, and does without: half of its import."""
 BUS = "unix:path=/tmp/.deskhand-bus"
 STEPS = 8
 """Pointer events between two points of a drag: programs take a single jump for no drag at all."""
@@ -29,52 +35,94 @@ SCREEN_S = 10.0
 ECHO_S = 1.0
 """How long a program may take to show what was typed."""
 READ_MS = 80.0
+LONGEST_ERROR = 2000
+PR_SET_DUMPABLE = 4
+OTHERS_KEYS = 4
+"""Spare keys, the first ones, that are left to VNC servers, which use them as we do."""
 
 
-def start_screen(width: int, height: int) -> None:
-    """An X server, a window manager and a message bus; returns when the server answers."""
-    Path.home().joinpath(".Xauthority").touch()
-    read, write = os.pipe()
-    screen = ["-screen", "0", f"{width}x{height}x24"]
-    _start(["Xvfb", "-displayfd", str(write), *screen, "-nolisten", "tcp", "-noreset"], keep=write)
-    os.close(write)
-    for name in EARLY:
-        importlib.import_module(name)
-    with os.fdopen(read) as file:
-        number = file.readline().strip()
-    if not number:
-        raise RuntimeError("the X server did not start")
-    os.environ.update(DISPLAY=f":{number}", XDG_SESSION_TYPE="x11", DBUS_SESSION_BUS_ADDRESS=BUS)
-    # the accessibility bus comes up by itself when the first program asks for it
-    _start(["dbus-daemon", "--session", f"--address={BUS}", "--nofork", "--nopidfile", "--nosyslog"])
-    _start(["openbox", "--sm-disable"])
+class Screen:
+    """An X server, and, once it answers, a window manager, a message bus and our eye, side by side."""
+
+    def __init__(self, width: int, height: int) -> None:
+        Path.home().joinpath(".Xauthority").touch()
+        self._told, write = os.pipe()
+        screen = ["-screen", "0", f"{width}x{height}x24"]
+        self._server = _start(
+            ["Xvfb", "-displayfd", str(write), *screen, "-nolisten", "tcp", "-noreset"], keep=write
+        )
+        os.close(write)
+        self._eye: Any = None
+        self._answers = threading.Event()
+        self._starting = threading.Thread(target=self._furnish, daemon=True)
+        self._starting.start()
+
+    def wait(self) -> None:
+        """Return when the X server answers."""
+        self._answers.wait()
+        if "DISPLAY" not in os.environ:
+            raise SystemExit("the X server did not start")
+
+    def eye(self) -> Any:
+        """What takes pictures of it."""
+        self._starting.join()
+        return self._eye
+
+    def check(self) -> None:
+        """End with the X server."""
+        if self._server.poll() is not None:
+            raise SystemExit("the X server has ended")
+
+    def _furnish(self) -> None:
+        with os.fdopen(self._told) as file:
+            number = file.readline().strip()  # to its end: the server dies of a pipe closed before
+        if number:
+            os.environ.update(DISPLAY=f":{number}", XDG_SESSION_TYPE="x11", DBUS_SESSION_BUS_ADDRESS=BUS)
+        self._answers.set()
+        if not number:
+            return
+        _start(["openbox", "--sm-disable"])
+        # the accessibility bus comes up by itself when the first program asks for it
+        _start(["dbus-daemon", "--session", f"--address={BUS}", "--nofork", "--nopidfile", "--nosyslog"])
+        import mss
+
+        self._eye = mss.MSS()
 
 
-def _start(command: list[str], *, keep: int | None = None) -> None:
+def find_library(name: str) -> str | None:
+    """As `ctypes.util.find_library`, which runs a program for each library, and mss looks for eight."""
+    for number in range(10):
+        with contextlib.suppress(OSError):
+            found = f"lib{name}.so.{number}"
+            ctypes.CDLL(found)
+            return found
+    return None
+
+
+def _start(command: list[str], *, keep: int | None = None) -> subprocess.Popen[bytes]:
     none = subprocess.DEVNULL
     kept = () if keep is None else (keep,)
-    subprocess.Popen(command, pass_fds=kept, stdin=none, stdout=none, stderr=none)
+    return subprocess.Popen(command, pass_fds=kept, stdin=none, stdout=none, stderr=none)
 
 
 class Hand:
     """Pointer, keyboard and eye of one screen."""
 
-    def __init__(self) -> None:
-        import mss
+    def __init__(self, screen: Screen) -> None:
         import pyautogui
         from Xlib import display
 
         pyautogui.PAUSE = 0
         pyautogui.FAILSAFE = False
         self._gui: Any = pyautogui
-        self._eye = mss.mss()
         self._display = display.Display()
         self._root: Any = self._display.screen().root
         self._spare = self._unused_keycodes()
         self._placed: dict[str, int] = {}
         """Characters the keyboard lacks -> the spare keys that mean them now."""
         self._before = b""
-        """The screen when they were placed."""
+        """The screen when they were placed, or before the last of them was typed."""
+        self._eye = screen.eye()
         self._wait(lambda: self._property(self._root, "_NET_SHOWING_DESKTOP"), SCREEN_S, "a window manager")
 
     # ---- requests
@@ -134,6 +182,9 @@ class Hand:
             plain = ""
             if character not in self._placed:
                 self._place(text[at:])
+            following = next((c for c in text[at + 1 :] if not self._on_keyboard(c)), character)
+            if following not in self._placed:
+                self._before = self._at_rest()  # the keys change after this one: it has to be seen
             self._fake(self._placed[character], press=True)
             self._fake(self._placed[character], press=False)
         self._gui.write(plain)
@@ -174,7 +225,7 @@ class Hand:
         first = self._display.display.info.min_keycode
         last = self._display.display.info.max_keycode
         rows = self._display.get_keyboard_mapping(first, last - first + 1)
-        return [first + at for at, row in enumerate(rows) if not any(row)]
+        return [first + at for at, row in enumerate(rows) if not any(row)][OTHERS_KEYS:]
 
     def _place(self, text: str) -> None:
         """Give spare keys to the next characters of a text that have none."""
@@ -199,7 +250,11 @@ class Hand:
         deadline = time.perf_counter() + ECHO_S
         while bytes(self._grab().raw) == self._before and time.perf_counter() < deadline:
             time.sleep(POLL_S)
-        self._until_still(ECHO_S * 1000, READ_MS)
+        self._at_rest()
+
+    def _at_rest(self) -> bytes:
+        """The screen once it has come to rest."""
+        return bytes(self._until_still(ECHO_S * 1000, READ_MS)[0].raw)
 
     def _grab(self) -> Any:
         return self._eye.grab(self._eye.monitors[0])
@@ -242,18 +297,31 @@ class Hand:
 
 
 def main() -> None:
-    """Answer requests until the input ends."""
+    """Make a screen, and answer requests until the input ends."""
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print is no answer
-    start_screen(int(sys.argv[1]), int(sys.argv[2]))
-    hand = Hand()
+    # programs of the same user shall not read what we read, nor answer for us
+    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+    ctypes.util.find_library = find_library
+    modules: Any = sys.modules
+    modules.update(dict.fromkeys(UNUSED))
+    screen = Screen(int(sys.argv[1]), int(sys.argv[2]))
+    for name in EARLY:
+        importlib.import_module(name)
+    screen.wait()
+    hand = Hand(screen)
     _answer(out, {name: os.environ[name] for name in ("DISPLAY", "DBUS_SESSION_BUS_ADDRESS")}, b"")
+    _serve(hand, screen, out)
+
+
+def _serve(hand: Hand, screen: Screen, out: BinaryIO) -> None:
     for line in sys.stdin.buffer:
         asked: dict[str, Any] = json.loads(line)
         try:
             found = getattr(hand, asked.pop("do"))(**asked)
         except Exception as error:  # noqa: BLE001  the other side decides what it means
-            _answer(out, {"error": f"{type(error).__name__}: {error}"}, b"")
+            screen.check()
+            _answer(out, {"error": f"{type(error).__name__}: {error}"[:LONGEST_ERROR]}, b"")
         else:
             told, data = found or ({}, b"")
             _answer(out, told, data)

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import time
 import uuid
-from collections.abc import AsyncGenerator
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from blake3 import blake3
 
+from deskhand_sandbox.backends.calls import Calls
 from deskhand_sandbox.backends.desktop.actions import perform
 from deskhand_sandbox.backends.desktop.session import Session
 from deskhand_sandbox.backends.desktop.settings import DesktopSettings, ScreenSettings, screen_settings
 from deskhand_sandbox.backends.desktop.stock import Stock
 from deskhand_sandbox.base import Capability, Sandbox
 from deskhand_sandbox.deadlines import asked_s
-from deskhand_sandbox.errors import (
-    InfrastructureError,
-    InvalidTask,
-    SandboxDied,
-    SandboxTimeout,
-)
+from deskhand_sandbox.errors import InfrastructureError, InvalidTask
+from deskhand_sandbox.tools.program import Program
 from deskhand_sandbox.types import DeviceAction, Image, JsonValue, Observation, Start, Task
+from deskhand_sandbox.vnc import VncAddress
 
 
 class DesktopSandbox(Sandbox):
@@ -44,8 +40,7 @@ class DesktopSandbox(Sandbox):
         self._session: Session | None = None
         self._untouched = False
         """The session under way is as it was started."""
-        self._broken: InfrastructureError | None = None
-        self._closed = False
+        self._calls = Calls()
 
     async def start(self) -> None:
         """Bring up a desktop, for the first task that is content with its size.
@@ -53,7 +48,7 @@ class DesktopSandbox(Sandbox):
         Raises:
             SandboxDied, SandboxTimeout: it did not come up.
         """
-        async with self._call("start", self._settings.reset_deadline_s):
+        async with self._calls.call("start", self._settings.reset_deadline_s):
             self._session = await self._stock.take(self._screen.size_px)
             self._untouched = True
 
@@ -63,9 +58,11 @@ class DesktopSandbox(Sandbox):
         screen = screen_settings(task)
         if not task.instruction:
             raise InvalidTask(f"task {task.id} has no instruction")
-        async with self._call("reset", self._settings.reset_deadline_s + screen.ready_deadline_s):
+        async with self._calls.call("reset", self._settings.reset_deadline_s + screen.ready_deadline_s):
             session = await self._fresh_session(screen.size_px)
             self._screen = screen
+            if screen.network == "allow":
+                await session.connect(loopback=self._settings.host_loopback)
             if screen.prepare is not None:
                 await session.prepare(screen.prepare, seed=task.seed, timeout_s=screen.ready_deadline_s)
             await session.ask(
@@ -78,7 +75,7 @@ class DesktopSandbox(Sandbox):
 
     async def observe(self, *, text_tree: bool = False) -> Observation:
         limit_s = self._settings.call_deadline_s
-        async with self._call(
+        async with self._calls.call(
             "observe", limit_s + (self._screen.text_tree_deadline_ms / 1000 if text_tree else 0)
         ):
             seen = await self._look()
@@ -89,7 +86,7 @@ class DesktopSandbox(Sandbox):
             return replace(seen, text_tree=tree)
 
     async def act(self, action: DeviceAction) -> Observation:
-        async with self._call(type(action).__name__, self._settings.call_deadline_s + asked_s(action)):
+        async with self._calls.call(type(action).__name__, self._settings.call_deadline_s + asked_s(action)):
             output = await perform(self.session, action, self._screen.size_px)
             return replace(await self._look(), output=output)
 
@@ -100,21 +97,30 @@ class DesktopSandbox(Sandbox):
             False at exit status 1, as `test` and `grep` mean it; else the output, as JSON where it is JSON,
             as text otherwise, and true where there is none.
         """
-        async with self._call("evaluate", self._settings.call_deadline_s):
+        async with self._calls.call("evaluate", self._settings.call_deadline_s):
             return await self.session.evaluate(expression, timeout_s=self._settings.call_deadline_s)
 
     async def ping(self) -> None:
-        async with self._call("ping", self._settings.call_deadline_s):
+        async with self._calls.call("ping", self._settings.call_deadline_s):
             if self._session is not None:
                 await self._session.ask("ping")
 
+    async def start_program(self, program: Sequence[str], environment: Mapping[str, str]) -> Program:
+        """See `RunsPrograms`."""
+        async with self._calls.call("start_program", self._settings.call_deadline_s):
+            return await self.session.start_program(program, environment)
+
+    async def open_vnc(self) -> VncAddress:
+        """See `ServesVnc`."""
+        async with self._calls.call("open_vnc", self._settings.call_deadline_s):
+            return self.session.open_vnc()
+
     def alive(self) -> bool:
-        return self._broken is None and (self._session is None or not self._session.ended)
+        return self._calls.usable and (self._session is None or not self._session.ended)
 
     async def close(self) -> None:
-        if not self._closed:
-            self._closed = True
-            await self._end_session()
+        await self._calls.close()
+        await self._end_session()
 
     # ---- how
 
@@ -139,7 +145,7 @@ class DesktopSandbox(Sandbox):
     async def _end_session(self) -> None:
         session, self._session = self._session, None
         if session is not None:
-            await session.close()
+            await self._stock.give_back(session)
 
     async def _look(self) -> Observation:
         screen, session = self._screen, self.session
@@ -165,20 +171,3 @@ class DesktopSandbox(Sandbox):
             settled=told["settled"] is True,
             terminal=session.terminal.screen(),
         )
-
-    @contextlib.asynccontextmanager
-    async def _call(self, what: str, deadline_s: float) -> AsyncGenerator[None]:
-        """One call: a deadline, and a sandbox that failed stays failed."""
-        if self._broken is not None:
-            raise type(self._broken)(f"{self._broken} (the sandbox is not to be used again)")
-        if self._closed:
-            raise SandboxDied("the sandbox is closed")
-        try:
-            async with asyncio.timeout(deadline_s):
-                yield
-        except TimeoutError as error:
-            self._broken = SandboxTimeout(f"{what} took longer than {deadline_s:g} s")
-            raise self._broken from error
-        except (SandboxDied, SandboxTimeout) as error:
-            self._broken = error
-            raise

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
+import py_compile
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import deskhand_sandbox.accessibility
+from deskhand_sandbox.backends.desktop.vnc import VncServer
 from deskhand_sandbox.errors import InfrastructureError, SandboxDied
 from deskhand_sandbox.isolation import Confinement, Limits
+from deskhand_sandbox.isolation.network import WayOut
 from deskhand_sandbox.terminal.confined import ConfinedTerminal
 from deskhand_sandbox.terminal.verdict import verdict
+from deskhand_sandbox.tools.program import ConfinedProgram
 from deskhand_sandbox.types import JsonValue
+from deskhand_sandbox.vnc import VncAddress
 
 TREE = Path(deskhand_sandbox.accessibility.__file__).with_name("atspi_tree.py")
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -23,7 +30,6 @@ TREE_STARTS_S = 10.0
 HAND = Path(__file__).with_name("hand.py")
 PYTHON = "/opt/deskhand"
 """Where this Python's packages are found inside."""
-_LAST_WORDS_S = 1.0
 
 
 class Session:
@@ -33,6 +39,10 @@ class Session:
         self._confinement = confinement
         self._process = process
         self.terminal = ConfinedTerminal(confinement)
+        self._way_out: WayOut | None = None
+        self._vnc: VncServer | None = None
+        self._turn = asyncio.Lock()
+        self._ending: asyncio.Task[None] | None = None
 
     @classmethod
     async def start(cls, size_px: tuple[int, int], limits: Limits) -> Session:
@@ -45,10 +55,12 @@ class Session:
         try:
             confinement.prepare()
             python, shown = _python()
-            hand = "/opt/hand.py"
+            hand = confinement.folder / HAND.with_suffix(".pyc").name
+            hand.write_bytes(_compiled())
+            place = f"/opt/{hand.name}"
             width, height = size_px
             process = await confinement.lead(
-                python, "-I", hand, str(width), str(height), shown={**shown, HAND: hand}
+                python, "-I", place, str(width), str(height), shown={**shown, hand: place}
             )
             session = cls(confinement, process)
         except BaseException:
@@ -84,11 +96,27 @@ class Session:
             SandboxDied: the session is gone.
             InfrastructureError: it could not be done.
         """
-        assert self._process.stdin is not None
-        with contextlib.suppress(ConnectionError):
-            self._process.stdin.write(json.dumps({"do": do, **arguments}).encode() + b"\n")
-            await self._process.stdin.drain()
-        return await self._answer(do)
+        # the answer is awaited even where nobody wants it any more: the next one comes after it
+        return await asyncio.shield(self._exchange(do, arguments))
+
+    async def connect(self, *, loopback: bool) -> None:
+        """Give the programs a network (see `WayOut`)."""
+        self._way_out = await WayOut.open(self._confinement, loopback=loopback)
+
+    def open_vnc(self) -> VncAddress:
+        """Where the screen is served by VNC, from now on.
+
+        Raises:
+            BackendMissing: x11vnc is not installed.
+            InfrastructureError: this machine gives no port.
+        """
+        if self._vnc is None:
+            self._vnc = VncServer.open(self._confinement)
+        return self._vnc.address
+
+    async def start_program(self, program: Sequence[str], environment: Mapping[str, str]) -> ConfinedProgram:
+        """See `RunsPrograms.start_program`."""
+        return await ConfinedProgram.start(self._confinement, program, environment)
 
     async def prepare(self, script: str, *, seed: int, timeout_s: float) -> None:
         """Run a shell script in the home.
@@ -131,39 +159,55 @@ class Session:
         return out.decode(errors="replace").rstrip("\n")
 
     async def close(self) -> None:
-        """End everything of the session and take its files away."""
-        try:
-            await self.terminal.reset()
-        finally:
-            if self._process.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
-                    self._process.kill()
-                await self._process.wait()
-            await asyncio.to_thread(self._confinement.remove)
+        """End everything of the session and take its files away; safe to call twice.
+
+        It is done to its end, even where the caller does not wait for that.
+        """
+        if self._ending is None:
+            self._ending = asyncio.create_task(self._end(), name="end a desktop")
+        await asyncio.shield(self._ending)
+
+    async def _end(self) -> None:
+        async with contextlib.AsyncExitStack() as stack:
+            stack.push_async_callback(asyncio.to_thread, self._confinement.remove)
+            stack.push_async_callback(self.terminal.reset)
+            stack.push_async_callback(self._process.wait)
+            stack.push_async_callback(asyncio.to_thread, self._confinement.end)
+            for served in (self._vnc, self._way_out):
+                if served is not None:
+                    stack.push_async_callback(served.close)
+
+    async def _exchange(
+        self, do: str, arguments: Mapping[str, JsonValue]
+    ) -> tuple[dict[str, JsonValue], bytes]:
+        assert self._process.stdin is not None
+        async with self._turn:
+            with contextlib.suppress(ConnectionError):
+                self._process.stdin.write(json.dumps({"do": do, **arguments}).encode() + b"\n")
+                await self._process.stdin.drain()
+            return await self._answer(do)
 
     async def _answer(self, what: str) -> tuple[dict[str, JsonValue], bytes]:
         out = self._process.stdout
         assert out is not None
         try:
             told: dict[str, JsonValue] = json.loads(await out.readuntil(b"\n"))
-            size = told.pop("bytes")
-            assert isinstance(size, int)
-            data = await out.readexactly(size)
-        except (asyncio.IncompleteReadError, ConnectionError) as error:
-            raise SandboxDied(f"{what} has ended{await self._last_words()}") from error
+            data = await out.readexactly(int(str(told.pop("bytes"))))
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError, ValueError) as error:
+            said = self._confinement.complaint()
+            raise SandboxDied(f"the desktop has ended{f': {said}' if said else ''}") from error
         if "error" in told:
             raise InfrastructureError(f"{what} failed on the desktop: {told['error']}")
         return told, data
 
-    async def _last_words(self) -> str:
-        """What the hand complained of when it ended."""
-        err = self._process.stderr
-        assert err is not None
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_LAST_WORDS_S):
-                said = (await err.read()).decode(errors="replace").strip()
-                return f": {said.splitlines()[-1]}" if said else ""
-        return ""
+
+@functools.cache
+def _compiled() -> bytes:
+    """The hand as this Python runs it fastest: it is not compiled for each desktop anew."""
+    with tempfile.TemporaryDirectory(prefix="deskhand-") as folder:
+        path = py_compile.compile(str(HAND), f"{folder}/hand.pyc", dfile=str(HAND), doraise=True)
+        assert path is not None
+        return Path(path).read_bytes()
 
 
 def _python() -> tuple[str, dict[Path, str]]:

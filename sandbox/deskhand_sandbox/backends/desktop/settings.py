@@ -25,12 +25,21 @@ class DesktopSettings:
 
     limits: Limits = field(default_factory=lambda: Limits(memory_mb=2048, processes=256, cpus=2.0))
     """What all programs of one desktop may take together."""
+    host_loopback: bool = False
+    """Whether tasks with a network reach what this machine serves on its loopback too, at 10.0.2.2 there."""
     spares: int = 1
     """Desktops made ready in advance, from the second one needed on, so that a reset waits for none."""
     call_deadline_s: float = 20.0
     """Longest an act or observe may take, the time an action asks for not counted."""
     reset_deadline_s: float = 60.0
     """Longest a reset or a new sandbox may take."""
+
+    def __post_init__(self) -> None:
+        if type(self.host_loopback) is not bool:
+            raise InvalidTask(f"host_loopback must be true or false, not {self.host_loopback!r}")
+        if type(self.spares) is not int or self.spares < 0:
+            raise InvalidTask(f"spares must be a whole number from 0, not {self.spares!r}")
+        check_positive(self, "call_deadline_s", "reset_deadline_s")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,6 +50,8 @@ class ScreenSettings:
     """Command lines of the programs that stand open at the start; each opens a window."""
     prepare: str | None = None
     """Shell script that is run in the home first, with the seed as $SEED: files the task is about."""
+    network: Literal["allow", "deny"] = "deny"
+    """Whether programs reach the network that this machine reaches; by default they have none."""
     size_px: tuple[int, int] = (1280, 720)
     """Width and height of the screen."""
     image_format: Literal["png", "jpeg", "webp"] = "png"
@@ -71,6 +82,10 @@ def _check(settings: ScreenSettings) -> None:
     commands = cast("object", settings.applications)
     if not (isinstance(commands, tuple) and all(map(_is_command, cast("tuple[object, ...]", commands)))):
         raise InvalidTask(f"applications must be lists of words, a program first, not {commands!r}")
+    if settings.network not in ("allow", "deny"):
+        raise InvalidTask(
+            f'network must be "allow" or "deny", not {settings.network!r}: a desktop knows no lists of hosts'
+        )
     check_image(settings.image_format, settings.image_quality)
     check_positive(
         settings,

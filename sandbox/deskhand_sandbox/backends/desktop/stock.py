@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
 
 from deskhand_sandbox.backends.desktop.session import Session
-from deskhand_sandbox.errors import InfrastructureError
+from deskhand_sandbox.errors import InfrastructureError, SandboxDied
 from deskhand_sandbox.isolation import Limits
 
 log = logging.getLogger(__name__)
@@ -19,35 +18,47 @@ class Stock:
     They are made from the second time on that one is needed: who needs one desktop never pays for two.
     """
 
-    def __init__(self, spares: int, limits: Limits) -> None:
+    def __init__(self, spares: int, limits: Limits, *, start_s: float = 60.0) -> None:
         """
         Args:
             spares: how many wait ready; with 0 every session is started when it is asked for.
+            start_s: longest the start of one that nobody waits for may take.
         """
         self._spares = spares
         self._limits = limits
+        self._start_s = start_s
         self._size_px: tuple[int, int] | None = None
         self._ready: list[Session] = []
+        self._out: set[Session] = set()
         self._filling: asyncio.Task[None] | None = None
-        self._closing: set[asyncio.Task[None]] = set()
+        self._dropping: set[asyncio.Task[None]] = set()
         self._closed = False
 
     async def take(self, size_px: tuple[int, int]) -> Session:
-        """A session of that size; the stock is filled up behind it.
+        """A session of that size, to be given back; the stock is filled up behind it.
 
         Raises:
-            SandboxDied: it did not start; says why.
+            SandboxDied: it did not start, says why; or the stock is closed.
         """
         again, self._size_px = size_px == self._size_px, size_px
-        if not again:
-            self._drop(self._ready)
-            self._ready = []
-        self._drop([session for session in self._ready if session.ended])
-        self._ready = [session for session in self._ready if not session.ended]
+        usable = [session for session in self._ready if again and not session.ended]
+        self._drop([session for session in self._ready if session not in usable])
+        self._ready = usable
         session = self._ready.pop(0) if self._ready else await Session.start(size_px, self._limits)
-        if again and not self._closed and not self.busy:
+        if self._closed:
+            await session.close()
+            raise SandboxDied("the desktop backend is closed")
+        self._out.add(session)
+        if again and not self.busy:
             self._filling = asyncio.create_task(self._fill(), name="make desktops ready")
         return session
+
+    async def give_back(self, session: Session) -> None:
+        """End a session that was taken."""
+        try:
+            await session.close()
+        finally:
+            self._out.discard(session)
 
     @property
     def ready(self) -> tuple[Session, ...]:
@@ -60,33 +71,32 @@ class Stock:
         return self._filling is not None and not self._filling.done()
 
     async def close(self) -> None:
-        """End what waits ready. Safe to call twice."""
+        """End every session, those that were taken too. Safe to call twice."""
         self._closed = True
         if self._filling is not None:
+            self._filling.cancel()
             await asyncio.wait([self._filling])
-        self._drop(self._ready)
+        self._drop([*self._ready, *self._out])
         self._ready = []
-        while self._closing:
-            await asyncio.wait(self._closing)
+        while self._dropping:
+            await asyncio.wait(self._dropping)
 
     async def _fill(self) -> None:
         while not self._closed and self._size_px is not None and len(self._ready) < self._spares:
             size_px = self._size_px
             try:
-                session = await Session.start(size_px, self._limits)
-            except InfrastructureError as error:
-                log.warning("no desktop could be made ready: %s", error)
+                async with asyncio.timeout(self._start_s):
+                    session = await Session.start(size_px, self._limits)
+            except (InfrastructureError, TimeoutError) as error:
+                log.warning("no desktop could be made ready: %s", error or "it took too long")
                 return
-            if self._closed or size_px != self._size_px:
-                await session.close()
-            else:
+            if size_px == self._size_px:
                 self._ready.append(session)
+            else:
+                self._drop([session])
 
     def _drop(self, sessions: list[Session]) -> None:
         for session in sessions:
-            self._in_background(session.close())
-
-    def _in_background(self, closing: Coroutine[None, None, None]) -> None:
-        task = asyncio.create_task(closing, name="close a desktop")
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
+            task = asyncio.create_task(session.close(), name="close a desktop")
+            self._dropping.add(task)
+            task.add_done_callback(self._dropping.discard)

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import cast
@@ -30,6 +31,7 @@ from deskhand_sandbox.host import HostSettings, SandboxClient, start_host
 from deskhand_sandbox.isolation import Limits
 from deskhand_sandbox.manager import PoolSettings
 from deskhand_sandbox.registry import create_verifier
+from deskhand_sandbox.tools.program import RunsPrograms
 from deskhand_sandbox.types import (
     CallTool,
     Click,
@@ -189,6 +191,25 @@ async def test_terminal_and_screen_are_one_machine(sandbox: DesktopSandbox, desk
     assert "0000000000000000" in await shell(sandbox, "grep CapEff /proc/self/status")
 
 
+async def test_programs_inside_can_be_talked_to(sandbox: DesktopSandbox, desk: Desk) -> None:
+    assert isinstance(sandbox, RunsPrograms)
+    await sandbox.reset(desk(applications=[]))
+    program = await sandbox.start_program(
+        ("sh", "-c", "read line; echo $line $DISPLAY $MORE"), {"MORE": "more"}
+    )
+    await program.write(b"said\n")
+    assert re.fullmatch(rb"said :\d+ more\n", await program.read_line())
+    await program.close()
+
+
+async def test_an_agent_cannot_answer_for_the_hand(sandbox: DesktopSandbox, desk: Desk) -> None:
+    await sandbox.reset(desk(applications=[]))
+    hand = await sandbox.evaluate("pgrep -x python")
+    said = await shell(sandbox, f"cat /proc/{hand}/environ; echo x > /proc/{hand}/fd/1")
+    assert said.count("Permission denied") == 2
+    await sandbox.ping()
+
+
 async def test_verifiers_look_at_files(sandbox: DesktopSandbox, desk: Desk) -> None:
     await sandbox.reset(desk())
     verifier = create_verifier(
@@ -262,6 +283,62 @@ async def test_a_dead_screen_is_noticed_and_leaves_nothing(desk: Desk, tmp_path:
     async with asyncio.timeout(20):
         while any(str(folder) in line for line in command_lines()):
             await asyncio.sleep(0.02)
+
+
+async def test_a_killed_x_server_is_the_end_of_the_desktop(sandbox: DesktopSandbox, desk: Desk) -> None:
+    await sandbox.reset(desk())
+    assert await sandbox.evaluate("pkill -KILL Xvfb")
+    with pytest.raises(SandboxDied, match="the X server has ended"):
+        await sandbox.observe()
+    with pytest.raises(SandboxDied):
+        await sandbox.evaluate("false")  # and no verdict
+    assert not sandbox.alive()
+
+
+async def test_nothing_is_left_of_a_reset_that_is_cut_short(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    sandbox = await create(spares=0).create()
+    task = desk(prepare="touch here; sleep 60", ready_deadline_s=60)
+    resetting = asyncio.create_task(sandbox.reset(task))
+    async with asyncio.timeout(30):
+        while not list(tmp_path.glob("*/home/here")):
+            await asyncio.sleep(0.01)
+    await sandbox.close()
+    with pytest.raises(SandboxDied, match="closed during reset"):
+        await resetting
+    assert list(tmp_path.iterdir()) == []
+    assert not any(str(tmp_path) in line for line in command_lines())
+    await sandbox.close()
+    assert not sandbox.alive()
+
+
+async def test_a_cancelled_look_does_not_answer_the_next_one(sandbox: DesktopSandbox, desk: Desk) -> None:
+    await sandbox.reset(desk(still_ms=400, settle_deadline_ms=2000))
+    looking = asyncio.create_task(sandbox.observe())
+    await asyncio.sleep(0.05)
+    looking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await looking
+    await sandbox.ping()
+    assert (await sandbox.act(Run(command="echo still here"))).output == "still here"
+    seen = await sandbox.observe()
+    assert seen.screenshot.data is not None
+    assert seen.screenshot.data.startswith(b"\x89PNG")
+
+
+async def test_a_closed_backend_leaves_no_desktop(desk: Desk) -> None:
+    backend = create()
+    sandbox = await backend.create()
+    await sandbox.reset(desk())
+    await backend.close()
+    with pytest.raises(SandboxDied):
+        await sandbox.observe()
+    await sandbox.close()
+    with pytest.raises(SandboxDied, match="closed"):
+        await backend.create()
+    await backend.close()
 
 
 def command_lines() -> list[str]:

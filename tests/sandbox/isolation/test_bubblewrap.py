@@ -1,0 +1,124 @@
+"""Programs that share a leader's namespaces, in real confinements."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from deskhand_sandbox.errors import SandboxDied
+from deskhand_sandbox.isolation import Confinement, Limits
+
+SOURCES = Path(__file__).parents[3] / "sandbox"
+NOBODY = 65534
+AS_NOBODY = """
+import asyncio, sys, tempfile
+from pathlib import Path
+from deskhand_sandbox.isolation import Confinement
+
+async def main():
+    place = Confinement(Path(tempfile.mkdtemp(dir=sys.argv[1])))
+    place.prepare()
+    process = await place.lead("sh", "-c", "echo here; exec sleep 60", shown={})
+    await process.stdout.readline()
+    code, out, err = await place.run(("sh", "-c", "id -un; pgrep sleep"), timeout_s=20)
+    print(code, out, err)
+    place.remove()
+    await process.wait()
+    print(place.folder.exists())
+
+asyncio.run(main())
+"""
+
+
+@pytest_asyncio.fixture
+async def led(tmp_path: Path) -> AsyncIterator[tuple[Confinement, asyncio.subprocess.Process]]:
+    """A confinement and its leader, which says its process id in there and goes on."""
+    folder = tmp_path / "place"
+    folder.mkdir()
+    made = Confinement(folder, Limits(memory_mb=64, processes=24))
+    made.prepare()
+    process = await made.lead("sh", "-c", "echo here; exec sleep 60", shown={})
+    assert process.stdout is not None
+    assert await process.stdout.readline() == b"here\n"
+    yield made, process
+    made.remove()
+    await process.wait()
+    assert not folder.exists()
+
+
+async def test_programs_see_the_leader_and_not_the_machine(
+    led: tuple[Confinement, asyncio.subprocess.Process],
+) -> None:
+    place, _ = led
+    code, out, _ = await place.run(("sh", "-c", "pgrep -x sleep; ps ax | wc -l; id -un; pwd"), timeout_s=20)
+    sleep, count, *rest = out.decode().split()
+    assert (code, rest) == (0, ["agent", "/home/agent"])
+    assert int(sleep) < 10
+    assert int(count) < 10
+
+
+async def test_a_dead_leader_is_no_failed_command(
+    led: tuple[Confinement, asyncio.subprocess.Process],
+) -> None:
+    place, process = led
+    waiting = asyncio.create_task(place.run(("sleep", "30"), timeout_s=20))
+    while not (await place.run(("sh", "-c", "pgrep -cx sleep"), timeout_s=20))[1].startswith(b"2"):
+        await asyncio.sleep(0.01)
+    os.kill(place.leader, 9)
+    with pytest.raises(SandboxDied, match="has ended"):
+        await waiting
+    await process.wait()
+    with pytest.raises(SandboxDied, match="has ended"):
+        await place.run(("true",), timeout_s=20)
+    place.end()
+    with pytest.raises(SandboxDied, match="has ended"):
+        place.command("true")
+
+
+@pytest.mark.parametrize(
+    ("script", "shown", "said"),
+    [("echo no luck >&2", {}, "no luck"), ("true", {Path("/no/such/folder"): "/opt/x"}, "bwrap: ")],
+)
+async def test_what_a_leader_complains_of_is_told(
+    tmp_path: Path, script: str, shown: dict[Path, str], said: str
+) -> None:
+    place = Confinement(tmp_path)
+    place.prepare()
+    with pytest.raises(SandboxDied, match=said):
+        process = await place.lead("sh", "-c", script, shown=shown)
+        await process.wait()
+        await place.run(("true",), timeout_s=20)
+    place.remove()
+    assert not tmp_path.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_it_works_for_who_is_not_root(tmp_path: Path) -> None:
+    if "/tmp" not in str(tmp_path) or not Path("/usr/bin/python3").exists():
+        pytest.skip("there is no place that everybody reaches")
+    environment = {"PYTHONPATH": str(SOURCES), "PYTHONDONTWRITEBYTECODE": "1", "PATH": os.environ["PATH"]}
+
+    def run(*program: str) -> subprocess.CompletedProcess[str]:
+        command = ["/usr/bin/python3", *program]
+        return subprocess.run(
+            command, user=NOBODY, group=NOBODY, extra_groups=[], env=environment,
+            capture_output=True, text=True, check=False, cwd="/", timeout=60,
+        )  # fmt: skip
+
+    if run("-c", "import sys, deskhand_sandbox.isolation; sys.exit(sys.version_info < (3, 11))").returncode:
+        pytest.skip("the system's Python cannot be used by somebody else here")
+    place = Path(f"/tmp/deskhand-test-{os.getpid()}")
+    place.mkdir()
+    os.chown(place, NOBODY, NOBODY)
+    try:
+        done = run("-c", AS_NOBODY, str(place))
+        assert "b'agent\\n" in done.stdout, done.stdout + done.stderr
+        assert done.stdout.splitlines()[-1] == "False"
+    finally:
+        place.rmdir()
