@@ -3,9 +3,24 @@
 from __future__ import annotations
 
 import signal
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 
 
 def pytest_configure() -> None:
     """Undo what nohup or a background job had ignored: programs that tests start would inherit it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+@pytest.fixture
+def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder that only this test and its programs have their temporary files in."""
+    # a short name: sockets below it have little room for theirs
+    with tempfile.TemporaryDirectory(prefix="t-", ignore_cleanup_errors=True) as name:
+        monkeypatch.setenv("TMPDIR", name)
+        monkeypatch.setattr(tempfile, "tempdir", name)
+        yield Path(name)

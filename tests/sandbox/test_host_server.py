@@ -3,8 +3,9 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from urllib.parse import urlencode
 
 import httpx
 import pytest
@@ -12,7 +13,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from deskhand_sandbox.errors import BackendMissing
-from deskhand_sandbox.host import frames
+from deskhand_sandbox.host import frames, wire
 from deskhand_sandbox.host.frames import BAD_FRAME
 from deskhand_sandbox.host.serve import Server, listen, server_config
 from deskhand_sandbox.host.server import Host
@@ -167,6 +168,66 @@ async def test_no_free_sandbox_and_unknown_paths_are_sentences_too(http: httpx.A
     assert (unknown.status_code, unknown.json()["message"]) == (404, "GET /v2/leases: Not Found")
     wrong_method = await http.put("/v1/leases", headers=BEARER)
     assert wrong_method.status_code == 405
+
+
+def asking(http: httpx.AsyncClient, ask: object, token: str = TOKEN, **options: object):
+    url = f"{str(http.base_url).replace('http', 'ws', 1)}/v1/leases?{urlencode({'ask': json.dumps(ask)})}"
+    settings = {"subprotocols": [PROTOCOL], "proxy": None} | options
+    return connect(url, additional_headers={"Authorization": f"Bearer {token}"}, **settings)
+
+
+async def test_a_lease_asked_for_on_its_own_channel_ends_with_it(
+    http: httpx.AsyncClient, manager: SandboxManager
+) -> None:
+    async with asking(http, ASK) as connection:
+        granted = wire.unpack(await connection.recv(decode=False))
+        (lease,) = manager.status().leases
+        assert (granted["id"], granted["sandbox_id"]) == (lease.id, lease.sandbox_id)
+        assert lease.connected
+        assert (await answer_to(connection, frames.pack_request(1, 0, "observe", None))).error is None
+        async with channel(http, granted) as second:  # its token lets others in, as for live view
+            assert (await answer_to(second, frames.pack_request(1, 0, "observe", None))).error is None
+    await until(lambda: manager.status().leases == ())
+    pool = manager.status().pools[0]
+    assert (pool.idle, pool.lost) == (1, {})
+
+
+@pytest.mark.parametrize(
+    ("ask", "token", "options", "status", "says"),
+    [
+        (ASK, "wrong", {}, 401, "token is missing or wrong"),
+        (ASK, TOKEN, {"subprotocols": ["deskhand-io-99"]}, 400, "this host speaks"),
+        ({"kind": "tiny"}, TOKEN, {}, 400, "owner: Field required"),
+        (ASK | {"kind": "tinny"}, TOKEN, {}, 404, "did you mean tiny"),
+        (ASK | {"kind": "absent"}, TOKEN, {}, 501, "pip install"),
+        (ASK | {"kind": "broken"}, TOKEN, {}, 500, "RuntimeError: a bug"),
+    ],
+)
+async def test_a_channel_that_is_not_granted_is_refused_in_a_sentence(
+    http: httpx.AsyncClient, ask: object, token: str, options: dict[str, object], status: int, says: str
+) -> None:
+    with pytest.raises(InvalidStatus) as caught:
+        async with asking(http, ask, token, **options):
+            pass
+    assert caught.value.response.status_code == status
+    assert says in json.loads(caught.value.response.body)["message"]
+
+
+async def test_a_channel_that_waits_and_hangs_up_leaves_the_queue(
+    http: httpx.AsyncClient, manager: SandboxManager
+) -> None:
+    async with asking(http, ASK):
+        waiting = asyncio.create_task(asking(http, ASK).__aenter__())
+        await until(lambda: manager.status().pools[0].queued == 1)
+        waiting.cancel()
+        await until(lambda: manager.status().pools[0].queued == 0)
+    await until(lambda: manager.status().leases == ())
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not condition():
+            await asyncio.sleep(0.001)
 
 
 # ---- channels ---------------------------------------------------------------------------------------

@@ -143,19 +143,45 @@ def test_the_mark_is_set_only_while_something_is_started(tmp_path: Path) -> None
     assert MARK not in os.environ
 
 
-async def test_the_journal_tells_who_has_what_but_no_token(tmp_path: Path) -> None:
+async def test_the_journal_holds_no_token(tmp_path: Path) -> None:
     async with SandboxManager(
-        {"tiny": PoolSettings()}, state_folder=tmp_path, make_backend=tiny.make_backend
+        {"tiny": PoolSettings(settings={"process": True})},
+        state_folder=tmp_path,
+        make_backend=tiny.make_backend,
     ) as manager:
         lease = await manager.acquire("tiny", owner="somebody")
         (path,) = tmp_path.glob("manager-*.json")
-        text = path.read_text()
-        assert json.loads(text)["leases"] == [
-            {"id": lease.id, "kind": "tiny", "sandbox": lease.sandbox_id, "owner": "somebody"}
-        ]
-        assert lease.token not in text
-        manager.release(lease.id)
-        assert json.loads(path.read_text())["leases"] == []
+        assert json.loads(path.read_text())["processes"]
+        assert lease.token not in path.read_text()
+
+
+def test_what_lost_its_parent_is_ended_with_all_else(tmp_path: Path) -> None:
+    """As a browser whose starting shell was killed: no descendant any more."""
+    code = """
+import subprocess, sys
+from pathlib import Path
+from deskhand_sandbox.manager.journal import Journal
+journal = Journal.begin(Path(sys.argv[1]), owns_process=True)
+shell = subprocess.run(["sh", "-c", "sleep 1000 >&- 2>&- & echo $!"], capture_output=True, text=True)
+print(shell.stdout.strip(), flush=True)
+sys.stdin.readline()
+journal.finish()
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as owner:
+        assert owner.stdin is not None and owner.stdout is not None
+        orphan = processes.find(int(owner.stdout.readline()))
+        assert orphan is not None
+        assert orphan.pid not in processes.descendants(owner.pid)
+        owner.stdin.write("\n")
+        owner.stdin.close()
+        assert owner.wait() == 0
+    assert not processes.is_running(orphan)
+    assert list(tmp_path.iterdir()) == []
 
 
 async def test_a_disk_that_takes_no_more_does_not_stop_the_lending(
@@ -188,7 +214,7 @@ def test_ending_reaches_grandchildren_and_the_stubborn() -> None:
 
 def test_a_process_is_itself_and_no_other() -> None:
     me = processes.find(os.getpid())
-    assert me is not None and "pytest" in me.command
+    assert me is not None and "python" in me.command
     assert processes.is_running(me)
     assert not processes.is_running(replace(me, started=me.started + 1))
     assert processes.find(2**22 + 1) is None
@@ -217,6 +243,5 @@ def write_journal(folder: Path, process: Process, **change: object) -> None:
         "scratch": None,
         "manager": manager,
         "processes": [written | change],
-        "leases": [],
     }
     (folder / "manager-gone.json").write_text(json.dumps(record))

@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from websockets.asyncio.server import ServerConnection
+from websockets.asyncio.server import serve as websocket_server
 
 from deskhand_sandbox.base import Capability
 from deskhand_sandbox.deadlines import Deadlines
@@ -25,6 +27,7 @@ from deskhand_sandbox.errors import (
 from deskhand_sandbox.host import SandboxClient, client
 from deskhand_sandbox.host.serve import Server, listen, server_config
 from deskhand_sandbox.host.server import Host
+from deskhand_sandbox.host.wire import PROTOCOL
 from deskhand_sandbox.manager import LeaseTerms, PoolSettings, SandboxManager
 from deskhand_sandbox.types import Answer, CallTool, Click, EnvironmentSpec, Run, Task, TypeText, VerifierSpec
 
@@ -173,6 +176,7 @@ async def test_a_bug_in_a_backend_is_told_in_a_sentence(
             await sandbox.act(Run(command="crash"))
         with pytest.raises(SandboxDied):
             await sandbox.observe()
+    await until(lambda: served.pool.leased == 0)
     assert "a bug in a backend" in caplog.text
     assert served.pool.lost == {"bug": 1}
 
@@ -236,32 +240,22 @@ async def test_a_lease_ends_under_its_holder_with_the_reason() -> None:
         assert served.pool.lost == {"call cut": 1}
 
 
-async def test_heartbeats_go_by_themselves_and_an_open_channel_needs_none() -> None:
-    async with serve(terms=LeaseTerms(heartbeat_s=0.15)) as served:
-        beats = 0
-        heartbeat = served.manager.heartbeat
-
-        def count(lease_id: str):
-            nonlocal beats
-            beats += 1
-            return heartbeat(lease_id)
-
-        served.manager.heartbeat = count  # type: ignore[method-assign]
+async def test_an_open_channel_needs_no_heartbeats() -> None:
+    async with serve(terms=LeaseTerms(heartbeat_s=0.05)) as served:
         async with served.source.lease("tiny", owner="me") as sandbox:
-            await until(lambda: beats >= 6)
+            lease = next(iter(served.manager.status().leases))
+            await until(lambda: next(iter(served.manager.status().leases)).age_s > 0.2)
             await sandbox.observe()
+            assert [each.id for each in served.manager.status().leases] == [lease.id]
         assert served.pool.lost == {}
 
 
 @pytest.mark.parametrize("in_a_call", [False, True])
-async def test_a_lost_client_frees_its_sandbox(in_a_call: bool) -> None:
-    """The channel breaks and nobody gives the lease back, as when the client's machine goes away."""
-    async with serve(terms=LeaseTerms(heartbeat_s=0.1)) as served:
+async def test_a_lost_client_frees_its_sandbox_at_once(in_a_call: bool) -> None:
+    """The channel breaks and nobody gives the lease back, as when the client is killed."""
+    async with serve(terms=LeaseTerms(heartbeat_s=1000.0)) as served:
         lease = served.source.lease("tiny", owner="lost")
         sandbox = await lease.__aenter__()
-        for task in asyncio.all_tasks():
-            if task.get_name().startswith("heartbeats"):
-                task.cancel()
         call = asyncio.create_task(sandbox.act(Run(command="hang" if in_a_call else "wrong")))
         if not in_a_call:
             with pytest.raises(InvalidAction):
@@ -276,6 +270,34 @@ async def test_a_lost_client_frees_its_sandbox(in_a_call: bool) -> None:
         await until(lambda: served.pool.leased == 0)
         assert served.pool.lost == ({"call cut": 1} if in_a_call else {})
         await lease.__aexit__(None, None, None)
+
+
+async def test_a_holder_that_is_cancelled_gives_its_sandbox_back(served: Served) -> None:
+    async def hold() -> None:
+        async with served.source.lease("tiny", owner="me") as sandbox:
+            await sandbox.reset(TASK)
+            await asyncio.Event().wait()
+
+    for _ in range(3):
+        holding = asyncio.create_task(hold())
+        await until(lambda: served.pool.leased == 1)
+        await asyncio.sleep(0)
+        holding.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await holding
+        await until(lambda: served.pool.leased == 0)
+
+
+async def test_a_host_that_grants_nonsense_is_no_host() -> None:
+    async def nonsense(connection: ServerConnection) -> None:
+        await connection.send(b"\x93nonsense")
+
+    async with websocket_server(nonsense, "127.0.0.1", 0, subprotocols=[PROTOCOL]) as server:
+        url = f"http://127.0.0.1:{next(iter(server.sockets)).getsockname()[1]}"
+        async with SandboxClient(url, TOKEN) as source:
+            with pytest.raises(HostUnreachable, match="grant"):
+                async with source.lease("tiny", owner="me"):
+                    pass
 
 
 async def test_a_cancelled_call_breaks_its_lease_and_no_other(served: Served) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import io
 import os
 import signal
-import tempfile
 from pathlib import Path
 
 import PIL.Image
@@ -47,12 +46,7 @@ def browser_in(family: list[Process]) -> Process:
     return main
 
 
-def scratch_folders() -> set[Path]:
-    return set(Path(tempfile.gettempdir()).glob(f"{SCRATCH_PREFIX}*"))
-
-
-async def test_an_episode_on_a_page_of_a_host(tmp_path: Path) -> None:
-    before = scratch_folders()
+async def test_an_episode_on_a_page_of_a_host(tmp_path: Path, temporary: Path) -> None:
     verifier = create_verifier(TASK.verifier)
     async with (
         start_host(settings_in(tmp_path)) as host,
@@ -72,7 +66,7 @@ async def test_an_episode_on_a_page_of_a_host(tmp_path: Path) -> None:
         assert browser_in(family)
     assert not any(processes.is_running(each) for each in family)
     assert [path.name for path in tmp_path.iterdir()] == ["host.log"]
-    assert scratch_folders() <= before
+    assert list(temporary.glob(f"{SCRATCH_PREFIX}*")) == []
 
 
 async def test_a_browser_that_dies_is_replaced_under_the_same_host(tmp_path: Path) -> None:
@@ -91,9 +85,10 @@ async def test_a_browser_that_dies_is_replaced_under_the_same_host(tmp_path: Pat
             assert another != browser
 
 
-async def test_a_killed_host_with_a_hanging_browser_leaves_nothing_to_the_next(tmp_path: Path) -> None:
+async def test_a_killed_host_with_a_hanging_browser_leaves_nothing_to_the_next(
+    tmp_path: Path, temporary: Path
+) -> None:
     """The browser is stopped first, so that it cannot notice the end of its host and leave by itself."""
-    before = scratch_folders()
     first = await start_host(settings_in(tmp_path))
     try:
         async with (
@@ -114,4 +109,4 @@ async def test_a_killed_host_with_a_hanging_browser_leaves_nothing_to_the_next(t
                 assert (await client.status()).orphans_ended >= 1
     finally:
         await first.close()
-    assert scratch_folders() <= before
+    assert list(temporary.glob(f"{SCRATCH_PREFIX}*")) == []

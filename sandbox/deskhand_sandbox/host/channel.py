@@ -5,62 +5,64 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 from websockets.asyncio.client import ClientConnection, connect, unix_connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 from websockets.typing import Subprotocol
 
 from deskhand_sandbox.errors import HostUnreachable, SandboxDied, SandboxError, SandboxTimeout
-from deskhand_sandbox.host import frames
+from deskhand_sandbox.host import frames, wire
 from deskhand_sandbox.host.address import Address
 from deskhand_sandbox.host.frames import HOST_FAILED, LARGEST_FRAME, LEASE_OVER
 from deskhand_sandbox.host.wire import PROTOCOL, Plain, WireError
+from deskhand_sandbox.types import JsonValue
 
-OPEN_S = 15.0
-"""Deadline for opening a channel."""
+GRANT_S = 15.0
+"""Deadline for the grant to follow the opening of the channel."""
 
 
 class Channel:
     """One open channel. After a deadline, a cancelled call or a lost connection it is broken for good."""
 
     def __init__(self, connection: ClientConnection, where: str) -> None:
+        self.where = where
+        """The host's address."""
         self._connection = connection
-        self._where = where
         self._numbers = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._end: tuple[type[SandboxError], str] | None = None
         self._reader = asyncio.create_task(self._read(), name=f"replies of {where}")
 
     @classmethod
-    async def open(cls, address: Address, lease_id: str, token: str) -> Channel:
-        """
+    async def lend(
+        cls, address: Address, token: str, asked: Mapping[str, JsonValue], *, limit_s: float
+    ) -> tuple[Channel, Any]:
+        """Ask for a lease that lasts as long as its channel; the channel, and the host's plain grant.
+
+        Args:
+            token: the host's.
+            limit_s: how long the host may take to find a sandbox.
+
         Raises:
             HostUnreachable: nobody answers at the address, or it is no sandbox host.
-            LeaseExpired: the lease is over or the token is not its own.
+            SandboxError: the host refuses; as the class it is there.
         """
-        path = f"/v1/leases/{lease_id}/io"
-        options: dict[str, Any] = {
-            "subprotocols": [Subprotocol(PROTOCOL)],
-            "additional_headers": {"Authorization": f"Bearer {token}"},
-            "compression": None,
-            "open_timeout": OPEN_S,
-            "ping_interval": None,  # both ends are on one machine: a dead peer's socket closes by itself
-            "close_timeout": 2.0,
-            "max_size": LARGEST_FRAME,
-            "user_agent_header": None,
-        }
+        connection = await _connected(
+            address, f"/v1/leases?{urlencode({'ask': json.dumps(asked)})}", token, limit_s
+        )
         try:
-            if address.socket_path is not None:
-                uri = f"ws://localhost{path}"
-                connection = await unix_connect(str(address.socket_path), uri, **options)
-            else:
-                connection = await connect(f"{address.websocket_base}{path}", proxy=None, **options)
-        except InvalidStatus as error:
-            raise _refusal(error, address) from error
-        except (OSError, TimeoutError, InvalidHandshake) as error:
-            raise HostUnreachable(f"no channel to the sandbox host at {address.url}: {error}") from error
-        return cls(connection, address.url)
+            async with asyncio.timeout(GRANT_S):
+                grant = wire.unpack(bytes(await connection.recv(decode=False)))
+        except (ConnectionClosed, TimeoutError, WireError) as error:
+            connection.transport.abort()
+            raise HostUnreachable(f"{address.url} lends, but sends no grant: {error}") from error
+        except BaseException:
+            connection.transport.abort()
+            raise
+        return cls(connection, address.url), grant
 
     @property
     def broken(self) -> bool:
@@ -85,7 +87,7 @@ class Channel:
                 return await answer
         except TimeoutError as error:
             self.abandon(SandboxDied, f"an earlier {method} got no answer within {limit_s:g} s")
-            raise SandboxTimeout(f"{method}: no answer from {self._where} within {limit_s:g} s") from error
+            raise SandboxTimeout(f"{method}: no answer from {self.where} within {limit_s:g} s") from error
         except ConnectionClosed as error:
             self._note_end(*self._why(error))
             self._refuse_when_broken(method)
@@ -122,7 +124,7 @@ class Channel:
         except ConnectionClosed as error:
             self._note_end(*self._why(error))
         except WireError as error:
-            self.abandon(SandboxDied, f"{self._where} sent {error}")
+            self.abandon(SandboxDied, f"{self.where} sent {error}")
 
     def _why(self, error: ConnectionClosed) -> tuple[type[SandboxError], str]:
         received = error.rcvd
@@ -131,7 +133,7 @@ class Channel:
         if received is not None and received.code == HOST_FAILED:
             return SandboxDied, received.reason
         how = f"closed the channel ({received.code} {received.reason})" if received is not None else "is gone"
-        return SandboxDied, f"the sandbox host at {self._where} {how}"
+        return SandboxDied, f"the sandbox host at {self.where} {how}"
 
     def _note_end(self, kind: type[SandboxError], why: str) -> None:
         if self._end is not None:
@@ -145,6 +147,33 @@ class Channel:
         if self._end is not None:
             kind, why = self._end
             raise kind(f"{method}: {why}")
+
+
+async def _connected(address: Address, path: str, token: str, limit_s: float) -> ClientConnection:
+    """
+    Raises:
+        HostUnreachable: nobody answers at the address, or it is no sandbox host.
+        SandboxError: the host refuses; as the class it is there.
+    """
+    options: dict[str, Any] = {
+        "subprotocols": [Subprotocol(PROTOCOL)],
+        "additional_headers": {"Authorization": f"Bearer {token}"},
+        "compression": None,
+        "open_timeout": limit_s,
+        "ping_interval": None,  # both ends are on one machine: a dead peer's socket closes by itself
+        "close_timeout": 2.0,
+        "max_size": LARGEST_FRAME,
+        "user_agent_header": None,
+    }
+    try:
+        if address.socket_path is not None:
+            return await unix_connect(str(address.socket_path), f"ws://localhost{path}", **options)
+        return await connect(f"{address.websocket_base}{path}", proxy=None, **options)
+    except InvalidStatus as error:
+        raise _refusal(error, address) from error
+    except (OSError, TimeoutError, InvalidHandshake) as error:
+        why = str(error) or type(error).__name__
+        raise HostUnreachable(f"no sandbox host answers at {address.url} ({why}): is it running?") from error
 
 
 def _refusal(error: InvalidStatus, address: Address) -> SandboxError:

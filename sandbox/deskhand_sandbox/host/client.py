@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import httpx
 
@@ -18,8 +16,6 @@ from deskhand_sandbox.errors import (
     HostUnreachable,
     InvalidAction,
     InvalidTask,
-    LeaseError,
-    LeaseExpired,
     SandboxDied,
     SandboxError,
 )
@@ -28,33 +24,23 @@ from deskhand_sandbox.host.address import Address
 from deskhand_sandbox.host.channel import Channel
 from deskhand_sandbox.host.frames import Handle
 from deskhand_sandbox.host.wire import Plain, WireError
+from deskhand_sandbox.manager.extras import Extra, PassesOn
 from deskhand_sandbox.manager.records import LeaseStatus, ManagerStatus, PoolStatus
 from deskhand_sandbox.types import DeviceAction, JsonValue, Observation, Start, Task
 
 log = logging.getLogger(__name__)
 
+Result = TypeVar("Result")
+
 GRACE_S = 5.0
 """How much later than the host this end gives a call up: the host's own words are the better ones."""
 REQUEST_S = 15.0
-"""Deadline of an HTTP request that waits for nothing."""
+"""Deadline of an HTTP request, and of giving a sandbox back: the host waits for nothing then."""
 CREATE_S = 120.0
 """Added to the wait for a lease: a sandbox may have to be made first."""
-BEATS_PER_LAPSE = 3
-"""Heartbeats within the time after which silence ends a lease."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Grant:
-    """A lease as the host grants it."""
-
-    id: str
-    token: str
-    handle: Handle
-    heartbeat_s: float
-    deadlines: Deadlines
-
-
-class RemoteSandbox(Sandbox):
+class RemoteSandbox(Sandbox, PassesOn):
     """A sandbox at the other end of a channel."""
 
     def __init__(self, channel: Channel, handle: Handle, deadlines: Deadlines) -> None:
@@ -100,6 +86,12 @@ class RemoteSandbox(Sandbox):
             RemoteSandbox(self._channel, frames.decode_handle(handle), self._deadlines) for handle in handles
         ]
 
+    async def extra(self, call: Extra[Result]) -> Result:
+        said = wire.decode_value(await self._call("extra", wire.encode(call), self._deadlines.reset_s))
+        if not call.fits(said):
+            raise WireError(f"{call.name} gave a {type(said).__name__}")
+        return cast("Result", said)
+
     def alive(self) -> bool:
         return not self._closed and not self._channel.broken
 
@@ -109,7 +101,8 @@ class RemoteSandbox(Sandbox):
             return
         self._closed = True
         try:
-            await self._call("close", None, self._deadlines.call_s)
+            limit_s = self._deadlines.call_s if self._target else REQUEST_S
+            await self._call("close", None, limit_s)
         except SandboxError as error:
             log.debug("sandbox %s was gone when it was closed: %s", self.id, error)
 
@@ -130,6 +123,7 @@ class SandboxClient:
             ValueError: the address is none of a sandbox host.
         """
         self._address = Address.of(url)
+        self._token = token
         socket = self._address.socket_path
         self._http = httpx.AsyncClient(
             base_url=self._address.http_base,
@@ -151,7 +145,7 @@ class SandboxClient:
         await self.close()
 
     async def close(self) -> None:
-        """Let go of the connections; leases are given back by their own blocks."""
+        """Let go of the connection; leases are given back by their own blocks."""
         await self._http.aclose()
 
     async def status(self) -> ManagerStatus:
@@ -160,7 +154,7 @@ class SandboxClient:
         Raises:
             HostUnreachable, LeaseError: as for `lease`.
         """
-        said = await self._ask("GET", "/v1/status")
+        said = await self._ask("/v1/status")
         try:
             said["pools"] = tuple(PoolStatus(**each) for each in said["pools"])
             said["leases"] = tuple(LeaseStatus(**each) for each in said["leases"])
@@ -174,60 +168,32 @@ class SandboxClient:
     ) -> AsyncGenerator[Sandbox, None]:
         """A sandbox of the host for the length of the block; see `SandboxSource`.
 
+        The lease ends with its channel: a holder that dies, or loses the host, frees its sandbox at once.
+
         Raises (on entering):
             LeaseError: the host refuses the token.
         """
-        grant = await self._grant(kind, owner, wait_s, labels or {})
+        asked: dict[str, JsonValue] = {
+            "kind": kind,
+            "owner": owner,
+            "wait_s": wait_s,
+            "labels": dict(labels or {}),
+        }
+        channel, said = await Channel.lend(
+            self._address, self._token, asked, limit_s=max(wait_s, 0) + CREATE_S
+        )
         try:
-            channel = await Channel.open(self._address, grant.id, grant.token)
-            beating = asyncio.create_task(self._beat(grant, channel), name=f"heartbeats of {grant.id}")
+            sandbox = _granted(channel, said)
             try:
-                yield RemoteSandbox(channel, grant.handle, grant.deadlines)
+                yield sandbox
             finally:
-                beating.cancel()
-                await asyncio.wait([beating])
-                await channel.close()
+                await sandbox.close()
         finally:
-            await self._give_back(grant)
+            await channel.close()
 
-    async def _grant(self, kind: str, owner: str, wait_s: float, labels: Mapping[str, str]) -> Grant:
-        body = {"kind": kind, "owner": owner, "wait_s": wait_s, "labels": dict(labels)}
-        said = await self._ask("POST", "/v1/leases", body, limit_s=wait_s + CREATE_S)
+    async def _ask(self, path: str) -> dict[str, Any]:
         try:
-            handle = frames.decode_handle({**said, "target": 0})
-            return Grant(
-                id=str(said["id"]),
-                token=str(said["token"]),
-                handle=handle,
-                heartbeat_s=float(said["heartbeat_s"]),
-                deadlines=Deadlines(**said["deadlines"]),
-            )
-        except (KeyError, TypeError, ValueError, WireError) as error:
-            raise HostUnreachable(f"{self._address.url} grants no proper lease: {error}") from error
-
-    async def _beat(self, grant: Grant, channel: Channel) -> None:
-        while True:
-            await asyncio.sleep(grant.heartbeat_s / BEATS_PER_LAPSE)
-            try:
-                await self._ask("POST", f"/v1/leases/{grant.id}/heartbeat")
-            except LeaseExpired as error:
-                channel.abandon(LeaseExpired, str(error))
-                return
-            except LeaseError as error:
-                log.warning("heartbeat of lease %s failed: %s", grant.id, error)
-
-    async def _give_back(self, grant: Grant) -> None:
-        try:
-            await self._ask("DELETE", f"/v1/leases/{grant.id}")
-        except LeaseError as error:  # it lapsed, or the host is gone and took the sandbox with it
-            log.debug("lease %s was over when it was given back: %s", grant.id, error)
-
-    async def _ask(
-        self, method: str, path: str, body: dict[str, Any] | None = None, *, limit_s: float = REQUEST_S
-    ) -> dict[str, Any]:
-        try:
-            timeout = httpx.Timeout(REQUEST_S, read=limit_s)
-            response = await self._http.request(method, path, json=body, timeout=timeout)
+            response = await self._http.get(path)
         except httpx.TransportError as error:
             why = str(error) or type(error).__name__
             raise HostUnreachable(
@@ -240,3 +206,15 @@ class SandboxClient:
         if response.is_success:
             return said
         raise frames.decode_error(said)
+
+
+def _granted(channel: Channel, said: Any) -> RemoteSandbox:
+    """
+    Raises:
+        HostUnreachable: what the host said is no grant.
+    """
+    try:
+        handle = frames.decode_handle({**said, "target": 0})
+        return RemoteSandbox(channel, handle, Deadlines(**said["deadlines"]))
+    except (KeyError, TypeError, ValueError, WireError) as error:
+        raise HostUnreachable(f"{channel.where} grants no proper lease: {error}") from error

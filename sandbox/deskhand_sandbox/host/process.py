@@ -15,7 +15,7 @@ from typing import Any
 
 from deskhand_sandbox.errors import HostUnreachable
 from deskhand_sandbox.host.settings import HostSettings, to_json
-from deskhand_sandbox.manager.journal import end_orphans
+from deskhand_sandbox.manager.journal import end_left
 
 OWN_MODULE = (sys.executable, "-m", "deskhand_sandbox.host")
 START_S = 60.0
@@ -105,7 +105,8 @@ class HostProcess:
         if child.stdin is not None:
             child.stdin.close()
         child.wait()
-        await asyncio.to_thread(end_orphans, self.settings.state_folder)
+        kinds = [(pool.kind or name, pool.settings) for name, pool in self.settings.kinds.items()]
+        await asyncio.to_thread(end_left, self.settings.state_folder, kinds)
 
     def _spawn(self, ready_fd: int) -> subprocess.Popen[bytes]:
         command = [*self._command, "--ready-fd", str(ready_fd), "--parent", str(os.getpid())]

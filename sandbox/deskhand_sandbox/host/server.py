@@ -1,12 +1,14 @@
-"""The sandbox host's routes: leases over HTTP, then act and observe over each lease's own channel.
+"""The sandbox host's routes: a lease and its channel at once, or leases over HTTP and channels beside them.
 
+    WS     /v1/leases?ask={…}          waits for one, then frames of `frames.py`;        host token
+                                       the lease ends with the channel
     POST   /v1/leases                  {kind, owner, wait_s, labels}: waits for one      host token
     POST   /v1/leases/{id}/heartbeat   the holder lives                                  host token
     DELETE /v1/leases/{id}             give the sandbox back                             host token
     GET    /v1/status                  what is lent, waited for, made and lost           host token
     GET    /metrics                    the same and durations, for Prometheus            host token
     GET    /healthz                    answers when the host does
-    WS     /v1/leases/{id}/io          frames of `frames.py`                             lease token
+    WS     /v1/leases/{id}/io          a channel to a lease there is                     lease token
 
 Tokens travel as `Authorization: Bearer …`. Errors are JSON: {error, message}.
 """
@@ -14,7 +16,9 @@ Tokens travel as `Authorization: Bearer …`. Errors are JSON: {error, message}.
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
+from collections.abc import Coroutine
 from contextlib import ExitStack
 from dataclasses import asdict
 
@@ -22,10 +26,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
-from starlette.websockets import WebSocket
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from deskhand_sandbox.errors import (
     BackendMissing,
@@ -36,10 +40,13 @@ from deskhand_sandbox.errors import (
     SandboxError,
     UnknownName,
 )
+from deskhand_sandbox.host import wire
 from deskhand_sandbox.host.frames import encode_error
 from deskhand_sandbox.host.serving import ChannelServer
-from deskhand_sandbox.host.wire import PROTOCOL, WireError
+from deskhand_sandbox.host.wire import PROTOCOL, Plain, WireError
 from deskhand_sandbox.manager import Lease, SandboxManager
+
+log = logging.getLogger(__name__)
 
 LARGEST_BODY = 64 * 1024
 CLIENT_GONE = 499
@@ -49,8 +56,12 @@ class WrongToken(LeaseError):
     """The host token is missing or wrong."""
 
 
+class HostFailed(InfrastructureError):
+    """A bug in the host or in a backend; the host's log has the traceback."""
+
+
 class LeaseRequest(BaseModel):
-    """Body of POST /v1/leases."""
+    """What is asked for: the body of POST /v1/leases, or `ask` of a channel."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -62,6 +73,7 @@ class LeaseRequest(BaseModel):
 
 STATUS: dict[type[Exception], int] = {
     WrongToken: 401,
+    HostFailed: 500,
     WireError: 400,
     UnknownName: 404,
     LeaseExpired: 410,
@@ -90,6 +102,7 @@ class Host:
                 Route("/v1/leases", self.grant, methods=["POST"]),
                 Route("/v1/leases/{lease_id}/heartbeat", self.heartbeat, methods=["POST"]),
                 Route("/v1/leases/{lease_id}", self.release, methods=["DELETE"]),
+                WebSocketRoute("/v1/leases", self.lend),
                 WebSocketRoute("/v1/leases/{lease_id}/io", self.io),
             ],
             exception_handlers={SandboxError: sandbox_error, HTTPException: http_error, Exception: bug},
@@ -108,20 +121,11 @@ class Host:
 
     async def grant(self, request: Request) -> Response:
         self._check(request)
-        asked = await read_lease_request(request)
-        taking = asyncio.create_task(
-            self._manager.acquire(asked.kind, owner=asked.owner, wait_s=asked.wait_s, labels=asked.labels)
-        )
-        leaving = asyncio.create_task(disconnected(request))
-        try:
-            await asyncio.wait({taking, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            leaving.cancel()
-            if not taking.done():
-                taking.cancel()  # the client hung up while it queued: its place goes to the next
-        if taking.done():
-            return JSONResponse(self._granted(taking.result()), status_code=201)
-        return Response(status_code=CLIENT_GONE)
+        asked = read_lease_request(await read_body(request))
+        lease = await self._acquire(asked, left(request))
+        if lease is None:
+            return Response(status_code=CLIENT_GONE)
+        return JSONResponse(self._granted(lease), status_code=201)
 
     async def heartbeat(self, request: Request) -> Response:
         self._check(request)
@@ -135,34 +139,78 @@ class Host:
             raise LeaseExpired(f"there is no live lease {lease_id!r}: it was given back or it lapsed")
         return JSONResponse({"released": lease_id})
 
-    async def io(self, websocket: WebSocket) -> None:
-        lease_id = websocket.path_params["lease_id"]
-        if PROTOCOL not in websocket.scope["subprotocols"]:
-            offered = ", ".join(websocket.scope["subprotocols"]) or "none"
-            error = WireError(
-                f"this host speaks {PROTOCOL}, the client offers {offered}: update the older one"
-            )
+    async def lend(self, websocket: WebSocket) -> None:
+        """A lease for as long as the channel lasts that it is asked for on; its first frame is the grant."""
+        try:
+            check_protocol(websocket)
+            self._check(websocket)
+            asked = read_lease_request(websocket.query_params.get("ask", ""))
+            await websocket.receive()  # its opening; what comes next before the answer is its end
+            lease = await self._acquire(asked, left(websocket))
+        except SandboxError as error:
             await websocket.send_denial_response(error_response(error))
             return
+        if lease is None:
+            return
+        try:
+            with self._manager.connect(lease.id, lease.token) as sandbox:
+                await websocket.accept(subprotocol=PROTOCOL)
+                await websocket.send_bytes(wire.pack(self._granted(lease)))
+                await ChannelServer(websocket, sandbox, over=lambda: self._manager.ended(lease.id)).serve()
+        except (WebSocketDisconnect, OSError) as error:
+            log.debug("the client left before its lease: %s", error)
+        finally:
+            self._manager.release(lease.id)
+
+    async def io(self, websocket: WebSocket) -> None:
+        lease_id = websocket.path_params["lease_id"]
         with ExitStack() as stack:
             try:
+                check_protocol(websocket)
                 sandbox = stack.enter_context(self._manager.connect(lease_id, bearer(websocket.headers)))
-            except LeaseExpired as error:
+            except (WireError, LeaseExpired) as error:
                 await websocket.send_denial_response(error_response(error))
                 return
             await websocket.accept(subprotocol=PROTOCOL)
             await ChannelServer(websocket, sandbox, over=lambda: self._manager.ended(lease_id)).serve()
 
-    def _check(self, request: Request) -> None:
-        if not secrets.compare_digest(bearer(request.headers).encode(), self._token.encode()):
+    def _check(self, asking: HTTPConnection) -> None:
+        if not secrets.compare_digest(bearer(asking.headers).encode(), self._token.encode()):
             raise WrongToken("the sandbox host's token is missing or wrong: send it as Authorization: Bearer")
 
-    def _granted(self, lease: Lease) -> dict[str, object]:
+    async def _acquire(self, asked: LeaseRequest, leaving: Coroutine[None, None, None]) -> Lease | None:
+        """A lease; None when the client hung up while it queued: its place goes to the next.
+
+        Raises:
+            SandboxError: as `SandboxManager.acquire`; a bug is told as an `InfrastructureError`.
+        """
+        taking = asyncio.create_task(
+            self._manager.acquire(asked.kind, owner=asked.owner, wait_s=asked.wait_s, labels=asked.labels)
+        )
+        going = asyncio.create_task(leaving)
+        try:
+            await asyncio.wait({taking, going}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            if taking.done() and not taking.cancelled() and taking.exception() is None:
+                self._manager.release(taking.result().id)
+            raise
+        finally:
+            going.cancel()
+            taking.cancel()  # changes nothing once it is done
+        if not taking.done():
+            return None
+        error = taking.exception()
+        if error is None or isinstance(error, SandboxError):
+            return taking.result()
+        log.error("a lease could not be granted in a way that nobody foresaw", exc_info=error)
+        raise HostFailed(failed(error)) from error
+
+    def _granted(self, lease: Lease) -> dict[str, Plain]:
         return {
             "id": lease.id,
             "kind": lease.kind,
             "sandbox_id": lease.sandbox_id,
-            "capabilities": sorted(map(str, self._manager.capabilities(lease.id))),
+            "capabilities": [str(each) for each in sorted(self._manager.capabilities(lease.id))],
             "token": lease.token,
             "endpoint": lease.endpoint,
             "heartbeat_s": self._manager.terms.heartbeat_s,
@@ -171,28 +219,46 @@ class Host:
         }
 
 
-async def read_lease_request(request: Request) -> LeaseRequest:
-    """The body of a lease request.
-
+async def read_body(request: Request) -> bytes:
+    """
     Raises:
-        WireError: too large, no JSON, or a field is wrong; says which.
+        WireError: too large.
     """
     body = b""
     async for part in request.stream():
         body += part
         if len(body) > LARGEST_BODY:
             raise WireError(f"the body is larger than {LARGEST_BODY} bytes")
+    return body
+
+
+def read_lease_request(text: bytes | str) -> LeaseRequest:
+    """
+    Raises:
+        WireError: no JSON, or a field is wrong; says which.
+    """
     try:
-        return LeaseRequest.model_validate_json(body)
+        return LeaseRequest.model_validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"])) or "body"
         raise WireError(f"{where}: {first['msg']}") from error
 
 
-async def disconnected(request: Request) -> None:
-    """Return when the client has hung up; its body has been read."""
-    while (await request.receive())["type"] != "http.disconnect":
+def check_protocol(websocket: WebSocket) -> None:
+    """
+    Raises:
+        WireError: the client speaks another version.
+    """
+    offered: list[str] = websocket.scope["subprotocols"]
+    if PROTOCOL not in offered:
+        said = ", ".join(offered) or "none"
+        raise WireError(f"this host speaks {PROTOCOL}, the client offers {said}: update the older one")
+
+
+async def left(client: Request | WebSocket) -> None:
+    """Return when a client has hung up that has said all it has to say for now."""
+    while not (await client.receive())["type"].endswith(".disconnect"):
         pass
 
 
@@ -220,5 +286,9 @@ async def http_error(request: Request, error: Exception) -> Response:
 
 
 async def bug(_: Request, error: Exception) -> Response:
-    text = f"the sandbox host failed: {type(error).__name__}: {error}; its log has more"
-    return JSONResponse({"error": "InfrastructureError", "message": text}, status_code=500)
+    return JSONResponse({"error": "InfrastructureError", "message": failed(error)}, status_code=500)
+
+
+def failed(error: BaseException) -> str:
+    """What a client is told of a bug here or in a backend."""
+    return f"the sandbox host failed: {type(error).__name__}: {error}; its log has more"

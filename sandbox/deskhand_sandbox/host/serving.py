@@ -11,10 +11,11 @@ from typing import Any
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from deskhand_sandbox.base import Sandbox
-from deskhand_sandbox.errors import InvalidAction, InvalidTask, SandboxError
+from deskhand_sandbox.errors import InvalidAction, InvalidTask, SandboxError, UnsupportedCapability
 from deskhand_sandbox.host import frames, wire
 from deskhand_sandbox.host.frames import BAD_FRAME, HOST_FAILED, LEASE_OVER, Handle, Request
 from deskhand_sandbox.host.wire import Plain, WireError
+from deskhand_sandbox.manager.extras import EXTRAS, PassesOn
 from deskhand_sandbox.types import DeviceAction, Task
 
 log = logging.getLogger(__name__)
@@ -92,6 +93,8 @@ class ChannelServer:
                 return wire.encode(await sandbox.restore(_text(argument)))
             case "fork":
                 return [frames.encode_handle(handle) for handle in await self._fork(sandbox, argument)]
+            case "extra":
+                return await _extra(sandbox, argument)
             case "close":
                 await sandbox.close()
                 return None
@@ -132,6 +135,13 @@ class ChannelServer:
             closing = asyncio.create_task(self._close(HOST_FAILED, text))
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
+
+
+async def _extra(sandbox: Sandbox, argument: object) -> Plain:
+    call = wire.decode(argument, *EXTRAS)
+    if not isinstance(sandbox, PassesOn):
+        raise UnsupportedCapability(f"a {sandbox.kind} sandbox has no {call.name}")
+    return wire.encode_value(await sandbox.extra(call))
 
 
 def _decode(plain: object, refusal: type[SandboxError], *expected: type[Any]) -> Any:

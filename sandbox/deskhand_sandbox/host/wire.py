@@ -18,7 +18,9 @@ import msgpack
 
 from deskhand_sandbox import errors
 from deskhand_sandbox import types as words
+from deskhand_sandbox.manager.extras import EXTRAS, RecordedFile
 from deskhand_sandbox.types import JsonValue
+from deskhand_sandbox.vnc import VncAddress
 
 VERSION = 1
 PROTOCOL = f"deskhand-io-{VERSION}"
@@ -41,6 +43,9 @@ RECORDS: dict[str, type[Any]] = {
         words.EnvironmentSpec,
         words.VerifierSpec,
         words.Task,
+        *EXTRAS,
+        RecordedFile,
+        VncAddress,
     )
 }
 """Everything that may travel, by its name on the wire."""
@@ -141,6 +146,32 @@ def decode(plain: object, *expected: type[Any]) -> Any:
     if values:
         raise WireError(f"{name} has no field {', '.join(map(repr, list(values)[:3]))}")
     return record(**arguments)
+
+
+def encode_value(value: object) -> Plain:
+    """A record, a plain value, or several of them, as plain values.
+
+    Raises:
+        WireError: it holds something that cannot be carried.
+    """
+    return _encode_value(value, 0)
+
+
+def decode_value(plain: object, depth: int = 0) -> object:
+    """What `encode_value` was given: records as they were, several as a tuple.
+
+    Raises:
+        WireError: it holds something that is not carried, or is nested too deeply.
+    """
+    if depth > MAX_DEPTH:
+        raise WireError(f"values nested deeper than {MAX_DEPTH}")
+    match plain:
+        case None | bool() | int() | float() | str() | bytes():
+            return plain
+        case list():
+            return tuple(decode_value(each, depth + 1) for each in cast("list[object]", plain))
+        case _:
+            return decode(plain)
 
 
 def _encode_value(value: object, depth: int) -> Plain:

@@ -13,14 +13,16 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from deskhand_sandbox.isolation.limits import MOUNT
 from deskhand_sandbox.manager import processes
 from deskhand_sandbox.manager.processes import Process
-from deskhand_sandbox.manager.records import Lease
+from deskhand_sandbox.registry import end_left_behind
+from deskhand_sandbox.types import JsonValue
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +52,6 @@ class Journal:
             "manager": _to_json(me) if me is not None else None,
         }
         self._processes: dict[int, Process] = {}
-        self._leases: list[dict[str, str]] = []
         self._watchers = 0
         self._mark_before: str | None = None
         self._before: set[int] = set()
@@ -96,18 +97,14 @@ class Journal:
                     os.environ[MARK] = self._mark_before
             self._note_processes()
 
-    def note_leases(self, leases: Sequence[Lease]) -> None:
-        """Write down who has what on loan, without tokens."""
-        self._leases = [
-            {"id": lease.id, "kind": lease.kind, "sandbox": lease.sandbox_id, "owner": lease.owner}
-            for lease in leases
-        ]
-        self._write_if_possible()
-
     def finish(self) -> None:
         """End what closing left running, if this process is all the sandboxes', and forget everything."""
         if self.scratch is not None:
-            processes.end(processes.descendants(os.getpid()).values())
+            # what lost its parent is no descendant any more, and is known by its mark
+            left = {each.pid: each for each in processes.marked(MARK, self.mark)}
+            left |= processes.descendants(os.getpid())
+            left.pop(os.getpid(), None)
+            processes.end(left.values())
             shutil.rmtree(self.scratch, ignore_errors=True)
         self.path.unlink(missing_ok=True)
 
@@ -124,7 +121,6 @@ class Journal:
         record = {
             **self._unchanging,
             "processes": [_to_json(each) for each in self._processes.values()],
-            "leases": self._leases,
         }
         draft = self.path.with_suffix(".draft")
         draft.write_text(json.dumps(record, indent=1))
@@ -136,6 +132,18 @@ class Journal:
             self._write()
         except OSError as error:
             log.error("the journal %s is not up to date: %s", self.path, error)
+
+
+def end_left(folder: Path, kinds: Sequence[tuple[str, Mapping[str, JsonValue]]]) -> int:
+    """End what managers that are gone left running: by their journals, and what a kind's backend knows of.
+
+    Args:
+        kinds: of the pools to come, with the settings of their backends.
+
+    Returns:
+        How many processes that were.
+    """
+    return end_orphans(folder) + end_left_behind(kinds)
 
 
 def end_orphans(folder: Path) -> int:
@@ -158,6 +166,7 @@ def end_orphans(folder: Path) -> int:
             )
             ended += 1
         _remove_scratch(record.get("scratch"))
+        _remove_groups(record.get("manager"))
         path.unlink(missing_ok=True)
         path.with_suffix(".draft").unlink(missing_ok=True)
     return ended
@@ -167,6 +176,17 @@ def _remove_scratch(scratch: object) -> None:
     """Remove a killed manager's temporary files; a path that is not one of ours is left alone."""
     if isinstance(scratch, str) and Path(scratch).name.startswith(SCRATCH_PREFIX):
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _remove_groups(manager: object) -> None:
+    """Remove a killed manager's control groups, which are empty now; its number may be another's by now."""
+    match manager:
+        case {"pid": int(pid)} if processes.find(pid) is None:
+            for group in MOUNT.glob(f"**/deskhand-{pid}-*"):
+                with suppress(OSError):
+                    group.rmdir()
+        case _:
+            pass
 
 
 def _orphans_of(record: dict[str, Any]) -> list[Process] | None:

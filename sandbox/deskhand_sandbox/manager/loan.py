@@ -20,9 +20,11 @@ from deskhand_sandbox.errors import (
     UnsupportedCapability,
     VerifierError,
 )
+from deskhand_sandbox.manager.extras import Extra, Lent, OpenEndpoint, PassesOn, files_asked
 from deskhand_sandbox.manager.making import Place
 from deskhand_sandbox.manager.pool import Pool
 from deskhand_sandbox.manager.records import Lease, Lost
+from deskhand_sandbox.tools.sandbox import without_tools
 from deskhand_sandbox.types import DeviceAction, JsonValue, Observation, Start, Task
 
 Result = TypeVar("Result")
@@ -82,7 +84,7 @@ class Loan:
             self.pool.discard(self.place, self.unfit)
 
 
-class LeasedSandbox(Sandbox):
+class LeasedSandbox(Sandbox, PassesOn):
     """The sandbox on loan: works while the lease lasts, and tells the manager when the sandbox is broken."""
 
     def __init__(
@@ -100,13 +102,18 @@ class LeasedSandbox(Sandbox):
         self._loan = loan
         self._deadlines = deadlines
         self._close = close
+        self._recordings = 0
         self._lock = asyncio.Lock()
         self.id = inner.id
         self.kind = inner.kind
         self.capabilities = inner.capabilities
 
     async def reset(self, task: Task) -> Start:
+        asked = files_asked(task)
+        if asked and not self._is_fork:
+            self._loan.condemn(Lost.RECORDED)
         start = await self._call("reset", self._deadlines.reset_s, lambda: self._inner.reset(task))
+        self._recordings += asked
         self._seen(start.observation)
         return start
 
@@ -134,11 +141,24 @@ class LeasedSandbox(Sandbox):
     async def fork(self, n: int) -> list[Sandbox]:
         """`n` copies under the same lease, which ends them too; they come on top of the pool's places."""
         made = await self._call("fork", self._deadlines.reset_s, lambda: self._inner.fork(n))
+        if self._loan.end is not None:  # in the very moment they were made
+            for extra in made:
+                self._loan.pool.close_extra(extra)
+            raise self._loan.end
         self._loan.extras += made
         return [
             LeasedSandbox(extra, self._loan, self._deadlines, close=extra.close, is_fork=True)
             for extra in made
         ]
+
+    async def extra(self, call: Extra[Result]) -> Result:
+        lent = Lent(token=self._loan.lease.token, recordings=self._recordings)
+        result = await self._call(
+            call.name, self._deadlines.reset_s, lambda: call.carry_out(without_tools(self._inner), lent)
+        )
+        if isinstance(call, OpenEndpoint) and not self._is_fork:
+            self._loan.condemn(Lost.OPENED)
+        return result
 
     def _seen(self, observation: Observation) -> Observation:
         self._loan.pool.metrics.settled(self.kind, observation.settled_ms / 1000)

@@ -15,12 +15,13 @@ from types import TracebackType
 from deskhand_sandbox.base import Backend, Capability, Sandbox
 from deskhand_sandbox.deadlines import Deadlines
 from deskhand_sandbox.errors import LeaseExpired, LeaseUnavailable, SandboxDied, SandboxError, UnknownName
-from deskhand_sandbox.manager.journal import Journal, end_orphans
+from deskhand_sandbox.manager.journal import Journal, end_left
 from deskhand_sandbox.manager.loan import LeasedSandbox, Loan, given_back, lapsed
 from deskhand_sandbox.manager.making import MakeBackend, Place
 from deskhand_sandbox.manager.metrics import Metrics
 from deskhand_sandbox.manager.pool import Pool
 from deskhand_sandbox.manager.records import Lease, LeaseStatus, LeaseTerms, ManagerStatus, PoolSettings
+from deskhand_sandbox.tools.sandbox import with_tools
 from deskhand_sandbox.types import JsonValue
 
 log = logging.getLogger(__name__)
@@ -29,7 +30,7 @@ IN_PROCESS = "in-process"
 
 
 def registered_backend(kind: str, settings: Mapping[str, JsonValue]) -> Backend:
-    """The registry's backend of that name.
+    """The registry's backend of that name, with tools.
 
     Raises:
         UnknownName: no such kind.
@@ -37,7 +38,7 @@ def registered_backend(kind: str, settings: Mapping[str, JsonValue]) -> Backend:
     """
     from deskhand_sandbox.registry import create_backend
 
-    return create_backend(kind, **settings)
+    return with_tools(create_backend(kind, **settings))
 
 
 class SandboxManager:
@@ -96,7 +97,8 @@ class SandboxManager:
 
     async def __aenter__(self) -> SandboxManager:
         if self._state_folder is not None:
-            self._orphans_ended = await asyncio.to_thread(end_orphans, self._state_folder)
+            kinds = [(pool.kind, pool.settings.settings) for pool in self._pools.values()]
+            self._orphans_ended = await asyncio.to_thread(end_left, self._state_folder, kinds)
             self._journal = Journal.begin(self._state_folder, owns_process=self._owns_process)
         self._reaper = asyncio.create_task(self._reap_when_due(), name="reap leases")
         self._reaper.add_done_callback(_report_failure)
@@ -127,10 +129,12 @@ class SandboxManager:
             await asyncio.wait([self._reaper])
         for loan in list(self._loans.values()):
             self._end(loan, SandboxDied(f"sandbox {loan.lease.sandbox_id} ends with its manager"))
-        await asyncio.gather(*(pool.close() for pool in self._pools.values()))
-        if self._journal is not None:
-            journal, self._journal = self._journal, None
-            await asyncio.to_thread(journal.finish)
+        try:
+            await asyncio.gather(*(pool.close() for pool in self._pools.values()))
+        finally:
+            if self._journal is not None:
+                journal, self._journal = self._journal, None
+                await asyncio.to_thread(journal.finish)
 
     # ---- lending ------------------------------------------------------------------------------------
 
@@ -163,6 +167,9 @@ class SandboxManager:
             raise LeaseUnavailable("the sandbox manager is closing and lends nothing more")
         self._changed.set()
         place = await pool.take(owner, min(max(wait_s, 0.0), self.terms.max_wait_s))
+        if self._draining:  # since it asked
+            pool.give_back(place)
+            raise LeaseUnavailable("the sandbox manager is closing and lends nothing more")
         return self._lend(place, pool, owner)
 
     def heartbeat(self, lease_id: str) -> Lease:
@@ -314,21 +321,15 @@ class SandboxManager:
         self._loans[lease.id] = loan
         self._sandboxes[lease.id] = LeasedSandbox(place.sandbox, loan, self.deadlines, close=give_back)
         self._changed.set()
-        self._note_leases()
         return lease
 
     def _end(self, loan: Loan, end: SandboxError) -> None:
         del self._loans[loan.lease.id], self._sandboxes[loan.lease.id]
         loan.finish(end)
         self._changed.set()
-        self._note_leases()
 
     def _note_change(self) -> None:
         self._changed.set()
-
-    def _note_leases(self) -> None:
-        if self._journal is not None:
-            self._journal.note_leases([loan.lease for loan in self._loans.values()])
 
     def _loan(self, lease_id: str) -> Loan:
         loan = self._loans.get(lease_id)

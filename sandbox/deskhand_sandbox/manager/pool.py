@@ -90,7 +90,9 @@ class Pool:
 
     def give_back(self, place: Place) -> None:
         """Take back a sandbox that can serve again: the next task's reset cleans it."""
-        self._out.discard(place)
+        if place not in self._out:
+            return  # the pool has closed
+        self._out.remove(place)
         if place.shared.retired or not place.sandbox.alive():
             self._throw_away(place, Lost.BACKEND_GONE if place.shared.retired else Lost.DIED_IDLE)
         else:
@@ -100,7 +102,9 @@ class Pool:
 
     def discard(self, place: Place, reason: Lost) -> None:
         """Take back a sandbox that can serve no more; another is made when somebody asks."""
-        self._out.discard(place)
+        if place not in self._out:
+            return  # the pool has closed
+        self._out.remove(place)
         self._throw_away(place, reason)
         if not place.shared.backend.alive():
             self._maker.retire(place.shared)
@@ -165,7 +169,9 @@ class Pool:
         for task in under_way:
             task.cancel()
         if under_way:
-            await asyncio.wait(under_way)
+            _, stuck = await asyncio.wait(under_way, timeout=self.settings.close_s)
+            for task in stuck:
+                log.error("%s does not let itself be cancelled", task.get_name())
         for place in [*self._idle, *self._out]:
             self._throw_away(place, Lost.POOL_CLOSED)
         self._idle.clear()
@@ -276,6 +282,9 @@ class Pool:
         if error is None:
             self._created += 1
             place = task.result()
+            if self._closed:
+                self._throw_away(place, Lost.POOL_CLOSED)
+                return
             place.idle_since_s = place.answered_s = self._clock()
             self._idle.append(place)
             self._changed()

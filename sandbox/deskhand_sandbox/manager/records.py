@@ -10,13 +10,17 @@ from deskhand_sandbox.types import JsonValue
 
 
 class Lost(StrEnum):
-    """Why a sandbox was thrown away. The first three are the manager's own doing, the others failures."""
+    """Why a sandbox was thrown away. The first five are the manager's own doing, the others failures."""
 
     IDLE = "idle"
     """Nobody asked for it for long."""
     POOL_CLOSED = "pool closed"
     CALL_CUT = "call cut"
     """Its lease ended, or its holder gave a call up, in the middle of the call."""
+    OPENED = "opened"
+    """Its holder had a DevTools address of it, which others may know."""
+    RECORDED = "recorded"
+    """An episode was recorded: closing completes the files, and nobody else is shown them."""
     DIED_IDLE = "died idle"
     """Found dead while nobody had it."""
     BACKEND_GONE = "backend gone"
