@@ -15,11 +15,14 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 
-from deskhand_sandbox.backends.browser.bare import bare_pages
+from deskhand_sandbox.backends.browser.bare import BarePage, bare_pages
+from deskhand_sandbox.backends.browser.tab import Tab
 from deskhand_sandbox.base import RewardingVerifier, Sandbox
 from deskhand_sandbox.errors import SandboxError
 from deskhand_sandbox.host import HostSettings, SandboxClient, start_host
@@ -36,8 +39,21 @@ SEED_BASE = 1_000_000
 BARE, SANDBOX, REMOTE = "bare", "sandbox", "remote"
 COMMAND = "deskhand bench rollouts"
 
-StepOnce = Callable[[int], Awaitable[object]]
-"""Takes a seed, does one step."""
+StepOnce = Callable[[int], Awaitable[float]]
+"""Takes a seed, does one step; the milliseconds of it that were waiting for a still screen."""
+
+_settling: ContextVar[list[float] | None] = ContextVar("settling", default=None)
+"""Where the settle times of the bare step under way are noted."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Turn:
+    """One way, measured for a while."""
+
+    rate: float
+    """Steps per second of all pages together."""
+    settled_ms: float
+    """Of a step, on average: its two waits for a still screen."""
 
 
 async def bench_rollouts(
@@ -58,24 +74,40 @@ async def bench_rollouts(
     """
     figures: list[Figure] = []
     for count in pages:
-        rates: dict[str, list[float]] = {BARE: [], SANDBOX: [], REMOTE: []}
-        async with AsyncExitStack() as stack:
-            ways: Mapping[str, list[StepOnce]] = {
-                BARE: await stack.enter_async_context(_bare(count)),
-                SANDBOX: await stack.enter_async_context(_in_process(count)),
-                REMOTE: await stack.enter_async_context(_remote(count)),
-            }
-            for steps in ways.values():
-                await _rate(steps, min(1.0, seconds))
-            names = list(ways)
-            for repeat in range(repeats):
-                turn = repeat % len(names)
-                for name in (*names[turn:], *names[:turn]):
-                    rates[name].append(await _rate(ways[name], seconds))
-                now = ", ".join(f"{name} {each[-1]:.1f}" for name, each in rates.items())
-                say(f"{count} pages, repeat {repeat + 1} of {repeats}: {now} steps/s")
+        turns = await take_turns(count, (BARE, SANDBOX, REMOTE), seconds=seconds, repeats=repeats, say=say)
+        rates = {name: [turn.rate for turn in each] for name, each in turns.items()}
         figures += _figures(count, rates, seconds, repeats)
     return figures
+
+
+async def take_turns(
+    count: int,
+    names: Sequence[str],
+    *,
+    seconds: float,
+    repeats: int,
+    say: Callable[[str], None] = lambda _: None,
+) -> Mapping[str, Sequence[Turn]]:
+    """Measure ways on `count` pages each, one after the other in every repeat, in an order that rotates.
+
+    Args:
+        names: of the ways: BARE, SANDBOX, REMOTE.
+
+    Raises:
+        SandboxError: there is no Chromium, or it failed.
+    """
+    taken: dict[str, list[Turn]] = {name: [] for name in names}
+    async with AsyncExitStack() as stack:
+        ways = {name: await stack.enter_async_context(WAYS[name](count)) for name in names}
+        for steps in ways.values():
+            await _turn(steps, min(1.0, seconds))
+        for repeat in range(repeats):
+            turn = repeat % len(names)
+            for name in (*names[turn:], *names[:turn]):
+                taken[name].append(await _turn(ways[name], seconds))
+            now = ", ".join(f"{name} {each[-1].rate:.1f}" for name, each in taken.items())
+            say(f"{count} pages, repeat {repeat + 1} of {repeats}: {now} steps/s")
+    return taken
 
 
 def _figures(count: int, rates: Mapping[str, Sequence[float]], seconds: float, repeats: int) -> list[Figure]:
@@ -107,31 +139,57 @@ def _figures(count: int, rates: Mapping[str, Sequence[float]], seconds: float, r
     return found
 
 
-async def _rate(steps: Sequence[StepOnce], seconds: float) -> float:
-    """Steps per second of all pages together."""
+async def _turn(steps: Sequence[StepOnce], seconds: float) -> Turn:
     began = time.perf_counter()
-    done = 0
+    settled: list[float] = []
 
     async def work(index: int, step: StepOnce) -> None:
-        nonlocal done
         seed = SEED_BASE + index
         while time.perf_counter() - began < seconds:
-            await step(seed)
+            settled.append(await step(seed))
             seed += len(steps)
-            done += 1
 
     await asyncio.gather(*(work(index, step) for index, step in enumerate(steps)))
-    return done / (time.perf_counter() - began)
+    return Turn(rate=len(settled) / (time.perf_counter() - began), settled_ms=statistics.fmean(settled))
 
 
 @asynccontextmanager
 async def _bare(count: int) -> AsyncGenerator[list[StepOnce], None]:
-    async with bare_pages(make_task(TASK_ID, SEED_BASE), count, reward=READ) as found:
+    task = make_task(TASK_ID, SEED_BASE)
+    with _noted_settling():
+        async with bare_pages(task, count, reward=READ) as found:
 
-        def stepper(index: int) -> StepOnce:
-            return lambda seed: found[index].step(seed, CLICK_AT)
+            def stepper(page: BarePage) -> StepOnce:
+                async def step(seed: int) -> float:
+                    spent: list[float] = []
+                    _settling.set(spent)
+                    await page.step(seed, CLICK_AT)
+                    return sum(spent)
 
-        yield [stepper(index) for index in range(count)]
+                return step
+
+            yield [stepper(page) for page in found]
+
+
+@contextmanager
+def _noted_settling() -> Generator[None, None, None]:
+    """Within the block, the time a tab takes to settle is noted: a bare step keeps no record of its own."""
+    settle = Tab.settle
+
+    async def timed(tab: Tab, limit_ms: float) -> bool:
+        began = time.perf_counter()
+        try:
+            return await settle(tab, limit_ms)
+        finally:
+            spent = _settling.get()
+            if spent is not None:
+                spent.append((time.perf_counter() - began) * 1000)
+
+    setattr(Tab, "settle", timed)  # noqa: B010
+    try:
+        yield
+    finally:
+        setattr(Tab, "settle", settle)  # noqa: B010
 
 
 @asynccontextmanager
@@ -165,12 +223,21 @@ def _through(sandbox: Sandbox) -> StepOnce:
         raise TypeError(f"{TASK_ID} has no rewards of its own")
     x, y = CLICK_AT
 
-    async def step(seed: int) -> None:
-        await sandbox.reset(make_task(TASK_ID, seed))
-        await sandbox.act(Click(x=x, y=y))
+    async def step(seed: int) -> float:
+        start = await sandbox.reset(make_task(TASK_ID, seed))
+        seen = await sandbox.act(Click(x=x, y=y))
         await verifier.step_reward(sandbox)
+        return start.observation.settled_ms + seen.settled_ms
 
     return step
+
+
+WAYS: Mapping[str, Callable[[int], AbstractAsyncContextManager[list[StepOnce]]]] = {
+    BARE: _bare,
+    SANDBOX: _in_process,
+    REMOTE: _remote,
+}
+"""By name: what takes steps on so many pages."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

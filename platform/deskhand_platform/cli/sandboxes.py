@@ -44,6 +44,7 @@ from deskhand_sandbox.types import (
     Task,
     VerifierSpec,
 )
+from deskhand_sandbox.vnc import ServesVnc, VncAddress
 
 app = typer.Typer(help="Computers for an agent: which kinds there are, and one to try.", no_args_is_help=True)
 
@@ -88,6 +89,7 @@ def try_one(
     screens: Annotated[Path | None, typer.Option(help="folder for the screenshots")] = None,
     live: Annotated[bool, typer.Option("--live", help="show it in a page, to look on and to act in")] = False,
     port: Annotated[int, typer.Option(min=0, max=65535, help="of that page; 0: a free one")] = 0,
+    vnc: Annotated[bool, typer.Option("--vnc", help="serve its screen to VNC viewers (desktop, vm)")] = False,
     video: Annotated[Path | None, typer.Option(help="keep a video: a name in .mp4 or .webm")] = None,
 ) -> None:
     """Open a real computer and act in it: by --do, by lines on standard input, or by what you type.
@@ -102,7 +104,9 @@ def try_one(
     given = [(text, _read(text)) for text in do] if do else None
     folder = screens or Path(tempfile.mkdtemp(prefix="deskhand-screens-"))
     folder.mkdir(parents=True, exist_ok=True)
-    raise typer.Exit(run_until_signal(_try(kind, start, given, folder, video, port if live else None)))
+    raise typer.Exit(
+        run_until_signal(_try(kind, start, given, folder, video, port if live else None, vnc=vnc))
+    )
 
 
 @app.command(
@@ -239,12 +243,17 @@ async def _try(
     folder: Path,
     video: Path | None,
     port: int | None,
+    *,
+    vnc: bool,
 ) -> int:
     say(f"opening a {kind} sandbox …")
     began = time.perf_counter()
     async with _opened(kind) as bare, _filmed(bare, video) as filmed, _shown(filmed, port) as sandbox:
         start = await set_up(sandbox, task)
         say(f"there after {time.perf_counter() - began:.1f} s; it can: {_abilities(sandbox)}")
+        if vnc:
+            address = await _vnc(bare)
+            say(f"VNC: {address.host}:{address.port}, password {address.password}")
         out.print(start.instruction, markup=False)
         out.print(_keep(start.observation, folder, 0), markup=False)
         numbers = itertools.count(1)
@@ -257,6 +266,16 @@ async def _try(
                     raise
                 complain(f"{text}: {error}")
     return 0
+
+
+async def _vnc(sandbox: Sandbox) -> VncAddress:
+    """
+    Raises:
+        UnsupportedCapability: this kind has no VNC.
+    """
+    if not isinstance(sandbox, ServesVnc):
+        raise UnsupportedCapability(f"a {sandbox.kind} sandbox has no VNC; desktop and vm have")
+    return await sandbox.open_vnc()
 
 
 async def _asked(

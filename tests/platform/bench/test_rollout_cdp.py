@@ -1,5 +1,4 @@
 import json
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -8,8 +7,7 @@ from deskhand_platform.bench.rollout_cdp import bench_rollouts, main
 
 
 @pytest.mark.browser
-async def test_every_way_is_measured_beside_the_bare_loop() -> None:
-    before = set(Path(tempfile.gettempdir()).glob("deskhand-b*"))
+async def test_every_way_is_measured_beside_the_bare_loop(temporary: Path) -> None:
     said: list[str] = []
     figures = {
         each.name: each for each in await bench_rollouts((2,), seconds=0.4, repeats=2, say=said.append)
@@ -26,7 +24,7 @@ async def test_every_way_is_measured_beside_the_bare_loop() -> None:
         assert each.high is not None
         assert 0 < each.low <= each.value <= each.high
     assert len(said) == 2
-    assert set(Path(tempfile.gettempdir()).glob("deskhand-b*")) <= before
+    assert list(temporary.glob("deskhand-b*")) == []
 
 
 @pytest.mark.parametrize("wrong", ["four", "0", "1,,2"])
@@ -38,14 +36,13 @@ def test_wrong_options_are_refused(wrong: str, capsys: pytest.CaptureFixture[str
 
 
 def test_no_chromium_is_a_sentence_and_an_exit_code(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], temporary: Path
 ) -> None:
-    before = set(Path(tempfile.gettempdir()).glob("deskhand-b*"))
     monkeypatch.setenv("DESKHAND_CHROMIUM", str(tmp_path / "none"))
     assert main(["--pages", "1", "--seconds", "0.1", "--results", str(tmp_path)]) == 1
     assert "make setup" in capsys.readouterr().err
     assert list(tmp_path.glob("*.json")) == []
-    assert set(Path(tempfile.gettempdir()).glob("deskhand-b*")) <= before
+    assert list(temporary.glob("deskhand-b*")) == []
 
 
 @pytest.mark.browser

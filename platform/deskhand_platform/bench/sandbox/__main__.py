@@ -1,7 +1,7 @@
 """Sandboxes measured: each kind by itself, beside its peers, and under random deaths.
 
-    deskhand bench sandbox [--only kinds leases browsergym soak] [--kinds browser desktop …] [--samples 100]
-                           [--repeats 10] [--leases 2000] [--results docs/results]
+    deskhand bench sandbox [--only kinds leases cdp browsergym vm soak] [--kinds browser desktop …]
+                           [--samples 100] [--repeats 10] [--leases 2000] [--vms] [--results docs/results]
 
 BrowserGym is measured in the same run as we are, in turns. Without --only everything is done, which takes
 about twenty minutes.
@@ -15,15 +15,17 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from deskhand_platform.bench.sandbox.cdp import bench_cdp
 from deskhand_platform.bench.sandbox.kinds import bench_kind, bench_leases
 from deskhand_platform.bench.sandbox.peers import bench_browsergym
 from deskhand_platform.bench.sandbox.samples import COMMAND
 from deskhand_platform.bench.sandbox.soak import soak
 from deskhand_platform.bench.sandbox.starts import kinds_here
+from deskhand_platform.bench.sandbox.vm import bench_vm
 from deskhand_sandbox.errors import SandboxError
 from deskhand_trainer.results import Figure, write_figures, write_results_page
 
-PARTS = ("kinds", "leases", "browsergym", "soak")
+PARTS = ("kinds", "leases", "cdp", "browsergym", "vm", "soak")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,9 +44,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--samples", type=int, default=100, help="of each duration (%(default)s)")
     parser.add_argument("--repeats", type=int, default=10, help="beside a peer (%(default)s)")
+    parser.add_argument("--builds", type=int, default=3, help="of the VM's image (%(default)s)")
     parser.add_argument("--leases", type=int, default=2000, help="of the soak (%(default)s)")
     parser.add_argument("--deaths", type=float, default=0.05, help="share of leases with one (%(default)s)")
     parser.add_argument("--workers", type=int, default=4, help="leases at a time in the soak (%(default)s)")
+    parser.add_argument("--vms", action="store_true", help="virtual machines in the soak too: slower by far")
     parser.add_argument("--seed", type=int, default=0, help="of the soak (%(default)s)")
     parser.add_argument("--results", type=Path, default=Path("docs/results"), help="folder for the figures")
     options = parser.parse_args(arguments)
@@ -53,6 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         or not 0 <= options.deaths <= 1
     ):
         parser.error("samples, repeats, leases and workers must be positive, deaths a share")
+    if "soak" in options.only and not _soaked(options):
+        parser.error("a soak of virtual machines alone wants --vms")
     try:
         figures = asyncio.run(_measure(options))
     except SandboxError as error:
@@ -73,11 +79,15 @@ async def _measure(options: argparse.Namespace) -> list[Figure]:
             figures += await bench_kind(kind, options.samples, _say)
     if "leases" in options.only:
         figures += await bench_leases("browser", options.samples)
+    if "cdp" in options.only:
+        figures += await bench_cdp(options.repeats, _say)
     if "browsergym" in options.only:
         figures += await bench_browsergym(options.repeats, _say)
+    if "vm" in options.only and "vm" in options.kinds:
+        figures += await bench_vm(options.repeats, options.builds, _say)
     if "soak" in options.only:
         figures += await soak(
-            options.kinds,
+            _soaked(options),
             leases=options.leases,
             deaths=options.deaths,
             workers=options.workers,
@@ -85,6 +95,10 @@ async def _measure(options: argparse.Namespace) -> list[Figure]:
             say=_say,
         )
     return figures
+
+
+def _soaked(options: argparse.Namespace) -> list[str]:
+    return [kind for kind in options.kinds if kind != "vm" or options.vms]
 
 
 def _say(line: str) -> None:

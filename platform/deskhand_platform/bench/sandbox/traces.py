@@ -51,9 +51,12 @@ class Traces:
             shutil.rmtree(folder, ignore_errors=True)
 
     def processes(self) -> list[Process]:
-        """What runs: children and theirs, what has the mark, what names the folder in its command line."""
+        """What runs: children and theirs, what has the mark, what names the folder in its command line or has
+        its temporary files there."""
         found = running.descendants(self.pid)
         found |= {each.pid: each for each in running.marked(MARK, self.mark)}
+        # libvirt hands a QEMU, which is nobody's child, this one variable
+        found |= {each.pid: each for each in running.marked("TMPDIR", str(self.folder))}
         found |= {each.pid: each for each in running.everything() if str(self.folder) in each.command}
         found.pop(self.pid, None)
         return list(found.values())
