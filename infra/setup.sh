@@ -18,7 +18,7 @@ flock -n 9 || { say "another set-up is running; waiting for it"; flock 9; }
 apt_packages=(
   chromium-headless-shell fonts-liberation fonts-dejavu-core
   bubblewrap less
-  xvfb openbox xterm xclip wmctrl
+  xvfb openbox xterm xclip wmctrl x11vnc slirp4netns
   dbus-daemon at-spi2-core python3-gi gir1.2-atspi-2.0
   mousepad galculator gnumeric
   adb
@@ -26,10 +26,7 @@ apt_packages=(
 )
 
 install_system_packages() {
-  local missing=() package python
-  # desktops are driven by pyautogui, which needs tkinter; Debian packs it apart from its Python
-  python=$(command -v "$(find_python)")
-  case $python in /usr/bin/*) "$python" -c 'import tkinter' 2>/dev/null || apt_packages+=(python3-tk) ;; esac
+  local missing=() package
   for package in "${apt_packages[@]}"; do
     dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
   done
