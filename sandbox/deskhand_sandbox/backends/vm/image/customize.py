@@ -26,6 +26,7 @@ FIRST_MODULES = ("virtio_pci", "virtio_blk", "crc32c_generic", "ext4")
 NAMESPACE = uuid.UUID("6f1f2c53-1d5a-4b7e-9d0c-5b0c7f4f7a10")
 _DRAWN = ("var/cache/ldconfig/aux-cache", "var/lib/dbus/machine-id")
 """Files that hold times, or chance: programs do without them."""
+_AT_EPOCH = {**os.environ, "E2FSPROGS_FAKE_TIME": str(EPOCH)}
 _GTK3 = "[Settings]\ngtk-cursor-blink=0\ngtk-enable-animations=0\ngtk-icon-theme-name=Adwaita\n"
 _GTK2 = 'gtk-cursor-blink = 0\ngtk-icon-theme-name = "Adwaita"\n'
 _XTERM = "\n*VT100*faceName: DejaVu Sans Mono\n*VT100*faceSize: 10\n*VT100*cursorBlink: false\n"
@@ -151,8 +152,8 @@ def _tidy(root: Path) -> None:
     (root / "etc/resolv.conf").unlink(missing_ok=True)
     (root / "etc/resolv.conf").write_text("")
     for path in root.rglob("*"):
-        if not path.is_symlink() and path.stat().st_mtime > EPOCH:
-            os.utime(path, (EPOCH, EPOCH))
+        if path.lstat().st_mtime > EPOCH:
+            os.utime(path, (EPOCH, EPOCH), follow_symlinks=False)
 
 
 def _write_disk(recipe: Recipe, root: Path, disk: Path) -> None:
@@ -166,14 +167,12 @@ def _write_disk(recipe: Recipe, root: Path, disk: Path) -> None:
         str(disk),
         f"{recipe.disk_mb}M",
     ]
-    subprocess.run(
-        command, check=True, stdout=subprocess.DEVNULL, env={**os.environ, "E2FSPROGS_FAKE_TIME": str(EPOCH)}
-    )
-    _set_change_times(disk)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=_AT_EPOCH)
+    _set_times(disk)
 
 
-def _set_change_times(disk: Path) -> None:
-    """Nobody can set when a file was changed but the file system itself: done in its tables."""
+def _set_times(disk: Path) -> None:
+    """When a file was changed nobody can set, and when it was read changes by reading: done in the tables."""
     told = subprocess.run(["dumpe2fs", str(disk)], check=True, capture_output=True, text=True).stdout
     count = re.search(r"^Inode count:\s+(\d+)$", told, re.MULTILINE)
     assert count is not None
@@ -184,7 +183,7 @@ def _set_change_times(disk: Path) -> None:
     lines = (
         f"set_inode_field <{number}> {name}\n"
         for number in sorted(used)
-        for name in (f"ctime @{EPOCH}", "ctime_extra 0")
+        for name in (f"ctime @{EPOCH}", "ctime_extra 0", f"atime @{EPOCH}", "atime_extra 0")
     )
     subprocess.run(
         ["debugfs", "-w", "-f", "-", str(disk)],
@@ -192,6 +191,7 @@ def _set_change_times(disk: Path) -> None:
         check=True,
         capture_output=True,
         text=True,
+        env=_AT_EPOCH,
     )
 
 
