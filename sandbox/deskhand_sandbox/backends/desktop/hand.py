@@ -48,9 +48,7 @@ class Screen:
         Path.home().joinpath(".Xauthority").touch()
         self._told, write = os.pipe()
         screen = ["-screen", "0", f"{width}x{height}x24"]
-        self._server = _start(
-            ["Xvfb", "-displayfd", str(write), *screen, "-nolisten", "tcp", "-noreset"], keep=write
-        )
+        _start(["Xvfb", "-displayfd", str(write), *screen, "-nolisten", "tcp", "-noreset"], keep=write)
         os.close(write)
         self._eye: Any = None
         self._answers = threading.Event()
@@ -67,11 +65,6 @@ class Screen:
         """What takes pictures of it."""
         self._starting.join()
         return self._eye
-
-    def check(self) -> None:
-        """End with the X server."""
-        if self._server.poll() is not None:
-            raise SystemExit("the X server has ended")
 
     def _furnish(self) -> None:
         with os.fdopen(self._told) as file:
@@ -206,6 +199,15 @@ class Hand:
             picture.save(out, format.upper(), quality=quality)
         return {"settled": still, "settled_ms": settled_ms}, out.getvalue()
 
+    def check(self) -> None:
+        """End with the X server: one that is killed answers nothing, even before its process is gone."""
+        from Xlib.error import ConnectionClosedError
+
+        try:
+            self._display.sync()
+        except (ConnectionClosedError, OSError, TypeError) as error:  # TypeError: python-xlib on EPIPE
+            raise SystemExit("the X server has ended") from error
+
     # ---- how
 
     def _key(self, name: str, *, press: bool) -> None:
@@ -311,16 +313,16 @@ def main() -> None:
     screen.wait()
     hand = Hand(screen)
     _answer(out, {name: os.environ[name] for name in ("DISPLAY", "DBUS_SESSION_BUS_ADDRESS")}, b"")
-    _serve(hand, screen, out)
+    _serve(hand, out)
 
 
-def _serve(hand: Hand, screen: Screen, out: BinaryIO) -> None:
+def _serve(hand: Hand, out: BinaryIO) -> None:
     for line in sys.stdin.buffer:
         asked: dict[str, Any] = json.loads(line)
         try:
             found = getattr(hand, asked.pop("do"))(**asked)
         except Exception as error:  # noqa: BLE001  the other side decides what it means
-            screen.check()
+            hand.check()
             _answer(out, {"error": f"{type(error).__name__}: {error}"[:LONGEST_ERROR]}, b"")
         else:
             told, data = found or ({}, b"")

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -86,7 +87,15 @@ def _small_disk(place: Path, size: str) -> Iterator[None]:
     try:
         yield
     finally:
-        subprocess.run(["umount", place], check=True)
+        _unmount(place, deadline_s=30)
+
+
+def _unmount(place: Path, *, deadline_s: float) -> None:
+    """The kernel lets go of a killed machine's files (io_uring's) a moment after its process is gone."""
+    deadline = time.monotonic() + deadline_s
+    while subprocess.run(["umount", place], check=False).returncode:
+        assert time.monotonic() < deadline, f"{place} is still in use"
+        time.sleep(0.05)
 
 
 @pytest.fixture
