@@ -15,14 +15,12 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
-from contextvars import ContextVar
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from deskhand_sandbox.backends.browser.bare import BarePage, bare_pages
-from deskhand_sandbox.backends.browser.tab import Tab
 from deskhand_sandbox.base import RewardingVerifier, Sandbox
 from deskhand_sandbox.errors import SandboxError
 from deskhand_sandbox.host import HostSettings, SandboxClient, start_host
@@ -41,9 +39,6 @@ COMMAND = "deskhand bench rollouts"
 
 StepOnce = Callable[[int], Awaitable[float]]
 """Takes a seed, does one step; the milliseconds of it that were waiting for a still screen."""
-
-_settling: ContextVar[list[float] | None] = ContextVar("settling", default=None)
-"""Where the settle times of the bare step under way are noted."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -156,40 +151,16 @@ async def _turn(steps: Sequence[StepOnce], seconds: float) -> Turn:
 @asynccontextmanager
 async def _bare(count: int) -> AsyncGenerator[list[StepOnce], None]:
     task = make_task(TASK_ID, SEED_BASE)
-    with _noted_settling():
-        async with bare_pages(task, count, reward=READ) as found:
+    async with bare_pages(task, count, reward=READ) as found:
 
-            def stepper(page: BarePage) -> StepOnce:
-                async def step(seed: int) -> float:
-                    spent: list[float] = []
-                    _settling.set(spent)
-                    await page.step(seed, CLICK_AT)
-                    return sum(spent)
+        def stepper(page: BarePage) -> StepOnce:
+            async def step(seed: int) -> float:
+                _, settled_ms = await page.step(seed, CLICK_AT)
+                return settled_ms
 
-                return step
+            return step
 
-            yield [stepper(page) for page in found]
-
-
-@contextmanager
-def _noted_settling() -> Generator[None, None, None]:
-    """Within the block, the time a tab takes to settle is noted: a bare step keeps no record of its own."""
-    settle = Tab.settle
-
-    async def timed(tab: Tab, limit_ms: float) -> bool:
-        began = time.perf_counter()
-        try:
-            return await settle(tab, limit_ms)
-        finally:
-            spent = _settling.get()
-            if spent is not None:
-                spent.append((time.perf_counter() - began) * 1000)
-
-    setattr(Tab, "settle", timed)  # noqa: B010
-    try:
-        yield
-    finally:
-        setattr(Tab, "settle", settle)  # noqa: B010
+        yield [stepper(page) for page in found]
 
 
 @asynccontextmanager

@@ -3,8 +3,8 @@
     deskhand bench sandbox [--only kinds leases cdp browsergym vm soak] [--kinds browser desktop …]
                            [--samples 100] [--repeats 10] [--leases 2000] [--vms] [--results docs/results]
 
-BrowserGym is measured in the same run as we are, in turns. Without --only everything is done, which takes
-about twenty minutes.
+BrowserGym and a bare protocol loop are measured in the same run as we are, in turns. Without --only
+everything is done, VMs and their images included: it takes more than an hour.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import contextlib
 import os
 import signal
 import tempfile
+import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -48,10 +49,14 @@ class BarePage:
         while self._settings.ready and await self._tab.evaluate(self._settings.ready) is not True:
             await self._tab.frame()
 
-    async def step(self, seed: int, at: Point) -> JsonValue:
-        """Draw a start state, look, click, look, read the reward; returns the reward."""
+    async def step(self, seed: int, at: Point) -> tuple[JsonValue, float]:
+        """Draw a start state, look, click, look, read the reward.
+
+        Returns:
+            The reward, and the milliseconds that were waiting for a still screen.
+        """
         await self._tab.evaluate(f"({self._settings.start})({seed})")
-        await self._look()
+        settled_ms = await self._look()
         x, y = at
         where = {"x": x, "y": y}
         press = {**where, "button": "left", "buttons": 1, "clickCount": 1}
@@ -62,12 +67,15 @@ class BarePage:
                 "Input.dispatchMouseEvent", {**press, "type": "mouseReleased", "buttons": 0}
             ),
         )
-        await self._look()
-        return await self._tab.evaluate(self._reward)
+        settled_ms += await self._look()
+        return await self._tab.evaluate(self._reward), settled_ms
 
-    async def _look(self) -> bytes:
+    async def _look(self) -> float:
+        began = time.perf_counter()
         await self._tab.settle(self._settings.settle_deadline_ms)
-        return await self._tab.screenshot(self._settings.image_format, self._settings.image_quality)
+        settled_ms = (time.perf_counter() - began) * 1000
+        await self._tab.screenshot(self._settings.image_format, self._settings.image_quality)
+        return settled_ms
 
 
 @asynccontextmanager

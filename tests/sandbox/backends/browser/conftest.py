@@ -122,10 +122,11 @@ class MakeTask(Protocol):
 
 @pytest.fixture
 def visit() -> MakeTask:
-    """Makes tasks that open an address."""
+    """Makes tasks that open an address, and wait longer than usual for a still screen: machines are busy."""
 
     def make(start: str, /, **settings: JsonValue) -> Task:
-        every: dict[str, JsonValue] = {"url": start, "viewport_px": [200, 160], **settings}
+        patient: dict[str, JsonValue] = {"viewport_px": [200, 160], "settle_deadline_ms": 15_000}
+        every = {"url": start, **patient, **settings}
         return Task(
             id="browser/test",
             environment=EnvironmentSpec(kind="browser", settings=every),

@@ -8,9 +8,6 @@ from deskhand_sandbox.types import AnswerDialog, Click, History, Navigate, Press
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
-PATIENT = {"settle_deadline_ms": 15_000}
-"""A busy machine may take longer than usual until a screen stands still: that is not what is tested."""
-
 
 def asks(script: str) -> str:
     return f"<body style='height:150px' onclick=\"window.got = {script}\"><p id=p>here"
@@ -93,7 +90,7 @@ async def test_a_dialog_of_the_start_page_waits_for_the_agent(sandbox: BrowserSa
 async def test_a_dialog_in_a_frame_or_another_window_is_told_of(
     sandbox: BrowserSandbox, visit, site: str
 ) -> None:
-    await sandbox.reset(visit(f"{site}/", **PATIENT))
+    await sandbox.reset(visit(f"{site}/"))
     elsewhere = site.replace("127.0.0.1", "localhost")
     await sandbox.evaluate(f"document.body.innerHTML = `<iframe src='{elsewhere}/alert'></iframe>`; 1")
     assert (await sandbox.observe()).dialog == "alert: from a frame"

@@ -13,16 +13,13 @@ from deskhand_sandbox.types import Click
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
-PATIENT = {"settle_deadline_ms": 15_000}
-"""A busy machine may take longer than usual until a screen stands still: that is not what is tested."""
-
 
 async def test_a_stranger_works_in_the_page_the_sandbox_shows(
     sandbox: BrowserSandbox, backend: BrowserBackend, visit, site: str
 ) -> None:
     async with await backend.create() as other, async_playwright() as playwright:
-        await other.reset(visit(f"{site}/next", **PATIENT))
-        await sandbox.reset(visit(f"{site}/frame", **PATIENT))
+        await other.reset(visit(f"{site}/next"))
+        await sandbox.reset(visit(f"{site}/frame"))
         url = await sandbox.open_endpoint("lease-token")
         stranger = await playwright.chromium.connect_over_cdp(url)
         pages = [page for context in stranger.contexts for page in context.pages]

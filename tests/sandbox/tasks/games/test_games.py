@@ -2,63 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-import pytest_asyncio
 
-from deskhand_sandbox.backends.browser import BrowserBackend, create
-from deskhand_sandbox.backends.browser.sites import SITES
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.registry import create_verifier
 from deskhand_sandbox.tasks import make_task
-from deskhand_sandbox.tasks.games import GAMES, next_actions
+from deskhand_sandbox.tasks.games import GAMES
 from deskhand_sandbox.tasks.games.merging import best_move, moved
 from deskhand_sandbox.tasks.games.solvers import SOLVERS, first_step
 from deskhand_sandbox.types import Click, Navigate, Outcome, Press, StepReward
 
+Play = Callable[[str, int], Awaitable[tuple[Outcome, float, int]]]
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def backend() -> AsyncIterator[BrowserBackend]:
-    assert (SITES["pages"]() / "games" / "game.js").is_file()
-    backend = create()
-    yield backend
-    await backend.close()
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def sandbox(backend: BrowserBackend) -> AsyncIterator[Sandbox]:
-    async with await backend.create() as sandbox:
-        yield sandbox
 
 
 def verifier() -> Any:
     return create_verifier(make_task("games/maze", 0).verifier)
 
 
-async def play(sandbox: Sandbox, task_id: str, seed: int) -> tuple[Outcome, float, int]:
-    """The oracle's game: the verdict, the rewards added up, and its turns."""
-    task = make_task(task_id, seed)
-    await sandbox.reset(task)
-    before = await verifier().score(sandbox, answer=None)
-    assert not before.success and before.score < 1
-    rewards = 0.0
-    for turn in range(task.limits.turns):
-        for action in await next_actions(task, sandbox, turn):
-            await sandbox.act(action)
-        reward = await verifier().step_reward(sandbox)
-        rewards += reward.reward
-        if reward.terminated:
-            return await verifier().score(sandbox, answer=None), rewards, turn + 1
-    raise AssertionError(f"{task_id} seed {seed} did not end")
-
-
 @pytest.mark.parametrize("task_id", sorted(GAMES))
-async def test_the_oracle_wins(sandbox: Sandbox, task_id: str) -> None:
-    outcome, rewards, _ = await play(sandbox, task_id, 7)
+async def test_the_oracle_wins(play: Play, task_id: str) -> None:
+    outcome, rewards, _ = await play(task_id, 7)
     assert outcome == Outcome(score=1.0, success=True, detail="won, score 1")
     assert rewards == pytest.approx(1.0 if task_id != "games/2048" else rewards)
     assert 0.5 < rewards <= 1.0
@@ -67,10 +34,10 @@ async def test_the_oracle_wins(sandbox: Sandbox, task_id: str) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("task_id", sorted(GAMES))
-async def test_the_oracle_wins_on_many_seeds(sandbox: Sandbox, task_id: str) -> None:
+async def test_the_oracle_wins_on_many_seeds(play: Play, task_id: str) -> None:
     lost, turns = [], []
     for seed in range(100, 120):
-        outcome, _, took = await play(sandbox, task_id, seed)
+        outcome, _, took = await play(task_id, seed)
         turns.append(took)
         if not outcome.success:
             lost.append((seed, outcome.detail))

@@ -104,5 +104,5 @@ function drawing(random, options) {
     upper: maybe(0.08),
     native: maybe(0.35),
   };
-  return { random, split, between, maybe, capital, word, label, sentence, number, look, pick: random.pick };
+  return { random, split, between, maybe, word, label, sentence, number, look, pick: random.pick };
 }

@@ -48,8 +48,8 @@ const generated = (() => {
 
   /** A page of any layout, where one thing is to be pressed; the first click ends it. */
   function press(draw, { by }) {
-    const main = blank(draw), names = LAYOUT_NAMES;
-    const known = draw.split === "train" || draw.maybe(0.3) ? names.train : names.test;
+    const main = blank(draw);
+    const known = LAYOUT_NAMES[draw.split === "train" || draw.maybe(0.3) ? "train" : "test"];
     LAYOUTS[draw.pick(known)](draw, things, widgets(draw, things), main);
     const seen = things.filter(visible);
     for (const thing of draw.random.shuffled(seen.filter((each) => PRESSED.has(each.role)))) {

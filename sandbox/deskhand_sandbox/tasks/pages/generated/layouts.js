@@ -16,7 +16,7 @@ function sections(draw, make) {
       const row = make.make("div", parent, "row");
       const toned = maybe(0.3);
       for (const name of random.shuffled(Object.keys(ICONS)).slice(0, between(2, 6))) {
-        make.icon(row, name, { tone: toned ? pick(["red", "green", "blue", "orange", "purple"]) : "" });
+        make.icon(row, name, toned ? pick(["red", "green", "blue", "orange", "purple"]) : "");
       }
     },
     links: (parent) => {

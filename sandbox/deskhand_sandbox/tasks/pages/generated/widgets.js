@@ -32,16 +32,14 @@ function widgets(draw, things) {
       if (look.native) Object.assign(element.style, { border: "1px solid #777", padding: "2px 6px" });
     }
     const thing = note(element, "button", look.native ? name : shown(name), { tone });
-    element.addEventListener("click", () => act(thing));
+    element.addEventListener("click", act);
     return thing;
   }
 
-  function link(parent, name, act = () => {}) {
+  function link(parent, name) {
     const element = make("a", parent, "", name);
     element.tabIndex = 0;
-    const thing = note(element, "link", name);
-    element.addEventListener("click", () => act(thing));
-    return thing;
+    return note(element, "link", name);
   }
 
   /** A field with its name beside, above or inside it. */
@@ -159,7 +157,6 @@ function widgets(draw, things) {
       element.addEventListener("click", () => open(index));
       return note(element, "tab", name, {
         state: () => (element.getAttribute("aria-selected") === "true" ? "selected" : ""),
-        panel: panels[index],
       });
     });
     function open(chosen) {
@@ -173,7 +170,7 @@ function widgets(draw, things) {
   }
 
   /** A list of which one row may be selected. */
-  function list(parent, names, act = () => {}) {
+  function list(parent, names) {
     const element = make("ul", parent, "list");
     const chosen = maybe(0.4) ? random.below(names.length) : -1;
     const rows = names.map((name, index) => {
@@ -182,7 +179,6 @@ function widgets(draw, things) {
       const thing = note(row, "item", name, { state: () => (row.classList.contains("on") ? "selected" : "") });
       row.addEventListener("click", () => {
         for (const each of rows) each.element.classList.toggle("on", each === thing);
-        act(thing);
       });
       return thing;
     });
@@ -263,30 +259,22 @@ function widgets(draw, things) {
   }
 
   /** A button with a picture in place of a word. */
-  function icon(parent, name, { tone = "", act = () => {} } = {}) {
+  function icon(parent, name, tone = "") {
     const element = make("button", parent, "icon");
     element.type = "button";
     element.setAttribute("aria-label", name);
     element.innerHTML = `<svg viewBox="0 0 24 24">${ICONS[name]}</svg>`;
     if (tone) element.style.color = pick(TONES[tone])[0];
-    const thing = note(element, "icon", name, { tone });
-    element.addEventListener("click", () => act(thing));
-    return thing;
+    return note(element, "icon", name, { tone });
   }
 
   /** A dialog over the page with buttons that close it. */
-  function dialog(title, text, names, act = () => {}) {
+  function dialog(title, text, names) {
     const veil = make("div", document.querySelector("main"), "veil"), box = make("div", veil, "dialog");
     note(make("h2", box, "", title), "heading", title);
     if (text) make("p", box, "", text);
     const row = make("div", box, "row");
-    return names.map((name) =>
-      button(row, name, {
-        act(thing) {
-          veil.remove();
-          act(thing);
-        },
-      }));
+    return names.map((name) => button(row, name, { act: () => veil.remove() }));
   }
 
   const heading = (parent, name) => note(make(pick(["h1", "h2", "h3"]), parent, "", name), "heading", name);
