@@ -7,6 +7,7 @@ TrainerError
 ├── CheckpointError
 │   ├── CheckpointDamaged    a checkpoint on disk is incomplete or altered; the message says the mend
 │   └── DiskFull             no room for the next checkpoint; the last good one is kept
+├── ShardDamaged             a file of pages is cut short, altered or of another version
 ├── NoTrainableTurns         an iteration's episodes gave nothing to train on
 ├── RolloutsStalled          so many episodes in a row broke that going on makes no sense
 └── ResultsError             a results file is not in the form it should have
@@ -41,6 +42,10 @@ class CheckpointDamaged(CheckpointError):
 
 class DiskFull(CheckpointError):
     """No room for the next checkpoint; the last good one is kept."""
+
+
+class ShardDamaged(TrainerError):
+    """A file of pages is cut short, altered or of another version; names the file and the mend."""
 
 
 class NoTrainableTurns(TrainerError):

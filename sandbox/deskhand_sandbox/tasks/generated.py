@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.errors import InfrastructureError
+from deskhand_sandbox.tasks.layout import Box
 from deskhand_sandbox.types import (
     Action,
     Click,
@@ -24,7 +26,7 @@ from deskhand_sandbox.types import (
     VerifierSpec,
 )
 
-__all__ = ["PROVEN", "make", "next_actions", "task_ids"]
+__all__ = ["PROVEN", "Description", "Thing", "make", "next_actions", "read_thing", "task_ids", "things"]
 
 FAMILY = "generated"
 SITE = "pages"
@@ -73,6 +75,36 @@ TASKS: Mapping[str, Drawn] = {
 }
 PROVEN = tuple(sorted(f"{FAMILY}/{name}{size}" for name in TASKS for size in SIZES_PX))
 """Tasks with an oracle: all of them."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Description:
+    """Words that fit one thing of a page and no other."""
+
+    kind: str
+    """What they go by: "text", "role", "color", "ordinal" or "relation"."""
+    words: str
+    """As in: the red button."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Thing:
+    """One thing to see or to use on a page."""
+
+    role: str
+    """As a person calls it: "button", "link", "radio button", "list box", …"""
+    name: str
+    """What is written on it or beside it; of an icon, what it shows."""
+    tone: str
+    """Name of its colour; empty where it has none of its own."""
+    state: str
+    """`on`, "off", "open", "closed" or "selected"; empty where there is none to tell."""
+    value: str
+    """What it holds or shows; empty where that is nothing."""
+    box: Box
+    point: tuple[int, int]
+    """Where a click uses it."""
+    descriptions: tuple[Description, ...]
 
 
 def task_ids() -> tuple[str, ...]:
@@ -124,3 +156,35 @@ async def next_actions(task: Task, sandbox: Sandbox, turn: int) -> Sequence[Acti
             return (Click(x=x, y=y, count=3 if more.get("count") == 3 else 1),)
         case _:
             raise InfrastructureError("the page in front is not the task's")
+
+
+async def things(sandbox: Sandbox) -> tuple[Thing, ...]:
+    """All there is to see and to use on the generated page in front, in reading order of the document.
+
+    Raises:
+        InfrastructureError: another page is in front, or the computer failed.
+    """
+    told = await sandbox.evaluate("typeof generated === 'object' ? generated.facts() : null")
+    if not isinstance(told, list):
+        raise InfrastructureError("the page in front is not a generated one")
+    return tuple(read_thing(cast("dict[str, Any]", each)) for each in told)
+
+
+def read_thing(told: Mapping[str, Any]) -> Thing:
+    """A thing as the page tells of it: the fields by name, each description a kind and words.
+
+    Raises:
+        KeyError, TypeError, ValueError: it is in another form.
+    """
+    left, top, right, bottom = (round(float(edge), 1) for edge in told["box"])
+    x, y = told["point"]
+    return Thing(
+        role=told["role"],
+        name=told["name"],
+        tone=told["tone"],
+        state=told["state"],
+        value=told["value"],
+        box=(left, top, right, bottom),
+        point=(x, y),
+        descriptions=tuple(Description(kind=kind, words=words) for kind, words in told["descriptions"]),
+    )

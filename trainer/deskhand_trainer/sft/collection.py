@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 
 from deskhand_sandbox.base import Sandbox, SandboxSource
-from deskhand_sandbox.errors import InfrastructureError
 from deskhand_sandbox.tasks.layout import PageLayout, page_layout
 from deskhand_sandbox.types import Observation, Task
+from deskhand_trainer.base.collection import collect
 from deskhand_trainer.sft.pages import CharacterBox, ElementBox, PerceptionPage
 
 _INSTRUCTION = "query"
 """Id of the element MiniWoB++ writes the instruction into."""
 _PRESSED = ("submit", "button", "reset")
 """Kinds of input whose value is what stands on them."""
-_ATTEMPTS = 3
-"""Times a page is tried before a broken computer ends the collection."""
 
 
 def page_from_layout(task: Task, observation: Observation, layout: PageLayout) -> PerceptionPage:
@@ -60,32 +57,7 @@ async def collect_pages(
     Raises:
         InfrastructureError: a page failed in three sandboxes.
     """
-    pages: dict[int, PerceptionPage] = {}
-    # a task's pages one after another: opening another page takes five times as long as the next seed
-    waiting = sorted(enumerate(tasks), key=lambda pair: (pair[1].id, pair[0]), reverse=True)
-    failures: dict[int, int] = {}
-
-    async def work() -> None:
-        while waiting:
-            kind = waiting[-1][1].environment.kind
-            async with source.lease(kind, owner=owner) as sandbox:
-                while waiting:
-                    index, task = waiting.pop()
-                    try:
-                        pages[index] = await _look(sandbox, task)
-                    except InfrastructureError:
-                        failures[index] = failures.get(index, 0) + 1
-                        if failures[index] >= _ATTEMPTS:
-                            raise
-                        waiting.append((index, task))
-                        break  # that sandbox is not to be used again
-                    if progress is not None:
-                        progress(len(pages), len(tasks))
-
-    async with asyncio.TaskGroup() as group:
-        for _ in range(min(concurrency, len(tasks))):
-            group.create_task(work())
-    return [pages[index] for index in sorted(pages)]
+    return await collect(source, tasks, _look, owner=owner, concurrency=concurrency, progress=progress)
 
 
 async def _look(sandbox: Sandbox, task: Task) -> PerceptionPage:

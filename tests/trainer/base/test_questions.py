@@ -1,0 +1,107 @@
+"""Questions have one right answer, and it is on the page."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from deskhand_agent.grammar import format_reply, parse_reply
+from deskhand_sandbox.types import Answer, Click, TypeText
+from deskhand_trainer.base.pages import SeenPage
+from deskhand_trainer.base.questions import LONGEST, Kind, Question, is_right, questions
+
+pytestmark = pytest.mark.browser
+
+
+def asked(pages: list[SeenPage], times: int = 4) -> list[tuple[SeenPage, Question]]:
+    draw = random.Random(7)
+    return [
+        (page, question)
+        for page in pages
+        for _ in range(times)
+        for question in questions(page, list(Kind), draw)
+    ]
+
+
+def test_every_kind_is_asked(pages: list[SeenPage]) -> None:
+    counts = Counter(question.kind for _, question in asked(pages))
+    assert set(counts) == set(Kind)
+    assert min(counts.values()) >= len(pages) // 2
+
+
+def test_the_same_draw_asks_the_same(pages: list[SeenPage]) -> None:
+    assert asked(pages) == asked(pages)
+
+
+def test_what_is_clicked_is_in_the_picture_and_under_the_click(pages: list[SeenPage]) -> None:
+    for page, question in asked(pages):
+        left, top, right, bottom = question.target
+        assert 0 <= left < right <= page.image.width_px
+        assert 0 <= top < bottom <= page.image.height_px
+        if isinstance(question.reply, Click):
+            assert left <= question.reply.x <= right and top <= question.reply.y <= bottom
+
+
+def test_what_is_read_is_written_there(pages: list[SeenPage]) -> None:
+    for page, question in asked(pages):
+        if question.kind not in (Kind.READ_AT, Kind.READ_THING, Kind.COPY):
+            continue
+        text = question.reply.text  # type: ignore[union-attr]
+        left, top, right, bottom = question.target
+        written = "".join(
+            each.character
+            for each in page.characters
+            if left - 1 <= (each.box[0] + each.box[2]) / 2 <= right + 1
+            and top - 1 <= (each.box[1] + each.box[3]) / 2 <= bottom + 1
+        )
+        assert text.replace(" ", "").lower() in written.lower(), question
+        assert 0 < len(text) <= LONGEST
+
+
+def test_a_description_says_no_name_where_it_is_to_be_read(pages: list[SeenPage]) -> None:
+    for _, question in asked(pages):
+        if question.kind in (Kind.READ_THING, Kind.COPY):
+            assert question.reply.text not in question.text  # type: ignore[union-attr]
+
+
+def test_states_and_values_are_those_of_the_page(pages: list[SeenPage]) -> None:
+    for page, question in asked(pages):
+        things = [thing for thing in page.things if thing.box == question.target]
+        if question.kind is Kind.VALUE:
+            assert question.reply in [Answer(text=thing.value) for thing in things]
+        if question.kind is Kind.STATE:
+            assert isinstance(question.reply, Answer)
+            told = question.reply.text
+            if told in ("yes", "no"):
+                wanted = question.text.rstrip("?").split()[-1]
+                assert any((thing.state == wanted) == (told == "yes") for thing in things)
+            else:
+                assert told in [thing.state for thing in things]
+
+
+def test_replies_are_the_agents_own(pages: list[SeenPage]) -> None:
+    for _, question in asked(pages, times=1):
+        parsed = parse_reply(format_reply(None, (question.reply,)))
+        assert parsed.actions == (question.reply,)
+
+
+def test_a_page_without_anything_is_asked_nothing(pages: list[SeenPage]) -> None:
+    empty = replace(pages[0], things=(), characters=())
+    assert questions(empty, list(Kind), random.Random(0)) == []
+
+
+def test_right_is_a_click_anywhere_inside_and_a_text_to_the_letter() -> None:
+    click = Question(
+        kind=Kind.POINT_NAMED, text="Click OK.", reply=Click(x=5, y=5), target=(0.0, 0.0, 10.0, 10.0)
+    )
+    assert is_right(click, [Click(x=9, y=1)])
+    assert not is_right(click, [Click(x=11, y=1)])
+    assert not is_right(click, [Click(x=5, y=5), Click(x=5, y=5)])
+    assert not is_right(click, [])
+    reading = replace(click, kind=Kind.COPY, reply=TypeText(text="OK"))
+    assert is_right(reading, [TypeText(text="OK")])
+    assert not is_right(reading, [TypeText(text="ok")])
+    assert not is_right(reading, [Answer(text="OK")])

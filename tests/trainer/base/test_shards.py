@@ -1,0 +1,58 @@
+"""Pages on disk come back as they were, and damage is told."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from deskhand_trainer.base.pages import SeenPage
+from deskhand_trainer.base.shards import read_shard, write_shard
+from deskhand_trainer.errors import ShardDamaged
+
+pytestmark = pytest.mark.browser
+
+
+def test_what_is_written_is_read(pages: list[SeenPage], tmp_path: Path) -> None:
+    one_size = [page for page in pages if page.task_id == pages[0].task_id]
+    write_shard(tmp_path / "pages.tar", one_size)
+    assert read_shard(tmp_path / "pages.tar") == one_size
+    assert [each.name for each in tmp_path.iterdir()] == ["pages.tar"]
+    again = (tmp_path / "pages.tar").read_bytes()
+    write_shard(tmp_path / "pages.tar", one_size)
+    assert (tmp_path / "pages.tar").read_bytes() == again
+    with tarfile.open(tmp_path / "pages.tar") as archive:
+        assert archive.getnames()[:2] == [f"{one_size[0].seed}.png", f"{one_size[0].seed}.json"]
+
+
+@pytest.mark.parametrize("harm", ["cut", "shortened", "altered", "empty", "other"])
+def test_damage_is_told(pages: list[SeenPage], tmp_path: Path, harm: str) -> None:
+    path = tmp_path / "pages.tar"
+    write_shard(path, pages[:2])
+    data = bytearray(path.read_bytes())
+    if harm == "cut":
+        path.write_bytes(data[: len(data) // 3])
+    elif harm == "shortened":  # after a whole page
+        path.write_bytes(data[: data.index(f"{pages[1].seed}.png".encode())])
+    elif harm == "altered":
+        data[700] ^= 1  # inside the first picture
+        path.write_bytes(data)
+    elif harm == "empty":
+        path.write_bytes(b"")
+    else:
+        path.write_bytes(data.replace(b'"version": 1', b'"version": 9'))
+    with pytest.raises(ShardDamaged, match=r"pages\.tar is damaged .* drawn again"):
+        read_shard(path)
+
+
+def test_a_file_half_written_never_appears(
+    pages: list[SeenPage], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", fails)
+    with pytest.raises(OSError, match="No space left"):
+        write_shard(tmp_path / "pages.tar", pages[:2])
+    assert list(tmp_path.iterdir()) == []
