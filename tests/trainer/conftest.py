@@ -13,7 +13,7 @@ import pytest
 import torch
 from blake3 import blake3
 from PIL import Image as Picture
-from PIL import ImageDraw
+from PIL import ImageDraw, ImageFont
 
 from deskhand_agent.grammar import format_reply
 from deskhand_agent.models.bundle import ModelBundle, build_tiny
@@ -22,6 +22,8 @@ from deskhand_agent.types import Context, Decision
 from deskhand_flywheel.store import Store
 from deskhand_sandbox.base import Capability, Sandbox
 from deskhand_sandbox.errors import SandboxDied
+from deskhand_sandbox.tasks.generated import Description, Thing
+from deskhand_sandbox.tasks.layout import CharacterBox
 from deskhand_sandbox.types import (
     Click,
     DeviceAction,
@@ -36,6 +38,7 @@ from deskhand_sandbox.types import (
     Task,
     VerifierSpec,
 )
+from deskhand_trainer.base.pages import SeenPage
 
 torch.set_num_threads(1)
 SIDE = 64
@@ -160,3 +163,75 @@ def tiny() -> ModelBundle:
             text_mlp=64, max_side_px=SIDE, grid_px=16, patch_px=8,
         )
     )  # fmt: skip
+
+
+WORDS = ("ok", "no", "yes", "next", "back", "send")
+
+
+def draw_page(seed: int) -> SeenPage:
+    """Two words on white, with boxes for everything."""
+    picture = Picture.new("RGB", (64, 64), "white")
+    pen, font = ImageDraw.Draw(picture), ImageFont.load_default(11)
+    characters: list[CharacterBox] = []
+    things: list[Thing] = []
+    for row in range(2):
+        word = WORDS[(seed + 2 * row + row * (seed // 6)) % len(WORDS)]
+        left, top = 4 + (seed * 7) % 20, 16 + 24 * row
+        x = float(left)
+        for letter in word:
+            pen.text((x, top), letter, "black", font)
+            width = font.getlength(letter)
+            box = (x, float(top), x + width, float(top + 13))
+            characters.append(CharacterBox(character=letter, box=box, element=None, word=row))
+            x += width
+        box = (float(left), float(top), x, float(top + 13))
+        things.append(
+            Thing(
+                role="button",
+                name=word,
+                tone="",
+                state="",
+                value="",
+                box=box,
+                point=(round((left + x) / 2), top + 6),
+                descriptions=(
+                    Description(kind="text", words=f'"{word}"'),
+                    Description(kind="ordinal", words=f"the {('first', 'last')[row]} button"),
+                ),
+            )
+        )
+    out = io.BytesIO()
+    picture.save(out, "PNG")
+    data = out.getvalue()
+    return SeenPage(
+        task_id="drawn",
+        seed=seed,
+        image=Image(digest=blake3(data).hexdigest(), format="png", width_px=64, height_px=64, data=data),
+        things=tuple(things),
+        characters=tuple(characters),
+        content_top_px=10.0,
+    )
+
+
+@pytest.fixture(scope="session")
+def pages() -> list[SeenPage]:
+    """Twelve small pages drawn with Pillow."""
+    return [draw_page(seed) for seed in range(12)]
+
+
+@pytest.fixture
+def bundle() -> ModelBundle:
+    """A model small enough to train on them."""
+    return build_tiny(
+        TinyConfig(
+            patch_px=8,
+            vision_width=16,
+            vision_depth=1,
+            vision_heads=2,
+            text_width=32,
+            text_depth=2,
+            text_heads=2,
+            text_mlp=48,
+            max_side_px=64,
+        )
+    )

@@ -12,7 +12,7 @@ from deskhand_trainer.base.pages import SIZES, SeenPage, look, page_tasks
 
 
 @pytest_asyncio.fixture(scope="package", loop_scope="package")
-async def pages() -> AsyncIterator[list[SeenPage]]:
+async def seen_pages() -> AsyncIterator[list[SeenPage]]:
     """Six pages of every size, of train seeds."""
     backend = create()
     found: list[SeenPage] = []

@@ -11,33 +11,34 @@ import pytest
 from deskhand_agent.grammar import format_reply, parse_reply
 from deskhand_sandbox.types import Answer, Click, TypeText
 from deskhand_trainer.base.pages import SeenPage
-from deskhand_trainer.base.questions import LONGEST, Kind, Question, is_right, questions
+from deskhand_trainer.base.questions import LONGEST, Kind, Question, ask, ask_many, is_right
 
 pytestmark = pytest.mark.browser
 
 
-def asked(pages: list[SeenPage], times: int = 4) -> list[tuple[SeenPage, Question]]:
+def asked(seen_pages: list[SeenPage], times: int = 4) -> list[tuple[SeenPage, Question]]:
     draw = random.Random(7)
     return [
         (page, question)
-        for page in pages
+        for page in seen_pages
         for _ in range(times)
-        for question in questions(page, list(Kind), draw)
+        for question in (ask(page, kind, draw) for kind in Kind)
+        if question is not None
     ]
 
 
-def test_every_kind_is_asked(pages: list[SeenPage]) -> None:
-    counts = Counter(question.kind for _, question in asked(pages))
+def test_every_kind_is_asked(seen_pages: list[SeenPage]) -> None:
+    counts = Counter(question.kind for _, question in asked(seen_pages))
     assert set(counts) == set(Kind)
-    assert min(counts.values()) >= len(pages) // 2
+    assert min(counts.values()) >= len(seen_pages) // 2
 
 
-def test_the_same_draw_asks_the_same(pages: list[SeenPage]) -> None:
-    assert asked(pages) == asked(pages)
+def test_the_same_draw_asks_the_same(seen_pages: list[SeenPage]) -> None:
+    assert asked(seen_pages) == asked(seen_pages)
 
 
-def test_what_is_clicked_is_in_the_picture_and_under_the_click(pages: list[SeenPage]) -> None:
-    for page, question in asked(pages):
+def test_what_is_clicked_is_in_the_picture_and_under_the_click(seen_pages: list[SeenPage]) -> None:
+    for page, question in asked(seen_pages):
         left, top, right, bottom = question.target
         assert 0 <= left < right <= page.image.width_px
         assert 0 <= top < bottom <= page.image.height_px
@@ -45,8 +46,8 @@ def test_what_is_clicked_is_in_the_picture_and_under_the_click(pages: list[SeenP
             assert left <= question.reply.x <= right and top <= question.reply.y <= bottom
 
 
-def test_what_is_read_is_written_there(pages: list[SeenPage]) -> None:
-    for page, question in asked(pages):
+def test_what_is_read_is_written_there(seen_pages: list[SeenPage]) -> None:
+    for page, question in asked(seen_pages):
         if question.kind not in (Kind.READ_AT, Kind.READ_THING, Kind.COPY):
             continue
         text = question.reply.text  # type: ignore[union-attr]
@@ -61,14 +62,14 @@ def test_what_is_read_is_written_there(pages: list[SeenPage]) -> None:
         assert 0 < len(text) <= LONGEST
 
 
-def test_a_description_says_no_name_where_it_is_to_be_read(pages: list[SeenPage]) -> None:
-    for _, question in asked(pages):
+def test_a_description_says_no_name_where_it_is_to_be_read(seen_pages: list[SeenPage]) -> None:
+    for _, question in asked(seen_pages):
         if question.kind in (Kind.READ_THING, Kind.COPY):
             assert question.reply.text not in question.text  # type: ignore[union-attr]
 
 
-def test_states_and_values_are_those_of_the_page(pages: list[SeenPage]) -> None:
-    for page, question in asked(pages):
+def test_states_and_values_are_those_of_the_page(seen_pages: list[SeenPage]) -> None:
+    for page, question in asked(seen_pages):
         things = [thing for thing in page.things if thing.box == question.target]
         if question.kind is Kind.VALUE:
             assert question.reply in [Answer(text=thing.value) for thing in things]
@@ -82,15 +83,16 @@ def test_states_and_values_are_those_of_the_page(pages: list[SeenPage]) -> None:
                 assert told in [thing.state for thing in things]
 
 
-def test_replies_are_the_agents_own(pages: list[SeenPage]) -> None:
-    for _, question in asked(pages, times=1):
+def test_replies_are_the_agents_own(seen_pages: list[SeenPage]) -> None:
+    for _, question in asked(seen_pages, times=1):
         parsed = parse_reply(format_reply(None, (question.reply,)))
         assert parsed.actions == (question.reply,)
 
 
-def test_a_page_without_anything_is_asked_nothing(pages: list[SeenPage]) -> None:
-    empty = replace(pages[0], things=(), characters=())
-    assert questions(empty, list(Kind), random.Random(0)) == []
+def test_a_page_without_anything_is_asked_nothing(seen_pages: list[SeenPage]) -> None:
+    empty = replace(seen_pages[0], things=(), characters=())
+    assert ask_many(empty, 3, random.Random(0)) == []
+    assert all(ask(empty, kind, random.Random(0)) is None for kind in Kind)
 
 
 def test_right_is_a_click_anywhere_inside_and_a_text_to_the_letter() -> None:
@@ -105,3 +107,23 @@ def test_right_is_a_click_anywhere_inside_and_a_text_to_the_letter() -> None:
     assert is_right(reading, [TypeText(text="OK")])
     assert not is_right(reading, [TypeText(text="ok")])
     assert not is_right(reading, [Answer(text="OK")])
+
+
+def test_only_what_lies_below_is_asked_for(pages: list[SeenPage]) -> None:
+    assert ask_many(replace(pages[0], content_top_px=60.0), 3, random.Random(0)) == []
+    assert len(ask_many(pages[0], 3, random.Random(0))) == 3
+
+
+def test_a_word_that_stands_twice_is_not_pointed_at(pages: list[SeenPage]) -> None:
+    page = pages[0]
+    assert ask(page, Kind.POINT_WORD, random.Random(0)) is not None
+    first = [each for each in page.characters if each.word == 0]
+    twice = replace(page, characters=(*first, *(replace(each, word=1) for each in first)))
+    assert ask(twice, Kind.POINT_WORD, random.Random(0)) is None
+
+
+def test_pages_that_can_be_asked_are_asked_as_often_as_wanted(seen_pages: list[SeenPage]) -> None:
+    for page in seen_pages:
+        found = ask_many(page, 12, random.Random(3))
+        assert len(found) == 12
+        assert found == ask_many(page, 12, random.Random(3))

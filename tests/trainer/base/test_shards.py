@@ -14,8 +14,8 @@ from deskhand_trainer.errors import ShardDamaged
 pytestmark = pytest.mark.browser
 
 
-def test_what_is_written_is_read(pages: list[SeenPage], tmp_path: Path) -> None:
-    one_size = [page for page in pages if page.task_id == pages[0].task_id]
+def test_what_is_written_is_read(seen_pages: list[SeenPage], tmp_path: Path) -> None:
+    one_size = [page for page in seen_pages if page.task_id == seen_pages[0].task_id]
     write_shard(tmp_path / "pages.tar", one_size)
     assert read_shard(tmp_path / "pages.tar") == one_size
     assert [each.name for each in tmp_path.iterdir()] == ["pages.tar"]
@@ -27,14 +27,14 @@ def test_what_is_written_is_read(pages: list[SeenPage], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", ["cut", "shortened", "altered", "empty", "other"])
-def test_damage_is_told(pages: list[SeenPage], tmp_path: Path, harm: str) -> None:
+def test_damage_is_told(seen_pages: list[SeenPage], tmp_path: Path, harm: str) -> None:
     path = tmp_path / "pages.tar"
-    write_shard(path, pages[:2])
+    write_shard(path, seen_pages[:2])
     data = bytearray(path.read_bytes())
     if harm == "cut":
         path.write_bytes(data[: len(data) // 3])
     elif harm == "shortened":  # after a whole page
-        path.write_bytes(data[: data.index(f"{pages[1].seed}.png".encode())])
+        path.write_bytes(data[: data.index(f"{seen_pages[1].seed}.png".encode())])
     elif harm == "altered":
         data[700] ^= 1  # inside the first picture
         path.write_bytes(data)
@@ -47,12 +47,12 @@ def test_damage_is_told(pages: list[SeenPage], tmp_path: Path, harm: str) -> Non
 
 
 def test_a_file_half_written_never_appears(
-    pages: list[SeenPage], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    seen_pages: list[SeenPage], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "replace", fails)
     with pytest.raises(OSError, match="No space left"):
-        write_shard(tmp_path / "pages.tar", pages[:2])
+        write_shard(tmp_path / "pages.tar", seen_pages[:2])
     assert list(tmp_path.iterdir()) == []

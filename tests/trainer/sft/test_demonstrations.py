@@ -9,11 +9,11 @@ from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.prompting import decode_reply
 from deskhand_agent.types import Decision, Step, StepTimings, Trajectory, TrajectoryStart
 from deskhand_sandbox.types import Click, EnvironmentSpec, Observation, Split, Task, VerifierSpec
+from deskhand_trainer.base.pages import SeenPage
 from deskhand_trainer.sft.demonstrations import samples_from_trajectories
-from deskhand_trainer.sft.pages import PerceptionPage
 
 
-def trajectory(pages: list[PerceptionPage], *decisions: Decision) -> Trajectory:
+def trajectory(pages: list[SeenPage], *decisions: Decision) -> Trajectory:
     task = Task(id="t", environment=EnvironmentSpec(kind="fake"), verifier=VerifierSpec(name="fake"))
     steps = tuple(
         Step(
@@ -43,7 +43,7 @@ def clicked(x: int, y: int) -> Decision:
     return Decision(actions=(Click(x=x, y=y),), text="scripted")
 
 
-def test_history_and_reply_are_rounded_alike(bundle: ModelBundle, pages: list[PerceptionPage]) -> None:
+def test_history_and_reply_are_rounded_alike(bundle: ModelBundle, pages: list[SeenPage]) -> None:
     first, second = samples_from_trajectories([trajectory(pages, clicked(13, 22), clicked(41, 50))], bundle)
     assert decode_reply(bundle, first.reply_ids) == "click(point='<point>12 24</point>')"
     (click,) = parse_reply(decode_reply(bundle, second.reply_ids)).actions
@@ -57,19 +57,19 @@ def test_history_and_reply_are_rounded_alike(bundle: ModelBundle, pages: list[Pe
     assert first.behaviour_logprobs == (0.0,) * len(first.reply_ids)
 
 
-def test_the_memory_decides_how_many_pictures(bundle: ModelBundle, pages: list[PerceptionPage]) -> None:
+def test_the_memory_decides_how_many_pictures(bundle: ModelBundle, pages: list[SeenPage]) -> None:
     both = trajectory(pages, clicked(12, 24), clicked(40, 52))
     _, second = samples_from_trajectories([both], bundle, WindowMemory(n_screenshots=2))
     assert second.images == (pages[0].image, pages[1].image)
 
 
-def test_turns_without_an_action_are_left_out(bundle: ModelBundle, pages: list[PerceptionPage]) -> None:
+def test_turns_without_an_action_are_left_out(bundle: ModelBundle, pages: list[SeenPage]) -> None:
     void = Decision(actions=(), text="?", error="nothing")
     (only,) = samples_from_trajectories([trajectory(pages, void, clicked(12, 24))], bundle)
     assert only.turn_index == 1
 
 
-def test_sampled_ids_are_kept_as_they_were(bundle: ModelBundle, pages: list[PerceptionPage]) -> None:
+def test_sampled_ids_are_kept_as_they_were(bundle: ModelBundle, pages: list[SeenPage]) -> None:
     request = CompletionRequest(
         prompt_ids=(9, 9), images=(), processor_hash=bundle.processor_hash, sampling=Sampling()
     )

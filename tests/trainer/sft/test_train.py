@@ -9,9 +9,9 @@ import torch
 from deskhand_agent.models.bundle import ModelBundle, build_tiny
 from deskhand_agent.models.prompting import tokenise_prompt, tokenise_reply
 from deskhand_agent.prompt import ImageSegment, PromptMessage, Text
+from deskhand_trainer.base.pages import SeenPage
 from deskhand_trainer.errors import RunStopped
 from deskhand_trainer.sft.config import SftConfig
-from deskhand_trainer.sft.pages import PerceptionPage
 from deskhand_trainer.sft.train import SftProgress, train_sft
 from deskhand_trainer.types import TrainingSample
 
@@ -28,11 +28,11 @@ CONFIG = SftConfig(
 )
 
 
-def demonstrations(bundle: ModelBundle, pages: list[PerceptionPage]) -> list[TrainingSample]:
+def demonstrations(bundle: ModelBundle, pages: list[SeenPage]) -> list[TrainingSample]:
     made: list[TrainingSample] = []
     for page in pages:
-        target = page.elements[0]
-        segments = (Text(text=f'Click on the "{target.label}" button.\n'), ImageSegment(image=page.image))
+        target = page.things[0]
+        segments = (Text(text=f'Click on the "{target.name}" button.\n'), ImageSegment(image=page.image))
         prompt = tokenise_prompt(bundle, [PromptMessage(role="user", segments=segments)])
         x, y = (round((a + b) / 8) * 4 for a, b in zip(target.box[:2], target.box[2:], strict=True))
         reply = tokenise_reply(bundle, f"click(point='<point>{x} {y}</point>')")
@@ -57,7 +57,7 @@ def weights(bundle: ModelBundle) -> dict[str, torch.Tensor]:
 
 @pytest.mark.parametrize("stop_after", [1, 4, 5, 8, 10])
 def test_stopped_and_resumed_equals_uninterrupted(
-    bundle: ModelBundle, pages: list[PerceptionPage], tmp_path: Path, stop_after: int
+    bundle: ModelBundle, pages: list[SeenPage], tmp_path: Path, stop_after: int
 ) -> None:
     """Boundaries between stages included: parameters continue bit-identically."""
     samples = demonstrations(bundle, pages)
@@ -89,7 +89,7 @@ def test_stopped_and_resumed_equals_uninterrupted(
     assert report.figures == expected.figures
 
 
-def test_cloning_learns_the_demonstrations(bundle: ModelBundle, pages: list[PerceptionPage]) -> None:
+def test_cloning_learns_the_demonstrations(bundle: ModelBundle, pages: list[SeenPage]) -> None:
     samples = demonstrations(bundle, pages)
     config = replace(CONFIG, cloning_epochs=30, cloning_lr_scale=1.0)
     seen: list[SftProgress] = []
@@ -101,7 +101,7 @@ def test_cloning_learns_the_demonstrations(bundle: ModelBundle, pages: list[Perc
     assert 0 < report.figures["cloning/token_likelihood"] <= 1
 
 
-def test_the_global_random_state_is_left_alone(bundle: ModelBundle, pages: list[PerceptionPage]) -> None:
+def test_the_global_random_state_is_left_alone(bundle: ModelBundle, pages: list[SeenPage]) -> None:
     torch.manual_seed(5)
     expected = torch.rand(1)
     torch.manual_seed(5)
@@ -109,7 +109,7 @@ def test_the_global_random_state_is_left_alone(bundle: ModelBundle, pages: list[
     assert torch.rand(1) == expected
 
 
-def test_reading_learns_letters(bundle: ModelBundle, pages: list[PerceptionPage]) -> None:
+def test_reading_learns_letters(bundle: ModelBundle, pages: list[SeenPage]) -> None:
     config = replace(CONFIG, reading_steps=150, pointing_steps=0, strips_per_step=8)
     untrained = train_sft(bundle.clone(), [], pages, replace(CONFIG, reading_steps=1, pointing_steps=0))
     report = train_sft(bundle, [], pages, config)

@@ -1,23 +1,31 @@
-"""Pages a base model learns to see from: screenshots of generated pages, and all that is on them.
+"""Pages a model learns to see from: screenshots, and all that is on them.
 
-They show `generated/press` (see `deskhand_sandbox.tasks.generated`); no word, font, theme or layout that only
-test seeds show is on the page of a train seed.
+Generated pages tell themselves what they hold (see `deskhand_sandbox.tasks.generated`; no word, font, theme
+or layout that only test seeds show is on the page of a train seed). Of others it is read from the layout.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.tasks import make_task
-from deskhand_sandbox.tasks.generated import SIZES_PX, Thing, things
-from deskhand_sandbox.tasks.layout import Box, CharacterBox, page_layout
+from deskhand_sandbox.tasks.generated import FAMILY, SIZES_PX, Description, Thing, things
+from deskhand_sandbox.tasks.layout import Box, CharacterBox, ElementBox, PageLayout, page_layout
 from deskhand_sandbox.tasks.splits import seeds
 from deskhand_sandbox.types import Image, Split, Task
 
-TASK = "generated/press"
+TASK = f"{FAMILY}/press"
 SIZES = tuple(SIZES_PX)
 """Ends of the task's name: "" (160x210), "-wide", "-large"."""
+LONGEST_NAME = 24
+"""Characters of the name of a thing that a layout tells of, at most."""
+_INSTRUCTION = "query"
+"""Id of the element MiniWoB++ writes the instruction into."""
+_PRESSED = ("submit", "button", "reset")
+"""Kinds of input whose value is what stands on them."""
+_ROLES = {"button": "button", "a": "link"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,24 +43,38 @@ class SeenPage:
     task_id: str
     seed: int
     image: Image
-    """A PNG, with its bytes."""
+    """With its bytes."""
     things: tuple[Thing, ...]
     characters: tuple[CharacterBox, ...]
     """In reading order of the document."""
+    content_top_px: float = 0.0
+    """Questions are asked of what lies below: a task's instruction may stand above."""
 
-    def words(self) -> list[Word]:
-        """The page's words, in reading order of the document."""
-        found: dict[int, list[CharacterBox]] = {}
+    def words(self) -> tuple[list[Word], list[int]]:
+        """The page's words in reading order of the document, and for every character the index of its word.
+
+        A word that goes on in another line is two.
+        """
+        words: list[Word] = []
+        belongs: list[int] = []
+        before: CharacterBox | None = None
         for each in self.characters:
-            found.setdefault(each.word, []).append(each)
-        return [
-            Word(text="".join(each.character for each in word), box=_around([each.box for each in word]))
-            for word in found.values()
-        ]
+            same_line = (
+                before is not None
+                and abs(each.box[1] - before.box[1]) <= 2
+                and each.box[0] >= before.box[0] - 3
+            )
+            if before is not None and each.word == before.word and same_line:
+                words[-1] = Word(text=words[-1].text + each.character, box=_around(words[-1].box, each.box))
+            else:
+                words.append(Word(text=each.character, box=each.box))
+            belongs.append(len(words) - 1)
+            before = each
+        return words, belongs
 
 
 def page_tasks(size: str, split: Split, count: int, offset: int = 0) -> list[Task]:
-    """The tasks that show `count` pages of a size and split, after the first `offset`.
+    """The tasks that show `count` generated pages of a size and split, after the first `offset`.
 
     Raises:
         InvalidTask: no such size, or a negative number.
@@ -61,22 +83,78 @@ def page_tasks(size: str, split: Split, count: int, offset: int = 0) -> list[Tas
 
 
 async def look(sandbox: Sandbox, task: Task) -> SeenPage:
-    """One page.
+    """The start page of a task in a browser.
 
     Raises:
         InfrastructureError: the computer failed.
     """
     start = await sandbox.reset(task)
     layout = await page_layout(sandbox)
+    generated = task.id.startswith(f"{FAMILY}/")
     return SeenPage(
         task_id=task.id,
         seed=task.seed,
         image=start.observation.screenshot,
-        things=await things(sandbox),
+        things=await things(sandbox) if generated else _things(layout),
         characters=layout.characters,
+        content_top_px=_content_top_px(layout),
     )
 
 
-def _around(boxes: list[Box]) -> Box:
-    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
-    return min(lefts), min(tops), max(rights), max(bottoms)
+def _things(layout: PageLayout) -> tuple[Thing, ...]:
+    """What can be clicked, and single texts, outside the instruction, each by a name no other has."""
+    parents = {element.parent for element in layout.elements}
+    instruction = _inside(layout, _asked(layout))
+    found = [
+        (each, each.text or (each.value if each.kind in _PRESSED else ""))
+        for index, each in enumerate(layout.elements)
+        if index not in instruction
+        and each.point is not None
+        and (each.clickable or (each.text and index not in parents))
+    ]
+    often = Counter(name for _, name in found)
+    return tuple(
+        _thing(element, name)
+        for element, name in found
+        if often[name] == 1 and 0 < len(name) <= LONGEST_NAME and "\n" not in name and len(name.split()) <= 3
+    )
+
+
+def _thing(element: ElementBox, name: str) -> Thing:
+    assert element.point is not None
+    role = _ROLES.get(element.tag, "text")
+    words = [Description(kind="text", words=f'"{name}"')]
+    if role != "text":
+        words.append(Description(kind="role", words=f'the "{name}" {role}'))
+    return Thing(
+        role=role,
+        name=name,
+        tone="",
+        state="",
+        value="",
+        box=element.box,
+        point=element.point,
+        descriptions=tuple(words),
+    )
+
+
+def _asked(layout: PageLayout) -> int | None:
+    return next((i for i, element in enumerate(layout.elements) if element.id == _INSTRUCTION), None)
+
+
+def _content_top_px(layout: PageLayout) -> float:
+    asked = _asked(layout)
+    return 0.0 if asked is None else layout.elements[asked].box[3]
+
+
+def _inside(layout: PageLayout, root: int | None) -> set[int]:
+    """The element at `root` and everything in it."""
+    found: set[int] = set() if root is None else {root}
+    for index, element in enumerate(layout.elements):
+        if element.parent in found:
+            found.add(index)
+    return found
+
+
+def _around(one: Box, other: Box) -> Box:
+    return min(one[0], other[0]), min(one[1], other[1]), max(one[2], other[2]), max(one[3], other[3])

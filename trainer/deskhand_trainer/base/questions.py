@@ -7,6 +7,7 @@ them has made every kind of reply before it meets a task.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,7 +15,7 @@ from enum import StrEnum
 from deskhand_sandbox.tasks.generated import Thing
 from deskhand_sandbox.tasks.layout import Box
 from deskhand_sandbox.types import Action, Answer, Click, TypeText
-from deskhand_trainer.base.pages import SeenPage
+from deskhand_trainer.base.pages import SeenPage, Word
 
 
 class Kind(StrEnum):
@@ -24,6 +25,8 @@ class Kind(StrEnum):
     """Click what is called so."""
     POINT_DESCRIBED = "point_described"
     """Click what is of a colour, a number among its like, or beside something."""
+    POINT_WORD = "point_word"
+    """Click a word."""
     READ_AT = "read_at"
     """Say the word at a point."""
     READ_THING = "read_thing"
@@ -53,14 +56,25 @@ NAMED = ("text", "role")
 """Kinds of description that say a name."""
 WRITTEN_ON = frozenset({"button", "link", "tab", "item", "cell", "column head", "heading", "section"})
 """Roles whose name stands on the thing itself."""
-PRESSED = WRITTEN_ON - {"cell", "column head", "heading"} | {
-    *("icon", "checkbox", "radio button", "switch", "field", "list box", "plus button", "minus button"),
-}
-"""Roles that are there to be clicked."""
 LONGEST = 24
 """Characters of an answer, at most."""
 
+SHARES: Mapping[Kind, float] = {
+    Kind.POINT_NAMED: 0.25,
+    Kind.POINT_DESCRIBED: 0.2,
+    Kind.POINT_WORD: 0.1,
+    Kind.READ_AT: 0.15,
+    Kind.READ_THING: 0.1,
+    Kind.VALUE: 0.05,
+    Kind.STATE: 0.1,
+    Kind.COPY: 0.05,
+}
+"""How often each kind is asked."""
+ALWAYS = (Kind.POINT_NAMED, Kind.POINT_WORD, Kind.READ_AT)
+"""Kinds that most pages can be asked, in this order."""
+
 _POINT = ("Click {}.", "Click on {}.", "Press {}.", "Point at {}.", "Where is {}?")
+_WORD = ('"{}"', 'the word "{}"')
 _READ_AT = ("What is written at {}?", "Read the word at {}.", "Which word is at {}?")
 _READ_THING = ("What does {} say?", "Read {}.", "What is written on {}?")
 _VALUE = ("What is the value of {}?", "What does {} hold?")
@@ -79,10 +93,26 @@ _STATES: Mapping[str, str] = {
 """Role -> the state a yes-or-no question asks for."""
 
 
-def questions(page: SeenPage, kinds: Sequence[Kind], draw: random.Random) -> list[Question]:
-    """One question for each kind asked for that the page can answer, the same for the same `draw`."""
-    asked = (_ASKERS[kind](page, draw) for kind in kinds)
-    return [question for question in asked if question is not None]
+def ask(page: SeenPage, kind: Kind, draw: random.Random) -> Question | None:
+    """A question of a kind, the same for the same `draw`; None where the page has nothing to ask so."""
+    return _ASKERS[kind](page, draw)
+
+
+def ask_many(page: SeenPage, count: int, draw: random.Random) -> list[Question]:
+    """Questions of kinds drawn by `SHARES`, others of `ALWAYS` in place of what cannot be asked.
+
+    Returns:
+        `count` of them, or none where a page has nothing to ask at all.
+    """
+    drawn = draw.choices(list(SHARES), weights=list(SHARES.values()), k=count)
+    found: list[Question] = []
+    for kind in drawn:
+        tried = (ask(page, each, draw) for each in (kind, *ALWAYS))
+        question = next((each for each in tried if each is not None), None)
+        if question is None:
+            return []
+        found.append(question)
+    return found
 
 
 def is_right(question: Question, actions: Sequence[Action]) -> bool:
@@ -104,13 +134,14 @@ def _described(thing: Thing, draw: random.Random, *, named: bool | None = None) 
 
 def _first(page: SeenPage, draw: random.Random, ask: Callable[[Thing], Question | None]) -> Question | None:
     """What is asked of the first thing, in an order drawn at random, that can be asked."""
-    order = draw.sample(page.things, len(page.things))
+    below = [thing for thing in page.things if thing.box[3] > page.content_top_px]
+    order = draw.sample(below, len(below))
     return next((question for thing in order if (question := ask(thing)) is not None), None)
 
 
 def _pointing(page: SeenPage, draw: random.Random, *, named: bool) -> Question | None:
-    def ask(thing: Thing) -> Question | None:
-        words = _described(thing, draw, named=named) if thing.role in PRESSED else None
+    def asked(thing: Thing) -> Question | None:
+        words = _described(thing, draw, named=named)
         if words is None:
             return None
         x, y = thing.point
@@ -121,11 +152,32 @@ def _pointing(page: SeenPage, draw: random.Random, *, named: bool) -> Question |
             target=thing.box,
         )
 
-    return _first(page, draw, ask)
+    return _first(page, draw, asked)
+
+
+def _words(page: SeenPage) -> list[Word]:
+    found, _ = page.words()
+    return [word for word in found if word.box[1] >= page.content_top_px and _can_be_said(word.text)]
+
+
+def _point_word(page: SeenPage, draw: random.Random) -> Question | None:
+    words = _words(page)
+    often = Counter(word.text for word in words)
+    once = [word for word in words if often[word.text] == 1 and len(word.text) > 1]
+    if not once:
+        return None
+    word = draw.choice(once)
+    left, top, right, bottom = word.box
+    return Question(
+        kind=Kind.POINT_WORD,
+        text=draw.choice(_POINT).format(draw.choice(_WORD).format(word.text)),
+        reply=Click(x=int((left + right) / 2), y=int((top + bottom) / 2)),
+        target=word.box,
+    )
 
 
 def _read_at(page: SeenPage, draw: random.Random) -> Question | None:
-    words = [word for word in page.words() if _can_be_said(word.text)]
+    words = _words(page)
     if not words:
         return None
     word = draw.choice(words)
@@ -160,7 +212,7 @@ def _copy(page: SeenPage, draw: random.Random) -> Question | None:
 
 
 def _value(page: SeenPage, draw: random.Random) -> Question | None:
-    def ask(thing: Thing) -> Question | None:
+    def asked(thing: Thing) -> Question | None:
         words = _described(thing, draw)
         if words is None or not thing.value or not _can_be_said(thing.value):
             return None
@@ -171,11 +223,11 @@ def _value(page: SeenPage, draw: random.Random) -> Question | None:
             target=thing.box,
         )
 
-    return _first(page, draw, ask)
+    return _first(page, draw, asked)
 
 
 def _state(page: SeenPage, draw: random.Random) -> Question | None:
-    def ask(thing: Thing) -> Question | None:
+    def asked(thing: Thing) -> Question | None:
         words = _described(thing, draw) if thing.role in _STATES else None
         if words is None:
             return None
@@ -187,7 +239,7 @@ def _state(page: SeenPage, draw: random.Random) -> Question | None:
             told = "yes" if thing.state == wanted else "no"
         return Question(kind=Kind.STATE, text=text, reply=Answer(text=told), target=thing.box)
 
-    return _first(page, draw, ask)
+    return _first(page, draw, asked)
 
 
 def _can_be_said(text: str) -> bool:
@@ -197,6 +249,7 @@ def _can_be_said(text: str) -> bool:
 _ASKERS: Mapping[Kind, Callable[[SeenPage, random.Random], Question | None]] = {
     Kind.POINT_NAMED: lambda page, draw: _pointing(page, draw, named=True),
     Kind.POINT_DESCRIBED: lambda page, draw: _pointing(page, draw, named=False),
+    Kind.POINT_WORD: _point_word,
     Kind.READ_AT: _read_at,
     Kind.READ_THING: _read_thing,
     Kind.VALUE: _value,

@@ -13,8 +13,9 @@ from deskhand_sandbox.base import SandboxSource
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS, seeds
 from deskhand_sandbox.types import Split, Task
+from deskhand_trainer.base.collection import collect
+from deskhand_trainer.base.pages import look
 from deskhand_trainer.errors import ConfigError
-from deskhand_trainer.sft.collection import collect_pages
 from deskhand_trainer.sft.config import SftConfig
 from deskhand_trainer.sft.demonstrations import samples_from_trajectories
 from deskhand_trainer.sft.train import SftProgress, SftReport, train_sft
@@ -65,8 +66,8 @@ async def run_sft(
         RunStopped, CheckpointDamaged, DiskFull: see `train_sft`.
     """
     samples = samples_from_trajectories(trajectories, bundle, memory)
-    pages = await collect_pages(
-        source, perception_tasks(config), owner=owner, concurrency=concurrency, progress=on_page
+    pages = await collect(
+        source, perception_tasks(config), look, owner=owner, concurrency=concurrency, progress=on_page
     )
     return await asyncio.to_thread(
         train_sft,

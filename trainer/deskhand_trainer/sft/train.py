@@ -14,6 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from deskhand_agent.models.bundle import ModelBundle
+from deskhand_trainer.base.pages import SeenPage
+from deskhand_trainer.base.perception import Perception, StudiedPage
+from deskhand_trainer.base.questions import ask_many
 from deskhand_trainer.checkpoints import (
     load_checkpoint,
     random_state,
@@ -24,8 +27,6 @@ from deskhand_trainer.errors import RunStopped
 from deskhand_trainer.sft.cloning import cloning_figures, cloning_loss
 from deskhand_trainer.sft.config import SftConfig
 from deskhand_trainer.sft.optimizers import WarmStartOptimizer
-from deskhand_trainer.sft.pages import PerceptionPage
-from deskhand_trainer.sft.perception import Perception, StudiedPage
 from deskhand_trainer.types import TrainingSample
 
 STAGES = ("reading", "pointing", "cloning")
@@ -51,7 +52,7 @@ class SftReport:
     """What the warm start came to."""
 
     figures: Mapping[str, float]
-    """On held-out pages and demonstrations: "perception/pointing", "cloning/loss", …"""
+    """On held-out pages and demonstrations: "perception/answers", "cloning/loss", …"""
     steps: Mapping[str, int]
     """Steps done in each stage."""
     seconds: float
@@ -75,7 +76,7 @@ class _State:
 def train_sft(
     bundle: ModelBundle,
     samples: Sequence[TrainingSample],
-    perception_pages: Sequence[PerceptionPage],
+    perception_pages: Sequence[SeenPage],
     config: SftConfig,
     *,
     progress: Callable[[SftProgress], None] | None = None,
@@ -113,7 +114,7 @@ class _WarmStart:
         self,
         bundle: ModelBundle,
         samples: Sequence[TrainingSample],
-        pages: Sequence[PerceptionPage],
+        pages: Sequence[SeenPage],
         config: SftConfig,
         progress: Callable[[SftProgress], None] | None,
         checkpoints: Path | None,
@@ -127,11 +128,14 @@ class _WarmStart:
         self.rng = random.Random(config.seed)
         self.draws = np.random.default_rng(config.seed)
         self.samples, self.held_out_samples = _split_samples(samples, config)
+        sizes = {(page.image.width_px, page.image.height_px) for page in pages}
+        if len(sizes) > 1:
+            raise ValueError(f"perception pages must be of one size, found {sorted(sizes)}")
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
-            self.perception = Perception(bundle, pages, config) if pages else None
-        studied = self.perception.studied if self.perception else []
-        seeing = [page for page in studied if page.targets]
+            self.perception = Perception(bundle) if pages else None
+        studied = [self.perception.study(page) for page in pages] if self.perception else []
+        seeing = [page for page in studied if ask_many(page.page, 1, random.Random(0))]
         cut = max(1, round(len(seeing) * config.held_out)) if len(seeing) > 1 else 0
         random.Random(config.seed).shuffle(seeing)
         self.pages: list[StudiedPage] = seeing[cut:]
@@ -205,7 +209,9 @@ class _WarmStart:
             )
         looking = min(1.0, max(0.0, (0.85 - progress) / 0.3))
         chosen = self.rng.choices(self.pages, k=config.pages_per_step)
-        loss, _ = self.perception.pointing_loss(chosen, self.rng, looking=looking)
+        loss, _ = self.perception.asking_loss(
+            chosen, self.rng, questions=config.questions_per_page, looking=looking
+        )
         return loss
 
     def _progress(self, stage: str) -> float:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from deskhand_agent.models.images import ImageSettings
 from deskhand_agent.models.vocabulary import CHARACTERS
-from deskhand_trainer.sft.pages import PerceptionPage, words_of
+from deskhand_trainer.base.pages import SeenPage
 
 CHARACTER_CLASSES = len(CHARACTERS) + 1
 """0 is "no character"."""
@@ -41,12 +41,12 @@ class LabelledPage:
     """[words + 1, WORD_LETTERS] classes of the first letters; row 0 is empty."""
 
 
-def label_page(page: PerceptionPage, pixels: Tensor) -> LabelledPage:
+def label_page(page: SeenPage, pixels: Tensor) -> LabelledPage:
     """Paint the page's characters and words onto arrays of the size the model sees."""
     height, width = int(pixels.shape[0]), int(pixels.shape[1])
     characters = np.zeros((height, width), np.uint8)
     painted = np.zeros((height, width), np.int16)
-    words, belongs = words_of(page)
+    words, belongs = page.words()
     for character, word in zip(page.characters, belongs, strict=True):
         left, top, right, bottom = (round(edge) for edge in character.box)
         area = np.s_[max(top, 0) : bottom, max(left, 0) : max(right, left + 1)]

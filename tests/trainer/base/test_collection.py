@@ -19,7 +19,8 @@ from deskhand_sandbox.types import (
     Task,
     VerifierSpec,
 )
-from deskhand_trainer.sft.collection import collect_pages
+from deskhand_trainer.base.collection import collect
+from deskhand_trainer.base.pages import look
 
 LAYOUT: dict[str, Any] = {
     "size": [160, 210],
@@ -94,25 +95,27 @@ def tasks(count: int) -> list[Task]:
 async def test_pages_come_in_the_tasks_order_with_what_can_be_pointed_at() -> None:
     source = Source(set())
     told: list[tuple[int, int]] = []
-    pages = await collect_pages(
-        source, tasks(5), owner="test", concurrency=3, progress=lambda *p: told.append(p)
+    pages = await collect(
+        source, tasks(5), look, owner="test", concurrency=3, progress=lambda *p: told.append(p)
     )
     assert [page.seed for page in pages] == [0, 1, 2, 3, 4]
     assert sorted(told) == [(n, 5) for n in range(1, 6)]
     page = pages[0]
-    assert [(e.kind, e.label) for e in page.elements] == [("button", "ok"), ("p", "hello")]
-    assert [(c.character, c.starts_word) for c in page.characters] == [
-        ("o", True),
-        ("k", False),
-        ("h", True),
+    assert [(each.role, each.name, each.point) for each in page.things] == [
+        ("button", "ok", (25, 70)),
+        ("text", "hello", (35, 96)),
     ]
+    assert [each.words for each in page.things[0].descriptions] == ['"ok"', 'the "ok" button']
+    words, belongs = page.words()
+    assert [word.text for word in words] == ["ok", "h"]
+    assert belongs == [0, 0, 1]
     assert page.content_top_px == 50
     assert source.open == 0
 
 
 async def test_a_dead_browser_costs_no_page() -> None:
     source = Source({1, 3})
-    pages = await collect_pages(source, tasks(5), owner="test", concurrency=1)
+    pages = await collect(source, tasks(5), look, owner="test", concurrency=1)
     assert [page.seed for page in pages] == [0, 1, 2, 3, 4]
     assert source.leases == 3
 
@@ -122,5 +125,5 @@ async def test_a_page_that_kills_every_browser_ends_the_collection() -> None:
         def discard(self, element: int) -> None: ...
 
     with pytest.raises(ExceptionGroup) as caught:
-        await collect_pages(Source(Cursed({2})), tasks(4), owner="test", concurrency=1)
+        await collect(Source(Cursed({2})), tasks(4), look, owner="test", concurrency=1)
     assert caught.group_contains(SandboxDied)

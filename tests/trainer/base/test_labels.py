@@ -5,18 +5,18 @@ import numpy as np
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.images import sized_pixels
 from deskhand_agent.models.vocabulary import CHARACTERS
-from deskhand_trainer.sft.labels import label_page, strips, whole_pages
-from deskhand_trainer.sft.pages import PerceptionPage, words_of
+from deskhand_trainer.base.labels import label_page, strips, whole_pages
+from deskhand_trainer.base.pages import SeenPage
 
 
 def letter(label: int) -> str:
     return CHARACTERS[label - 1] if label else ""
 
 
-def test_every_pixel_knows_its_letter_and_word(bundle: ModelBundle, pages: list[PerceptionPage]) -> None:
+def test_every_pixel_knows_its_letter_and_word(bundle: ModelBundle, pages: list[SeenPage]) -> None:
     page = pages[0]
     labels = label_page(page, sized_pixels(page.image, bundle.images))
-    words, belongs = words_of(page)
+    words, belongs = page.words()
     for character, word in zip(page.characters, belongs, strict=True):
         left, top, right, bottom = character.box
         x, y = int((left + right) / 2), int((top + bottom) / 2)
@@ -26,7 +26,7 @@ def test_every_pixel_knows_its_letter_and_word(bundle: ModelBundle, pages: list[
     assert labels.characters[0, 0] == 0
 
 
-def test_patch_labels_come_in_merge_order(bundle: ModelBundle, pages: list[PerceptionPage]) -> None:
+def test_patch_labels_come_in_merge_order(bundle: ModelBundle, pages: list[SeenPage]) -> None:
     """Patch p of token t lies at row 2·(t // columns) + p // 2, column 2·(t % columns) + p % 2."""
     page = pages[3]
     labels = label_page(page, sized_pixels(page.image, bundle.images))
@@ -42,7 +42,7 @@ def test_patch_labels_come_in_merge_order(bundle: ModelBundle, pages: list[Perce
     assert (batch.characters > 0).any()
 
 
-def test_strips_carry_the_labels_of_what_they_show(bundle: ModelBundle, pages: list[PerceptionPage]) -> None:
+def test_strips_carry_the_labels_of_what_they_show(bundle: ModelBundle, pages: list[SeenPage]) -> None:
     labelled = [label_page(p, sized_pixels(p.image, bundle.images)) for p in pages]
     batch = strips(labelled, bundle.images, np.random.default_rng(0), token_rows=2)
     assert batch.pixels.shape == (12, 32, 64, 3)

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from deskhand_agent.grammar import parse_reply
+from deskhand_agent.models.bundle import ModelBundle
+from deskhand_agent.models.prompting import decode_reply
+from deskhand_sandbox.types import Click
+from deskhand_trainer.base.asking import Asker, Encoded
+from deskhand_trainer.base.pages import SeenPage
+from deskhand_trainer.base.questions import Kind, ask
+
+
+def encoded(asker: Asker, page: SeenPage) -> Iterator[Encoded]:
+    for kind in Kind:
+        question = ask(page, kind, random.Random(0))
+        if question is not None:
+            yield asker.encode(question, (64, 64))
+
+
+def test_an_answer_is_what_the_question_wants(bundle: ModelBundle, pages: list[SeenPage]) -> None:
+    asker = Asker(bundle)
+    for page in pages:
+        for each in encoded(asker, page):
+            (reply,) = parse_reply(decode_reply(bundle, each.answer)).actions
+            if isinstance(reply, Click):
+                left, top, right, bottom = each.question.target
+                assert left <= reply.x <= right
+                assert top <= reply.y <= bottom
+            else:
+                assert reply == each.question.reply
+
+
+def test_points_in_questions_are_rounded_as_the_models_are(
+    bundle: ModelBundle, pages: list[SeenPage]
+) -> None:
+    asker = Asker(bundle)
+    (question,) = [each for each in encoded(asker, pages[0]) if each.question.kind is Kind.READ_AT]
+    text = str(bundle.tokenizer.decode(question.ids))
+    x, y = text.split("<point>")[1].split("</point>")[0].split()
+    assert int(x) % bundle.coordinates.step == int(y) % bundle.coordinates.step == 0
+    assert len(question.ids) == len(bundle.tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+def test_what_is_predicted_where(bundle: ModelBundle, pages: list[SeenPage]) -> None:
+    asker = Asker(bundle)
+    asked = [list(encoded(asker, page)) for page in pages[:3]]
+    batch = asker.batch(asked, (64, 64))
+    assert batch.each.tolist() == [len(each) for each in asked]
+    rows, places, ids = batch.words
+    assert torch.equal(batch.ids[rows, places + 1], ids)
+    rows, places, at = batch.numbers
+    said = batch.ids[rows, places + 1]
+    said_px = asker.numbers_px[torch.searchsorted(asker.number_ids, said)]
+    assert ((said_px - at).abs() <= bundle.coordinates.step / 2 + 0.5).all()
+    assert len(said) == 2 * sum(isinstance(each.question.reply, Click) for each in batch.asked)
+    answers = sum(len(each.answer) for each in batch.asked)
+    assert len(batch.words[0]) + len(said) == answers
+    _, _, cover = batch.looks
+    assert cover.any(-1).all()
+    assert not cover.all(-1).any()
+
+
+def test_a_released_model_is_asked_nothing(bundle: ModelBundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dataclasses import replace
+
+    with pytest.raises(ValueError, match="already sees"):
+        Asker(replace(bundle, tiny=None))

@@ -1,0 +1,155 @@
+"""Questions in the tokens of a model, side by side, with what is to be predicted where."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from deskhand_agent.grammar import format_reply
+from deskhand_agent.models.bundle import ModelBundle
+from deskhand_agent.models.prompting import encode_text, footer, message_header, tokenise_reply
+from deskhand_sandbox.tasks.layout import Box
+from deskhand_sandbox.types import Click
+from deskhand_trainer.base.questions import Question
+
+_POINT = re.compile(r"<point>(\d+) (\d+)</point>")
+_OPENING = "click(point='<point>"
+_LOOKS_AFTER_OPENING = 3
+"""Tokens of a click that are predicted while looking at the target: what opens it, x, the blank and y."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Encoded:
+    """A question and its answer as ids, to stand behind a page's picture."""
+
+    question: Question
+    ids: tuple[int, ...]
+    answer: tuple[int, ...]
+    """Reply ids, end token included."""
+    at: tuple[float, float] | None
+    """Middle of the target in pixels where the answer is a click."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AskedBatch:
+    """Questions side by side, those of a page one after another."""
+
+    each: Tensor
+    """[pages] how many questions each page is asked."""
+    ids: Tensor
+    """[n, t], padded on the right with zeros."""
+    words: tuple[Tensor, Tensor, Tensor]
+    """Rows, places and ids of the answers' tokens that are no coordinates; a place is that of the token
+    before, which predicts it."""
+    numbers: tuple[Tensor, Tensor, Tensor]
+    """Rows, places, and true coordinates in pixels: x and y of every clicking question in turn."""
+    looks: tuple[Tensor, Tensor, Tensor]
+    """Rows, places, and bool [., tokens of the picture] where to look then."""
+    asked: tuple[Encoded, ...]
+
+
+class Asker:
+    """Turns questions into the bundle's tokens."""
+
+    def __init__(self, bundle: ModelBundle) -> None:
+        """Raises:
+        ValueError: a released model.
+        """
+        if bundle.tiny is None:
+            raise ValueError("the perception stage is for tiny models: a released one already sees")
+        self._bundle = bundle
+        self._turn = [*footer(bundle), *message_header(bundle, "assistant")]
+        numbers = range(0, bundle.tiny.max_side_px, bundle.coordinates.step)
+        self.number_ids = torch.tensor(bundle.tokenizer.convert_tokens_to_ids([str(n) for n in numbers]))
+        """Ids of the coordinate numbers, ascending."""
+        self.numbers_px = torch.tensor([float(n) for n in numbers])
+        self._is_number = set(self.number_ids.tolist())
+        self._opening = len(encode_text(bundle, _OPENING))
+
+    def encode(self, question: Question, size_px: tuple[int, int]) -> Encoded:
+        """A question about a picture of a size, its points rounded as the model's are."""
+        frame = self._bundle.coordinates.frame(size_px)
+
+        def rounded(match: re.Match[str]) -> str:
+            x, y = frame.to_model((int(match[1]), int(match[2])))
+            return f"<point>{x} {y}</point>"
+
+        reply, at = question.reply, None
+        if isinstance(reply, Click):
+            at = _middle(question.target, size_px)
+            x, y = frame.to_model((round(at[0]), round(at[1])))
+            reply = Click(x=x, y=y)
+        text = _POINT.sub(rounded, question.text)
+        return Encoded(
+            question=question,
+            ids=(*encode_text(self._bundle, text + "\n"), *self._turn),
+            answer=tokenise_reply(self._bundle, format_reply(None, (reply,))),
+            at=at,
+        )
+
+    def batch(self, pages: Sequence[Sequence[Encoded]], picture_px: tuple[int, int]) -> AskedBatch:
+        """Pad the questions of pages and say what is to be predicted where.
+
+        Args:
+            pages: of each its questions; one question or more in all.
+            picture_px: size of every page's picture as the model sees it.
+        """
+        asked = [encoded for page in pages for encoded in page]
+        longest = max(len(each.ids) + len(each.answer) for each in asked)
+        ids = torch.zeros(len(asked), longest, dtype=torch.long)
+        words: list[tuple[int, int, int]] = []
+        numbers: list[tuple[int, int, float]] = []
+        looks: list[tuple[int, int]] = []
+        seen: list[Tensor] = []
+        for row, encoded in enumerate(asked):
+            both = encoded.ids + encoded.answer
+            ids[row, : len(both)] = torch.tensor(both)
+            before = len(encoded.ids) - 1
+            coordinates = iter(encoded.at or ())
+            cover = self._cover(encoded.question.target, picture_px)
+            for place, token in enumerate(encoded.answer):
+                clicked = encoded.at is not None
+                if clicked and token in self._is_number and place >= self._opening:
+                    numbers.append((row, before + place, next(coordinates)))
+                else:
+                    words.append((row, before + place, token))
+                if not clicked or place < self._opening + _LOOKS_AFTER_OPENING:
+                    looks.append((row, before + place))
+                    seen.append(cover)
+        return AskedBatch(
+            each=torch.tensor([len(page) for page in pages]),
+            ids=ids,
+            words=_columns(words, torch.long),
+            numbers=_columns(numbers, torch.float),
+            looks=(*_columns([(*look, 0) for look in looks], torch.long)[:2], torch.stack(seen)),
+            asked=tuple(asked),
+        )
+
+    def _cover(self, box: Box, picture_px: tuple[int, int]) -> Tensor:
+        """bool [tokens]: the picture's tokens that the box touches."""
+        factor = self._bundle.images.factor_px
+        columns, rows = picture_px[0] // factor, picture_px[1] // factor
+        left, top, right, bottom = (int(edge) // factor for edge in box)
+        cover = torch.zeros(rows, columns, dtype=torch.bool)
+        cover[max(top, 0) : bottom + 1, max(left, 0) : right + 1] = True
+        return cover.flatten()
+
+
+def _middle(box: Box, size_px: tuple[int, int]) -> tuple[float, float]:
+    left, top, right, bottom = box
+    x = (max(left, 0.0) + min(right, size_px[0] - 1.0)) / 2
+    y = (max(top, 0.0) + min(bottom, size_px[1] - 1.0)) / 2
+    return x, y
+
+
+def _columns(rows: Sequence[tuple[int, int, float]], kind: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
+    first, second, third = zip(*rows, strict=True) if rows else ((), (), ())
+    return (
+        torch.tensor(first, dtype=torch.long),
+        torch.tensor(second, dtype=torch.long),
+        torch.tensor(third, dtype=kind),
+    )
