@@ -28,6 +28,7 @@ from deskhand_sandbox.doors.live import LiveView
 from deskhand_sandbox.doors.loopback import serve_on_loopback
 from deskhand_sandbox.errors import BackendMissing, InvalidAction, UnknownName, UnsupportedCapability
 from deskhand_sandbox.manager import PoolSettings, SandboxManager
+from deskhand_sandbox.manager.loan import LeasedSandbox
 from deskhand_sandbox.registry import BACKENDS, backend_kinds, create_backend
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.setup import set_up
@@ -44,7 +45,7 @@ from deskhand_sandbox.types import (
     Task,
     VerifierSpec,
 )
-from deskhand_sandbox.vnc import ServesVnc, VncAddress
+from deskhand_sandbox.vnc import VncAddress
 
 app = typer.Typer(help="Computers for an agent: which kinds there are, and one to try.", no_args_is_help=True)
 
@@ -212,7 +213,7 @@ async def _shown(sandbox: Sandbox, port: int | None) -> AsyncGenerator[Sandbox]:
 
 
 @asynccontextmanager
-async def _opened(kind: str) -> AsyncGenerator[Sandbox]:
+async def _opened(kind: str) -> AsyncGenerator[LeasedSandbox]:
     """One sandbox, lent by a manager as every other is."""
     pools = {kind: PoolSettings(max_sandboxes=1, create_s=CREATE_S)}
     async with (
@@ -268,14 +269,15 @@ async def _try(
     return 0
 
 
-async def _vnc(sandbox: Sandbox) -> VncAddress:
+async def _vnc(sandbox: LeasedSandbox) -> VncAddress:
     """
     Raises:
-        UnsupportedCapability: this kind has no VNC.
+        UnsupportedCapability: this kind serves no VNC.
     """
-    if not isinstance(sandbox, ServesVnc):
-        raise UnsupportedCapability(f"a {sandbox.kind} sandbox has no VNC; desktop and vm have")
-    return await sandbox.open_vnc()
+    try:
+        return await sandbox.open_vnc()
+    except UnsupportedCapability as error:
+        raise UnsupportedCapability(f"a {sandbox.kind} sandbox serves no VNC; desktop and vm do") from error
 
 
 async def _asked(

@@ -2,7 +2,8 @@
 
 `python3 atspi_tree.py NODES SECONDS`: indented by depth, a line has the role, the name, the text, the states
 and the pixel to click at, as the text tree of a browser has them. It stops at that many lines or seconds, and
-says so. It runs beside the programs, with the system's Python, and imports nothing of Deskhand.
+says so, as it does of programs that do not answer. Where nobody can be asked at all, it ends with a reason.
+It runs beside the programs, with the system's Python, and imports nothing of Deskhand.
 """
 
 from __future__ import annotations
@@ -23,14 +24,17 @@ LONGEST_TEXT = 200
 STATES = ("FOCUSED", "CHECKED", "SELECTED", "EXPANDED")
 CROWD = 300
 """Children that are looked at of one node: a table has a million."""
+NO_BUS = 2
+"""What `Atspi.init` returns where it reaches no bus; what is asked after that ends the process."""
 
 
 def walk(kit: Any, node: Any, depth: int) -> Iterator[str]:
     """Lines of a node and of what lies in it, in the order of a screen reader; nothing that is not shown."""
+    role = node.get_role_name()  # first: of what does not answer, states are told all the same
     states = node.get_state_set()
     if depth and not states.contains(kit.StateType.SHOWING):
         return
-    said = line(kit, node, states)
+    said = line(kit, node, role, states)
     if said is not None:
         yield "  " * depth + said
         depth += 1
@@ -43,9 +47,9 @@ def walk(kit: Any, node: Any, depth: int) -> Iterator[str]:
         yield "  " * depth + f"[{count - CROWD} more in it are left out]"
 
 
-def line(kit: Any, node: Any, states: Any) -> str | None:
+def line(kit: Any, node: Any, role: str, states: Any) -> str | None:
     """A node in words; None where it says nothing."""
-    role, name = node.get_role_name(), " ".join((node.get_name() or "").split())
+    name = " ".join((node.get_name() or "").split())
     text = node.get_text_iface()
     value = text.get_text(0, min(text.get_character_count(), LONGEST_TEXT)) if text is not None else ""
     if role in SILENT and not name:
@@ -66,26 +70,42 @@ def line(kit: Any, node: Any, states: Any) -> str | None:
     return " ".join(words)
 
 
+def programs(kit: Any, broken: type[Exception]) -> Iterator[str]:
+    """Lines of every program there is.
+
+    Raises:
+        SystemExit: nobody can be asked; says why.
+    """
+    if kit.init() == NO_BUS:
+        sys.exit("nobody answers on the accessibility bus")
+    kit.set_timeout(1000, 2000)
+    desktop = kit.get_desktop(0)
+    count = desktop.get_child_count()
+    if count < 0:
+        sys.exit("the accessibility registry does not answer")
+    for at in range(count):
+        try:
+            program = desktop.get_child_at_index(at)
+            if program is not None:
+                yield from walk(kit, program, 0)
+        except broken as error:
+            yield f"[a program, or the rest of it, is left out: {str(error).partition('. ')[0]}]"
+
+
 def main() -> None:
-    """Print the tree of every program that answers."""
+    """Print the tree, as far as its limits go."""
     import gi  # pyright: ignore[reportMissingImports]
 
     gi.require_version("Atspi", "2.0")
     from gi.repository import Atspi, GLib  # pyright: ignore[reportMissingImports]
 
     nodes, deadline = int(sys.argv[1]), time.monotonic() + float(sys.argv[2])
-    Atspi.set_timeout(1000, 2000)
-    desktop = Atspi.get_desktop(0)
-    for at in range(desktop.get_child_count()):
-        try:
-            for said in walk(Atspi, desktop.get_child_at_index(at), 0):
-                if nodes <= 0 or time.monotonic() > deadline:
-                    print("[the rest is left out]")
-                    return
-                print(said)
-                nodes -= 1
-        except GLib.Error:  # that program has ended, or does not answer
-            continue
+    for said in programs(Atspi, GLib.Error):
+        if nodes <= 0 or time.monotonic() > deadline:
+            print("[the rest is left out]")
+            return
+        print(said)
+        nodes -= 1
 
 
 if __name__ == "__main__":

@@ -20,13 +20,14 @@ from fastmcp.exceptions import ToolError
 from fastmcp.server.auth import AccessToken, TokenVerifier
 from fastmcp.tools import Tool
 from fastmcp.utilities.types import Image
+from pydantic import JsonValue
 
 from deskhand_sandbox import types as words
 from deskhand_sandbox.base import Capability, Sandbox
 from deskhand_sandbox.errors import SandboxError
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.setup import set_up
-from deskhand_sandbox.types import CallTool, DeviceAction, Observation
+from deskhand_sandbox.types import DeviceAction, Observation
 
 NEEDS: Mapping[str, Capability] = dict.fromkeys(("Run", "ReadFile", "WriteFile", "EditFile"), Capability.RUN)
 """Actions that only some kinds carry out -> what they must be able to."""
@@ -64,7 +65,7 @@ def mcp_server(sandbox: Sandbox, *, token: str | None = None) -> FastMCP:
     )
     for action in typing.get_args(DeviceAction):
         needed = NEEDS.get(action.__name__)
-        if action is not CallTool and (needed is None or needed in sandbox.capabilities):
+        if needed is None or needed in sandbox.capabilities:
             server.add_tool(_action_tool(action, tools))
     for tool in (tools.screenshot, tools.open_task):
         server.add_tool(Tool.from_function(tool))
@@ -116,7 +117,8 @@ def _said(seen: Observation) -> list[str]:
 
 def _action_tool(action: type[Any], tools: _Tools) -> Tool:
     """A tool whose parameters are an action's fields."""
-    hints = typing.get_type_hints(action, dict(vars(words)))
+    # of JSON pydantic has a type of its own: ours refers to itself, by a name it does not know
+    hints = typing.get_type_hints(action, {**vars(words), "JsonValue": JsonValue})
 
     async def carry_out(**arguments: Any) -> Answer:
         return await tools.act(action(**{name: _frozen(value) for name, value in arguments.items()}))

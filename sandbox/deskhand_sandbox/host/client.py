@@ -6,9 +6,7 @@ import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Any, TypeVar, cast
-
-import httpx
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from deskhand_sandbox.base import Capability, Sandbox
 from deskhand_sandbox.deadlines import Deadlines
@@ -27,6 +25,9 @@ from deskhand_sandbox.host.wire import Plain, WireError
 from deskhand_sandbox.manager.extras import Extra, PassesOn
 from deskhand_sandbox.manager.records import LeaseStatus, ManagerStatus, PoolStatus
 from deskhand_sandbox.types import DeviceAction, JsonValue, Observation, Start, Task
+
+if TYPE_CHECKING:
+    import httpx
 
 log = logging.getLogger(__name__)
 
@@ -124,17 +125,7 @@ class SandboxClient:
         """
         self._address = Address.of(url)
         self._token = token
-        socket = self._address.socket_path
-        self._http = httpx.AsyncClient(
-            base_url=self._address.http_base,
-            headers={"Authorization": f"Bearer {token}"},
-            transport=httpx.AsyncHTTPTransport(
-                uds=str(socket) if socket is not None else None,
-                limits=httpx.Limits(max_connections=None, keepalive_expiry=20.0),
-                trust_env=False,  # a proxy has no business between us and loopback
-            ),
-            timeout=REQUEST_S,
-        )
+        self._http: httpx.AsyncClient | None = None
 
     async def __aenter__(self) -> SandboxClient:
         return self
@@ -146,7 +137,9 @@ class SandboxClient:
 
     async def close(self) -> None:
         """Let go of the connection; leases are given back by their own blocks."""
-        await self._http.aclose()
+        http, self._http = self._http, None
+        if http is not None:
+            await http.aclose()
 
     async def status(self) -> ManagerStatus:
         """What the host has lent, made and lost.
@@ -192,6 +185,19 @@ class SandboxClient:
             await channel.close()
 
     async def _ask(self, path: str) -> dict[str, Any]:
+        import httpx  # it takes its time, and leases do without
+
+        if self._http is None:
+            socket = self._address.socket_path
+            self._http = httpx.AsyncClient(
+                base_url=self._address.http_base,
+                headers={"Authorization": f"Bearer {self._token}"},
+                transport=httpx.AsyncHTTPTransport(
+                    uds=str(socket) if socket is not None else None,
+                    trust_env=False,  # a proxy has no business between us and loopback
+                ),
+                timeout=REQUEST_S,
+            )
         try:
             response = await self._http.get(path)
         except httpx.TransportError as error:

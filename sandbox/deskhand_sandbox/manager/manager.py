@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
-from deskhand_sandbox.base import Backend, Capability, Sandbox
+from deskhand_sandbox.base import Backend, Capability
 from deskhand_sandbox.deadlines import Deadlines
 from deskhand_sandbox.errors import LeaseExpired, LeaseUnavailable, SandboxDied, SandboxError, UnknownName
 from deskhand_sandbox.manager.journal import Journal, end_left
@@ -141,7 +141,7 @@ class SandboxManager:
     @asynccontextmanager
     async def lease(
         self, kind: str, *, owner: str, wait_s: float = 60.0, labels: Mapping[str, str] | None = None
-    ) -> AsyncGenerator[Sandbox, None]:
+    ) -> AsyncGenerator[LeasedSandbox, None]:
         """A sandbox for the length of the block; see `SandboxSource`."""
         lease = await self.acquire(kind, owner=owner, wait_s=wait_s, labels=labels)
         try:

@@ -1,4 +1,4 @@
-"""Commands and files of a sandbox: one shell for the agent, and programs that read and write files for it."""
+"""Commands and files of a sandbox, as an agent asks for them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,11 @@ LONGEST_S = 3600.0
 _WRITE = 'mkdir -p -- "$(dirname -- "$1")" && cat > "$1"'
 
 
-class CommandTerminal(ABC):
-    """Where commands run is for the kinds to say; nothing is started before the first one."""
+class Terminal(ABC):
+    """How commands are run, and files reached, is for the kinds to say."""
 
     file_s: ClassVar[float] = 5.0
     """Longest that reading or writing a file may take."""
-
-    def __init__(self) -> None:
-        self._shell: Shell | None = None
 
     async def perform(self, action: Run | ReadFile | WriteFile | EditFile) -> str:
         """Carry out the action; what it returns to the agent.
@@ -32,20 +29,86 @@ class CommandTerminal(ABC):
             InvalidAction: the shell was ended, or the file cannot be read or written; says why.
             InfrastructureError: the terminal failed.
         """
-        text = action.command if isinstance(action, Run) else action.path
-        if "\0" in text or not _encodable(text):
-            raise InvalidAction(f"{text!r} holds characters no command line takes")
         match action:
             case Run(command=command, timeout_s=timeout_s):
+                _check(command, "command")
                 if not 0 < timeout_s <= LONGEST_S:
                     raise InvalidAction(f"a command may take up to {LONGEST_S:g} seconds, not {timeout_s:g}")
-                return told(await self._run(command, timeout_s), timeout_s)
+                return _told(await self._run(command, timeout_s), timeout_s)
             case ReadFile(path=path):
-                return await self._read(path)
+                return (await self.get(path, FILE_BYTES)).decode(errors="replace")
             case WriteFile(path=path, content=content):
-                return await self._write(path, content)
+                return await self._put_text(path, content)
             case EditFile(path=path):
-                return await self._write(path, edited(await self._read(path, exactly=True), action))
+                try:
+                    text = (await self.get(path, FILE_BYTES)).decode()
+                except UnicodeDecodeError as error:
+                    raise InvalidAction(f"{path} is no text: it cannot be edited") from error
+                return await self._put_text(path, _edited(text, action))
+
+    async def get(self, path: str, limit_bytes: int, *, limit_s: float | None = None) -> bytes:
+        """Content of a file.
+
+        Args:
+            limit_s: longest it may take; None: `file_s`.
+
+        Raises:
+            InvalidAction: it cannot be read, or is longer than `limit_bytes`.
+            InfrastructureError: the terminal failed.
+        """
+        _check(path, "path")
+        data = await self._read(path, limit_bytes, limit_s or self.file_s)
+        if len(data) > limit_bytes:
+            raise InvalidAction(f"{path} is longer than {limit_bytes} bytes: take a part of it by a command")
+        return data
+
+    async def put(self, path: str, data: bytes, *, limit_s: float | None = None) -> None:
+        """Create or replace a file, and the folders above it.
+
+        Args:
+            limit_s: longest it may take; None: `file_s`.
+
+        Raises:
+            InvalidAction: it cannot be written; says why.
+            InfrastructureError: the terminal failed.
+        """
+        _check(path, "path")
+        await self._write(path, data, limit_s or self.file_s)
+
+    # ---- for the kinds
+
+    @abstractmethod
+    async def _run(self, command: str, timeout_s: float) -> CommandResult:
+        """Run a command line, and stop it when its time is over."""
+
+    @abstractmethod
+    async def _read(self, path: str, limit_bytes: int, limit_s: float) -> bytes:
+        """A file's content, one byte more than the limit of a longer one."""
+
+    @abstractmethod
+    async def _write(self, path: str, data: bytes, limit_s: float) -> None:
+        """See `put`."""
+
+    # ---- how
+
+    async def _put_text(self, path: str, content: str) -> str:
+        if not _encodable(content):
+            raise InvalidAction("the content is no proper Unicode text")
+        data = content.encode()
+        if len(data) > FILE_BYTES:
+            raise InvalidAction(f"{path} would be longer than {FILE_BYTES} bytes")
+        await self.put(path, data)
+        return f"wrote {len(data)} bytes to {path}"
+
+
+class CommandTerminal(Terminal):
+    """One shell for the agent, and programs that read and write files for it.
+
+    Where they run is for the kinds to say; nothing is started before the first command.
+    """
+
+    def __init__(self) -> None:
+        self._shell: Shell | None = None
 
     def screen(self) -> str | None:
         """The terminal's screen as text; None before the first command."""
@@ -105,35 +168,38 @@ class CommandTerminal(ABC):
         except SandboxDied:  # the command stood in the shell's place
             return False
 
-    async def _read(self, path: str, *, exactly: bool = False) -> str:
-        out = await self._file("read", path, ("head", "-c", str(FILE_BYTES + 1), "--", path))
-        if len(out) > FILE_BYTES:
-            raise InvalidAction(f"{path} is longer than {FILE_BYTES} bytes: read a part of it by a command")
-        try:
-            return out.decode(errors="strict" if exactly else "replace")
-        except UnicodeDecodeError as error:
-            raise InvalidAction(f"{path} is no text: it cannot be edited") from error
+    async def _read(self, path: str, limit_bytes: int, limit_s: float) -> bytes:
+        program = ("head", "-c", str(limit_bytes + 1), "--", path)
+        return await self._file("read", path, program, b"", limit_s)
 
-    async def _write(self, path: str, content: str) -> str:
-        if not _encodable(content):
-            raise InvalidAction("the content is no proper Unicode text")
-        data = content.encode()
-        if len(data) > FILE_BYTES:
-            raise InvalidAction(f"{path} would be longer than {FILE_BYTES} bytes")
-        await self._file("written", path, ("sh", "-c", _WRITE, "sh", path), given=data)
-        return f"wrote {len(data)} bytes to {path}"
+    async def _write(self, path: str, data: bytes, limit_s: float) -> None:
+        await self._file("written", path, ("sh", "-c", _WRITE, "sh", path), data, limit_s)
 
-    async def _file(self, what: str, path: str, program: Sequence[str], *, given: bytes = b"") -> bytes:
+    async def _file(
+        self, what: str, path: str, program: Sequence[str], given: bytes, limit_s: float
+    ) -> bytes:
         """Run a program that reads or writes a file; its output."""
-        code, out, err = await self._execute(program, given, self.file_s)
+        code, out, err = await self._execute(program, given, limit_s)
         if code is None:  # a pipe that nobody serves
-            raise InvalidAction(f"{path} cannot be {what}: it took longer than {self.file_s:g} s")
+            raise InvalidAction(f"{path} cannot be {what}: it took longer than {limit_s:g} s")
         if code:
             raise InvalidAction(f"{path} cannot be {what}: {_reason(err)}")
         return out
 
 
-def edited(text: str, edit: EditFile) -> str:
+def _check(text: str, what: str) -> None:
+    """Refuse what no program can be given.
+
+    Raises:
+        InvalidAction: says why.
+    """
+    if not text.strip():
+        raise InvalidAction(f"there is no {what}")
+    if "\0" in text or not _encodable(text):
+        raise InvalidAction(f"the {what} {text!r} holds characters that none has")
+
+
+def _edited(text: str, edit: EditFile) -> str:
     """The text of a file after an edit.
 
     Raises:
@@ -148,7 +214,7 @@ def edited(text: str, edit: EditFile) -> str:
     return text.replace(edit.old, edit.new)
 
 
-def told(result: CommandResult, timeout_s: float) -> str:
+def _told(result: CommandResult, timeout_s: float) -> str:
     """A command's result as the agent reads it."""
     output = result.output.rstrip("\n")
     if result.exit_code is None:

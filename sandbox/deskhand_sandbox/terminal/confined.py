@@ -9,11 +9,7 @@ from pathlib import Path
 
 from deskhand_sandbox.errors import SandboxTimeout
 from deskhand_sandbox.isolation import Confinement
-from deskhand_sandbox.terminal.commands import FILE_BYTES as FILE_BYTES
-from deskhand_sandbox.terminal.commands import LONGEST_S as LONGEST_S
 from deskhand_sandbox.terminal.commands import CommandTerminal
-from deskhand_sandbox.terminal.commands import edited as edited
-from deskhand_sandbox.terminal.commands import told as told
 from deskhand_sandbox.terminal.shell import Shell
 
 

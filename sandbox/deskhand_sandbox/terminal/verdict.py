@@ -19,7 +19,7 @@ def verdict(code: int, out: bytes, err: bytes) -> JsonValue:
     if code == 1:
         return False
     if code:
-        said = err.decode(errors="replace").strip()[-500:]
+        said = (err or out).decode(errors="replace").strip()[-500:]
         raise VerifierError(f"the command ended with exit status {code}: {said}")
     text = out.decode(errors="replace").strip()
     try:

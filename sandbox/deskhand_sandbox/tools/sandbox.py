@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from deskhand_sandbox.base import Backend, Sandbox
 from deskhand_sandbox.errors import InvalidAction, InvalidTask, UnknownName, UnsupportedCapability
-from deskhand_sandbox.tools.fetch import fetch
 from deskhand_sandbox.tools.offer import Tool, check_arguments, described
 from deskhand_sandbox.tools.policy import Policy
 from deskhand_sandbox.tools.program import RunsPrograms
@@ -109,7 +108,9 @@ class ToolSandbox(Sandbox):
             case CallTool():
                 output = await self._call(action)
             case Fetch() if self.kind not in OWN_FETCH:
-                output = await fetch(action, self._policy)
+                # httpx takes its time to import
+                fetching = await asyncio.to_thread(importlib.import_module, "deskhand_sandbox.tools.fetch")
+                output = await fetching.fetch(action, self._policy)
             case _:
                 return await self.inner.act(action)
         return replace(await self.inner.observe(), output=output)

@@ -52,6 +52,7 @@ def test_lines_of_the_standard_input_are_actions(tmp_path: Path) -> None:
         (("try", "fake", "--do", "clik()"), 2, "expected click"),
         (("try", "fake", "--do", "finished()"), 2, "Finish is said to a task"),
         (("try", "fake", "--do", "click(point='<point>900 1</point>')"), 1, "off the screen"),
+        (("try", "fake", "--vnc"), 1, "a fake sandbox serves no VNC; desktop and vm do"),
         (("mcp", "fak"), 2, "did you mean fake?"),
     ],
 )

@@ -9,6 +9,8 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
 
 import httpx
 import pytest
@@ -20,9 +22,14 @@ from PIL import Image
 from deskhand_sandbox.backends.fake import create
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.doors.mcp import mcp_server
+from deskhand_sandbox.isolation import Confinement
+from deskhand_sandbox.registry import create_backend
 from deskhand_sandbox.tasks import make_task
+from deskhand_sandbox.tools.sandbox import with_tools
+from deskhand_sandbox.types import EnvironmentSpec, JsonValue
 
 START = make_task("fake/press-button", 1)
+PLAIN = Path(__file__).parents[1] / "tools" / "plain.py"
 COMMAND = ["-m", "deskhand_platform.cli.app", "sandbox", "mcp", "fake", "--task", "fake/press-button"]
 
 
@@ -38,7 +45,6 @@ async def test_an_action_is_a_tool_that_answers_with_the_screen(sandbox: Sandbox
         tools = {tool.name: tool for tool in await client.list_tools()}
         assert {"click", "type_text", "drag", "answer_dialog", "screenshot", "open_task"} <= set(tools)
         assert "run" not in tools
-        assert "call_tool" not in tools
         assert tools["click"].input_schema["required"] == ["x", "y"]
         before = await client.call_tool("screenshot", {})
         after = await client.call_tool("click", {"x": 20, "y": 60})
@@ -57,6 +63,7 @@ async def test_an_action_is_a_tool_that_answers_with_the_screen(sandbox: Sandbox
         ("drag", {"path": [[1, 1]]}, "two points"),
         ("open_task", {"task": "fake/pres-button"}, "did you mean fake/press-button"),
         ("navigate", {"url": "https://example.org"}, "UnsupportedCapability"),
+        ("call_tool", {"name": "shelf.look"}, "UnsupportedCapability"),
         ("click", {"x": "left"}, "x"),
     ],
 )
@@ -67,6 +74,29 @@ async def test_what_cannot_be_done_is_told(
         with pytest.raises(ToolError, match=said):
             await client.call_tool(tool, arguments)
         assert (await client.call_tool("screenshot", {})).content
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(not Confinement.available(), reason="bubblewrap cannot make namespaces here")
+async def test_the_tools_of_a_task_are_called() -> None:
+    backend = with_tools(create_backend("browser"))
+    shelf: JsonValue = {"command": "python3", "args": ["plain.py"], "files": {"plain.py": PLAIN.read_text()}}
+    spec = EnvironmentSpec(kind="browser", settings={"mcp_servers": {"shelf": shelf}})
+    try:
+        async with await backend.create() as sandbox, Client(mcp_server(sandbox)) as client:
+            await sandbox.reset(replace(START, environment=spec))
+            seen = await client.call_tool("call_tool", {"name": "shelf.look"})
+            assert seen.content[0].mime_type.startswith("image/")
+            assert "plain.py" in seen.content[1].text
+            for name, end, said in (
+                ("shelf.lok", True, "did you mean shelf.look"),
+                ("shelf.look", [{"a": [1, None]}], r"end: \[\{'a': \[1, None\]\}\] is not of type 'boolean'"),
+                ("shelf.look", True, "the tool server shelf has ended"),
+            ):
+                with pytest.raises(ToolError, match=said):
+                    await client.call_tool("call_tool", {"name": name, "arguments": {"end": end}})
+    finally:
+        await backend.close()
 
 
 async def test_over_http_a_token_is_needed() -> None:

@@ -11,7 +11,8 @@ import pytest
 import pytest_asyncio
 
 from deskhand_sandbox.errors import InvalidAction
-from deskhand_sandbox.terminal.confined import FILE_BYTES, ConfinedTerminal
+from deskhand_sandbox.terminal.commands import FILE_BYTES
+from deskhand_sandbox.terminal.confined import ConfinedTerminal
 from deskhand_sandbox.types import EditFile, ReadFile, Run, WriteFile
 
 

@@ -1,8 +1,7 @@
 """What is fetched, what is not, and what goes along; against a real server on this machine."""
 
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
@@ -16,8 +15,6 @@ from deskhand_sandbox.types import Fetch
 class Site(BaseHTTPRequestHandler):
     """Tells what it was asked; /to?URL leads on, /slow says nothing, /strange speaks in no charset."""
 
-    stop = threading.Event()
-
     def do_GET(self) -> None:
         path, _, query = self.path.partition("?")
         if path == "/to":
@@ -27,7 +24,8 @@ class Site(BaseHTTPRequestHandler):
             self.end_headers()
             return
         if path == "/slow":
-            self.stop.wait(20)
+            self.rfile.read(1)  # until the visitor has gone
+            return
         size = int(self.headers.get("Content-Length", "0"))
         given = self.rfile.read(size).decode()
         names = ("Host", "Authorization", "X-Own")
@@ -48,15 +46,9 @@ class Site(BaseHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[str]:
-    Site.stop.clear()
-    with ThreadingHTTPServer(("127.0.0.1", 0), Site) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        yield f"127.0.0.1:{server.server_address[1]}"
-        Site.stop.set()
-        server.shutdown()
-        thread.join()
+def site(serve) -> Iterator[str]:
+    with serve(Site) as place:
+        yield place
 
 
 async def test_what_is_listed_answers(site: str) -> None:

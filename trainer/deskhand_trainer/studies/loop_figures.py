@@ -157,8 +157,8 @@ def _perception_figures(folder: Path, seeds: Sequence[int]) -> list[Figure]:
         return []
     specs = [json.loads((start / "spec.json").read_text()) for start in starts]
     runs = [{"config": spec["config"], **spec["labels"]} for spec in specs]
-    worst = min(float(m["perception/pointing_button"]) for m in metrics if m is not None)
-    note = "of the buttons named on pages kept out of training, clicked into; least of the seeds"
+    worst = min(float(m["perception/point_named"]) for m in metrics if m is not None)
+    note = "of the things named on pages kept out of training, clicked into; least of the seeds"
     return [_figure("perception_buttons_min", value=worst, unit="share", runs=runs, seeds=seeds, note=note)]
 
 

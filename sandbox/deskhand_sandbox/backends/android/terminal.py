@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import shlex
 import time
+from typing import ClassVar
 
 from deskhand_sandbox.backends.android.adb.client import DeviceError
-from deskhand_sandbox.backends.android.adb.device import COMMAND_BYTES, Device
-from deskhand_sandbox.errors import InvalidAction, SandboxTimeout, VerifierError
-from deskhand_sandbox.terminal.confined import FILE_BYTES, LONGEST_S, edited, told
+from deskhand_sandbox.backends.android.adb.device import COMMAND_BYTES, COMMAND_S, Device
+from deskhand_sandbox.errors import InvalidAction, SandboxTimeout
+from deskhand_sandbox.terminal.commands import Terminal
 from deskhand_sandbox.terminal.shell import OUTPUT_BYTES, CommandResult
+from deskhand_sandbox.terminal.verdict import verdict
 from deskhand_sandbox.types import EditFile, JsonValue, ReadFile, Run, WriteFile
 
 HOME = "/data/local/tmp/deskhand"
@@ -22,8 +23,10 @@ STOPPED = 124
 """Exit status of `timeout` for a command it has stopped."""
 
 
-class DeviceTerminal:
+class DeviceTerminal(Terminal):
     """One shell for each command; the folder stays from one to the next."""
+
+    file_s: ClassVar[float] = COMMAND_S
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -36,29 +39,8 @@ class DeviceTerminal:
         self._folder = HOME
 
     async def perform(self, action: Run | ReadFile | WriteFile | EditFile) -> str:
-        """Carry out the action; what it returns to the agent.
-
-        Raises:
-            InvalidAction: it cannot be as given, or the file cannot be read or written; says why.
-            InfrastructureError: the device failed.
-        """
-        text = action.command if isinstance(action, Run) else action.path
-        if "\0" in text or not text.strip() or not _encodable(text):
-            raise InvalidAction(f"{text!r} is empty, or holds characters no command line takes")
         try:
-            match action:
-                case Run(command=command, timeout_s=timeout_s):
-                    if not 0 < timeout_s <= LONGEST_S:
-                        raise InvalidAction(
-                            f"a command may take up to {LONGEST_S:g} seconds, not {timeout_s:g}"
-                        )
-                    return told(await self._run(command, timeout_s), timeout_s)
-                case ReadFile(path=path):
-                    return await self._read(path)
-                case WriteFile(path=path, content=content):
-                    return await self._write(path, content)
-                case EditFile(path=path):
-                    return await self._write(path, edited(await self._read(path, exactly=True), action))
+            return await super().perform(action)
         except DeviceError as error:
             raise InvalidAction(str(error)) from error
 
@@ -69,15 +51,7 @@ class DeviceTerminal:
             VerifierError: another exit status than 0 and 1.
         """
         result = await self._device.script(f"cd {HOME}\n{command}", limit_s=timeout_s)
-        if result.code == 1:
-            return False
-        if result.code:
-            said = (result.err or result.out).decode(errors="replace").strip()[-500:]
-            raise VerifierError(f"the command ended with exit status {result.code}: {said}")
-        try:
-            return json.loads(result.text) if result.text else True
-        except ValueError:
-            return result.text
+        return verdict(result.code, result.out, result.err)
 
     async def prepare(self, script: str, *, seed: int, timeout_s: float) -> None:
         """Run a task's script.
@@ -119,23 +93,11 @@ class DeviceTerminal:
             seconds=time.monotonic() - began,
         )
 
-    async def _read(self, path: str, *, exactly: bool = False) -> str:
-        data = await self._device.pull(_absolute(path), longest=FILE_BYTES)
-        if len(data) > FILE_BYTES:
-            raise InvalidAction(f"{path} is longer than {FILE_BYTES} bytes: read a part of it by a command")
-        try:
-            return data.decode(errors="strict" if exactly else "replace")
-        except UnicodeDecodeError as error:
-            raise InvalidAction(f"{path} is no UTF-8 text") from error
+    async def _read(self, path: str, limit_bytes: int, limit_s: float) -> bytes:
+        return await self._device.pull(_absolute(path), longest=limit_bytes, limit_s=limit_s)
 
-    async def _write(self, path: str, content: str) -> str:
-        if not _encodable(content):
-            raise InvalidAction("the content is no proper Unicode text")
-        data = content.encode()
-        if len(data) > FILE_BYTES:
-            raise InvalidAction(f"{path} would be longer than {FILE_BYTES} bytes")
-        await self._device.push(data, _absolute(path))
-        return f"wrote {len(data)} bytes to {path}"
+    async def _write(self, path: str, data: bytes, limit_s: float) -> None:
+        await self._device.push(data, _absolute(path), limit_s=limit_s)
 
 
 def _absolute(path: str) -> str:
@@ -147,11 +109,3 @@ def _shortened(output: str) -> str:
         return output
     half = OUTPUT_BYTES // 2
     return f"{output[:half]}\n[… {len(output) - 2 * half} characters left out …]\n{output[-half:]}"
-
-
-def _encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -9,16 +9,16 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-from deskhand_sandbox.errors import InvalidAction, SandboxTimeout, UnsupportedCapability
+from deskhand_sandbox.errors import InvalidAction, UnsupportedCapability
 from deskhand_sandbox.isolation import Confinement
-from deskhand_sandbox.terminal.confined import FILE_BYTES, ConfinedTerminal
+from deskhand_sandbox.terminal.commands import FILE_BYTES
+from deskhand_sandbox.terminal.confined import ConfinedTerminal
 from deskhand_sandbox.tools.program import ConfinedProgram
 from deskhand_sandbox.types import EditFile, ReadFile, Run, WriteFile
 
 DOWNLOADS = "downloads"
 """Folder that what pages download lands in."""
 COPY_S = 30.0
-_WRITE = 'mkdir -p -- "$(dirname -- "$1")" && cat > "$1"'
 
 
 class OwnFolder:
@@ -41,9 +41,8 @@ class OwnFolder:
             UnsupportedCapability: there is no terminal.
             InfrastructureError: the terminal failed.
         """
-        if self.has_terminal:
-            self._prepared()
-            assert self._terminal is not None
+        self._prepare()
+        if self._terminal is not None:
             return await self._terminal.perform(action)
         if isinstance(action, ReadFile):
             data = await self.get(action.path, FILE_BYTES)
@@ -54,12 +53,12 @@ class OwnFolder:
 
     async def start_program(self, program: Sequence[str], environment: Mapping[str, str]) -> ConfinedProgram:
         """See `RunsPrograms.start_program`."""
-        inside = self._prepared()
-        if inside is None:
+        self._prepare()
+        if self._confinement is None:
             raise UnsupportedCapability(
                 "a program in the sandbox needs bubblewrap, which cannot be used here"
             )
-        return await ConfinedProgram.start(inside, program, environment)
+        return await ConfinedProgram.start(self._confinement, program, environment)
 
     def screen(self) -> str | None:
         """The terminal's screen as text; None before the first command."""
@@ -71,13 +70,13 @@ class OwnFolder:
         Raises:
             InvalidAction: it cannot be written; says why.
         """
-        inside = self._prepared()
-        if inside is None:
-            target = self._download(path)
-            await asyncio.to_thread(target.parent.mkdir, exist_ok=True)
-            await asyncio.to_thread(target.write_bytes, data)
+        self._prepare()
+        if self._terminal is not None:
+            await self._terminal.put(path, data, limit_s=COPY_S)
             return
-        await self._run(inside, "written", path, ("sh", "-c", _WRITE, "sh", path), data)
+        target = self._download(path)
+        await asyncio.to_thread(target.parent.mkdir, exist_ok=True)
+        await asyncio.to_thread(target.write_bytes, data)
 
     async def get(self, path: str, limit_bytes: int) -> bytes:
         """Content of a file.
@@ -85,15 +84,13 @@ class OwnFolder:
         Raises:
             InvalidAction: it cannot be read, or is longer than `limit_bytes`.
         """
-        inside = self._prepared()
-        if inside is None:
-            target = self._download(path)
-            if not await asyncio.to_thread(target.is_file):
-                raise InvalidAction(f"{path} cannot be read: there is no such file")
-            data = await asyncio.to_thread(target.read_bytes)
-        else:
-            program = ("head", "-c", str(limit_bytes + 1), "--", path)
-            data = await self._run(inside, "read", path, program, b"")
+        self._prepare()
+        if self._terminal is not None:
+            return await self._terminal.get(path, limit_bytes, limit_s=COPY_S)
+        target = self._download(path)
+        if not await asyncio.to_thread(target.is_file):
+            raise InvalidAction(f"{path} cannot be read: there is no such file")
+        data = await asyncio.to_thread(target.read_bytes)
         if len(data) > limit_bytes:
             raise InvalidAction(f"{path} is longer than {limit_bytes} bytes")
         return data
@@ -113,15 +110,15 @@ class OwnFolder:
             # a big folder is no work for the event loop
             await asyncio.to_thread(stack.pop_all().close)
 
-    def _prepared(self) -> Confinement | None:
-        if self._place is None:
-            place = Path(tempfile.mkdtemp(prefix="deskhand-browser-"))
-            if self.has_terminal:
-                confinement = Confinement(place)
-                confinement.prepare()
-                self._confinement, self._terminal = confinement, ConfinedTerminal(confinement)
-            self._place = place
-        return self._confinement
+    def _prepare(self) -> None:
+        if self._place is not None:
+            return
+        place = Path(tempfile.mkdtemp(prefix="deskhand-browser-"))
+        if self.has_terminal:
+            confinement = Confinement(place)
+            confinement.prepare()
+            self._confinement, self._terminal = confinement, ConfinedTerminal(confinement)
+        self._place = place
 
     def _download(self, path: str) -> Path:
         """Where a download lies on this machine, when there is no terminal that could have changed it."""
@@ -130,17 +127,3 @@ class OwnFolder:
         if len(parts) != 2 or parts[0] != DOWNLOADS or parts[1] == ".." or "\0" in path:
             raise InvalidAction(f"{path} cannot be read: only {DOWNLOADS}/NAME can be")
         return self._place / DOWNLOADS / parts[1]
-
-    async def _run(
-        self, inside: Confinement, what: str, path: str, program: tuple[str, ...], given: bytes
-    ) -> bytes:
-        if "\0" in path:
-            raise InvalidAction(f"{path!r} holds characters no file name has")
-        try:
-            code, out, err = await inside.run(program, given=given, timeout_s=COPY_S)
-        except SandboxTimeout as error:
-            raise InvalidAction(f"{path} cannot be {what}: it took longer than {COPY_S:g} s") from error
-        if code:
-            lines = err.decode(errors="replace").strip().splitlines() or ["no reason given"]
-            raise InvalidAction(f"{path} cannot be {what}: {lines[-1].rpartition(': ')[2]}")
-        return out

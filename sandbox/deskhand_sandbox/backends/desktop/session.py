@@ -14,7 +14,7 @@ from pathlib import Path
 
 import deskhand_sandbox.accessibility
 from deskhand_sandbox.backends.desktop.vnc import VncServer
-from deskhand_sandbox.errors import InfrastructureError, SandboxDied
+from deskhand_sandbox.errors import InfrastructureError, SandboxDied, SandboxTimeout
 from deskhand_sandbox.isolation import Confinement, Limits
 from deskhand_sandbox.isolation.network import WayOut
 from deskhand_sandbox.terminal.confined import ConfinedTerminal
@@ -150,9 +150,11 @@ class Session:
             InfrastructureError: nobody can be asked.
         """
         program = (SYSTEM_PYTHON, "-", str(nodes), str(timeout_s))
-        code, out, err = await self._confinement.run(
-            program, given=TREE.read_bytes(), timeout_s=timeout_s + TREE_STARTS_S
-        )
+        limit_s = timeout_s + TREE_STARTS_S
+        try:
+            code, out, err = await self._confinement.run(program, given=TREE.read_bytes(), timeout_s=limit_s)
+        except SandboxTimeout as error:  # the bus stands still, the desktop need not
+            raise InfrastructureError(f"no accessibility tree: nobody answered in {limit_s:g} s") from error
         if code:
             said = (err.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1]
             raise InfrastructureError(f"no accessibility tree: {said}")

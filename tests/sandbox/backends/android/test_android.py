@@ -217,12 +217,15 @@ async def test_commands_and_files(sandbox: AndroidSandbox, phone: Phone) -> None
     await sandbox.act(Run(command="mkdir -p /sdcard/locked/inner; chmod 0 /sdcard/locked/inner"))
     await sandbox.act(EditFile(path="/sdcard/Documents/a b.txt", old="ß", new="ss"))
     assert await shell(sandbox, "cat 'Documents/a b.txt'") == "süss"
+    await shell(sandbox, "printf '\\377' > /sdcard/Pictures/bytes")
     long = f"echo {'x' * 70_000} | wc -c"
     assert await shell(sandbox, long) == "70001"
     for action, said in (
         (ReadFile(path="/etc/passwd"), "Permission denied"),
         (WriteFile(path="/system/x", content="x"), "Permission denied"),
-        (Run(command=" "), "empty"),
+        (Run(command=" "), "no command"),
+        (ReadFile(path="a\0b"), "characters that none has"),
+        (EditFile(path="/sdcard/Pictures/bytes", old="a", new="b"), "no text"),
         (EditFile(path="/sdcard/Documents/a b.txt", old="x", new="y"), "holds 'x' 0 times"),
         (Run(command="true", timeout_s=0), "up to 3600 seconds"),
     ):

@@ -2,7 +2,6 @@ import contextlib
 import threading
 from collections.abc import AsyncIterator, Iterator
 from http.server import BaseHTTPRequestHandler
-from socketserver import ThreadingTCPServer
 from typing import Protocol
 from urllib.parse import quote
 
@@ -91,27 +90,12 @@ class Pages(BaseHTTPRequestHandler):
         """Quiet."""
 
 
-class PageServer(ThreadingTCPServer):
-    daemon_threads = True
-    block_on_close = False
-
-
-@pytest.fixture
-def page_server() -> type[PageServer]:
-    """The kind of server pages are served by."""
-    return PageServer
-
-
 @pytest.fixture(scope="module")
-def site() -> Iterator[str]:
+def site(serve) -> Iterator[str]:
     Pages.stop.clear()
-    with PageServer(("127.0.0.1", 0), Pages) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
+    with serve(Pages) as place:
+        yield f"http://{place}"
         Pages.stop.set()
-        server.shutdown()
-        thread.join()
 
 
 class MakeTask(Protocol):

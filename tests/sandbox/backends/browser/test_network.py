@@ -1,8 +1,8 @@
 """The network policy, against a second server that must see nothing it forbids."""
 
-import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
+from typing import ClassVar
 
 import pytest
 
@@ -19,8 +19,10 @@ SHARED = pytest.mark.asyncio(loop_scope="module")
 class Elsewhere(BaseHTTPRequestHandler):
     """Another server, which tells who came."""
 
+    seen: ClassVar[list[str]] = []
+
     def do_GET(self) -> None:
-        self.server.seen.append(self.path)  # type: ignore[attr-defined]
+        self.seen.append(self.path)
         data = b"<h1>elsewhere</h1>"
         self.send_response(200)
         self.send_header("Access-Control-Allow-Origin", "*")
@@ -34,15 +36,11 @@ class Elsewhere(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def elsewhere(page_server) -> Iterator[tuple[str, list[str]]]:
+def elsewhere(serve) -> Iterator[tuple[str, list[str]]]:
     """Address of the other server, and the paths it was asked for."""
-    with page_server(("127.0.0.1", 0), Elsewhere) as server:
-        server.seen = []
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        yield f"127.0.0.1:{server.server_address[1]}", server.seen
-        server.shutdown()
-        thread.join()
+    Elsewhere.seen.clear()
+    with serve(Elsewhere) as place:
+        yield place, Elsewhere.seen
 
 
 EVERY_WAY = """(async () => {

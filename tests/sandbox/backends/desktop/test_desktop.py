@@ -14,7 +14,7 @@ from typing import cast
 
 import pytest
 
-from deskhand_sandbox.backends.desktop import DesktopBackend, DesktopSandbox, create
+from deskhand_sandbox.backends.desktop import DesktopBackend, DesktopSandbox, create, session
 from deskhand_sandbox.backends.desktop.stock import Stock
 from deskhand_sandbox.base import Capability, Sandbox
 from deskhand_sandbox.conformance import check_backend
@@ -56,6 +56,7 @@ from deskhand_sandbox.types import (
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 Desk = Callable[..., Task]
+LEFT_OUT = "[a program, or the rest of it, is left out"
 
 
 async def shell(sandbox: DesktopSandbox, command: str) -> str:
@@ -170,13 +171,39 @@ async def test_what_is_on_the_windows_is_told_as_text(sandbox: DesktopSandbox, d
     assert few[-1] == "[the rest is left out]"
 
 
-async def test_a_program_that_does_not_answer_holds_no_tree_up(sandbox: DesktopSandbox, desk: Desk) -> None:
-    await sandbox.reset(desk(applications=[["mousepad"]], ready_deadline_s=60))
-    await sandbox.observe(text_tree=True)
+async def test_a_program_that_does_not_answer_is_told_of_and_holds_no_tree_up(
+    sandbox: DesktopSandbox, desk: Desk
+) -> None:
+    programs: list[JsonValue] = [["mousepad"], ["mousepad", "--disable-server", "other.txt"]]
+    await sandbox.reset(desk(applications=programs, ready_deadline_s=60, text_tree_deadline_ms=30_000))
+    assert LEFT_OUT not in ((await sandbox.observe(text_tree=True)).text_tree or "")
+    assert await sandbox.evaluate("pkill -STOP -o mousepad")
+    tree = (await sandbox.observe(text_tree=True)).text_tree or ""
+    assert f"{LEFT_OUT}: atspi_error: Did not receive a reply" in tree
+    assert 'menu "File"' in tree
     assert await sandbox.evaluate("pkill -STOP mousepad")
-    seen = await sandbox.observe(text_tree=True)
-    assert seen.text_tree is not None
-    assert sandbox.alive()
+    assert ((await sandbox.observe(text_tree=True)).text_tree or "").count(LEFT_OUT) == 2
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        ("pkill -STOP -f at-spi2-regist[r]yd", "the accessibility registry does not answer"),
+        ("pkill -KILL -f 'at-spi-bus-launche[r]|at-spi2/accessibilit[y]'", "nobody answers on the acc"),
+        ("pkill -STOP -f at-spi2/accessibilit[y]", "nobody answered in 1 s"),
+    ],
+)
+async def test_a_tree_nobody_can_tell_of_is_no_empty_one(
+    sandbox: DesktopSandbox, desk: Desk, broken: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await sandbox.reset(desk(text_tree_deadline_ms=30_000))
+    assert (await sandbox.observe(text_tree=True)).text_tree == ""  # xterm tells nothing
+    assert await sandbox.evaluate(broken)
+    if "nobody answered" in said:
+        monkeypatch.setattr(session, "TREE_STARTS_S", -29.0)
+    with pytest.raises(InfrastructureError, match=f"no accessibility tree: {said}"):
+        await sandbox.observe(text_tree=True)
+    assert (await sandbox.observe()).text_tree is None
 
 
 async def test_terminal_and_screen_are_one_machine(sandbox: DesktopSandbox, desk: Desk) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import shutil
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
@@ -30,14 +29,10 @@ class Greeting(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def port() -> Iterator[int]:
+def port(serve) -> Iterator[int]:
     """Of a web server on this machine's loopback."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), Greeting) as server:
-        serving = threading.Thread(target=server.serve_forever)
-        serving.start()
-        yield server.server_port
-        server.shutdown()
-        serving.join()
+    with serve(Greeting) as place:
+        yield int(place.partition(":")[2])
 
 
 async def told(sandbox: DesktopSandbox, url: str) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import AsyncIterator, Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import ClassVar
 
@@ -154,15 +154,10 @@ class Files(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def site() -> Iterator[str]:
+def site(serve: Callable[..., AbstractContextManager[str]]) -> Iterator[str]:
     Files.asked.clear()
-    server = HTTPServer(("127.0.0.1", 0), Files)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with serve(Files) as place:
+        yield f"http://{place}"
 
 
 async def test_downloads_are_kept(site: str, tmp_path: Path) -> None:
