@@ -111,7 +111,9 @@ class ModelBundle:
 def build_tiny(config: TinyConfig | None = None) -> ModelBundle:
     """The tiny model with fresh weights."""
     config = config or TinyConfig()
-    tokenizer = build_tokenizer(grid_px=config.grid_px, size_px=config.max_side_px)
+    tokenizer = build_tokenizer(
+        grid_px=config.grid_px, size_px=config.max_side_px, vocabulary=config.vocabulary
+    )
     return ModelBundle(
         model=build_model(config, tokenizer),
         tokenizer=tokenizer,

@@ -28,6 +28,7 @@ from deskhand_agent.models.vocabulary import (
     VIDEO_PAD,
     VISION_END,
     VISION_START,
+    Vocabulary,
     coordinate_numbers,
 )
 
@@ -57,6 +58,7 @@ class TinyConfig:
     """Coordinates are rounded to multiples of this, one token each."""
     max_side_px: int = 256
     """Coordinates end here; larger screens are scaled down to fit."""
+    vocabulary: Vocabulary = "tasks"
     initializer_range: float = 0.06
     seed: int = 0
     """Of the weights."""

@@ -8,6 +8,7 @@ a label stay digits.
 from __future__ import annotations
 
 import string
+from typing import Literal
 
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
@@ -41,6 +42,17 @@ WORDS = (
 """Words instructions are made of: one token, with the blank before them, where they stand by themselves. What
 follows a quotation mark is a label and is spelled, so that it can be matched with what stands on the page."""
 
+# fmt: off
+PAGE_WORDS = (
+    "Point", "Read", "What", "Where", "Which", "Is", "at", "is", "it", "does", "say", "says", "hold", "what",
+    "written", "state", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "last", "right",
+    "left", "above", "red", "green", "blue", "yellow", "orange", "purple", "gray", "black", "white", "icon",
+    "switch", "slider", "cell", "column", "head", "heading", "progress", "bar", "plus", "minus", "open",
+    "closed", "selected", "off", "Set", "Turn", "Check", "Uncheck", "check", "uncheck", "turn", "set",
+)
+# fmt: on
+"""Words of questions about pages, one token each in the vocabulary "pages"."""
+
 CHAT_TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n"
     "{% if message.content is string %}{{ message.content }}"
@@ -51,6 +63,12 @@ CHAT_TEMPLATE = (
 """For programs that drive the saved folder through transformers alone; `prompting` builds the same ids."""
 
 CHARACTERS = tuple(string.digits + string.ascii_letters + string.punctuation + " \n")
+LATIN = tuple(chr(point) for point in range(0xC0, 0x180) if point not in (0xD7, 0xF7))
+"""Letters of Latin-1 and Latin Extended-A: most European languages."""
+
+Vocabulary = Literal["tasks", "pages"]
+"""What a tiny model can spell and say in one token: "tasks" is printable ASCII and the words of MiniWoB++'s
+instructions; "pages" has Latin letters too, and the words of questions about pages."""
 
 LITERALS = (
     "Done so far:\n",
@@ -90,18 +108,21 @@ def coordinate_numbers(grid_px: int, size_px: int) -> list[int]:
     return list(range(0, size_px, grid_px))
 
 
-def build_tokenizer(*, grid_px: int, size_px: int) -> PreTrainedTokenizerFast:
-    """The tiny model's tokenizer; `decode(encode(text)) == text` for printable ASCII and newlines.
+def build_tokenizer(
+    *, grid_px: int, size_px: int, vocabulary: Vocabulary = "tasks"
+) -> PreTrainedTokenizerFast:
+    """The tiny model's tokenizer; `decode(encode(text)) == text` for the vocabulary's characters.
 
     Args:
         grid_px: coordinates on this grid are one token; others are spelled digit by digit.
         size_px: largest coordinate, exclusive.
     """
     numbers = [str(n) for n in coordinate_numbers(grid_px, size_px)]
-    words = [*SPECIAL_TOKENS, *ROLES, *LITERALS, *CHARACTERS, *_opening(WORDS), *(f" {w}" for w in WORDS)]
-    words = list(dict.fromkeys([*words, *numbers]))
+    said, letters = (WORDS, ()) if vocabulary == "tasks" else ((*WORDS, *PAGE_WORDS), LATIN)
+    words = [*SPECIAL_TOKENS, *ROLES, *LITERALS, *CHARACTERS, *letters]
+    words = list(dict.fromkeys([*words, *_opening(said), *(f" {w}" for w in said), *numbers]))
     tokenizer = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, unk_token=UNKNOWN))
-    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(_pieces(numbers)), behavior="isolated")
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(_pieces(numbers, said)), behavior="isolated")
     tokenizer.decoder = decoders.Fuse()
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
@@ -119,15 +140,16 @@ def _opening(words: tuple[str, ...]) -> list[str]:
     return [word for word in words if word[0].isupper()]
 
 
-def _pieces(numbers: list[str]) -> str:
+def _pieces(numbers: list[str], words: tuple[str, ...]) -> str:
     """One regular expression whose matches are the tokens, longest literal first."""
     literals = sorted((_escape(text) for text in LITERALS), key=len, reverse=True)
     number = "(?:" + "|".join(sorted(numbers, key=len, reverse=True)) + ")"
     first = rf"(?<=<point>){number}(?=[ ,])"
     second = rf"(?<=<point>\d[ ,]|<point>\d\d[ ,]|<point>\d\d\d[ ,]){number}(?=</point>)"  # y, after any x
     role = rf"\A(?:{'|'.join(ROLES)})(?=\n\z)"
-    opening = rf"(?:\A|(?<=\n))(?:{'|'.join(_opening(WORDS))})(?![A-Za-z0-9(])"
-    word = rf"[ ](?:{'|'.join(WORDS)})(?![A-Za-z0-9(])"
+    after = rf"(?![A-Za-z0-9(]|[{LATIN[0]}-{LATIN[-1]}])"
+    opening = rf"(?:\A|(?<=\n))(?:{'|'.join(_opening(words))}){after}"
+    word = rf"[ ](?:{'|'.join(words)}){after}"
     return "|".join([role, first, second, *literals, opening, word, r"[\s\S]"])
 
 

@@ -5,15 +5,17 @@ import string
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from transformers import PreTrainedTokenizerFast
 
-from deskhand_agent.models.vocabulary import END, build_tokenizer
+from deskhand_agent.models.vocabulary import END, LATIN, UNKNOWN, build_tokenizer
 
 TOKENIZER = build_tokenizer(grid_px=4, size_px=256)
+PAGES = build_tokenizer(grid_px=4, size_px=448, vocabulary="pages")
 
 
-def tokens(text: str) -> list[str]:
-    ids = TOKENIZER(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
-    return TOKENIZER.convert_ids_to_tokens(ids)
+def tokens(text: str, tokenizer: PreTrainedTokenizerFast = TOKENIZER) -> list[str]:
+    ids = tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
+    return tokenizer.convert_ids_to_tokens(ids)
 
 
 def test_a_click_on_the_grid_is_five_tokens() -> None:
@@ -47,3 +49,20 @@ def test_special_tokens_in_text_stay_text() -> None:
 def test_text_survives_the_way_there_and_back(text: str) -> None:
     ids = TOKENIZER(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
     assert TOKENIZER.decode(ids) == text
+
+
+def test_questions_about_pages_are_short_and_their_labels_are_spelled() -> None:
+    assert tokens("What is the state of the red button?", PAGES) == [
+        "What", " is", " the", " state", " of", " the", " red", " button", "?",
+    ]  # fmt: skip
+    assert tokens("Größe", PAGES) == list("Größe")
+    assert tokens(" rede", PAGES) == list(" rede")
+    assert tokens(" redé", PAGES) == list(" redé")
+    assert UNKNOWN in tokens("Größe")
+    assert tokens("click(point='<point>444 124</point>')", PAGES)[1] == "444"
+
+
+@given(st.text(alphabet=string.digits + string.ascii_letters + string.punctuation + " \n" + "".join(LATIN)))
+def test_text_of_pages_survives_the_way_there_and_back(text: str) -> None:
+    ids = PAGES(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
+    assert PAGES.decode(ids) == text

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from importlib.resources import files
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ import torch
 from deskhand_agent.grammar import parse_reply
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.prompting import decode_reply
+from deskhand_agent.models.vocabulary import CHARACTERS, LATIN
 from deskhand_sandbox.types import Click
 from deskhand_trainer.base.asking import Asker, Encoded
 from deskhand_trainer.base.pages import SeenPage
@@ -70,3 +72,10 @@ def test_a_released_model_is_asked_nothing(bundle: ModelBundle, monkeypatch: pyt
 
     with pytest.raises(ValueError, match="already sees"):
         Asker(replace(bundle, tiny=None))
+
+
+def test_every_word_of_generated_pages_can_be_spelled() -> None:
+    text = files("deskhand_sandbox.tasks").joinpath("pages/generated/words.js").read_text()
+    _, _, words = text.partition("WORDS = {")
+    known = {*CHARACTERS, *LATIN}
+    assert not {cased for each in words for cased in (each, each.upper()) if not set(cased) <= known}

@@ -14,17 +14,17 @@ import torch
 from torch import Tensor
 
 from deskhand_agent.models.images import ImageSettings
-from deskhand_agent.models.vocabulary import CHARACTERS
+from deskhand_agent.models.vocabulary import CHARACTERS, LATIN
 from deskhand_trainer.base.pages import SeenPage
 
-CHARACTER_CLASSES = len(CHARACTERS) + 1
+CHARACTER_CLASSES = len(CHARACTERS) + len(LATIN) + 1
 """0 is "no character"."""
 WORD_LETTERS = 8
 """A token names the first letters of the word under its middle."""
 LOOKS = 2
 """Places of a patch that are asked about, left and right: a patch holds up to two letters."""
 
-_CLASS = {character: index for index, character in enumerate(CHARACTERS, start=1)}
+_CLASS = {character: index for index, character in enumerate((*CHARACTERS, *LATIN), start=1)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

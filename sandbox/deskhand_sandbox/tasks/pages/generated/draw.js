@@ -65,6 +65,7 @@ function drawing(random, options) {
   const between = (low, high) => low + random.below(high - low + 1);
   const maybe = (share) => random.next() < share;
   const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+  const lower = (text) => text.toLowerCase().replace("\u0307", ""); // of İ a dot of its own is left
   const casing = random.pick(["lower", "capital", "capital", "capital", "mixed"]);
 
   function word(longest = 12) {
@@ -83,11 +84,11 @@ function drawing(random, options) {
     while (parts.length < most && maybe(0.35)) {
       const next = word(Math.max(3, longest - parts.join(" ").length - 1));
       if (parts.join(" ").length + 1 + next.length > longest + 4) break;
-      parts.push(parts.length ? next.toLowerCase() : next);
+      parts.push(parts.length ? lower(next) : next);
     }
     return parts.join(" ");
   }
-  const sentence = (count) => `${capital(Array.from({ length: count }, () => word().toLowerCase()).join(" "))}.`;
+  const sentence = (count) => `${capital(Array.from({ length: count }, () => lower(word())).join(" "))}.`;
   const number = (low, high) => String(between(low, high));
   const ground = random.pick(GROUNDS[split]);
   const look = {
