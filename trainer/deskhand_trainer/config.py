@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from deskhand_trainer.base.config import PretrainConfig
 from deskhand_trainer.choices import Aggregation, Normalisation
 from deskhand_trainer.config_parsing import bounds, parse_config
 from deskhand_trainer.sft.config import SftConfig
@@ -13,6 +14,7 @@ __all__ = [
     "CollectConfig",
     "EvaluateConfig",
     "PpoConfig",
+    "PretrainConfig",
     "ScoreConfig",
     "SftConfig",
     "ValuePretrainingConfig",

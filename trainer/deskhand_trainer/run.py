@@ -34,6 +34,7 @@ EXPECTED = (TrainerError, SandboxError, AgentError, FlywheelError)
 CONFIGS = {
     RunKind.COLLECT: "CollectConfig",
     RunKind.SCORE: "ScoreConfig",
+    RunKind.PRETRAIN: "PretrainConfig",
     RunKind.SFT: "SftConfig",
     RunKind.PPO: "PpoConfig",
     RunKind.EVALUATE: "EvaluateConfig",

@@ -28,6 +28,8 @@ class RunKind(StrEnum):
     """Episodes with a policy (scripted demonstrations or rollouts) into the store."""
     SCORE = "score"
     """Train the process reward model on what the store holds and score the round's trajectories."""
+    PRETRAIN = "pretrain"
+    """A base model: generated pages drawn, read, pointed at and told about."""
     SFT = "sft"
     """Warm start: perception, then demonstrations."""
     PPO = "ppo"

@@ -31,7 +31,7 @@ def register(app: typer.Typer) -> None:
 
 
 def train(
-    kind: Annotated[str, typer.Argument(help="collect, score, sft, ppo or evaluate")],
+    kind: Annotated[str, typer.Argument(help="pretrain, collect, score, sft, ppo or evaluate")],
     config: ConfigFile = None,
     policy: PolicyIn = None,
     set_: Set = None,

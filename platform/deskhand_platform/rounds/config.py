@@ -18,7 +18,10 @@ RUN_FIELDS = {
     "ppo": "PpoConfig",
     "evaluate": "EvaluateConfig",
 }
-"""Fields that configure a run of the trainer, and the record of `deskhand_trainer.config` they fill."""
+"""Fields of a round that configure a run of the trainer, and the record of `deskhand_trainer.config` they
+fill."""
+RECORDS = {**RUN_FIELDS, "pretrain": "PretrainConfig"}
+"""The same of every run, those that belong to no round too."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -131,7 +134,7 @@ def check_phase(name: str, values: Config) -> None:
     from deskhand_trainer import config
     from deskhand_trainer.errors import ConfigError
 
-    record = getattr(config, RUN_FIELDS[name])
+    record = getattr(config, RECORDS[name])
     try:
         config.parse_config(record, values, path=f"{name}.")
     except ConfigError as error:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from deskhand_agent.models.bundle import ModelBundle
+from deskhand_trainer.base.optimizers import WarmStartOptimizer
 from deskhand_trainer.base.pages import SeenPage
 from deskhand_trainer.base.perception import Perception, StudiedPage
 from deskhand_trainer.base.questions import ask_many
@@ -26,7 +27,6 @@ from deskhand_trainer.checkpoints import (
 from deskhand_trainer.errors import RunStopped
 from deskhand_trainer.sft.cloning import cloning_figures, cloning_loss
 from deskhand_trainer.sft.config import SftConfig
-from deskhand_trainer.sft.optimizers import WarmStartOptimizer
 from deskhand_trainer.types import TrainingSample
 
 STAGES = ("reading", "pointing", "cloning")

@@ -3,8 +3,8 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from deskhand_trainer.sft.config import SftConfig
-from deskhand_trainer.sft.optimizers import Muon, WarmStartOptimizer, orthogonal
+from deskhand_trainer.base.config import PretrainConfig
+from deskhand_trainer.base.optimizers import Muon, WarmStartOptimizer, orthogonal
 
 
 def test_singular_values_end_near_one() -> None:
@@ -33,7 +33,7 @@ def test_muon_equals_torchs_up_to_its_bfloat16() -> None:
 
 def test_rates_rise_hold_and_fall() -> None:
     layer = nn.Linear(4, 4)
-    optimizer = WarmStartOptimizer({"m": layer}, SftConfig(warmup_steps=2, decay_share=0.5, lr=1.0))
+    optimizer = WarmStartOptimizer({"m": layer}, PretrainConfig(warmup_steps=2, decay_share=0.5, lr=1.0))
     rates: list[float] = []
     for progress in (0.0, 0.1, 0.4, 0.75, 1.0):
         optimizer.step(layer(torch.ones(4)).sum(), progress)

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import nn
 
-from deskhand_trainer.sft.config import SftConfig
-
 _NOT_MATRICES = ("embed", "lm_head", "heads.", "patch_embed")
 """Embeddings, output layers and the first projection learn better under AdamW."""
+
+
+class Schedule(Protocol):
+    """What the optimizer reads of a config; see `PretrainConfig` and `SftConfig`."""
+
+    @property
+    def matrix_lr(self) -> float: ...
+    @property
+    def lr(self) -> float: ...
+    @property
+    def warmup_steps(self) -> int: ...
+    @property
+    def decay_share(self) -> float: ...
+    @property
+    def max_grad_norm(self) -> float: ...
 
 
 class Muon(torch.optim.Optimizer):
@@ -66,7 +79,7 @@ def orthogonal(matrices: torch.Tensor) -> torch.Tensor:
 class WarmStartOptimizer:
     """Muon (Jordan et al. 2024) and AdamW driven as one, over one stage."""
 
-    def __init__(self, modules: Mapping[str, nn.Module], config: SftConfig, *, scale: float = 1.0) -> None:
+    def __init__(self, modules: Mapping[str, nn.Module], config: Schedule, *, scale: float = 1.0) -> None:
         """
         Args:
             modules: what is trained, by a name that stands before its parameters' names.

@@ -1,0 +1,97 @@
+"""Pretraining: it learns, and what is stopped and resumed ends as what was not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from deskhand_agent.models.bundle import ModelBundle
+from deskhand_trainer.base.config import PretrainConfig
+from deskhand_trainer.base.pages import SeenPage
+from deskhand_trainer.base.shards import write_shard
+from deskhand_trainer.base.train import PretrainProgress, pretrain
+from deskhand_trainer.errors import RunStopped, ShardDamaged
+
+CONFIG = PretrainConfig(
+    reading_steps=4,
+    asking_steps=4,
+    strips_per_step=4,
+    pages_per_step=3,
+    questions_per_page=3,
+    figures_every=3,
+    checkpoint_every_s=0.0,
+    threads=1,
+)
+
+
+@pytest.fixture
+def shards(pages: list[SeenPage], tmp_path: Path) -> list[Path]:
+    """Train pages and held-out ones."""
+    parts = ((0, 8, "train"), (8, 12, "validation"))
+    paths = [tmp_path / f"press-{split}-{low:07d}-{high - low}.tar" for low, high, split in parts]
+    for (low, high, _), path in zip(parts, paths, strict=True):
+        write_shard(path, pages[low:high])
+    return paths
+
+
+def weights(bundle: ModelBundle) -> dict[str, torch.Tensor]:
+    return {name: value.clone() for name, value in bundle.model.state_dict().items()}
+
+
+@pytest.mark.parametrize("stop_after", [1, 4, 6, 7])
+def test_stopped_and_resumed_equals_uninterrupted(
+    bundle: ModelBundle, shards: list[Path], tmp_path: Path, stop_after: int
+) -> None:
+    whole, second = bundle.clone(), bundle.clone()
+    expected = pretrain(whole, shards[:1], shards[1:], CONFIG)
+    steps = 0
+
+    def count(_: PretrainProgress) -> None:
+        nonlocal steps
+        steps += 1
+
+    where = tmp_path / "checkpoints"
+    with pytest.raises(RunStopped):
+        pretrain(
+            bundle,
+            shards[:1],
+            shards[1:],
+            CONFIG,
+            progress=count,
+            checkpoint_dir=where,
+            should_stop=lambda: steps == stop_after,
+        )
+    report = pretrain(second, shards[:1], shards[1:], CONFIG, progress=count, checkpoint_dir=where)
+    assert steps == 8
+    mine, theirs = weights(second), weights(whole)
+    assert all(torch.equal(mine[name], theirs[name]) for name in theirs)
+    assert report.figures == expected.figures
+    assert [each["step"] for each in report.curve] == [3.0, 6.0, 8.0]
+
+
+def test_reading_and_answering_get_better(bundle: ModelBundle, shards: list[Path]) -> None:
+    first = replace(CONFIG, reading_steps=1, asking_steps=0, figures_every=1)
+    before = pretrain(bundle.clone(), shards[:1], shards[1:], first).figures
+    config = replace(CONFIG, reading_steps=120, asking_steps=120, figures_every=1000)
+    losses: list[float] = []
+    report = pretrain(bundle, shards[:1], shards[:1], config, progress=lambda told: losses.append(told.loss))
+    assert report.figures["character"] > before["character"] + 0.2
+    assert losses[-1] < 0.5 * losses[120]
+    assert len(losses) == 240
+
+
+def test_a_damaged_shard_is_told(bundle: ModelBundle, shards: list[Path]) -> None:
+    shards[0].write_bytes(b"nothing")
+    with pytest.raises(ShardDamaged, match="drawn again"):
+        pretrain(bundle, shards[:1], shards[1:], CONFIG)
+
+
+def test_the_global_random_state_is_left_alone(bundle: ModelBundle, shards: list[Path]) -> None:
+    torch.manual_seed(5)
+    expected = torch.rand(1)
+    torch.manual_seed(5)
+    pretrain(bundle, shards[:1], shards[1:], replace(CONFIG, reading_steps=1, asking_steps=1))
+    assert torch.rand(1) == expected

@@ -1,0 +1,65 @@
+"""What the pretraining of a base model can be told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from deskhand_trainer.config_parsing import bounds
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BaseModelConfig:
+    """Sizes of the model; it speaks the vocabulary "pages" and sees pictures up to 448x448."""
+
+    patch_px: int = field(default=8, metadata=bounds(4, 32))
+    vision_width: int = field(default=128, metadata=bounds(16, 4096))
+    vision_depth: int = field(default=4, metadata=bounds(1, 64))
+    vision_heads: int = field(default=4, metadata=bounds(1, 64))
+    text_width: int = field(default=192, metadata=bounds(16, 4096))
+    text_depth: int = field(default=5, metadata=bounds(1, 64))
+    text_heads: int = field(default=4, metadata=bounds(1, 64))
+    text_mlp: int = field(default=512, metadata=bounds(16, 16384))
+    grid_px: int = field(default=4, metadata=bounds(1, 32))
+    """Coordinates are rounded to multiples of this, one token each."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PretrainConfig:
+    """A base model from nothing, or a tiny one further: pages drawn, then read, pointed at and told about."""
+
+    model: BaseModelConfig = field(default_factory=BaseModelConfig)
+    """Sizes, where the run starts from no policy."""
+    pages: int = field(default=12_000, metadata=bounds(1, 10_000_000))
+    """Pages of 160x210 drawn from train seeds."""
+    wide_pages: int = field(default=3_000, metadata=bounds(0, 10_000_000))
+    """Pages of 320x240."""
+    large_pages: int = field(default=600, metadata=bounds(0, 10_000_000))
+    """Pages of 448x448."""
+    held_out_pages: int = field(default=64, metadata=bounds(1, 100_000))
+    """Of each size, from validation seeds, for the figures."""
+    concurrency: int = field(default=8, metadata=bounds(1, 256))
+    """Browsers' tabs that draw pages side by side."""
+    reading_steps: int = field(default=4_000, metadata=bounds(0, 10_000_000))
+    """Optimizer steps that train vision alone to read."""
+    asking_steps: int = field(default=10_000, metadata=bounds(0, 10_000_000))
+    """Optimizer steps that train everything on questions."""
+    strips_per_step: int = field(default=24, metadata=bounds(1, 4096))
+    """Strips of pages in a reading step."""
+    pages_per_step: int = field(default=8, metadata=bounds(1, 4096))
+    """Pages of 160x210 in an asking step; fewer of larger ones."""
+    questions_per_page: int = field(default=12, metadata=bounds(1, 64))
+    """Questions packed behind one encoded picture."""
+    matrix_lr: float = field(default=0.01, metadata=bounds(0, 1))
+    """Peak rate of Muon, for the matrices inside layers."""
+    lr: float = field(default=3e-3, metadata=bounds(0, 1))
+    """Peak rate of AdamW, for everything else."""
+    warmup_steps: int = field(default=50, metadata=bounds(0))
+    decay_share: float = field(default=0.35, metadata=bounds(0, 1))
+    """Both rates fall linearly to zero over this last share of the run."""
+    max_grad_norm: float = field(default=5.0, metadata=bounds(0))
+    figures_every: int = field(default=500, metadata=bounds(1))
+    """Steps between figures on held-out pages."""
+    checkpoint_every_s: float = field(default=60.0, metadata=bounds(0))
+    threads: int = field(default=2, metadata=bounds(1, 1024))
+    seed: int = 0
+    """Of weights, order and questions."""

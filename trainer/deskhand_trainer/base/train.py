@@ -1,0 +1,218 @@
+"""Pretraining: vision learns to read strips of pages, then everything learns from questions about them.
+
+Stops and resumes anywhere between two steps; the result depends on the arguments alone.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from deskhand_agent.models.bundle import ModelBundle
+from deskhand_trainer.base.config import PretrainConfig
+from deskhand_trainer.base.drawing import pages_in, size_px_of
+from deskhand_trainer.base.feed import PageFeed
+from deskhand_trainer.base.optimizers import WarmStartOptimizer
+from deskhand_trainer.base.pages import SeenPage
+from deskhand_trainer.base.perception import Perception
+from deskhand_trainer.base.questions import ask_many
+from deskhand_trainer.base.shards import read_shard
+from deskhand_trainer.checkpoints import load_checkpoint, save_checkpoint
+from deskhand_trainer.errors import RunStopped
+
+STAGES = ("reading", "asking")
+SMALL_PX = 160 * 210
+"""Area of the pages `pages_per_step` counts."""
+LOOK_UNTIL, LOOK_LESS_FROM = 0.85, 0.55
+"""Shares of the asking stage: the looking head is told where to look, from the second on less and less, from
+the first on no more."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PretrainProgress:
+    """How far it is; reported after every step."""
+
+    stage: str
+    """One of `STAGES`."""
+    step: int
+    """Of this stage, from 1."""
+    steps: int
+    """Of this stage, in all."""
+    loss: float
+    figures: Mapping[str, float] = field(default_factory=dict[str, float])
+    """On held-out pages, now and then; empty otherwise."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PretrainReport:
+    """What it came to."""
+
+    figures: Mapping[str, float]
+    """On held-out pages at the end (see `Perception.figures`)."""
+    curve: Sequence[Mapping[str, float]]
+    """Figures on the way, each with "step" (of both stages) and "seconds"."""
+    seconds: float
+    """Of training, earlier lives included."""
+
+
+def pretrain(
+    bundle: ModelBundle,
+    shards: Sequence[Path],
+    held_out: Sequence[Path],
+    config: PretrainConfig,
+    *,
+    progress: Callable[[PretrainProgress], None] = lambda _: None,
+    checkpoint_dir: Path | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> PretrainReport:
+    """Train the bundle's model in place.
+
+    Args:
+        shards: of `draw_pages`, train seeds.
+        held_out: shards the figures are taken on.
+        progress: called after every step.
+        checkpoint_dir: kept up to date and resumed from; None: neither.
+        should_stop: asked after every step; True writes a checkpoint and raises.
+
+    Raises:
+        RunStopped: `should_stop` said so; the state is safe where a checkpoint folder was given.
+        CheckpointDamaged, DiskFull: see `deskhand_trainer.checkpoints`.
+        ShardDamaged: a file of pages cannot be used.
+        ValueError: a released model, or fewer pages than a step takes.
+    """
+    torch.set_num_threads(config.threads)
+    return _Pretraining(bundle, shards, held_out, config, progress, checkpoint_dir, should_stop).run()
+
+
+class _Pretraining:
+    def __init__(
+        self,
+        bundle: ModelBundle,
+        shards: Sequence[Path],
+        held_out: Sequence[Path],
+        config: PretrainConfig,
+        progress: Callable[[PretrainProgress], None],
+        checkpoints: Path | None,
+        should_stop: Callable[[], bool],
+    ) -> None:
+        self.bundle, self.config, self.report = bundle, config, progress
+        self.checkpoints, self.should_stop = checkpoints, should_stop
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(config.seed)
+            self.perception = Perception(bundle)
+        self.held_out = [self.perception.study(page) for path in held_out for page in _askable(path)]
+        self.feeds = {
+            "reading": PageFeed(shards, per_step=self._strips, seed=config.seed, name="reading"),
+            "asking": PageFeed(shards, per_step=self._pages, seed=config.seed, name="asking"),
+        }
+        self.totals = {"reading": config.reading_steps, "asking": config.asking_steps}
+        self.optimizer = WarmStartOptimizer({"model": bundle.model, "heads": self.perception.heads}, config)
+        self.done = 0
+        self.seconds = 0.0
+        self.curve: list[dict[str, float]] = []
+        self.saved_at = time.monotonic()
+
+    def run(self) -> PretrainReport:
+        total = sum(self.totals.values())
+        with torch.random.fork_rng(devices=[]):
+            self._resume()
+            self.bundle.model.train()
+            while self.done < total:
+                self._step(total)
+            self.bundle.model.eval()
+        last = self.curve[-1] if self.curve else {}
+        figures = {name: value for name, value in last.items() if name not in ("step", "seconds")}
+        return PretrainReport(figures=figures, curve=self.curve, seconds=self.seconds)
+
+    def _step(self, total: int) -> None:
+        stage, step = self._place()
+        started = time.monotonic()
+        torch.manual_seed(_seed_of(f"{self.config.seed}/{self.done}"))
+        loss = self._loss(stage, step)
+        self.optimizer.step(loss, self.done / total)
+        self.done += 1
+        self.seconds += time.monotonic() - started
+        told = float(loss.detach())
+        figures: dict[str, float] = {}
+        if self.done % self.config.figures_every == 0 or self.done == total:
+            figures = self._figures()
+        self.report(
+            PretrainProgress(stage=stage, step=step + 1, steps=self.totals[stage], loss=told, figures=figures)
+        )
+        self._keep(stop=self.should_stop())
+
+    def _place(self) -> tuple[str, int]:
+        """The stage and its step that come next."""
+        reading = self.totals["reading"]
+        return ("reading", self.done) if self.done < reading else ("asking", self.done - reading)
+
+    def _loss(self, stage: str, step: int) -> Tensor:
+        pages = [self.perception.study(page) for page in self.feeds[stage].pages(step)]
+        if stage == "reading":
+            draws = np.random.default_rng([self.config.seed, self.done])
+            return self.perception.reading_loss(pages, draws)
+        share = step / self.totals["asking"]
+        looking = min(1.0, max(0.0, (LOOK_UNTIL - share) / (LOOK_UNTIL - LOOK_LESS_FROM)))
+        draw = random.Random(f"{self.config.seed}/{self.done}")
+        loss, _ = self.perception.asking_loss(
+            pages, draw, questions=self.config.questions_per_page, looking=looking
+        )
+        return loss
+
+    def _figures(self) -> dict[str, float]:
+        self.bundle.model.eval()
+        figures = self.perception.figures(self.held_out)
+        self.bundle.model.train()
+        self.curve.append({"step": float(self.done), "seconds": round(self.seconds, 1), **figures})
+        return figures
+
+    def _strips(self, shard: Path) -> int:
+        return min(self.config.strips_per_step, pages_in(shard))
+
+    def _pages(self, shard: Path) -> int:
+        """As many pages of a shard as hold the pixels of `pages_per_step` small ones; one at least."""
+        width, height = size_px_of(shard)
+        return min(pages_in(shard), max(1, self.config.pages_per_step * SMALL_PX // (width * height)))
+
+    def _keep(self, *, stop: bool) -> None:
+        due = time.monotonic() - self.saved_at >= self.config.checkpoint_every_s
+        if self.checkpoints is not None and (due or stop):
+            save_checkpoint(
+                self.checkpoints,
+                self.done,
+                {
+                    "model": dict(self.bundle.model.state_dict()),
+                    "heads": dict(self.perception.heads.state_dict()),
+                    "optimizer": self.optimizer.state(),
+                    "seconds": self.seconds,
+                    "curve": self.curve,
+                },
+            )
+            self.saved_at = time.monotonic()
+        if stop:
+            raise RunStopped("pretraining was asked to stop")
+
+    def _resume(self) -> None:
+        found = None if self.checkpoints is None else load_checkpoint(self.checkpoints)
+        if found is None:
+            return
+        self.done, kept = found
+        self.seconds, self.curve = kept["seconds"], list(kept["curve"])
+        self.bundle.model.load_state_dict(kept["model"])
+        self.perception.heads.load_state_dict(kept["heads"])
+        self.optimizer.restore(kept["optimizer"])
+
+
+def _askable(path: Path) -> list[SeenPage]:
+    return [page for page in read_shard(path) if ask_many(page, 1, random.Random(0))]
+
+
+def _seed_of(text: str) -> int:
+    return random.Random(text).getrandbits(63)

@@ -1,0 +1,105 @@
+"""A base model as a run: pages of train seeds are drawn, a model learns to see from them, and is kept."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from dataclasses import asdict
+from pathlib import Path
+
+from deskhand_agent.models.bundle import ModelBundle, build_tiny, save_bundle
+from deskhand_agent.models.tiny import TinyConfig
+from deskhand_sandbox.types import JsonValue, Split
+from deskhand_trainer.base.config import PretrainConfig
+from deskhand_trainer.base.drawing import draw_pages
+from deskhand_trainer.base.pages import TASK
+from deskhand_trainer.base.train import PretrainProgress, pretrain
+from deskhand_trainer.errors import RunRefused
+from deskhand_trainer.run_kinds.context import RunContext
+
+LARGEST_PX = 448
+TELL_EVERY = 20
+
+
+async def run(context: RunContext, config: PretrainConfig) -> tuple[str, dict[str, JsonValue]]:
+    """Draw, train, keep."""
+    bundle = await _bundle(context, config)
+    train, held_out = await _pages(context, config)
+    stop = threading.Event()
+    try:
+        report = await asyncio.to_thread(
+            pretrain,
+            bundle,
+            train,
+            held_out,
+            config,
+            progress=_Teller(context),
+            checkpoint_dir=context.folder.checkpoints,
+            should_stop=stop.is_set,
+        )
+    except asyncio.CancelledError:
+        # the training thread sees it after its step and leaves a checkpoint
+        stop.set()
+        raise
+    folder = context.folder.path / "trained"
+    await asyncio.to_thread(save_bundle, bundle, folder)
+    metrics: dict[str, JsonValue] = {
+        **report.figures,
+        "training_seconds": report.seconds,
+        "parameters": sum(each.numel() for each in bundle.model.parameters()),
+    }
+    kept = await context.keep(folder, {"training": dict(metrics), "config": asdict(config)})
+    return kept, {**metrics, "curve": [dict(each) for each in report.curve]}
+
+
+async def _bundle(context: RunContext, config: PretrainConfig) -> ModelBundle:
+    if context.spec.policy_in is not None:
+        return await context.bundle()
+    try:
+        return build_tiny(
+            TinyConfig(**asdict(config.model), vocabulary="pages", max_side_px=LARGEST_PX, seed=config.seed)
+        )
+    except ValueError as error:
+        raise RunRefused(f"field 'model': {error}") from error
+
+
+async def _pages(context: RunContext, config: PretrainConfig) -> tuple[list[Path], list[Path]]:
+    """Shards of train seeds and of validation seeds, in the run's folder."""
+    counts = {"": config.pages, "-wide": config.wide_pages, "-large": config.large_pages}
+    wanted = [(size, Split.TRAIN, count) for size, count in counts.items() if count]
+    wanted += [(size, Split.VALIDATION, config.held_out_pages) for size, count in counts.items() if count]
+    total, done = sum(count for _, _, count in wanted), 0
+    found: dict[Split, list[Path]] = {Split.TRAIN: [], Split.VALIDATION: []}
+
+    def drawn(count: int) -> None:
+        nonlocal done
+        done += count
+        context.folder.progress("drawing pages", done, total)
+
+    async with context.sandboxes([TASK], concurrency=config.concurrency) as source:
+        for size, split, count in wanted:
+            found[split] += await draw_pages(
+                source,
+                context.folder.path / "pages",
+                size,
+                split,
+                count,
+                owner=context.spec.id,
+                concurrency=config.concurrency,
+                progress=drawn,
+            )
+    return found[Split.TRAIN], found[Split.VALIDATION]
+
+
+class _Teller:
+    """Progress of the training thread into the run's folder and events."""
+
+    def __init__(self, context: RunContext) -> None:
+        self._context, self._loop = context, asyncio.get_running_loop()
+
+    def __call__(self, progress: PretrainProgress) -> None:
+        self._context.folder.progress(f"pretraining: {progress.stage}", progress.step, progress.steps)
+        if progress.figures or progress.step % TELL_EVERY == 0:
+            values: dict[str, JsonValue] = {"loss": progress.loss, **progress.figures}
+            told = self._context.reporter.metric(f"pretrain/{progress.stage}", values, step=progress.step)
+            asyncio.run_coroutine_threadsafe(told, self._loop)
