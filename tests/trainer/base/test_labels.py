@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.images import sized_pixels
-from deskhand_agent.models.vocabulary import CHARACTERS
-from deskhand_trainer.base.labels import label_page, strips, whole_pages
+from deskhand_agent.models.vocabulary import CHARACTERS, LATIN
+from deskhand_trainer.base.labels import CHARACTER_CLASSES, label_page, strips, whole_pages
 from deskhand_trainer.base.pages import SeenPage
 
 
@@ -52,3 +54,11 @@ def test_strips_carry_the_labels_of_what_they_show(bundle: ModelBundle, pages: l
     dark = (batch.pixels.float().mean(-1) < 128).reshape(12, 2, 2, 8, 4, 2, 8)
     dark = dark.permute(0, 1, 4, 2, 5, 3, 6).flatten(5).any(-1).reshape(12, 32)
     assert (dark & marked).sum() > 0.7 * marked.sum()
+
+
+def test_the_last_letter_of_the_alphabet_has_a_class(bundle: ModelBundle, pages: list[SeenPage]) -> None:
+    first = replace(pages[0].characters[0], character=LATIN[-1])
+    page = replace(pages[0], characters=(first,))
+    labels = label_page(page, sized_pixels(page.image, bundle.images))
+    assert labels.characters.max() == CHARACTER_CLASSES - 1
+    assert labels.spelling[1, 0] == CHARACTER_CLASSES - 1

@@ -33,7 +33,7 @@ class LabelledPage:
 
     pixels: Tensor
     """uint8 [height, width, 3], sized for the model."""
-    characters: npt.NDArray[np.uint8]
+    characters: npt.NDArray[np.int16]
     """[height, width] class of the character there."""
     words: npt.NDArray[np.int16]
     """[height, width] row of `spelling`; 0 is "no word"."""
@@ -44,7 +44,7 @@ class LabelledPage:
 def label_page(page: SeenPage, pixels: Tensor) -> LabelledPage:
     """Paint the page's characters and words onto arrays of the size the model sees."""
     height, width = int(pixels.shape[0]), int(pixels.shape[1])
-    characters = np.zeros((height, width), np.uint8)
+    characters = np.zeros((height, width), np.int16)
     painted = np.zeros((height, width), np.int16)
     words, belongs = page.words()
     for character, word in zip(page.characters, belongs, strict=True):
@@ -123,7 +123,7 @@ def strips(
 
 
 def _labels(
-    characters: npt.NDArray[np.uint8],
+    characters: npt.NDArray[np.int16],
     words: npt.NDArray[np.int16],
     spelling: npt.NDArray[np.int64],
     settings: ImageSettings,
