@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from deskhand_platform.cli.console import err, out, say, table
 from deskhand_platform.cli.proofs import Candidate, Proof, Verdict, prove
+from deskhand_platform.cli.signals import run_until_signal
 from deskhand_sandbox.base import Backend, Sandbox
 from deskhand_sandbox.errors import SandboxError, UnknownName
 from deskhand_sandbox.registry import create_backend
@@ -151,15 +152,20 @@ class Desk:
 def run(names: Sequence[str], *, seeds: int, workers: int, as_json: bool) -> int:
     """The whole command; its exit status: 1 when a task is broken or could not be looked at.
 
+    A signal puts the sandboxes away first.
+
     Raises:
         As `candidates`.
     """
-    found = candidates(names, range(seeds))
+    return run_until_signal(_proven(candidates(names, range(seeds)), workers, as_json=as_json))
+
+
+async def _proven(found: Sequence[Candidate], workers: int, *, as_json: bool) -> int:
     began = time.monotonic()
     if err.is_terminal:
-        proofs = _with_bar(found, workers)
+        proofs = await _with_bar(found, workers)
     else:
-        proofs = asyncio.run(check(found, workers, lambda proof: say(_line(proof))))
+        proofs = await check(found, workers, lambda proof: say(_line(proof)))
     if as_json:
         out.print_json(json.dumps({"seconds": time.monotonic() - began, **_report(proofs)}))
     else:
@@ -167,7 +173,7 @@ def run(names: Sequence[str], *, seeds: int, workers: int, as_json: bool) -> int
     return 1 if any(each.verdict in (Verdict.BROKEN, Verdict.FAILED) for each in proofs) else 0
 
 
-def _with_bar(found: Sequence[Candidate], workers: int) -> tuple[Proof, ...]:
+async def _with_bar(found: Sequence[Candidate], workers: int) -> tuple[Proof, ...]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True) as progress:
         bar = progress.add_task("proving", total=len(found))
@@ -177,7 +183,7 @@ def _with_bar(found: Sequence[Candidate], workers: int) -> tuple[Proof, ...]:
             if proof.verdict in (Verdict.BROKEN, Verdict.FAILED):
                 progress.console.print(_line(proof), markup=False)
 
-        return asyncio.run(check(found, workers, told))
+        return await check(found, workers, told)
 
 
 def _line(proof: Proof) -> str:

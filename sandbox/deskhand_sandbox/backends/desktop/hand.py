@@ -37,6 +37,7 @@ ECHO_S = 1.0
 READ_MS = 80.0
 LONGEST_ERROR = 2000
 PR_SET_DUMPABLE = 4
+SPLASH = "_NET_WM_WINDOW_TYPE_SPLASH"
 OTHERS_KEYS = 4
 """Spare keys, the first ones, that are left to VNC servers, which use them as we do."""
 
@@ -124,7 +125,8 @@ class Hand:
         """Start programs, and wait until as many windows are there."""
         for command in commands:
             _start(command)
-        self._wait(lambda: len(self._windows()) >= len(commands), deadline_s, f"{len(commands)} windows")
+        count = len(commands)
+        self._wait(lambda: sum(map(self._stays, self._windows())) >= count, deadline_s, f"{count} windows")
 
     def ping(self) -> None:
         """Answer, and have the X server answer."""
@@ -289,6 +291,17 @@ class Hand:
     def _windows(self) -> list[Any]:
         found = self._property(self._root, "_NET_CLIENT_LIST")
         return [] if found is None else list(found.value)
+
+    def _stays(self, number: int) -> bool:
+        """Whether a window is more than a splash screen."""
+        from Xlib import error
+
+        window = self._display.create_resource_object("window", number)
+        try:
+            kinds = self._property(window, "_NET_WM_WINDOW_TYPE")
+        except error.BadWindow:  # it has gone meanwhile
+            return False
+        return kinds is None or self._display.intern_atom(SPLASH) not in kinds.value
 
     def _wait(self, held: Callable[[], object], deadline_s: float, what: str) -> None:
         deadline = time.perf_counter() + deadline_s

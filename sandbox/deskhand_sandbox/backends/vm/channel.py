@@ -33,7 +33,8 @@ class Channel:
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
-        self._numbers = itertools.count(1)
+        # from anywhere: a copy of a guest may still answer what its original was asked
+        self._numbers = itertools.count(secrets.randbits(48))
         self._waiting: dict[int, asyncio.Future[Told]] = {}
         self._token: str | None = None
         self.terminals: dict[str, OnData] = {}
@@ -80,8 +81,12 @@ class Channel:
         self._token = new
 
     def trust(self, token: str | None) -> None:
-        """Speak with a token from now on: a guest gone back to an earlier state knows an earlier one."""
+        """Speak with a token from now on: a guest gone back to an earlier state knows an earlier one.
+
+        What it was asked before then, it does not know of: that has failed.
+        """
         self._token = token
+        self._fail(InfrastructureError("the guest has gone to another state"))
 
     @property
     def token(self) -> str | None:
@@ -111,7 +116,7 @@ class Channel:
         self._reading.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._reading
-        self._fail()
+        self._end()
         self._writer.close()
         with contextlib.suppress(ConnectionError):
             await self._writer.wait_closed()
@@ -148,7 +153,7 @@ class Channel:
         except ConnectionError:
             pass
         finally:
-            self._fail()
+            self._end()
 
     def _take(self, line: bytes) -> None:
         try:
@@ -169,10 +174,13 @@ class Channel:
         else:
             answer.set_result(cast("Told", message["told"]))
 
-    def _fail(self) -> None:
+    def _fail(self, error: InfrastructureError) -> None:
         for answer in self._waiting.values():
             if not answer.done():
-                answer.set_exception(SandboxDied("the VM has ended"))
+                answer.set_exception(error)
+
+    def _end(self) -> None:
+        self._fail(SandboxDied("the VM has ended"))
         for on_data in list(self.terminals.values()):
             on_data(None)
         self.terminals.clear()

@@ -70,8 +70,6 @@ class GuestTerminal(CommandTerminal):
             program=list(program),
             given=base64.b64encode(given).decode(),
             timeout_s=timeout_s,
-            as_root=False,
-            environment={},
             takes_s=timeout_s,
         )
         code = answer["code"]

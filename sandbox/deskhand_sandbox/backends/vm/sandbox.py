@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import secrets
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from deskhand_sandbox.backends.calls import Calls
 from deskhand_sandbox.backends.vm.actions import Hands
 from deskhand_sandbox.backends.vm.channel import Channel
 from deskhand_sandbox.backends.vm.eye import Eye, encode
+from deskhand_sandbox.backends.vm.guest_program import GuestProgram
 from deskhand_sandbox.backends.vm.guest_terminal import GuestTerminal
 from deskhand_sandbox.backends.vm.machine import Machine
 from deskhand_sandbox.backends.vm.settings import GuestSettings, VmSettings, guest_settings
@@ -28,6 +29,7 @@ from deskhand_sandbox.errors import (
     UnknownName,
     UnsupportedCapability,
 )
+from deskhand_sandbox.tools.program import Program
 from deskhand_sandbox.types import DeviceAction, JsonValue, Observation, Start, Task
 from deskhand_sandbox.vnc import VncAddress
 
@@ -197,6 +199,13 @@ class VmSandbox(Sandbox):
                 self._door = await VncDoor.open(self._machine)
             return self._door.address
 
+    async def start_program(self, program: Sequence[str], environment: Mapping[str, str]) -> Program:
+        """See `RunsPrograms`."""
+        if self._channel is None:
+            raise UnsupportedCapability("this VM has no agent inside, so no program there can be talked to")
+        async with self._calls.call("start_program", self._settings.call_deadline_s):
+            return await GuestProgram.start(self._channel, program, environment)
+
     def alive(self) -> bool:
         return self._calls.usable and self._machine.ended is None
 
@@ -237,7 +246,7 @@ class VmSandbox(Sandbox):
         self._channel.trust(token)
         await self._channel.ready(self._settings.call_deadline_s)
         await self._channel.claim(machine_id=machine_id)
-        await self._channel.ask("terminal_close", name=None)
+        await self._channel.ask("end_all")
 
     async def _set_up(self, terminal: GuestTerminal, settings: GuestSettings, seed: int) -> None:
         if settings.size_px is not None:
@@ -287,6 +296,10 @@ class VmSandbox(Sandbox):
         if code:
             said = err.decode(errors="replace").strip().splitlines()[-1:]
             raise InfrastructureError(f"the guest gave no accessibility tree: {''.join(said)}")
+        if code is None and not out:
+            raise InfrastructureError(
+                f"the guest gave no accessibility tree: nobody answered in {2 * TREE_S:g} s"
+            )
         note = "\n[it took too long]" if code is None else ""
         return out.decode(errors="replace").rstrip("\n") + note
 

@@ -1,17 +1,26 @@
 from __future__ import annotations
 
+import asyncio
+import importlib.util
 import os
+import socket
 import subprocess
+import sys
 import tempfile
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 import pytest_asyncio
 
 from deskhand_sandbox.backends.vm import create, places
+from deskhand_sandbox.backends.vm.channel import Channel
+from deskhand_sandbox.backends.vm.image.recipe import GUEST
 from deskhand_sandbox.base import Backend
 from deskhand_sandbox.types import EnvironmentSpec, JsonValue, Task, VerifierSpec
 
@@ -117,3 +126,74 @@ def guest_task() -> Callable[..., Task]:
         )
 
     return make
+
+
+class Clock:
+    """The guest's time: nothing here may set this machine's, and waiting for a host that let go ends it."""
+
+    CLOCK_REALTIME = time.CLOCK_REALTIME
+
+    @staticmethod
+    def clock_settime(_clock: int, seconds: float) -> None:
+        assert abs(seconds - time.time()) < 60
+
+    @staticmethod
+    def sleep(_seconds: float) -> None:
+        raise EOFError
+
+
+class NoScreen:
+    """A guest without a screen: nothing here types."""
+
+
+@pytest.fixture
+def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(GUEST))
+    spec = importlib.util.spec_from_file_location("guest_agent", GUEST / "agent.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for neighbour in ("programs", "screen"):
+        sys.modules.pop(neighbour, None)
+    tmp_path.chmod(0o777)
+    for parent in tmp_path.parents:  # another user works there
+        if parent.stat().st_mode & 0o005 == 0o005:
+            break
+        parent.chmod(0o755)
+    monkeypatch.setattr(module.programs, "HOME", str(tmp_path))
+    monkeypatch.setattr(module, "time", Clock)
+    monkeypatch.setattr(module.fcntl, "ioctl", quiet_entropy(module.fcntl.ioctl))
+    return module
+
+
+def quiet_entropy(ioctl: Any) -> Any:
+    """`ioctl`, but for what would reach this machine's own randomness."""
+    return lambda file, number, *rest: 0 if number in (0x40085203, 0x5207) else ioctl(file, number, *rest)
+
+
+@pytest.fixture
+async def pair(agent: ModuleType) -> AsyncIterator[tuple[Channel, socket.socket]]:
+    host, guest = socket.socketpair()
+
+    class Port(agent.Port):  # type: ignore[name-defined, misc]
+        """A guest's port does not fail when the host has let go."""
+
+        def send(self, message: dict[str, Any]) -> None:
+            with suppress(OSError):
+                super().send(message)
+
+    served = agent.Agent(Port(guest.fileno()), NoScreen())
+
+    def serve() -> None:
+        with suppress(EOFError):
+            served.serve()
+
+    serving = threading.Thread(target=serve)
+    serving.start()
+    channel = Channel(*await asyncio.open_unix_connection(sock=host))
+    yield channel, guest
+    await channel.close()
+    await asyncio.to_thread(serving.join, 10)
+    assert not serving.is_alive()
+    served.end_all()
+    guest.close()

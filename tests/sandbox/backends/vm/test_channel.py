@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import importlib.util
 import os
 import socket
-import sys
-import threading
-import time
-from collections.abc import AsyncIterator
-from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 
 from deskhand_sandbox.backends.vm.channel import Channel
 from deskhand_sandbox.backends.vm.guest_terminal import GuestTerminal
-from deskhand_sandbox.backends.vm.image.recipe import GUEST
 from deskhand_sandbox.errors import (
     InfrastructureError,
     InvalidAction,
@@ -31,73 +23,6 @@ from deskhand_sandbox.errors import (
 from deskhand_sandbox.types import EditFile, ReadFile, Run, WriteFile
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="the agent runs programs as another user")
-
-
-class Clock:
-    """The guest's time: nothing here may set this machine's, and waiting for a host that let go ends it."""
-
-    CLOCK_REALTIME = time.CLOCK_REALTIME
-
-    @staticmethod
-    def clock_settime(_clock: int, seconds: float) -> None:
-        assert abs(seconds - time.time()) < 60
-
-    @staticmethod
-    def sleep(_seconds: float) -> None:
-        raise EOFError
-
-
-class NoScreen:
-    """A guest without a screen: nothing here types."""
-
-
-@pytest.fixture
-def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(GUEST))
-    spec = importlib.util.spec_from_file_location("guest_agent", GUEST / "agent.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    sys.modules.pop("screen", None)
-    tmp_path.chmod(0o777)
-    for parent in tmp_path.parents[:2]:
-        parent.chmod(0o755)
-    monkeypatch.setattr(module, "HOME", str(tmp_path))
-    monkeypatch.setattr(module, "time", Clock)
-    monkeypatch.setattr(module.fcntl, "ioctl", quiet_entropy(module.fcntl.ioctl))
-    return module
-
-
-def quiet_entropy(ioctl: Any) -> Any:
-    """`ioctl`, but for what would reach this machine's own randomness."""
-    return lambda file, number, *rest: 0 if number in (0x40085203, 0x5207) else ioctl(file, number, *rest)
-
-
-@pytest.fixture
-async def pair(agent: ModuleType) -> AsyncIterator[tuple[Channel, socket.socket]]:
-    host, guest = socket.socketpair()
-
-    class Port(agent.Port):  # type: ignore[name-defined, misc]
-        """A guest's port does not fail when the host has let go."""
-
-        def send(self, message: dict[str, Any]) -> None:
-            with suppress(OSError):
-                super().send(message)
-
-    served = agent.Agent(Port(guest.fileno()), NoScreen())
-
-    def serve() -> None:
-        with suppress(EOFError):
-            served.serve()
-
-    serving = threading.Thread(target=serve)
-    serving.start()
-    channel = Channel(*await asyncio.open_unix_connection(sock=host))
-    yield channel, guest
-    await channel.close()
-    await asyncio.to_thread(serving.join, 10)
-    assert not serving.is_alive()
-    guest.close()
 
 
 async def test_only_the_lease_s_token_is_answered(pair: tuple[Channel, socket.socket]) -> None:
@@ -182,13 +107,11 @@ async def test_a_shell_keeps_its_folder_and_survives_a_deadline(pair: tuple[Chan
 async def test_what_a_command_prints_is_bounded(
     pair: tuple[Channel, socket.socket], agent: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(agent, "OUTPUT_BYTES", 1000)
+    monkeypatch.setattr(agent.programs, "OUTPUT_BYTES", 1000)
     told = await pair[0].ask(
         "run",
         program=["sh", "-c", "head -c 100000 /dev/zero"],
         given="",
         timeout_s=10,
-        as_root=False,
-        environment={},
     )
     assert len(base64.b64decode(str(told["out"]))) == 1000

@@ -224,7 +224,7 @@ async def test_the_network_is_there_only_when_asked_for(sandbox: VmSandbox, gues
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     code = (
-        f"import urllib.request as u; print(u.urlopen('http://10.0.2.2:{port}', timeout=5).read().decode())"
+        f"import urllib.request as u; print(u.urlopen('http://10.0.2.2:{port}', timeout=60).read().decode())"
     )
     async with server:
         await sandbox.reset(guest_task(network=True))

@@ -1,4 +1,7 @@
-"""VNC of a real QEMU: the handshake, the password, a picture, a key; and that it ends with the task."""
+"""VNC of a real QEMU: the handshake, the password, a picture, a key; and that it ends with the task.
+
+The same through a lease of a host, for a guest of one sector and for the golden one.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,18 @@ import io
 import shutil
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
 from PIL import Image as Picture
 
+from deskhand_sandbox.backends.vm.image import find
 from deskhand_sandbox.backends.vm.sandbox import VmSandbox
 from deskhand_sandbox.base import Backend
-from deskhand_sandbox.types import Observation, Task, TypeText
+from deskhand_sandbox.host import HostSettings, SandboxClient, start_host
+from deskhand_sandbox.manager import PoolSettings
+from deskhand_sandbox.types import JsonValue, Observation, Task, TypeText
 from deskhand_sandbox.vnc import PASSWORD_CHARACTERS, ServesVnc, VncAddress
 
 spec = importlib.util.spec_from_file_location("rfb", Path(__file__).parents[2] / "rfb.py")
@@ -30,6 +37,11 @@ pytestmark = [
         reason="QEMU or libvirt is not installed",
     ),
 ]
+golden = (
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(find() is None, reason="the golden image is not built"),
+)
 MakeTask = Callable[..., Task]
 KEYS = {"v": 0x76, "n": 0x6E, "c": 0x63}
 
@@ -44,6 +56,13 @@ async def sandbox(typewriters: Backend) -> AsyncIterator[VmSandbox]:
 def pixels(seen: Observation) -> bytes:
     assert seen.screenshot.data is not None
     return Picture.open(io.BytesIO(seen.screenshot.data)).convert("RGB").tobytes()
+
+
+async def shows(viewer: Any, seen: Observation) -> None:
+    """Until a viewer sees what was observed: QEMU looks at the screen now and then."""
+    async with asyncio.timeout(20):
+        while await viewer.picture() != pixels(seen):
+            pass
 
 
 async def refused(address: VncAddress, password: str) -> bool:
@@ -65,13 +84,13 @@ async def test_a_viewer_sees_the_screen_and_types(sandbox: VmSandbox, guest_task
     assert await sandbox.open_vnc() == address
     async with rfb.viewer(address.host, address.port, address.password) as viewer:
         assert viewer.size_px == start.size_px
-        assert await viewer.picture() == pixels(start)
+        await shows(viewer, start)
         for key in KEYS.values():
             await viewer.press(key)
         async with asyncio.timeout(20):
             while (await sandbox.observe()).screenshot.digest != typed.screenshot.digest:
                 pass
-        assert await viewer.picture() == pixels(typed)
+        await shows(viewer, typed)
 
 
 async def test_only_the_password_opens_it(sandbox: VmSandbox, guest_task: MakeTask) -> None:
@@ -90,9 +109,9 @@ async def test_it_outlives_a_restored_state_and_ends_with_the_task(
     before = await sandbox.act(TypeText(text="before"))
     first = await sandbox.open_vnc()
     async with rfb.viewer(first.host, first.port, first.password) as viewer:
-        assert await viewer.picture() == pixels(before)
+        await shows(viewer, before)
         restored = await sandbox.restore(kept)
-        assert await viewer.picture() == pixels(restored)
+        await shows(viewer, restored)
         await sandbox.reset(guest_task())
         assert await viewer.ended()
     assert await refused(first, first.password)
@@ -112,3 +131,37 @@ async def test_a_dead_vm_ends_it(typewriters: Backend, guest_task: MakeTask) -> 
     assert await refused(address, address.password)
     await sandbox.close()
     assert await refused(address, address.password)
+
+
+@pytest.mark.parametrize("guest", ["typewriter", pytest.param("golden", marks=golden)])
+async def test_a_leased_vm_is_watched(
+    guest: str, settings: dict[str, JsonValue], typewriter: Path, tmp_path: Path, guest_task: MakeTask
+) -> None:
+    pool = PoolSettings(max_sandboxes=1, create_s=600, settings=settings if guest == "typewriter" else {})
+    quiet: list[JsonValue] = ["xterm", "-geometry", "60x20+20+20", "-e", "cat > typed"]
+    task = guest_task() if guest == "typewriter" else guest_task(applications=[quiet], still_ms=300)
+    with pytest.MonkeyPatch.context() as patch:
+        if guest == "typewriter":
+            patch.setenv("XDG_CACHE_HOME", str(typewriter.parent / "cache"))
+        async with (
+            start_host(HostSettings(kinds={"vm": pool}, state_folder=tmp_path)) as host,
+            SandboxClient(host.url, host.token) as client,
+        ):
+            async with client.lease("vm", owner="me", wait_s=600) as sandbox:
+                assert isinstance(sandbox, ServesVnc)
+                start = (await sandbox.reset(task)).observation
+                address = await sandbox.open_vnc()
+                async with rfb.viewer(address.host, address.port, address.password) as viewer:
+                    assert viewer.size_px == start.size_px
+                    await shows(viewer, start)
+                    for key in (*KEYS.values(), 0xFF0D):
+                        await viewer.press(key)
+                    async with asyncio.timeout(60):
+                        while (await sandbox.observe()).screenshot.digest == start.screenshot.digest:
+                            pass
+                        while guest == "golden" and await sandbox.evaluate("cat typed") != "vnc":
+                            await asyncio.sleep(0.05)
+                    await shows(viewer, await sandbox.observe())
+            async with client.lease("vm", owner="next", wait_s=600) as sandbox:
+                await sandbox.reset(task)
+            assert await refused(address, address.password)

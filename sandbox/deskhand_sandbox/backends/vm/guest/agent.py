@@ -1,4 +1,4 @@
-"""What answers inside the guest: commands, terminals, windows and typing, over a virtio-serial port.
+"""What answers inside the guest: programs, windows and typing, over a virtio-serial port.
 
 Lines of JSON both ways. A request has an "id", the "token" of the lease and what to "do"; its answer has the
 same id and either "told" or "error". Terminals also speak unasked. Nobody is answered but with the token that
@@ -11,41 +11,28 @@ import base64
 import fcntl
 import json
 import os
-import signal
 import struct
 import subprocess
 import sys
-import termios
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from screen import Screen  # pyright: ignore[reportMissingImports, reportUnknownVariableType]  its neighbour
+# its neighbours
+import programs  # pyright: ignore[reportMissingImports]
+from screen import Screen  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
 
 PORT = "org.deskhand.agent"
-USER = 1000
-HOME = "/home/agent"
-ENVIRONMENT = {
-    "PATH": "/usr/local/bin:/usr/bin:/bin",
-    "HOME": HOME,
-    "USER": "agent",
-    "LOGNAME": "agent",
-    "SHELL": "/bin/bash",
-    "LANG": "C.UTF-8",
-    "TERM": "xterm-256color",
-    "PAGER": "cat",
-    "DISPLAY": ":0",
-    "XDG_RUNTIME_DIR": "/run/user/1000",
-    "DBUS_SESSION_BUS_ADDRESS": "unix:path=/run/user/1000/bus",
-    "GSETTINGS_BACKEND": "memory",
-}
-OUTPUT_BYTES = 8 * 1024 * 1024
-"""Of what a command prints, at most this much is kept."""
 PIECE_BYTES = 64 * 1024
-LAST_OUTPUT_S = 0.3
-"""How long output is waited for after a command has ended: what it left running may hold the pipe."""
+TAKES_TIME = frozenset({"run", "open", "type", "terminal_write"}) | {
+    "program_read",
+    "program_write",
+    "program_words",
+    "program_close",
+}
+"""Requests beside which others are answered."""
 _ADD_ENTROPY, _RESEED = 0x40085203, 0x5207
 
 
@@ -86,61 +73,14 @@ class Port:
                 data = data[os.write(self._file, data) :]
 
 
-class Terminal:
-    """A program on a pseudo-terminal."""
-
-    def __init__(self, port: Port, name: str, command: list[str], environment: dict[str, str]) -> None:
-        self._port, self._name = port, name
-        self._main, side = os.openpty()
-        self._process = subprocess.Popen(
-            ["setsid", "--ctty", *command],
-            stdin=side,
-            stdout=side,
-            stderr=side,
-            env=environment,
-            cwd=HOME,
-            user=USER,
-            group=USER,
-            extra_groups=[],
-        )
-        os.close(side)
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def write(self, data: bytes) -> None:
-        while data:
-            data = data[os.write(self._main, data) :]
-
-    def resize(self, columns: int, rows: int) -> None:
-        fcntl.ioctl(self._main, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-
-    def close(self) -> None:
-        """End everything of its session."""
-        for each in Path("/proc").glob("[0-9]*/stat"):
-            try:
-                fields = each.read_text().rpartition(")")[2].split()
-                if int(fields[3]) == self._process.pid:
-                    os.kill(int(each.parent.name), signal.SIGKILL)
-            except OSError:
-                continue
-        self._process.wait()
-
-    def _read(self) -> None:
-        while True:
-            try:
-                data = os.read(self._main, PIECE_BYTES)
-            except OSError:  # the last process has closed its end
-                break
-            self._port.send({"terminal": self._name, "data": base64.b64encode(data).decode()})
-        self._port.send({"terminal": self._name, "data": None})
-
-
 class Agent:
     """What the host can ask for: every method without an underscore."""
 
     def __init__(self, port: Port, screen: Any) -> None:
         self._port, self._screen = port, screen
         self._token: str | None = None
-        self._terminals: dict[str, Terminal] = {}
+        self._terminals: dict[str, programs.Terminal] = {}
+        self._programs: dict[str, programs.Program] = {}
 
     def serve(self) -> None:
         for line in self._port.lines():
@@ -153,7 +93,7 @@ class Agent:
                 self._port.send({"id": number, "told": {}})
             elif self._token is not None and token != self._token:
                 self._port.send({"id": number, "error": "the token is not that of the lease"})
-            elif do in ("run", "open", "type"):
+            elif do in TAKES_TIME:
                 threading.Thread(target=self._answer, args=(number, do, asked), daemon=True).start()
             else:
                 self._answer(number, do, asked)
@@ -179,54 +119,16 @@ class Agent:
         if machine_id is not None:
             Path("/etc/machine-id").write_text(machine_id + "\n")
 
-    def run(
-        self, program: list[str], given: str, timeout_s: float, as_root: bool, environment: dict[str, str]
-    ) -> dict[str, Any]:
+    def run(self, program: list[str], given: str, timeout_s: float) -> dict[str, Any]:
         """Run a program in the home to its end; "code" is None where it had to be stopped."""
-        who: dict[str, Any] = {} if as_root else {"user": USER, "group": USER, "extra_groups": []}
-        pipe = subprocess.PIPE
-        process = subprocess.Popen(
-            program,
-            stdin=pipe,
-            stdout=pipe,
-            stderr=pipe,
-            env={**ENVIRONMENT, **environment},
-            cwd=HOME,
-            start_new_session=True,
-            **who,
-        )
-        assert process.stdin and process.stdout and process.stderr
-        feeder = threading.Thread(target=_feed, args=(process.stdin, base64.b64decode(given)), daemon=True)
-        out, err = _Reader(process.stdout), _Reader(process.stderr)
-        for thread in (feeder, out, err):
-            thread.start()
-        code: int | None
-        try:
-            code = process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            code = None
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        for reader in (out, err):
-            reader.join(LAST_OUTPUT_S)
-        return {"code": code, "out": out.text(), "err": err.text()}
+        code, out, err = programs.run(program, _bytes(given), timeout_s)
+        return {"code": code, "out": _text(out), "err": _text(err)}
 
     def open(self, commands: list[list[str]], deadline_s: float) -> None:
         """Start programs, and wait until as many windows are there."""
         none = subprocess.DEVNULL
         for command in commands:
-            subprocess.Popen(
-                command,
-                stdin=none,
-                stdout=none,
-                stderr=none,
-                env=ENVIRONMENT,
-                cwd=HOME,
-                user=USER,
-                group=USER,
-                extra_groups=[],
-                start_new_session=True,
-            )
+            programs.start(command, stdin=none, stdout=none, stderr=none, start_new_session=True)
         self._screen.wait_for_windows(len(commands), deadline_s)
 
     def resize(self, width: int, height: int) -> None:
@@ -257,46 +159,55 @@ class Agent:
     def terminal_start(
         self, name: str, command: list[str], environment: dict[str, str], columns: int, rows: int
     ) -> None:
-        terminal = Terminal(self._port, name, command, {**ENVIRONMENT, **environment})
+        def tell(data: bytes | None) -> None:
+            self._port.send({"terminal": name, "data": None if data is None else _text(data)})
+
+        terminal = self._terminals[name] = programs.Terminal(command, environment, tell)
         terminal.resize(columns, rows)
-        self._terminals[name] = terminal
 
     def terminal_write(self, name: str, data: str) -> None:
-        self._terminals[name].write(base64.b64decode(data))
+        self._terminals[name].write(_bytes(data))
 
     def terminal_resize(self, name: str, columns: int, rows: int) -> None:
         self._terminals[name].resize(columns, rows)
 
-    def terminal_close(self, name: str | None) -> None:
-        """End one terminal, or all of them."""
-        for each in [name] if name is not None else list(self._terminals):
-            terminal = self._terminals.pop(each, None)
-            if terminal is not None:
-                terminal.close()
+    def terminal_close(self, name: str) -> None:
+        if (terminal := self._terminals.pop(name, None)) is not None:
+            terminal.close()
+
+    def program_start(self, name: str, command: list[str], environment: dict[str, str]) -> None:
+        self._programs[name] = programs.Program(command, environment)
+
+    def program_read(self, name: str) -> dict[str, Any]:
+        """What it prints next; "data" is None once there will be no more."""
+        data = self._programs[name].read()
+        return {"data": None if data is None else _text(data)}
+
+    def program_write(self, name: str, data: str) -> None:
+        self._programs[name].write(_bytes(data))
+
+    def program_words(self, name: str) -> dict[str, Any]:
+        return {"words": _text(self._programs[name].words())}
+
+    def program_close(self, name: str) -> dict[str, Any]:
+        """Give it time to end, and end it; what it complained of."""
+        program = self._programs.pop(name)
+        program.leave()
+        return {"words": _text(program.words())}
+
+    def end_all(self) -> None:
+        """End every terminal and program: nobody knows them any more."""
+        for running in (self._terminals, self._programs):
+            while running:
+                running.popitem()[1].close()
 
 
-class _Reader(threading.Thread):
-    """Reads a pipe to its end and keeps the beginning."""
-
-    def __init__(self, pipe: IO[bytes]) -> None:
-        super().__init__(daemon=True)
-        self._pipe, self._kept = pipe, bytearray()
-
-    def run(self) -> None:
-        with self._pipe:
-            while data := os.read(self._pipe.fileno(), PIECE_BYTES):
-                self._kept += data[: OUTPUT_BYTES - len(self._kept)]
-
-    def text(self) -> str:
-        return base64.b64encode(bytes(self._kept)).decode()
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode()
 
 
-def _feed(pipe: IO[bytes], data: bytes) -> None:
-    try:
-        pipe.write(data)
-        pipe.close()
-    except OSError:  # it has read enough
-        pass
+def _bytes(text: str) -> bytes:
+    return base64.b64decode(text)
 
 
 def main() -> None:

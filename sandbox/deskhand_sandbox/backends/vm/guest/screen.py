@@ -10,6 +10,7 @@ START_S = 90.0
 BACKGROUND = 0x2F4858
 POLL_S = 0.01
 SHIFT = "Shift_L"
+SPLASH = "_NET_WM_WINDOW_TYPE_SPLASH"
 NO_SYMBOL = 0
 _SHOWN_BY_NAME = {"\n": "Return", "\t": "Tab"}
 _VENDOR_KEYS = range(0x10080000, 0x1009FFFF)
@@ -34,7 +35,9 @@ class Screen:
                 time.sleep(0.05)
         self._root: Any = self._display.screen().root
         self._lock = threading.Lock()
-        self._wait(lambda: self._property("_NET_SUPPORTING_WM_CHECK"), START_S, "a window manager")
+        self._wait(
+            lambda: self._property(self._root, "_NET_SUPPORTING_WM_CHECK"), START_S, "a window manager"
+        )
         self._root.change_attributes(background_pixel=BACKGROUND)
         self._root.clear_area(0, 0, 0, 0)
         self._display.sync()
@@ -85,10 +88,12 @@ class Screen:
             self._display.sync()
 
     def wait_for_windows(self, count: int, deadline_s: float) -> None:
+        """Wait for so many windows; what a program shows only while it starts is none."""
+
         def there() -> bool:
             with self._lock:
-                found = self._property("_NET_CLIENT_LIST")
-                return found is not None and len(found.value) >= count
+                found = self._property(self._root, "_NET_CLIENT_LIST")
+                return found is not None and sum(map(self._stays, found.value)) >= count
 
         if count:
             self._wait(there, deadline_s, f"{count} windows")
@@ -181,10 +186,21 @@ class Screen:
 
         xtest.fake_input(self._display, X.KeyPress if press else X.KeyRelease, code)
 
-    def _property(self, name: str) -> Any:
+    def _stays(self, number: int) -> bool:
+        """Whether a window is more than a splash screen."""
+        from Xlib import error
+
+        window = self._display.create_resource_object("window", number)
+        try:
+            kinds = self._property(window, "_NET_WM_WINDOW_TYPE")
+        except error.BadWindow:  # it has gone meanwhile
+            return False
+        return kinds is None or self._display.intern_atom(SPLASH) not in kinds.value
+
+    def _property(self, window: Any, name: str) -> Any:
         from Xlib import X
 
-        return self._root.get_full_property(self._display.intern_atom(name), X.AnyPropertyType)
+        return window.get_full_property(self._display.intern_atom(name), X.AnyPropertyType)
 
     def _wait(self, held: Any, deadline_s: float, what: str) -> None:
         deadline = time.monotonic() + deadline_s

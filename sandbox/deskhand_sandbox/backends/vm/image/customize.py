@@ -109,7 +109,7 @@ def _initrd(root: Path, version: str) -> bytes:
 def _install_files(root: Path) -> None:
     opt = root / "opt/deskhand"
     opt.mkdir(parents=True)
-    for name in ("agent.py", "screen.py", "xorg.conf"):
+    for name in ("agent.py", "programs.py", "screen.py", "xorg.conf"):
         shutil.copyfile(GUEST / name, opt / name)
     shutil.copyfile(GUEST / "start.sh", opt / "start")
     (opt / "start").chmod(0o755)
