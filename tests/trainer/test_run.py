@@ -63,7 +63,7 @@ def make_run(home: Path, kind: str, config: dict[str, Any], **more: Any) -> Path
         ("evaluate", {"tasks": []}, {}, "name at least one task"),
         ("evaluate", {"tasks": ["fake/never-done"]}, {}, "fake/never-done: nothing is known to solve it"),
         ("ppo", {"tasks": ["fake/never-done"]}, {}, "fake/never-done: nothing is known to solve it"),
-        ("dance", {}, {}, "kind must be one of collect, score, sft, ppo, evaluate"),
+        ("dance", {}, {}, "kind must be one of collect, score, pretrain, sft, ppo, evaluate"),
     ],
 )
 def test_a_bad_spec_is_refused_with_a_sentence(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import subprocess
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -15,9 +16,13 @@ from deskhand_platform.errors import ChildFailed, NotFound
 
 BENCHES = {
     "rollouts": "deskhand_platform.bench.rollout_cdp",
+    "examples": "deskhand_platform.bench.examples",
+    "base": "deskhand_platform.bench.base",
     "sandbox": "deskhand_platform.bench.sandbox",
     "fresh-clone": "deskhand_platform.bench.fresh_clone",
 }
+TOLD = ("base",)
+"""Those that have to be told what to measure: `all` leaves them out."""
 STUDIES = {"loop": "deskhand_trainer.studies.loop"}
 PASS_ON: dict[str, Any] = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 """Every option goes to the measurement itself, --help too."""
@@ -32,13 +37,18 @@ def register(app: typer.Typer) -> None:
 
 
 def bench(context: typer.Context, name: Name = "") -> None:
-    """Measure; further options go to the bench itself. `all` does the studies too, which takes hours."""
+    """Measure; further options go to the bench itself.
+
+    `all` does all that need not be told what to measure, and the studies too, which takes hours.
+    """
     if name in HELP:
         _list("bench", [*BENCHES, "all"])
         return
     if name == "all":
-        for module in (*BENCHES.values(), *STUDIES.values()):
-            _run(module, context.args)
+        for module in (*(BENCHES[each] for each in BENCHES if each not in TOLD), *STUDIES.values()):
+            command = [sys.executable, "-m", _found(module), *context.args]
+            if status := subprocess.run(command, check=False).returncode:
+                raise ChildFailed(f"{module} ended with exit status {status}")
         return
     _run(_known("bench", name, BENCHES), context.args)
 
@@ -65,14 +75,19 @@ def _known(what: str, name: str, known: dict[str, str]) -> str:
 
 
 def _run(module: str, arguments: list[str]) -> None:
-    if not _there(module):
-        raise ChildFailed(f"this installation has no {module}; install Deskhand from its repository")
     # in place of this process: signals reach it, and its exit status is that of the command
-    os.execv(sys.executable, [sys.executable, "-m", module, *arguments])
+    os.execv(sys.executable, [sys.executable, "-m", _found(module), *arguments])
 
 
-def _there(module: str) -> bool:
+def _found(module: str) -> str:
+    """The module's own name.
+
+    Raises:
+        ChildFailed: this installation does not have it.
+    """
     try:
-        return importlib.util.find_spec(module) is not None
+        if importlib.util.find_spec(module) is not None:
+            return module
     except ModuleNotFoundError:
-        return False
+        pass
+    raise ChildFailed(f"this installation has no {module}; install Deskhand from its repository")

@@ -73,23 +73,27 @@ class Asker:
     def encode(self, question: Question, size_px: tuple[int, int]) -> Encoded:
         """A question about a picture of a size, its points rounded as the model's are."""
         frame = self._bundle.coordinates.frame(size_px)
-
-        def rounded(match: re.Match[str]) -> str:
-            x, y = frame.to_model((int(match[1]), int(match[2])))
-            return f"<point>{x} {y}</point>"
-
         reply, at = question.reply, None
         if isinstance(reply, Click):
             at = _middle(question.target, size_px)
             x, y = frame.to_model((round(at[0]), round(at[1])))
             reply = Click(x=x, y=y)
-        text = _POINT.sub(rounded, question.text)
         return Encoded(
             question=question,
-            ids=(*encode_text(self._bundle, text + "\n"), *self._turn),
+            ids=(*encode_text(self._bundle, self.text(question, size_px) + "\n"), *self._turn),
             answer=tokenise_reply(self._bundle, format_reply(None, (reply,))),
             at=at,
         )
+
+    def text(self, question: Question, size_px: tuple[int, int]) -> str:
+        """A question's text, its points rounded as the model's are."""
+        frame = self._bundle.coordinates.frame(size_px)
+
+        def rounded(match: re.Match[str]) -> str:
+            x, y = frame.to_model((int(match[1]), int(match[2])))
+            return f"<point>{x} {y}</point>"
+
+        return _POINT.sub(rounded, question.text)
 
     def batch(self, pages: Sequence[Sequence[Encoded]], picture_px: tuple[int, int]) -> AskedBatch:
         """Pad the questions of pages and say what is to be predicted where.

@@ -56,6 +56,9 @@ def test_orphans_are_ended_and_their_files_removed(short: Path) -> None:
         )
         for folder in (left, mine)
     ]
+    for each in running:  # a program that has just been started has no command line for a moment
+        while not Path(f"/proc/{each.pid}/cmdline").read_bytes():
+            assert each.poll() is None
     try:
         assert [each.pid for each in places.running_in(left)] == [running[0].pid]
         assert places.remove_orphans(short) == 1

@@ -1,0 +1,133 @@
+"""What a base model sees on pages it never met, by the `generate` of plain transformers.
+
+    deskhand bench base MODEL [--pages 200] [--sizes 160x210 320x240 448x448] [--results docs/results]
+
+MODEL is a folder, or the id of a policy in the store. The pages are of test seeds: their words, fonts, themes
+and (most of) their layouts are on no page of a train seed. Intervals are Wilson's, at 95 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from deskhand_agent.errors import AgentError
+from deskhand_flywheel.errors import FlywheelError
+from deskhand_flywheel.store import Store
+from deskhand_platform.settings import load_settings
+from deskhand_sandbox.errors import SandboxError
+from deskhand_sandbox.host import HostSettings, SandboxClient, start_host
+from deskhand_sandbox.manager import PoolSettings
+from deskhand_sandbox.tasks.generated import SIZES_PX
+from deskhand_sandbox.types import Split
+from deskhand_trainer.base.collection import collect
+from deskhand_trainer.base.examination import Mark, examine
+from deskhand_trainer.base.pages import SeenPage, look, page_tasks
+from deskhand_trainer.base.questions import Kind
+from deskhand_trainer.results import Figure, write_figures, write_results_page
+
+COMMAND = "deskhand bench base MODEL"
+TABS = 4
+SIZES: Mapping[str, str] = {f"{width}x{height}": end for end, (width, height) in SIZES_PX.items()}
+"""As one writes them -> end of a task's name."""
+FIGURES: Mapping[Kind, tuple[str, str | None]] = {
+    Kind.POINT_NAMED: ("point_unseen", ">= 0.97"),
+    Kind.POINT_DESCRIBED: ("point_described", ">= 0.93"),
+    Kind.POINT_WORD: ("point_word", None),
+    Kind.READ_AT: ("read_exact", ">= 0.9"),
+    Kind.READ_THING: ("read_thing", None),
+    Kind.VALUE: ("widget_value", None),
+    Kind.STATE: ("widget_state", ">= 0.95"),
+    Kind.COPY: ("copy_text", None),
+}
+
+
+async def draw(sizes: Sequence[str], count: int) -> list[SeenPage]:
+    """The first `count` test pages of every size.
+
+    Raises:
+        SandboxError: there is no Chromium, or it failed.
+    """
+    tasks = [task for size in sizes for task in page_tasks(SIZES[size], Split.TEST, count)]
+    with tempfile.TemporaryDirectory(prefix="deskhand-bench-") as folder:
+        settings = HostSettings(
+            kinds={"browser": PoolSettings(max_sandboxes=TABS)}, state_folder=Path(folder)
+        )
+        async with start_host(settings) as host, SandboxClient(host.url, host.token) as client:
+            return await collect(client, tasks, look, owner="bench base", concurrency=TABS)
+
+
+async def materialise(policy: str, folder: Path) -> Path:
+    """A policy's files, put into `folder`.
+
+    Raises:
+        FlywheelError: there is no such policy, or its files are damaged.
+    """
+    settings = load_settings()
+    async with await Store.open(settings.db_url, settings.blobs_url) as store:
+        return await store.materialise_policy(policy, folder / "model")
+
+
+def figures(marks: Mapping[Kind, Mark], sizes: Sequence[str], pages: int) -> list[Figure]:
+    """One for every kind of question that was asked."""
+    return [
+        Figure(
+            name=name,
+            value=round(mark.rate.value, 4),
+            unit="share",
+            low=round(mark.rate.low, 4),
+            high=round(mark.rate.high, 4),
+            goal=goal,
+            note=f"of {mark.rate.count} questions; chance {mark.chance:.3f}; {kind.value.replace('_', ' ')}",
+            command=COMMAND,
+            config={"sizes": list(sizes), "pages": pages},
+            seeds="test",
+        )
+        for kind, (name, goal) in FIGURES.items()
+        if (mark := marks.get(kind)) is not None
+    ]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print, write into base.json."""
+    parser = argparse.ArgumentParser(
+        prog="deskhand bench base",
+        description="What a base model sees on pages it never met.",
+        epilog="Example:  deskhand bench base ./my-model --pages 50",
+    )
+    parser.add_argument("model", metavar="MODEL", help="a model's folder, or the id of a policy")
+    parser.add_argument("--pages", type=int, default=200, help="of each size (%(default)s)")
+    parser.add_argument("--sizes", nargs="+", choices=list(SIZES), default=list(SIZES), metavar="SIZE")
+    parser.add_argument("--results", type=Path, default=Path("docs/results"), help="folder for the figures")
+    options = parser.parse_args(arguments)
+    if options.pages < 1:
+        parser.error("pages must be positive")
+    try:
+        with tempfile.TemporaryDirectory(prefix="deskhand-bench-") as folder:
+            model = Path(options.model)
+            if not model.is_dir():
+                model = asyncio.run(materialise(options.model, Path(folder)))
+            pages = asyncio.run(draw(options.sizes, options.pages))
+            marks = examine(model, pages, progress=_say)
+    except (AgentError, FlywheelError, SandboxError, ValueError) as error:
+        print(f"cannot measure: {error}", file=sys.stderr)
+        return 1
+    found = figures(marks, options.sizes, options.pages)
+    for each in found:
+        print(f"{each.name:18} {each.value:.3f}  {each.low:.3f} to {each.high:.3f}  {each.note}")
+    write_figures(options.results / "base.json", found)
+    write_results_page(options.results)
+    return 0
+
+
+def _say(done: int, total: int) -> None:
+    end = "\n" if done == total else "\r"
+    print(f"{done} of {total} questions", end=end, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

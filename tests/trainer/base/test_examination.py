@@ -1,0 +1,54 @@
+"""Plain transformers answers questions, and right answers are counted as such."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deskhand_agent.errors import ModelFilesError
+from deskhand_agent.grammar import format_reply
+from deskhand_agent.models.bundle import ModelBundle, save_bundle
+from deskhand_sandbox.types import Click
+from deskhand_trainer.base import examination
+from deskhand_trainer.base.examination import examine
+from deskhand_trainer.base.pages import SeenPage
+from deskhand_trainer.base.questions import Kind
+
+KINDS = (Kind.POINT_NAMED, Kind.POINT_WORD, Kind.READ_AT)
+
+
+def test_a_fresh_model_answers_and_is_wrong(
+    bundle: ModelBundle, pages: list[SeenPage], tmp_path: Path
+) -> None:
+    save_bundle(bundle, tmp_path / "model")
+    told: list[tuple[int, int]] = []
+    marks = examine(tmp_path / "model", pages[:3], kinds=KINDS, batch=4, progress=lambda *at: told.append(at))
+    assert set(marks) == set(KINDS)
+    assert all(mark.rate.count == 3 and mark.rate.value < 1 for mark in marks.values())
+    assert marks[Kind.POINT_NAMED].chance == 0.5
+    assert told == [(4, 9), (8, 9), (9, 9)]
+    assert marks == examine(tmp_path / "model", pages[:3], kinds=KINDS, batch=4)
+
+
+def test_right_answers_count(
+    bundle: ModelBundle, pages: list[SeenPage], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With replies put in the model's place: pointing is right, reading is not even a reply."""
+    save_bundle(bundle, tmp_path / "model")
+
+    def replies(_bundle: Any, _processor: Any, _asker: Any, chunk: Any) -> list[str]:
+        return [
+            format_reply(None, (question.reply,)) if isinstance(question.reply, Click) else "nothing"
+            for _, question in chunk
+        ]
+
+    monkeypatch.setattr(examination, "_replies", replies)
+    marks = examine(tmp_path / "model", pages, kinds=KINDS)
+    assert [marks[kind].rate.value for kind in KINDS] == [1.0, 1.0, 0.0]
+
+
+def test_no_model_is_said(pages: list[SeenPage], tmp_path: Path) -> None:
+    with pytest.raises(ModelFilesError, match="no model folder"):
+        examine(tmp_path / "nothing", pages)
