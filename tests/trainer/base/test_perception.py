@@ -28,7 +28,7 @@ def test_packed_questions_equal_one_prompt_each(bundle: ModelBundle, pages: list
     before = perception.before(studied[0])
     visual = bundle.model.model.visual
     _, tokens = fast.encode_images(visual, patchify(pixels, bundle.images), *before.grid)
-    hidden, _ = perception._answer(tokens, asked, before, watch=False)
+    hidden, _ = perception._answer(tokens, asked, before)
     for row, each in enumerate(asked.asked):
         page = studied[row // 4].page
         text = bundle.tokenizer.decode(each.ids).split("\n<|im_end|>")[0] + "\n"

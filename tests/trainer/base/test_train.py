@@ -12,7 +12,7 @@ from deskhand_agent.models.bundle import ModelBundle
 from deskhand_trainer.base.config import PretrainConfig
 from deskhand_trainer.base.pages import SeenPage
 from deskhand_trainer.base.shards import write_shard
-from deskhand_trainer.base.train import PretrainProgress, pretrain
+from deskhand_trainer.base.train import StageProgress, pretrain
 from deskhand_trainer.errors import RunStopped, ShardDamaged
 
 CONFIG = PretrainConfig(
@@ -49,7 +49,7 @@ def test_stopped_and_resumed_equals_uninterrupted(
     expected = pretrain(whole, shards[:1], shards[1:], CONFIG)
     steps = 0
 
-    def count(_: PretrainProgress) -> None:
+    def count(_: StageProgress) -> None:
         nonlocal steps
         steps += 1
 

@@ -10,9 +10,10 @@ from deskhand_agent.models.bundle import ModelBundle, build_tiny
 from deskhand_agent.models.prompting import tokenise_prompt, tokenise_reply
 from deskhand_agent.prompt import ImageSegment, PromptMessage, Text
 from deskhand_trainer.base.pages import SeenPage
+from deskhand_trainer.base.train import StageProgress
 from deskhand_trainer.errors import RunStopped
 from deskhand_trainer.sft.config import SftConfig
-from deskhand_trainer.sft.train import SftProgress, train_sft
+from deskhand_trainer.sft.train import train_sft
 from deskhand_trainer.types import TrainingSample
 
 CONFIG = SftConfig(
@@ -65,7 +66,7 @@ def test_stopped_and_resumed_equals_uninterrupted(
     expected = train_sft(whole, samples, pages, CONFIG)
     steps = 0
 
-    def count(progress: SftProgress) -> None:
+    def count(progress: StageProgress) -> None:
         nonlocal steps
         steps += not progress.figures
 
@@ -92,7 +93,7 @@ def test_stopped_and_resumed_equals_uninterrupted(
 def test_cloning_learns_the_demonstrations(bundle: ModelBundle, pages: list[SeenPage]) -> None:
     samples = demonstrations(bundle, pages)
     config = replace(CONFIG, cloning_epochs=30, cloning_lr_scale=1.0)
-    seen: list[SftProgress] = []
+    seen: list[StageProgress] = []
     report = train_sft(bundle, samples, [], config, progress=seen.append)
     losses = [p.loss for p in seen if not p.figures]
     assert losses[0] > 3

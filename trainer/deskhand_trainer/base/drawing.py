@@ -42,12 +42,13 @@ async def draw_pages(
     """
     await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
     found: list[Path] = []
+    tasks = await asyncio.to_thread(page_tasks, size, split, count)
     for first in range(0, count, PAGES_PER_SHARD):
         number = min(PAGES_PER_SHARD, count - first)
         path = folder / f"press{size}-{split}-{first:07d}-{number}.tar"
         if not path.exists():
-            tasks = page_tasks(size, split, number, first)
-            pages = await collect(source, tasks, look, owner=owner, concurrency=concurrency)
+            chunk = tasks[first : first + number]
+            pages = await collect(source, chunk, look, owner=owner, concurrency=concurrency)
             await asyncio.to_thread(write_shard, path, pages)
             progress(number)
         found.append(path)

@@ -73,13 +73,13 @@ class SeenPage:
         return words, belongs
 
 
-def page_tasks(size: str, split: Split, count: int, offset: int = 0) -> list[Task]:
-    """The tasks that show `count` generated pages of a size and split, after the first `offset`.
+def page_tasks(size: str, split: Split, count: int) -> list[Task]:
+    """The tasks that show the first `count` generated pages of a size and split.
 
     Raises:
         InvalidTask: no such size, or a negative number.
     """
-    return [make_task(TASK + size, seed) for seed in seeds(TASK + size, split, count, offset)]
+    return [make_task(TASK + size, seed) for seed in seeds(TASK + size, split, count)]
 
 
 async def look(sandbox: Sandbox, task: Task) -> SeenPage:

@@ -129,7 +129,7 @@ class Perception:
         character, spelling = self._dense_losses(batch, patches, tokens)
         asked = self.ask(pages, rng, questions=questions)
         before = self.before(pages[0])
-        hidden, weights = self._answer(tokens, asked, before, watch=True)
+        hidden, weights = self._answer(tokens, asked, before)
         rows, places, ids = asked.words
         lm_head: Any = self.bundle.model.lm_head
         words = F.cross_entropy(lm_head(hidden[rows, places]), ids)
@@ -171,7 +171,7 @@ class Perception:
                 hits.setdefault(name, []).extend(right[filled].float().tolist())
             asked = self.ask(chunk, rng, questions=questions)
             before = self.before(chunk[0])
-            hidden, weights = self._answer(tokens, asked, before, watch=True)
+            hidden, weights = self._answer(tokens, asked, before)
             rows, places, cover = asked.looks
             mass = (weights[rows, places, before.picture] * cover).sum(-1)
             hits.setdefault("look", []).extend(mass.tolist())
@@ -249,9 +249,7 @@ class Perception:
             right[row] &= left <= x <= right_edge and top <= y <= bottom
         return right.float().tolist()
 
-    def _answer(
-        self, tokens: Tensor, asked: AskedBatch, before: Before, *, watch: bool
-    ) -> tuple[Tensor, Tensor]:
+    def _answer(self, tokens: Tensor, asked: AskedBatch, before: Before) -> tuple[Tensor, Tensor]:
         """Hidden states of every question's tokens and the watched head's attention.
 
         Each question sees the picture and itself, its positions counted from the picture: the same numbers
@@ -281,9 +279,10 @@ class Perception:
             places,
             mask.expand(asked.ids.shape[0], 1, -1, -1),
             shared,
-            weights_of=(self._looking_layer, LOOKING_HEAD) if watch else None,
+            weights_of=(self._looking_layer, LOOKING_HEAD),
         )
-        return hidden, weights if weights is not None else torch.empty(0)
+        assert weights is not None
+        return hidden, weights
 
 
 def _of_one_size(pages: Sequence[StudiedPage], most: int) -> list[list[StudiedPage]]:

@@ -5,6 +5,7 @@ Stops and resumes anywhere between two steps; the result depends on the argument
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,7 @@ import torch
 from torch import Tensor
 
 from deskhand_agent.models.bundle import ModelBundle
+from deskhand_sandbox.tasks.generated import SIZES_PX
 from deskhand_trainer.base.config import PretrainConfig
 from deskhand_trainer.base.drawing import pages_in, size_px_of
 from deskhand_trainer.base.feed import PageFeed
@@ -28,26 +30,23 @@ from deskhand_trainer.checkpoints import load_checkpoint, save_checkpoint
 from deskhand_trainer.errors import RunStopped
 
 STAGES = ("reading", "asking")
-SMALL_PX = 160 * 210
-"""Area of the pages `pages_per_step` counts."""
 LOOK_UNTIL, LOOK_LESS_FROM = 0.85, 0.55
 """Shares of the asking stage: the looking head is told where to look, from the second on less and less, from
 the first on no more."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class PretrainProgress:
-    """How far it is; reported after every step."""
+class StageProgress:
+    """How far a training in stages is; reported after every step."""
 
     stage: str
-    """One of `STAGES`."""
     step: int
     """Of this stage, from 1."""
     steps: int
     """Of this stage, in all."""
     loss: float
     figures: Mapping[str, float] = field(default_factory=dict[str, float])
-    """On held-out pages, now and then; empty otherwise."""
+    """Held-out figures, now and then; empty otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,7 +67,7 @@ def pretrain(
     held_out: Sequence[Path],
     config: PretrainConfig,
     *,
-    progress: Callable[[PretrainProgress], None] = lambda _: None,
+    progress: Callable[[StageProgress], None] = lambda _: None,
     checkpoint_dir: Path | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> PretrainReport:
@@ -98,7 +97,7 @@ class _Pretraining:
         shards: Sequence[Path],
         held_out: Sequence[Path],
         config: PretrainConfig,
-        progress: Callable[[PretrainProgress], None],
+        progress: Callable[[StageProgress], None],
         checkpoints: Path | None,
         should_stop: Callable[[], bool],
     ) -> None:
@@ -144,7 +143,7 @@ class _Pretraining:
         if self.done % self.config.figures_every == 0 or self.done == total:
             figures = self._figures()
         self.report(
-            PretrainProgress(stage=stage, step=step + 1, steps=self.totals[stage], loss=told, figures=figures)
+            StageProgress(stage=stage, step=step + 1, steps=self.totals[stage], loss=told, figures=figures)
         )
         self._keep(stop=self.should_stop())
 
@@ -179,7 +178,9 @@ class _Pretraining:
     def _pages(self, shard: Path) -> int:
         """As many pages of a shard as hold the pixels of `pages_per_step` small ones; one at least."""
         width, height = size_px_of(shard)
-        return min(pages_in(shard), max(1, self.config.pages_per_step * SMALL_PX // (width * height)))
+        return min(
+            pages_in(shard), max(1, self.config.pages_per_step * math.prod(SIZES_PX[""]) // (width * height))
+        )
 
     def _keep(self, *, stop: bool) -> None:
         due = time.monotonic() - self.saved_at >= self.config.checkpoint_every_s

@@ -3,44 +3,39 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from dataclasses import asdict
 from pathlib import Path
 
 from deskhand_agent.models.bundle import ModelBundle, build_tiny, save_bundle
 from deskhand_agent.models.tiny import TinyConfig
+from deskhand_sandbox.tasks.generated import SIZES_PX
 from deskhand_sandbox.types import JsonValue, Split
 from deskhand_trainer.base.config import PretrainConfig
 from deskhand_trainer.base.drawing import draw_pages
 from deskhand_trainer.base.pages import TASK
-from deskhand_trainer.base.train import PretrainProgress, pretrain
+from deskhand_trainer.base.train import pretrain
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.run_kinds.context import RunContext
+from deskhand_trainer.run_kinds.training_thread import Teller, stopping
 
-LARGEST_PX = 448
-TELL_EVERY = 20
+LARGEST_PX = max(side for size in SIZES_PX.values() for side in size)
 
 
 async def run(context: RunContext, config: PretrainConfig) -> tuple[str, dict[str, JsonValue]]:
     """Draw, train, keep."""
     bundle = await _bundle(context, config)
     train, held_out = await _pages(context, config)
-    stop = threading.Event()
-    try:
+    async with stopping() as should_stop:
         report = await asyncio.to_thread(
             pretrain,
             bundle,
             train,
             held_out,
             config,
-            progress=_Teller(context),
+            progress=Teller(context, "pretraining", "pretrain"),
             checkpoint_dir=context.folder.checkpoints,
-            should_stop=stop.is_set,
+            should_stop=should_stop,
         )
-    except asyncio.CancelledError:
-        # the training thread sees it after its step and leaves a checkpoint
-        stop.set()
-        raise
     folder = context.folder.path / "trained"
     await asyncio.to_thread(save_bundle, bundle, folder)
     metrics: dict[str, JsonValue] = {
@@ -89,17 +84,3 @@ async def _pages(context: RunContext, config: PretrainConfig) -> tuple[list[Path
                 progress=drawn,
             )
     return found[Split.TRAIN], found[Split.VALIDATION]
-
-
-class _Teller:
-    """Progress of the training thread into the run's folder and events."""
-
-    def __init__(self, context: RunContext) -> None:
-        self._context, self._loop = context, asyncio.get_running_loop()
-
-    def __call__(self, progress: PretrainProgress) -> None:
-        self._context.folder.progress(f"pretraining: {progress.stage}", progress.step, progress.steps)
-        if progress.figures or progress.step % TELL_EVERY == 0:
-            values: dict[str, JsonValue] = {"loss": progress.loss, **progress.figures}
-            told = self._context.reporter.metric(f"pretrain/{progress.stage}", values, step=progress.step)
-            asyncio.run_coroutine_threadsafe(told, self._loop)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 
 from deskhand_agent.models.bundle import save_bundle
 from deskhand_agent.types import Trajectory
@@ -12,9 +11,9 @@ from deskhand_sandbox.types import JsonValue, Split
 from deskhand_trainer.admission import refuse_held_out
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.run_kinds.context import RunContext, sandbox_kinds
+from deskhand_trainer.run_kinds.training_thread import Teller, stopping
 from deskhand_trainer.sft.config import SftConfig
 from deskhand_trainer.sft.run import run_sft
-from deskhand_trainer.sft.train import SftProgress
 
 CONCURRENCY = 4
 
@@ -25,25 +24,22 @@ async def run(context: RunContext, config: SftConfig) -> tuple[str, dict[str, Js
     sandbox_kinds((*config.tasks, *config.perception_tasks))
     bundle = await context.bundle(seed=config.seed)
     demonstrations = await _demonstrations(context, config)
-    stop = threading.Event()
-    async with context.sandboxes(config.perception_tasks or config.tasks, concurrency=CONCURRENCY) as source:
-        try:
-            report = await run_sft(
-                bundle,
-                demonstrations,
-                source,
-                config,
-                owner=context.spec.id,
-                concurrency=CONCURRENCY,
-                on_page=lambda done, total: context.folder.progress("collecting pages", done, total),
-                progress=_Teller(context),
-                checkpoint_dir=context.folder.checkpoints,
-                should_stop=stop.is_set,
-            )
-        except asyncio.CancelledError:
-            # the training thread sees it after its step and leaves a checkpoint
-            stop.set()
-            raise
+    async with (
+        context.sandboxes(config.perception_tasks or config.tasks, concurrency=CONCURRENCY) as source,
+        stopping() as should_stop,
+    ):
+        report = await run_sft(
+            bundle,
+            demonstrations,
+            source,
+            config,
+            owner=context.spec.id,
+            concurrency=CONCURRENCY,
+            on_page=lambda done, total: context.folder.progress("collecting pages", done, total),
+            progress=Teller(context, "warm start", "sft"),
+            checkpoint_dir=context.folder.checkpoints,
+            should_stop=should_stop,
+        )
     folder = context.folder.path / "trained"
     await asyncio.to_thread(save_bundle, bundle, folder)
     metrics: dict[str, JsonValue] = {
@@ -58,21 +54,6 @@ async def run(context: RunContext, config: SftConfig) -> tuple[str, dict[str, Js
     told = {name: value for name, value in metrics.items() if not isinstance(value, list)}
     await context.reporter.metric("sft", told, step=0)
     return kept, metrics
-
-
-class _Teller:
-    """Progress of the training thread into the run's folder and events."""
-
-    def __init__(self, context: RunContext) -> None:
-        self._context, self._loop = context, asyncio.get_running_loop()
-        self._every = 20
-
-    def __call__(self, progress: SftProgress) -> None:
-        self._context.folder.progress(f"warm start: {progress.stage}", progress.step, progress.steps)
-        if progress.figures or progress.step % self._every == 0:
-            values: dict[str, JsonValue] = {"loss": progress.loss, **progress.figures}
-            told = self._context.reporter.metric(f"sft/{progress.stage}", values, step=progress.step)
-            asyncio.run_coroutine_threadsafe(told, self._loop)
 
 
 async def _demonstrations(context: RunContext, config: SftConfig) -> list[Trajectory]:

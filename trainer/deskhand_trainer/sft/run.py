@@ -15,10 +15,11 @@ from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS, seeds
 from deskhand_sandbox.types import Split, Task
 from deskhand_trainer.base.collection import collect
 from deskhand_trainer.base.pages import look
+from deskhand_trainer.base.train import StageProgress
 from deskhand_trainer.errors import ConfigError
 from deskhand_trainer.sft.config import SftConfig
 from deskhand_trainer.sft.demonstrations import samples_from_trajectories
-from deskhand_trainer.sft.train import SftProgress, SftReport, train_sft
+from deskhand_trainer.sft.train import SftReport, train_sft
 
 
 def perception_tasks(config: SftConfig) -> list[Task]:
@@ -48,7 +49,7 @@ async def run_sft(
     owner: str = "sft",
     concurrency: int = 4,
     on_page: Callable[[int, int], None] | None = None,
-    progress: Callable[[SftProgress], None] | None = None,
+    progress: Callable[[StageProgress], None] | None = None,
     checkpoint_dir: Path | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> SftReport:

@@ -18,6 +18,7 @@ from deskhand_trainer.base.optimizers import WarmStartOptimizer
 from deskhand_trainer.base.pages import SeenPage
 from deskhand_trainer.base.perception import Perception, StudiedPage
 from deskhand_trainer.base.questions import ask_many
+from deskhand_trainer.base.train import StageProgress
 from deskhand_trainer.checkpoints import (
     load_checkpoint,
     random_state,
@@ -30,21 +31,6 @@ from deskhand_trainer.sft.config import SftConfig
 from deskhand_trainer.types import TrainingSample
 
 STAGES = ("reading", "pointing", "cloning")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SftProgress:
-    """How far the warm start is; reported after every step."""
-
-    stage: str
-    """One of `STAGES`."""
-    step: int
-    """Of this stage, from 1."""
-    steps: int
-    """Of this stage, in all."""
-    loss: float
-    figures: Mapping[str, float] = field(default_factory=dict[str, float])
-    """Held-out figures, now and then; empty otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,7 +65,7 @@ def train_sft(
     perception_pages: Sequence[SeenPage],
     config: SftConfig,
     *,
-    progress: Callable[[SftProgress], None] | None = None,
+    progress: Callable[[StageProgress], None] | None = None,
     checkpoint_dir: Path | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> SftReport:
@@ -105,7 +91,7 @@ def train_sft(
     return _WarmStart(bundle, samples, perception_pages, config, progress, checkpoint_dir, should_stop).run()
 
 
-def _silent(_: SftProgress) -> None:
+def _silent(_: StageProgress) -> None:
     """Nobody is watching."""
 
 
@@ -116,7 +102,7 @@ class _WarmStart:
         samples: Sequence[TrainingSample],
         pages: Sequence[SeenPage],
         config: SftConfig,
-        progress: Callable[[SftProgress], None] | None,
+        progress: Callable[[StageProgress], None] | None,
         checkpoints: Path | None,
         should_stop: Callable[[], bool] | None,
     ) -> None:
@@ -185,14 +171,14 @@ class _WarmStart:
             self.state.seconds += spent
             self.state.stage_seconds[stage] = self.state.stage_seconds.get(stage, 0.0) + spent
             self.report(
-                SftProgress(stage=stage, step=self.state.step, steps=total, loss=float(loss.detach()))
+                StageProgress(stage=stage, step=self.state.step, steps=total, loss=float(loss.detach()))
             )
             self._keep(stop=self.should_stop())
         self.state.steps[stage] = total
         if total:
             figures = self._figures(stage)
             self.state.figures.update(figures)
-            self.report(SftProgress(stage=stage, step=total, steps=total, loss=0.0, figures=figures))
+            self.report(StageProgress(stage=stage, step=total, steps=total, loss=0.0, figures=figures))
         self.state.stage += 1
         self.state.step = 0
         if stage == "pointing":

@@ -1,0 +1,49 @@
+"""Training in a thread of its own, while the run's process goes on: told of, and stopped at its next step."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+
+from deskhand_sandbox.types import JsonValue
+from deskhand_trainer.base.train import StageProgress
+from deskhand_trainer.run_kinds.context import RunContext
+
+TELL_EVERY = 20
+"""Steps between two lines in the events, figures aside."""
+
+
+@asynccontextmanager
+async def stopping() -> AsyncGenerator[Callable[[], bool]]:
+    """Whether the training inside the block is to stop: when it is cancelled, it leaves a checkpoint first."""
+    stop = threading.Event()
+    try:
+        yield stop.is_set
+    except asyncio.CancelledError:
+        # the training thread sees it after its step
+        stop.set()
+        raise
+
+
+class Teller:
+    """Progress of the training thread into the run's folder and events."""
+
+    def __init__(self, context: RunContext, phase: str, topic: str) -> None:
+        """
+        Args:
+            phase: for a person, as in "warm start".
+            topic: of the events, as in "sft".
+        """
+        self._context, self._phase, self._topic = context, phase, topic
+        self._loop = asyncio.get_running_loop()
+
+    def __call__(self, progress: StageProgress) -> None:
+        self._context.folder.progress(f"{self._phase}: {progress.stage}", progress.step, progress.steps)
+        if progress.figures or progress.step % TELL_EVERY == 0:
+            values: dict[str, JsonValue] = {"loss": progress.loss, **progress.figures}
+            told = self._context.reporter.metric(
+                f"{self._topic}/{progress.stage}", values, step=progress.step
+            )
+            asyncio.run_coroutine_threadsafe(told, self._loop)
