@@ -177,10 +177,8 @@ class _Pretraining:
 
     def _pages(self, shard: Path) -> int:
         """As many pages of a shard as hold the pixels of `pages_per_step` small ones; one at least."""
-        width, height = size_px_of(shard)
-        return min(
-            pages_in(shard), max(1, self.config.pages_per_step * math.prod(SIZES_PX[""]) // (width * height))
-        )
+        pixels = self.config.pages_per_step * math.prod(SIZES_PX[""])
+        return min(pages_in(shard), max(1, pixels // math.prod(size_px_of(shard))))
 
     def _keep(self, *, stop: bool) -> None:
         due = time.monotonic() - self.saved_at >= self.config.checkpoint_every_s

@@ -17,7 +17,7 @@ TELL_EVERY = 20
 
 @asynccontextmanager
 async def stopping() -> AsyncGenerator[Callable[[], bool]]:
-    """Whether the training inside the block is to stop: when it is cancelled, it leaves a checkpoint first."""
+    """Whether the training inside the block is to stop: cancelled, it leaves a checkpoint first."""
     stop = threading.Event()
     try:
         yield stop.is_set
