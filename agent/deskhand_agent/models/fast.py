@@ -19,6 +19,7 @@ from transformers import Qwen3VLForConditionalGeneration
 from transformers.models.qwen3_vl.modeling_qwen3_vl import (
     Qwen3VLTextDecoderLayer,
     Qwen3VLTextModel,
+    Qwen3VLVisionBlock,
     Qwen3VLVisionModel,
     apply_rotary_pos_emb,
 )
@@ -60,17 +61,8 @@ def encode_images(
     hidden = hidden + (visual.pos_embed(indices) * weights[:, :, None]).sum(1)
     cos, sin = visual.rotary_pos_emb(hidden, positions)
     cos, sin = cos[None, None].float(), sin[None, None].float()
-    for stacked in visual.blocks:
-        block: Any = stacked
-        attention = block.attn
-        batch, count, width = hidden.shape
-        heads = attention.num_heads
-        qkv = attention.qkv(block.norm1(hidden)).view(batch, count, 3, heads, width // heads)
-        query, key, value = qkv.permute(2, 0, 3, 1, 4).unbind(0)
-        query, key = _rotate(query, cos, sin), _rotate(key, cos, sin)
-        mixed = F.scaled_dot_product_attention(query, key, value, scale=attention.scaling)
-        hidden = hidden + attention.proj(mixed.transpose(1, 2).reshape(batch, count, width))
-        hidden = hidden + block.mlp(block.norm2(hidden))
+    for block in visual.blocks:
+        hidden = _vision_block(cast(Qwen3VLVisionBlock, block), hidden, cos, sin)
     return hidden, visual.merger(hidden.flatten(0, 1)).view(
         hidden.shape[0], -1, visual.config.out_hidden_size
     )
@@ -162,6 +154,18 @@ def supports(model: object) -> bool:
         and next(model.parameters()).device.type == "cpu"
         and next(model.parameters()).dtype == torch.float32
     )
+
+
+def _vision_block(block: Qwen3VLVisionBlock, hidden: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    attention: Any = block.attn
+    batch, count, width = hidden.shape
+    heads = attention.num_heads
+    qkv = attention.qkv(block.norm1(hidden)).view(batch, count, 3, heads, width // heads)
+    query, key, value = qkv.permute(2, 0, 3, 1, 4).unbind(0)
+    query, key = _rotate(query, cos, sin), _rotate(key, cos, sin)
+    mixed = F.scaled_dot_product_attention(query, key, value, scale=attention.scaling)
+    hidden = hidden + attention.proj(mixed.transpose(1, 2).reshape(batch, count, width))
+    return hidden + block.mlp(block.norm2(hidden))
 
 
 def _rotate(states: Tensor, cos: Tensor, sin: Tensor) -> Tensor:

@@ -181,7 +181,7 @@ class Phase(BaseModel):
     name: str
     """Unique in its round: "collect", "evaluate-before", "ppo"."""
     kind: str
-    """"collect", "score", "curate", "sft", "ppo", "evaluate" or "promote"."""
+    """"collect", "score", "curate", "sft", "pretrain", "ppo", "evaluate" or "promote"."""
     state: WorkState
     run_id: str | None
     """Subject of its events is "run:" + this."""

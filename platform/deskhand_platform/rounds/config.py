@@ -15,13 +15,13 @@ RUN_FIELDS = {
     "explore": "CollectConfig",
     "score": "ScoreConfig",
     "sft": "SftConfig",
+    "pretrain": "PretrainConfig",
+    "rejection": "SftConfig",
     "ppo": "PpoConfig",
     "evaluate": "EvaluateConfig",
 }
 """Fields of a round that configure a run of the trainer, and the record of `deskhand_trainer.config` they
 fill."""
-RECORDS = {**RUN_FIELDS, "pretrain": "PretrainConfig"}
-"""The same of every run, those that belong to no round too."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,6 +50,12 @@ class RoundConfig:
     """Process reward model and its scores (`ScoreConfig`)."""
     sft: Config | None = None
     """Warm start (`SftConfig`); only when the round starts untrained."""
+    pretrain: Config | None = None
+    """Continued pretraining on what the round's failed episodes showed (`PretrainConfig`); only when the
+    round starts from a policy."""
+    rejection: Config | None = None
+    """Rejection fine-tuning on the round's successful episodes (`SftConfig`); only when the round starts from
+    a policy."""
     ppo: Config | None = None
     """Value pretraining and the online loop (`PpoConfig`)."""
     evaluate: Config | None = None
@@ -134,7 +140,7 @@ def check_phase(name: str, values: Config) -> None:
     from deskhand_trainer import config
     from deskhand_trainer.errors import ConfigError
 
-    record = getattr(config, RECORDS[name])
+    record = getattr(config, RUN_FIELDS[name])
     try:
         config.parse_config(record, values, path=f"{name}.")
     except ConfigError as error:

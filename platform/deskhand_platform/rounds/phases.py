@@ -22,6 +22,8 @@ from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.runs import RunKind, RunResult, RunSpec
 
 DATASETS = {"sft": SelectionRule.SUCCESS, "rejected": SelectionRule.FAILURE, "pool": SelectionRule.ALL}
+TRAINED = ("sft", "pretrain", "rejection", "ppo")
+"""Phases that make a policy, in order."""
 
 
 class Host(Protocol):
@@ -207,7 +209,7 @@ def policy_for(record: RoundRecord, phase: PhaseRecord) -> str | None:
         if made is None:
             raise RoundFailed(f"{whose} made no policy")
         return made
-    trained = [made for kind in ("sft", "ppo") if (made := _made_by(record, kind)) is not None]
+    trained = [made for name in TRAINED if (made := _made_by(record, name)) is not None]
     return trained[-1] if trained else record.policy_in
 
 

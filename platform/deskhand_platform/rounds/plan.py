@@ -1,7 +1,10 @@
 """Which phases a round has: worked out once, when it begins, from its config and what there is to start from.
 
     untrained   evaluate collect curate sft evaluate explore curate score ppo evaluate, validate … promote
-    trained     evaluate explore curate score ppo evaluate, validate … promote
+    trained     evaluate explore curate pretrain rejection evaluate score ppo evaluate, validate … promote
+
+What was explored is routed: failures to continued pretraining, successes to rejection fine-tuning, all of it
+to the pool that reward models learn from.
 
 The process reward model is trained after the warm start: before it there are only demonstrations, all of them
 successes, and no trunk that sees anything. "evaluate-…" phases fill the table from test seeds; "validate-…"
@@ -55,6 +58,10 @@ def plan(config: RoundConfig, policy_in: str | None, promoted: str | None) -> tu
         phases += _run("sft", "sft", config.sft) + _run("evaluate-sft", "evaluate", config.evaluate)
     if config.explore is not None:
         phases += _run("explore", "collect", config.explore) + _own("curate-explored")
+    if not untrained:
+        phases += _run("pretrain", "pretrain", config.pretrain) + _run("rejection", "sft", config.rejection)
+        if config.rejection is not None:
+            phases += _run("evaluate-rejection", "evaluate", config.evaluate)
     phases += _run("score", "score", config.score) + _run("ppo", "ppo", config.ppo)
     if config.ppo is not None:
         phases += _run("evaluate-ppo", "evaluate", config.evaluate)
@@ -83,7 +90,8 @@ def _validations(config: RoundConfig, policy_in: str | None, rival: str | None) 
         "targets": False,
     }
     old = {VALIDATE_PROMOTED: rival, VALIDATE_START: policy_in}
-    made = {"validate-sft": config.sft if policy_in is None else None, "validate-ppo": config.ppo}
+    warm = ("sft", config.sft) if policy_in is None else ("rejection", config.rejection)
+    made = {f"validate-{name}": run for name, run in (warm, ("ppo", config.ppo))}
     phases = [(name, policy) for name, policy in old.items() if policy is not None]
     phases += [(name, None) for name, run in made.items() if run is not None]
     return tuple(

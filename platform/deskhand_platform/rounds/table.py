@@ -13,10 +13,11 @@ LABELS = {
     "evaluate-untrained": "before SFT",
     "evaluate-start": "start",
     "evaluate-sft": "after SFT",
+    "evaluate-rejection": "after rejection fine-tuning",
     "evaluate-ppo": "after PPO",
 }
 """Evaluation phases, by name, and what their line is called."""
-TRAINING = ("collect", "sft", "ppo")
+TRAINING = ("collect", "pretrain", "sft", "ppo")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -37,6 +37,17 @@ def test_a_start_from_another_policy_is_measured_against_the_promoted_one_on_val
         assert phase.config["split"] == "validation" and phase.config["modes"] == [config.promote.measure]
 
 
+def test_what_a_trained_policy_explored_is_routed() -> None:
+    config = preset("smoke", {"pretrain": {"pages": 8}, "rejection": {"learn_from": ["rollout"]}})
+    names = [phase.name for phase in plan(config, "some-policy", "some-policy")]
+    begun = names.index("explore")
+    assert names[begun : begun + 5] == [
+        "explore", "curate-explored", "pretrain", "rejection", "evaluate-rejection",
+    ]  # fmt: skip
+    assert "validate-rejection" in names and "validate-sft" not in names
+    assert not {"pretrain", "rejection"} & {phase.name for phase in plan(config, None, None)}
+
+
 def test_overrides_go_into_depth_and_null_leaves_a_phase_out() -> None:
     config = preset("smoke", {"ppo": {"value_pretraining": {"enabled": False}}, "score": None})
     assert config.ppo is not None and config.score is None

@@ -22,7 +22,7 @@ TIMES = {"time_environment": 0.5, "time_inference": 0.2, "time_training": 0.3}
 
 
 def leave(folder: Path, metrics: dict[str, Any], **spec: Any) -> None:
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "result.json").write_text(json.dumps({"policy_out": "p", "metrics": metrics, "seconds": 1}))
     (folder / "spec.json").write_text(json.dumps(spec))
 
@@ -102,6 +102,9 @@ def test_figures_appear_when_every_seed_is_done_and_report_the_worst(tmp_path: P
     arm_done(tmp_path, "ppo", 0, 0.2, 0.95, 0.97)
     arm_done(tmp_path, "ppo", 1, 0.35, 0.85, 0.98)
     assert study_figures(tmp_path, ["collapsible"], SEEDS) == []
+    arm_done(tmp_path, "cloning", 1, 0.35, 0.9, 0.98)
+    beside = {f.name: f for f in study_figures(tmp_path, ["collapsible"], SEEDS)}
+    assert beside["cloning_collapsible_after_sampled_min"].seeds == [1]  # the arms beside PPO: what there is
     arm_done(tmp_path, "ppo", 2, 0.3, 0.92, 0.99)
     figures = {f.name: f for f in study_figures(tmp_path, ["collapsible"], SEEDS)}
     assert figures["ppo_collapsible_before_sampled_max"].value == 0.35

@@ -57,18 +57,24 @@ async def run(context: RunContext, config: SftConfig) -> tuple[str, dict[str, Js
 
 
 async def _demonstrations(context: RunContext, config: SftConfig) -> list[Trajectory]:
-    """Successful oracle episodes of the train split: this round's where the run belongs to one."""
-    labels = {"purpose": "demonstration"}
-    if "round" in context.spec.labels:
-        labels["round"] = context.spec.labels["round"]
+    """Successful episodes of the train split: this round's where the run belongs to one."""
+    own = {name: value for name, value in context.spec.labels.items() if name == "round"}
     ids: list[str] = []
     for task in config.tasks:
-        chosen = TrajectoryFilter(
-            task_ids=(task,), split=Split.TRAIN, outcome=OutcomeFilter.SUCCESS, labels=labels, ended=True
-        )
-        ids += (await context.store.trajectory_ids(chosen))[: config.demonstrations_per_task]
+        found: list[str] = []
+        for purpose in config.learn_from:
+            chosen = TrajectoryFilter(
+                task_ids=(task,),
+                split=Split.TRAIN,
+                outcome=OutcomeFilter.SUCCESS,
+                labels={**own, "purpose": purpose},
+                ended=True,
+            )
+            found += await context.store.trajectory_ids(chosen)
+        ids += found[: config.demonstrations_per_task]
     if not ids and config.demonstrations_per_task and config.cloning_epochs:
+        wanted = " or ".join(config.learn_from)
         raise RunRefused(
-            f"the store holds no successful demonstrations of {', '.join(config.tasks)}: collect some first"
+            f"the store holds no successful {wanted} of {', '.join(config.tasks)}: collect some first"
         )
     return [t async for t in context.store.each_trajectory(ids, images=True)]

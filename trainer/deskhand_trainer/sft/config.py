@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from deskhand_trainer.config_parsing import bounds
 
@@ -29,6 +30,8 @@ class SftConfig:
 
     tasks: tuple[str, ...] = ("miniwob/click-collapsible-nodelay",)
     """Demonstrations of these tasks are learned."""
+    learn_from: tuple[Literal["demonstration", "rollout"], ...] = ("demonstration",)
+    """Whose successful episodes: oracles', or policies' own (rejection fine-tuning)."""
     demonstrations_per_task: int = field(default=128, metadata=bounds(0, 100_000))
     """Oracle episodes taken from the store, at most; few, so that learning is left to do."""
     perception_tasks: tuple[str, ...] = PERCEPTION_TASKS

@@ -20,7 +20,7 @@ MINUTES_GOAL = 15
 
 
 def study_figures(folder: Path, tasks: Sequence[str], seeds: Sequence[int]) -> list[Figure]:
-    """The figures of the arms that are done; an aggregate appears once all its seeds are.
+    """The figures of the arms that are done: of PPO once all its seeds are, of the arms beside it of any.
 
     Args:
         folder: of the study.
@@ -30,9 +30,9 @@ def study_figures(folder: Path, tasks: Sequence[str], seeds: Sequence[int]) -> l
     figures: list[Figure] = []
     for task in tasks:
         for arm in LEARNERS:
-            pairs = _whole(folder, task, arm, seeds, "evaluate")
-            if pairs:
-                figures += _arm_figures(task, arm, pairs, seeds)
+            done = [seed for seed in seeds if _whole(folder, task, arm, [seed], "evaluate")]
+            if done and (arm != "ppo" or done == list(seeds)):
+                figures += _arm_figures(task, arm, _whole(folder, task, arm, done, "evaluate"), done)
     figures += _perception_figures(folder, seeds) + _control_figures(folder, seeds)
     ppo = [_whole(folder, task, "ppo", seeds, "evaluate") for task in tasks]
     if all(ppo):

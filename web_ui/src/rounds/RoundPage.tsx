@@ -107,10 +107,10 @@ function current(phases: readonly Phase[]): Phase | undefined {
   );
 }
 
-/** The online loop if it has begun, else the warm start. */
+/** The online loop if it has begun, else what trains on what is there already. */
 function trainingPhase(phases: readonly Phase[]): Phase | undefined {
   const begun = phases.filter((phase) => phase.run_id !== null);
-  return begun.find((phase) => phase.kind === "ppo") ?? begun.find((phase) => phase.kind === "sft");
+  return ["ppo", "sft", "pretrain"].flatMap((kind) => begun.filter((phase) => phase.kind === kind))[0];
 }
 
 function Facts({ round }: { round: Round }) {

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from deskhand_trainer.base.config import BaseModelConfig
+from deskhand_trainer.base.pages import SeenPage
+from deskhand_trainer.base.shards import write_shard
+from deskhand_trainer.studies import sizes
+
+TINY = BaseModelConfig(
+    patch_px=16, vision_width=16, vision_depth=1, vision_heads=2, text_width=32, text_depth=1, text_heads=2,
+    text_mlp=64,
+)  # fmt: skip
+
+
+@pytest.fixture
+def shards(tmp_path: Path, pages: list[SeenPage]) -> list[Path]:
+    path = tmp_path / "press-train-0000000-12.tar"
+    write_shard(path, pages)
+    return [path]
+
+
+def test_a_model_gets_the_steps_its_processor_time_allows_and_is_measured_once(
+    tmp_path: Path, shards: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sizes, "TIMED_STEPS", 2)
+    found = sizes.study_model(tmp_path / "tiny", TINY, shards, shards, cpu_s=3.0)
+    assert found["steps"]["reading"] >= 1 and found["steps"]["asking"] >= 1
+    assert found["cpu_ms_per_action"] > 0
+    assert set(sizes.MEASURED) - {"state"} <= {*found["figures"]}  # Pillow's pages show nothing that has one
+    assert (tmp_path / "tiny" / "model" / "model.safetensors").exists()
+    monkeypatch.setattr(sizes, "pretrain", None)
+    assert sizes.study_model(tmp_path / "tiny", TINY, shards, shards, cpu_s=3.0) == found
+
+
+def test_every_model_has_figures_of_its_own() -> None:
+    found = {
+        name: {
+            "figures": dict.fromkeys(sizes.MEASURED, 0.5),
+            "parameters": 4_000_000,
+            "cpu_ms_per_action": 40.0,
+            "steps": {"reading": 10, "asking": 20},
+        }
+        for name in sizes.MODELS
+    }
+    made = sizes.figures(found, 30.0)
+    assert len({figure.name for figure in made}) == len(made) == len(sizes.MODELS) * (len(sizes.MEASURED) + 2)
+    assert all(figure.config["cpu_minutes"] == 30.0 for figure in made)
