@@ -14,23 +14,21 @@ from __future__ import annotations
 
 import argparse
 import signal
-import subprocess
 import sys
-import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, get_args
+from typing import Literal, get_args
 
 from deskhand_trainer.config import CollectConfig, EvaluateConfig, PpoConfig
-from deskhand_trainer.results import Figure, current_commit, write_figures, write_results_page
-from deskhand_trainer.run_folder import hold, write_json
-from deskhand_trainer.runs import RunKind, RunSpec
+from deskhand_trainer.results import Figure, write_figures, write_results_page
+from deskhand_trainer.run_folder import write_json
+from deskhand_trainer.runs import RunKind
 from deskhand_trainer.sft.config import SftConfig
 from deskhand_trainer.studies.critic_control import measure_critic
-from deskhand_trainer.studies.loop_figures import CONTROL_TASK, result_of, study_figures
+from deskhand_trainer.studies.loop_figures import CONTROL_TASK, study_figures
+from deskhand_trainer.studies.runs import StudyRuns, StudyStopped, result_of, run_id
 
 Arm = Literal["ppo", "reinforce", "rejection", "cloning", "shuffled"]
 ARMS: tuple[Arm, ...] = get_args(Arm)
@@ -182,55 +180,34 @@ class LoopStudy:
     """Does what is left of the study in a folder."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder.resolve()
-        self._guard = threading.Lock()
-        self._stopped = threading.Event()
-        self._running: set[subprocess.Popen[bytes]] = set()
-        self._locks: dict[Path, threading.Lock] = {}
+        self.runs = StudyRuns(folder)
+        self.folder = self.runs.folder
 
     def run(self, specs: Sequence[ArmSpec], *, workers: int = 1) -> None:
         """Train and measure the arms, several at a time.
 
         Raises:
-            RuntimeError: a run ended without a result, or another process works at the study; says where.
+            StudyStopped: a run ended without a result, or another process works at the study; says where.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with hold(self.folder, busy=self._refuse):
-            self._run_all(specs, workers)
-
-    def _refuse(self) -> None:
-        raise RuntimeError(f"another process works at the study in {self.folder}: wait or stop it")
-
-    def _run_all(self, specs: Sequence[ArmSpec], workers: int) -> None:
-        pool = ThreadPoolExecutor(workers)
-        try:
-            for done in [pool.submit(self._arm, spec) for spec in specs]:
-                done.result()
-        finally:
-            # a thread between two runs must not begin the next, and a run under way keeps a checkpoint
-            self._stopped.set()
-            with self._guard:
-                for process in self._running:
-                    process.terminate()
-            pool.shutdown(cancel_futures=True)
+        self.runs.work([partial(self._arm, spec) for spec in specs], workers=workers)
 
     def _arm(self, spec: ArmSpec) -> None:
         control = spec.arm == "shuffled"
         start = self._start(spec)
         measure = "control" if control else "evaluate"
         measured = asdict(evaluation(spec, control=control))
-        self._run(f"{spec.start}/{measure}", RunKind.EVALUATE, measured, start)
+        self.runs.run(f"{spec.start}/{measure}", RunKind.EVALUATE, measured, start)
         if control:
             self._critic(spec, start)
         episodes = None if spec.arm == "ppo" else self._episodes_of_ppo(spec, start)
-        trained = self._run(f"{spec.name}/train", RunKind.PPO, asdict(arm_config(spec, episodes)), start)
-        self._run(f"{spec.name}/{measure}", RunKind.EVALUATE, measured, trained["policy_out"])
+        trained = self.runs.run(f"{spec.name}/train", RunKind.PPO, asdict(arm_config(spec, episodes)), start)
+        self.runs.run(f"{spec.name}/{measure}", RunKind.EVALUATE, measured, trained["policy_out"])
         print(f"done: {spec.name}", flush=True)
 
     def _episodes_of_ppo(self, spec: ArmSpec, start: str) -> int:
         """How many episodes PPO used in its minutes, of the same task and seed."""
         ppo = replace(spec, arm="ppo")
-        done = self._run(f"{ppo.name}/train", RunKind.PPO, asdict(arm_config(ppo)), start)
+        done = self.runs.run(f"{ppo.name}/train", RunKind.PPO, asdict(arm_config(ppo)), start)
         return int(done["metrics"]["episodes"])
 
     def _start(self, spec: ArmSpec) -> str:
@@ -238,68 +215,18 @@ class LoopStudy:
         demonstrations = asdict(
             CollectConfig(tasks=(spec.task.id,), episodes_per_task=spec.task.demonstrations)
         )
-        self._run(f"{spec.task.name}-demonstrations", RunKind.COLLECT, demonstrations, None)
-        started = self._run(f"{spec.start}/train", RunKind.SFT, asdict(warm_start(spec)), None)
+        self.runs.run(f"{spec.task.name}-demonstrations", RunKind.COLLECT, demonstrations, None)
+        started = self.runs.run(f"{spec.start}/train", RunKind.SFT, asdict(warm_start(spec)), None)
         return str(started["policy_out"])
 
     def _critic(self, spec: ArmSpec, start: str) -> None:
         place = self.folder / spec.start / "critic"
-        with self._lock(place):
+        with self.runs.lock(place):
             if result_of(place) is None:
                 place.mkdir(parents=True, exist_ok=True)
-                run = self._id(f"{spec.start}/control")
-                found = measure_critic(*self._store(), policy=start, run=run, seed=spec.seed, folder=place)
+                run = run_id(f"{spec.start}/control")
+                found = measure_critic(*self.runs.store, policy=start, run=run, seed=spec.seed, folder=place)
                 write_json(place / "result.json", {"metrics": found})
-
-    def _run(self, name: str, kind: RunKind, config: dict[str, Any], policy: str | None) -> dict[str, Any]:
-        """Make sure the run is finished; its result. Arms that share a run wait for one another."""
-        folder = self.folder / name
-        with self._lock(folder):
-            found = result_of(folder)
-            if found is not None:
-                return found
-            folder.mkdir(parents=True, exist_ok=True)
-            store, blobs = self._store()
-            spec = RunSpec(
-                id=self._id(name),
-                kind=kind,
-                config=config,
-                store_url=store,
-                blobs_url=blobs,
-                policy_in=policy,
-                labels={"commit": current_commit(), "date": datetime.now(tz=UTC).date().isoformat()},
-            )
-            write_json(folder / "spec.json", asdict(spec))
-            print(f"running: {name}", flush=True)
-            with (folder / "log.txt").open("ab") as log:
-                self._wait([sys.executable, "-m", "deskhand_trainer.run", str(folder)], log)
-            found = result_of(folder)
-            if found is None and self._stopped.is_set():
-                raise RuntimeError("the study was stopped")
-            if found is None:
-                raise RuntimeError(f"the run in {folder} ended without a result: see {folder / 'log.txt'}")
-            return found
-
-    def _wait(self, command: list[str], log: BinaryIO) -> None:
-        """Run a program to its end, or until the study is stopped."""
-        with self._guard:
-            if self._stopped.is_set():
-                return
-            process = subprocess.Popen(command, stdout=log, stderr=log)
-            self._running.add(process)
-        process.wait()
-        with self._guard:
-            self._running.discard(process)
-
-    def _lock(self, folder: Path) -> threading.Lock:
-        with self._guard:
-            return self._locks.setdefault(folder, threading.Lock())
-
-    def _store(self) -> tuple[str, str]:
-        return f"sqlite+aiosqlite:///{self.folder / 'store.db'}", f"file://{self.folder / 'blobs'}"
-
-    def _id(self, name: str) -> str:
-        return "study-" + name.replace("/", "-")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -328,7 +255,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             study.run(arms_of(tasks, options.seeds, options.arms), workers=options.workers)
-        except (RuntimeError, KeyboardInterrupt) as error:
+        except (StudyStopped, KeyboardInterrupt) as error:
             print(f"{str(error) or 'stopped'}; the same command goes on from here", file=sys.stderr)
             return 130 if isinstance(error, KeyboardInterrupt) else 1
     figures = study_figures(study.folder, [task.name for task in TASKS], options.seeds)

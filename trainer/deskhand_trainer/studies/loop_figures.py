@@ -10,6 +10,7 @@ from typing import Any
 
 from deskhand_trainer.click_targets import Hit
 from deskhand_trainer.results import Figure
+from deskhand_trainer.studies.runs import result_of
 from deskhand_trainer.wilson import wilson
 
 COMMAND = "deskhand study loop"
@@ -85,12 +86,6 @@ def _whole(
         spec = json.loads((folder / f"{task}-{arm}-{seed}" / "train" / "spec.json").read_text())
         found.append((start, {**test, "training": train, "config": spec["config"], **spec["labels"]}))
     return found
-
-
-def result_of(folder: Path) -> dict[str, Any] | None:
-    """What a finished run left; None before."""
-    path = folder / "result.json"
-    return json.loads(path.read_text()) if path.exists() else None
 
 
 def _metrics(folder: Path) -> dict[str, Any] | None:

@@ -1,0 +1,128 @@
+"""Runs of a study: each in a folder of its own, done once, gone on with after a stop."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from deskhand_trainer.results import current_commit
+from deskhand_trainer.run_folder import hold, write_json
+from deskhand_trainer.runs import RunKind, RunSpec
+
+
+class StudyStopped(RuntimeError):
+    """The study was told to stop, or another process works at it, or a run ended without a result."""
+
+
+class StudyRuns:
+    """The folder of a study: one store, and a folder per run.
+
+    Safe to use from several threads; runs of one name wait for one another.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.resolve()
+        self._guard = threading.Lock()
+        self._stopped = threading.Event()
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._locks: dict[Path, threading.Lock] = {}
+
+    def work(self, jobs: Iterable[Callable[[], object]], *, workers: int = 1) -> None:
+        """Do jobs that call `run`, several at a time.
+
+        Raises:
+            StudyStopped: a run ended without a result, or another process works at the study; says where.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with hold(self.folder, busy=self._refuse):
+            pool = ThreadPoolExecutor(workers)
+            try:
+                for done in [pool.submit(job) for job in jobs]:
+                    done.result()
+            finally:
+                # a thread between two runs must not begin the next, and a run under way keeps a checkpoint
+                self._stopped.set()
+                with self._guard:
+                    for process in self._running:
+                        process.terminate()
+                pool.shutdown(cancel_futures=True)
+
+    def run(self, name: str, kind: RunKind, config: Mapping[str, Any], policy: str | None) -> dict[str, Any]:
+        """Make sure a run is finished; its result.
+
+        Args:
+            name: of its folder below the study's.
+            policy: id of the one it starts from.
+
+        Raises:
+            StudyStopped: it ended without a result; says where its log is.
+        """
+        folder = self.folder / name
+        with self.lock(folder):
+            found = result_of(folder)
+            if found is not None:
+                return found
+            folder.mkdir(parents=True, exist_ok=True)
+            store, blobs = self.store
+            spec = RunSpec(
+                id=run_id(name),
+                kind=kind,
+                config=dict(config),
+                store_url=store,
+                blobs_url=blobs,
+                policy_in=policy,
+                labels={"commit": current_commit(), "date": datetime.now(tz=UTC).date().isoformat()},
+            )
+            write_json(folder / "spec.json", asdict(spec))
+            print(f"running: {name}", flush=True)
+            with (folder / "log.txt").open("ab") as log:
+                self._wait([sys.executable, "-m", "deskhand_trainer.run", str(folder)], log)
+            found = result_of(folder)
+            if found is None and self._stopped.is_set():
+                raise StudyStopped("the study was stopped")
+            if found is None:
+                raise StudyStopped(f"the run in {folder} ended without a result: see {folder / 'log.txt'}")
+            return found
+
+    def lock(self, folder: Path) -> threading.Lock:
+        """Held by whoever works in a folder."""
+        with self._guard:
+            return self._locks.setdefault(folder, threading.Lock())
+
+    @property
+    def store(self) -> tuple[str, str]:
+        """URLs of the study's database and of its blobs."""
+        return f"sqlite+aiosqlite:///{self.folder / 'store.db'}", f"file://{self.folder / 'blobs'}"
+
+    def _refuse(self) -> None:
+        raise StudyStopped(f"another process works at the study in {self.folder}: wait or stop it")
+
+    def _wait(self, command: list[str], log: BinaryIO) -> None:
+        """Run a program to its end, or until the study is stopped."""
+        with self._guard:
+            if self._stopped.is_set():
+                return
+            process = subprocess.Popen(command, stdout=log, stderr=log)
+            self._running.add(process)
+        process.wait()
+        with self._guard:
+            self._running.discard(process)
+
+
+def run_id(name: str) -> str:
+    """Id of the run in the folder of that name."""
+    return "study-" + name.replace("/", "-")
+
+
+def result_of(folder: Path) -> dict[str, Any] | None:
+    """What a finished run left; None before."""
+    path = folder / "result.json"
+    return json.loads(path.read_text()) if path.exists() else None
