@@ -2,8 +2,9 @@
 
     deskhand bench base MODEL [--pages 200] [--sizes 160x210 320x240 448x448] [--results docs/results]
 
-MODEL is a folder, or the id of a policy in the store. The pages are of test seeds: their words, fonts, themes
-and (most of) their layouts are on no page of a train seed. Intervals are Wilson's, at 95 %.
+MODEL is a folder, or the id of a policy in the store. The pages, and others on which actions are taken to ask
+what they changed, are of test seeds: their words, fonts, themes and (most of) their layouts are on no page of
+a train seed. Intervals are Wilson's, at 95 %.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from deskhand_sandbox.host import HostSettings, SandboxClient, start_host
 from deskhand_sandbox.manager import PoolSettings
 from deskhand_sandbox.tasks.generated import SIZES_PX
 from deskhand_sandbox.types import Split
+from deskhand_trainer.base.changes import CHANGES_PER_PAGE, SeenChange, change_tasks, watch
 from deskhand_trainer.base.collection import collect
 from deskhand_trainer.base.examination import Mark, examine
 from deskhand_trainer.base.pages import SeenPage, look, page_tasks
@@ -43,22 +45,28 @@ FIGURES: Mapping[Kind, tuple[str, str | None]] = {
     Kind.VALUE: ("widget_value", None),
     Kind.STATE: ("widget_state", ">= 0.95"),
     Kind.COPY: ("copy_text", None),
+    Kind.CHANGE: ("what_changed", None),
+    Kind.ACTION: ("which_action", None),
 }
 
 
-async def draw(sizes: Sequence[str], count: int) -> list[SeenPage]:
-    """The first `count` test pages of every size.
+async def draw(sizes: Sequence[str], count: int) -> tuple[list[SeenPage], list[SeenChange]]:
+    """The first `count` test pages of every size, and about as many changes on others.
 
     Raises:
         SandboxError: there is no Chromium, or it failed.
     """
     tasks = [task for size in sizes for task in page_tasks(SIZES[size], Split.TEST, count)]
+    worked = -(-count // CHANGES_PER_PAGE)
+    works = [task for size in sizes for task in change_tasks(SIZES[size], Split.TEST, worked)]
     with tempfile.TemporaryDirectory(prefix="deskhand-bench-") as folder:
         settings = HostSettings(
             kinds={"browser": PoolSettings(max_sandboxes=TABS)}, state_folder=Path(folder)
         )
         async with start_host(settings) as host, SandboxClient(host.url, host.token) as client:
-            return await collect(client, tasks, look, owner="bench base", concurrency=TABS)
+            pages = await collect(client, tasks, look, owner="bench base", concurrency=TABS)
+            watched = await collect(client, works, watch, owner="bench base", concurrency=TABS)
+            return pages, [change for page in watched for change in page]
 
 
 async def materialise(policy: str, folder: Path) -> Path:
@@ -111,8 +119,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             model = Path(options.model)
             if not model.is_dir():
                 model = asyncio.run(materialise(options.model, Path(folder)))
-            pages = asyncio.run(draw(options.sizes, options.pages))
-            marks = examine(model, pages, progress=_say)
+            pages, changes = asyncio.run(draw(options.sizes, options.pages))
+            marks = examine(model, pages, changes, progress=_say)
     except (AgentError, FlywheelError, SandboxError, ValueError) as error:
         print(f"cannot measure: {error}", file=sys.stderr)
         return 1

@@ -2,8 +2,9 @@
 
     deskhand bench examples [--tabs 8] [--seconds 20] [--repeats 5] [--questions 12] [--results docs/results]
 
-An example is a question with its answer. Pages are drawn one after another in every tab, looked at, and asked
-about, as pretraining does; sizes are as its defaults mix them.
+An example is a question with its answer. In every tab pages are drawn one after another and asked about, as
+pretraining does; sizes are as its defaults mix them, and so are pages on which actions are taken to ask what
+they changed.
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.errors import SandboxError
 from deskhand_sandbox.registry import create_backend
 from deskhand_sandbox.types import Split, Task
+from deskhand_trainer.base.change_questions import ask_about
+from deskhand_trainer.base.changes import change_tasks, watch
 from deskhand_trainer.base.config import PretrainConfig
 from deskhand_trainer.base.pages import look, page_tasks
 from deskhand_trainer.base.questions import ask_many
@@ -31,6 +35,9 @@ COMMAND = "deskhand bench examples"
 GOAL = ">= 200"
 PAGES_AHEAD = 2_000
 """Of each size: they are drawn in turns until the time is over."""
+
+Work: TypeAlias = tuple[str, bool]
+"""End of a task's name, and whether actions are taken on its pages."""
 
 
 async def bench_examples(*, tabs: int, seconds: float, repeats: int, questions: int) -> Figure:
@@ -44,22 +51,29 @@ async def bench_examples(*, tabs: int, seconds: float, repeats: int, questions: 
         SandboxError: there is no Chromium, or it failed.
     """
     config = PretrainConfig()
-    shares = {"": config.pages, "-wide": config.wide_pages, "-large": config.large_pages}
+    shares = {
+        ("", False): config.pages,
+        ("-wide", False): config.wide_pages,
+        ("-large", False): config.large_pages,
+        ("", True): config.change_pages,
+        ("-wide", True): config.wide_change_pages,
+        ("-large", True): config.large_change_pages,
+    }
     backend = create_backend("browser")
     rates: list[float] = []
     try:
         sandboxes = [await backend.create() for _ in range(tabs)]
-        sizes = _spread(shares, tabs)
-        streams = {size: itertools.cycle(page_tasks(size, Split.TRAIN, PAGES_AHEAD)) for size in set(sizes)}
-        for sandbox, size in zip(sandboxes, sizes, strict=True):
-            await look(sandbox, next(streams[size]))
+        works = _spread(shares, tabs)
+        streams = {work: itertools.cycle(_tasks(*work)) for work in set(works)}
+        for sandbox, work in zip(sandboxes, works, strict=True):
+            await look(sandbox, next(streams[work]))
         for _ in range(repeats):
             began = time.perf_counter()
-            works = (
-                _work(sandbox, streams[size], questions, began + seconds)
-                for sandbox, size in zip(sandboxes, sizes, strict=True)
+            counts = (
+                _work(sandbox, streams[work], questions, began + seconds, worked=work[1])
+                for sandbox, work in zip(sandboxes, works, strict=True)
             )
-            made = sum(await asyncio.gather(*works))
+            made = sum(await asyncio.gather(*counts))
             rates.append(made / (time.perf_counter() - began))
             print(f"{rates[-1]:.0f} examples/s", flush=True)
     finally:
@@ -71,27 +85,47 @@ async def bench_examples(*, tabs: int, seconds: float, repeats: int, questions: 
         low=round(min(rates), 1),
         high=round(max(rates), 1),
         goal=GOAL,
-        note=f"{questions} questions a page; median of {repeats} repeats; low and high: least and most",
+        note=f"{questions} questions a page or change; median of {repeats} repeats; low, high: least, most",
         command=COMMAND,
-        config={"tabs": tabs, "seconds": seconds, "questions": questions, "sizes": list(sizes)},
+        config={
+            "tabs": tabs,
+            "seconds": seconds,
+            "questions": questions,
+            "sizes": [size for size, _ in works],
+            "worked": [worked for _, worked in works],
+        },
         seeds="train",
     )
 
 
-async def _work(sandbox: Sandbox, tasks: Iterator[Task], questions: int, until: float) -> int:
+def _tasks(size: str, worked: bool) -> list[Task]:
+    if not worked:
+        return page_tasks(size, Split.TRAIN, PAGES_AHEAD)
+    # one task after another, as pretraining does: another's page takes longer to open
+    return sorted(change_tasks(size, Split.TRAIN, PAGES_AHEAD), key=lambda task: task.id)
+
+
+async def _work(
+    sandbox: Sandbox, tasks: Iterator[Task], questions: int, until: float, *, worked: bool
+) -> int:
     made = 0
     while time.perf_counter() < until:
-        page = await look(sandbox, next(tasks))
-        made += len(ask_many(page, questions, random.Random(page.seed)))
+        task = next(tasks)
+        draw = random.Random(task.seed)
+        if worked:
+            changes = await watch(sandbox, task)
+            made += sum(len(ask_about(change, questions, draw, told=False)) for change in changes)
+        else:
+            made += len(ask_many(await look(sandbox, task), questions, draw))
     return made
 
 
-def _spread(shares: dict[str, int], tabs: int) -> list[str]:
-    """A size for every tab, as near to the shares as whole tabs come; each size once where there is room."""
+def _spread(shares: dict[Work, int], tabs: int) -> list[Work]:
+    """Work for every tab, as near to the shares as whole tabs come; each once where there is room."""
     total = sum(shares.values())
-    found = [size for size, share in shares.items() if share][:tabs]
+    found = [work for work, share in shares.items() if share][:tabs]
     while len(found) < tabs:
-        found.append(max(shares, key=lambda size: tabs * shares[size] / total - found.count(size)))
+        found.append(max(shares, key=lambda work: tabs * shares[work] / total - found.count(work)))
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,8 +14,8 @@ from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.tasks.splits import split_of
 from deskhand_sandbox.types import Split
 from deskhand_trainer.base import drawing
-from deskhand_trainer.base.drawing import draw_pages
-from deskhand_trainer.base.shards import read_shard
+from deskhand_trainer.base.drawing import count_in, draw_changes, draw_pages, holds_changes, size_px_of
+from deskhand_trainer.base.shards import read_changes, read_shard
 
 pytestmark = pytest.mark.browser
 
@@ -33,9 +34,11 @@ class Source:
             yield sandbox
 
 
-async def drawn(folder: Path, count: int, *, concurrency: int) -> tuple[list[Path], list[int], int]:
+async def drawn(
+    folder: Path, count: int, *, concurrency: int, draw: Any = draw_pages
+) -> tuple[list[Path], list[int], int]:
     source, told = Source(), list[int]()
-    found = await draw_pages(
+    found = await draw(
         source,
         folder,
         "-wide",
@@ -68,4 +71,25 @@ async def test_pages_are_drawn_once_and_alike(tmp_path: Path, monkeypatch: pytes
     again, told, leases = await drawn(tmp_path / "one", 5, concurrency=1)
     assert (again, told, leases) == (found, [2], 1)
     other, _, _ = await drawn(tmp_path / "two", 5, concurrency=1)
+    assert [path.read_bytes() for path in other] == [path.read_bytes() for path in found]
+
+
+async def test_changes_are_drawn_once_and_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drawing, "PAGES_PER_SHARD", 3)
+    found, told, leases = await drawn(tmp_path / "one", 5, concurrency=2, draw=draw_changes)
+    assert [path.name for path in found] == [
+        "changes-wide-validation-0000000-12.tar",
+        "changes-wide-validation-0000012-8.tar",
+    ]
+    assert (told, leases) == ([3, 2], 4)
+    assert [count_in(path) for path in found] == [12, 8]
+    assert {size_px_of(path) for path in found} == {(320, 240)}
+    assert all(holds_changes(path) for path in found)
+    changes = [change for path in found for change in read_changes(path)]
+    assert len(changes) == 20
+    assert all(split_of(each.before.task_id, each.before.seed) is Split.VALIDATION for each in changes)
+    found[1].unlink()
+    again, told, leases = await drawn(tmp_path / "one", 5, concurrency=1, draw=draw_changes)
+    assert (again, told, leases) == (found, [2], 1)
+    other, _, _ = await drawn(tmp_path / "two", 5, concurrency=1, draw=draw_changes)
     assert [path.read_bytes() for path in other] == [path.read_bytes() for path in found]

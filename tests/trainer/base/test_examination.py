@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image as PilImage
 
 from deskhand_agent.errors import ModelFilesError
 from deskhand_agent.grammar import format_reply
 from deskhand_agent.models.bundle import ModelBundle, save_bundle
+from deskhand_agent.models.images import sized_pixels
 from deskhand_sandbox.types import Click
 from deskhand_trainer.base import examination
+from deskhand_trainer.base.change_questions import CHANGE_KINDS
+from deskhand_trainer.base.changes import SeenChange
 from deskhand_trainer.base.examination import examine
 from deskhand_trainer.base.pages import SeenPage
+from deskhand_trainer.base.perception import Perception
 from deskhand_trainer.base.questions import Kind
 
 KINDS = (Kind.POINT_NAMED, Kind.POINT_WORD, Kind.READ_AT)
@@ -52,3 +58,36 @@ def test_right_answers_count(
 def test_no_model_is_said(pages: list[SeenPage], tmp_path: Path) -> None:
     with pytest.raises(ModelFilesError, match="no model folder"):
         examine(tmp_path / "nothing", pages)
+
+
+def test_changes_are_asked_about_with_both_pictures(
+    bundle: ModelBundle, pages: list[SeenPage], changes: list[SeenChange], tmp_path: Path
+) -> None:
+    save_bundle(bundle, tmp_path / "model")
+    marks = examine(tmp_path / "model", pages[:2], changes[:6], kinds=(Kind.READ_AT, *CHANGE_KINDS), batch=4)
+    assert set(marks) == {Kind.READ_AT, *CHANGE_KINDS}
+    assert marks[Kind.CHANGE].rate.count == 6
+    assert marks[Kind.CHANGE].chance == pytest.approx(2 / 6)
+    assert marks[Kind.ACTION].rate.count == 4
+    assert marks[Kind.ACTION].chance == pytest.approx(2 / 4)
+
+
+def test_the_processor_gives_the_ids_that_training_has(
+    bundle: ModelBundle, changes: list[SeenChange], tmp_path: Path
+) -> None:
+    save_bundle(bundle, tmp_path / "model")
+    from transformers import AutoProcessor
+
+    processor: Any = AutoProcessor.from_pretrained(tmp_path / "model")
+    perception = Perception(bundle)
+    for change in changes[:3]:
+        studied = perception.study_change(change)
+        asked, (prefix,) = perception.ask([studied], random.Random(0), questions=1, examined=True)
+        images = examination._images(change)
+        for each in asked.asked:
+            text = perception.asker.text(each.question, (64, 64)) + "\n"
+            messages = examination._messages(images, text)
+            pictures = [PilImage.fromarray(sized_pixels(image, bundle.images).numpy()) for image in images]
+            told = processor.apply_chat_template(messages, add_generation_prompt=True)
+            given = processor(text=[told], images=pictures, return_tensors="pt")
+            assert tuple(given["input_ids"][0].tolist()) == prefix.ids + each.ids

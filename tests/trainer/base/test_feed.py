@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from deskhand_trainer.base.drawing import pages_in, size_px_of
-from deskhand_trainer.base.feed import PageFeed
+from deskhand_trainer.base.drawing import count_in, size_px_of
+from deskhand_trainer.base.feed import Feed
 from deskhand_trainer.base.pages import SeenPage
-from deskhand_trainer.base.shards import write_shard
+from deskhand_trainer.base.shards import read_shard, write_shard
 
 
 @pytest.fixture
@@ -24,16 +24,18 @@ def shards(pages: list[SeenPage], tmp_path: Path) -> list[Path]:
     return found
 
 
-def feed(shards: list[Path], *, seed: int = 0, name: str = "asking") -> PageFeed:
-    return PageFeed(shards, per_step=lambda path: 1 if "wide" in path.name else 2, seed=seed, name=name)
+def feed(shards: list[Path], *, seed: int = 0, name: str = "asking") -> Feed[SeenPage]:
+    return Feed(
+        shards, read_shard, per_step=lambda path: 1 if "wide" in path.name else 2, seed=seed, name=name
+    )
 
 
-def seeds(found: PageFeed, steps: range) -> list[list[int]]:
-    return [[page.seed for page in found.pages(step)] for step in steps]
+def seeds(found: Feed[SeenPage], steps: range) -> list[list[int]]:
+    return [[page.seed for page in found.at(step)] for step in steps]
 
 
 def test_a_name_tells_size_and_number(shards: list[Path]) -> None:
-    assert [pages_in(path) for path in shards] == [7, 4, 5]
+    assert [count_in(path) for path in shards] == [7, 4, 5]
     assert [size_px_of(path) for path in shards] == [(160, 210), (320, 240), (160, 210)]
 
 
@@ -60,4 +62,4 @@ def test_seeds_and_stages_differ(shards: list[Path]) -> None:
 
 def test_too_few_pages_are_refused(shards: list[Path]) -> None:
     with pytest.raises(ValueError, match="draw more, or take fewer"):
-        PageFeed(shards[:1], per_step=lambda _: 8, seed=0, name="asking")
+        Feed(shards[:1], read_shard, per_step=lambda _: 8, seed=0, name="asking")

@@ -8,10 +8,8 @@ import numpy as np
 import torch
 from PIL import Image as Picture
 
-from deskhand_agent.models import fast
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.forward import TokenSequence, collate, forward
-from deskhand_agent.models.images import patchify
 from deskhand_agent.models.prompting import tokenise_prompt
 from deskhand_agent.prompt import ImageSegment, PromptMessage, Text
 from deskhand_sandbox.types import Image
@@ -23,12 +21,9 @@ def test_packed_questions_equal_one_prompt_each(bundle: ModelBundle, pages: list
     """The same ids as a rollout would show, and the same numbers, although the picture is encoded once."""
     perception = Perception(bundle)
     studied = [perception.study(page) for page in pages[:2]]
-    asked = perception.ask(studied, random.Random(0), questions=4)
-    pixels = torch.stack([s.labels.pixels for s in studied])
-    before = perception.before(studied[0])
-    visual = bundle.model.model.visual
-    _, tokens = fast.encode_images(visual, patchify(pixels, bundle.images), *before.grid)
-    hidden, _ = perception._answer(tokens, asked, before)
+    asked, prefixes = perception.ask(studied, random.Random(0), questions=4)
+    _, _, tokens = perception._show(studied)
+    hidden, _ = perception._answer(studied, tokens, asked, prefixes)
     for row, each in enumerate(asked.asked):
         page = studied[row // 4].page
         text = bundle.tokenizer.decode(each.ids).split("\n<|im_end|>")[0] + "\n"
@@ -74,7 +69,7 @@ def test_an_answer_counts_only_when_all_of_it_is_right(bundle: ModelBundle, page
     """A head that says the truth answers everything; with one token wrong, that question is lost."""
     perception = Perception(bundle)
     studied = [perception.study(page) for page in pages[:3]]
-    asked = perception.ask(studied, random.Random(1), questions=4)
+    asked, _ = perception.ask(studied, random.Random(1), questions=4)
     truth = torch.nn.functional.one_hot(asked.ids.roll(-1, 1), len(bundle.tokenizer)).float()
     bundle.model.lm_head = torch.nn.Identity()
     assert perception._answered(truth, asked) == [1.0] * 12

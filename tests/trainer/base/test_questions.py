@@ -11,7 +11,7 @@ import pytest
 from deskhand_agent.grammar import format_reply, parse_reply
 from deskhand_sandbox.types import Answer, Click, TypeText
 from deskhand_trainer.base.pages import SeenPage
-from deskhand_trainer.base.questions import LONGEST, Kind, Question, ask, ask_many, is_right
+from deskhand_trainer.base.questions import LONGEST, PAGE_KINDS, Kind, Question, ask, ask_many, is_right
 
 pytestmark = pytest.mark.browser
 
@@ -22,14 +22,14 @@ def asked(seen_pages: list[SeenPage], times: int = 4) -> list[tuple[SeenPage, Qu
         (page, question)
         for page in seen_pages
         for _ in range(times)
-        for question in (ask(page, kind, draw) for kind in Kind)
+        for question in (ask(page, kind, draw) for kind in PAGE_KINDS)
         if question is not None
     ]
 
 
 def test_every_kind_is_asked(seen_pages: list[SeenPage]) -> None:
     counts = Counter(question.kind for _, question in asked(seen_pages))
-    assert set(counts) == set(Kind)
+    assert set(counts) == set(PAGE_KINDS)
     assert min(counts.values()) >= len(seen_pages) // 2
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from deskhand_trainer.base.changes import SeenChange
 from deskhand_trainer.base.pages import SeenPage
-from deskhand_trainer.base.shards import read_shard, write_shard
+from deskhand_trainer.base.shards import read_changes, read_shard, write_changes, write_shard
 from deskhand_trainer.errors import ShardDamaged
 
 pytestmark = pytest.mark.browser
@@ -44,6 +45,40 @@ def test_damage_is_told(seen_pages: list[SeenPage], tmp_path: Path, harm: str) -
         path.write_bytes(data.replace(b'"version": 1', b'"version": 9'))
     with pytest.raises(ShardDamaged, match=r"pages\.tar is damaged .* drawn again"):
         read_shard(path)
+
+
+def test_changes_come_back_as_they_were(seen_changes: list[SeenChange], tmp_path: Path) -> None:
+    path = tmp_path / "changes.tar"
+    write_changes(path, seen_changes)
+    assert read_changes(path) == seen_changes
+    first = seen_changes[0].before
+    key = f"{first.task_id.removeprefix('generated/')}-{first.seed}-0"
+    with tarfile.open(path) as archive:
+        names = archive.getnames()
+    assert names[:3] == [f"{key}.before.png", f"{key}.after.png", f"{key}.json"]
+    assert len(set(names)) == len(names)
+    with pytest.raises(ShardDamaged, match="drawn again"):
+        read_shard(path)
+
+
+@pytest.mark.parametrize("harm", ["cut", "shortened", "altered", "unreadable", "other"])
+def test_damage_to_changes_is_told(seen_changes: list[SeenChange], tmp_path: Path, harm: str) -> None:
+    path = tmp_path / "changes.tar"
+    write_changes(path, seen_changes[:2])
+    data = bytearray(path.read_bytes())
+    if harm == "cut":
+        path.write_bytes(data[: len(data) // 3])
+    elif harm == "shortened":  # after a whole change
+        path.write_bytes(data[: data.index(f"{seen_changes[1].before.seed}-1.before.png".encode()) - 20])
+    elif harm == "altered":
+        data[data.index(b"-0.after.png") + 700] ^= 1  # inside the second picture
+        path.write_bytes(data)
+    elif harm == "unreadable":
+        path.write_bytes(data.replace(b'"action": "', b'"action": "?', 1))
+    else:
+        path.write_bytes(data.replace(b'"version": 1', b'"version": 9'))
+    with pytest.raises(ShardDamaged, match=r"changes\.tar is damaged .* drawn again"):
+        read_changes(path)
 
 
 def test_a_file_half_written_never_appears(

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from deskhand_agent.models.bundle import ModelBundle
+from deskhand_trainer.base.changes import SeenChange
 from deskhand_trainer.base.config import PretrainConfig
 from deskhand_trainer.base.pages import SeenPage
-from deskhand_trainer.base.shards import write_shard
+from deskhand_trainer.base.perception import Perception, Studied
+from deskhand_trainer.base.shards import write_changes, write_shard
 from deskhand_trainer.base.train import StageProgress, pretrain
 from deskhand_trainer.errors import RunStopped, ShardDamaged
 
@@ -37,16 +41,29 @@ def shards(pages: list[SeenPage], tmp_path: Path) -> list[Path]:
     return paths
 
 
+@pytest.fixture
+def change_shards(changes: list[SeenChange], tmp_path: Path) -> list[Path]:
+    """Of the train pages and of the held-out ones."""
+    parts = ((0, 24, "train"), (24, 36, "validation"))
+    paths = [tmp_path / f"changes-{split}-{low:07d}-{high - low}.tar" for low, high, split in parts]
+    for (low, high, _), path in zip(parts, paths, strict=True):
+        write_changes(path, changes[low:high])
+    return paths
+
+
 def weights(bundle: ModelBundle) -> dict[str, torch.Tensor]:
     return {name: value.clone() for name, value in bundle.model.state_dict().items()}
 
 
 @pytest.mark.parametrize("stop_after", [1, 4, 6, 7])
 def test_stopped_and_resumed_equals_uninterrupted(
-    bundle: ModelBundle, shards: list[Path], tmp_path: Path, stop_after: int
+    bundle: ModelBundle, shards: list[Path], change_shards: list[Path], tmp_path: Path, stop_after: int
 ) -> None:
+    """Two of the four asking steps are about changes."""
     whole, second = bundle.clone(), bundle.clone()
-    expected = pretrain(whole, shards[:1], shards[1:], CONFIG)
+    train, held_out = [shards[0], change_shards[0]], [shards[1], change_shards[1]]
+    config = replace(CONFIG, change_share=0.5)
+    expected = pretrain(whole, train, held_out, config)
     steps = 0
 
     def count(_: StageProgress) -> None:
@@ -57,18 +74,19 @@ def test_stopped_and_resumed_equals_uninterrupted(
     with pytest.raises(RunStopped):
         pretrain(
             bundle,
-            shards[:1],
-            shards[1:],
-            CONFIG,
+            train,
+            held_out,
+            config,
             progress=count,
             checkpoint_dir=where,
             should_stop=lambda: steps == stop_after,
         )
-    report = pretrain(second, shards[:1], shards[1:], CONFIG, progress=count, checkpoint_dir=where)
+    report = pretrain(second, train, held_out, config, progress=count, checkpoint_dir=where)
     assert steps == 8
     mine, theirs = weights(second), weights(whole)
     assert all(torch.equal(mine[name], theirs[name]) for name in theirs)
     assert report.figures == expected.figures
+    assert {"change", "action", "point_named"} <= set(report.figures)
     assert [each["step"] for each in report.curve] == [3.0, 6.0, 8.0]
 
 
@@ -81,6 +99,46 @@ def test_reading_and_answering_get_better(bundle: ModelBundle, shards: list[Path
     assert report.figures["character"] > before["character"] + 0.2
     assert losses[-1] < 0.5 * losses[120]
     assert len(losses) == 240
+
+
+def test_changes_are_learned(bundle: ModelBundle, shards: list[Path], change_shards: list[Path]) -> None:
+    """By heart: which box was checked, what was typed, that nothing was done; and what had been done."""
+    config = replace(
+        CONFIG,
+        reading_steps=60,
+        asking_steps=140,
+        change_share=0.95,
+        strips_per_step=8,
+        pages_per_step=12,
+        questions_per_page=4,
+        warmup_steps=20,
+        figures_every=1000,
+    )
+    train, known = [shards[0], change_shards[0]], change_shards[:1]
+    first = pretrain(bundle.clone(), train, known, replace(config, reading_steps=1, asking_steps=1)).figures
+    report = pretrain(bundle, train, known, config)
+    assert (first["change"], first["action"]) == (0.0, 0.0)
+    assert report.figures["change"] > 0.3
+    assert report.figures["action"] > 0.3
+
+
+def test_changes_come_as_often_as_told(
+    bundle: ModelBundle, shards: list[Path], change_shards: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[int] = []
+    asking_loss = Perception.asking_loss
+
+    def counted(perception: Perception, studied: Sequence[Studied], *rest: Any, **named: Any) -> Any:
+        shown.append(len(studied[0].pictures))
+        return asking_loss(perception, studied, *rest, **named)
+
+    monkeypatch.setattr(Perception, "asking_loss", counted)
+    config = replace(CONFIG, reading_steps=0, asking_steps=10, change_share=0.3, figures_every=100)
+    pretrain(bundle, [shards[0], change_shards[0]], shards[1:], config)
+    assert shown == [1, 1, 1, 2, 1, 1, 2, 1, 1, 2]
+    shown.clear()
+    pretrain(bundle, shards[:1], shards[1:], config)
+    assert shown == [1] * 10
 
 
 def test_a_damaged_shard_is_told(bundle: ModelBundle, shards: list[Path]) -> None:

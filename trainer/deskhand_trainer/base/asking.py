@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -13,7 +13,7 @@ from deskhand_agent.grammar import format_reply
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.prompting import encode_text, footer, message_header, tokenise_reply
 from deskhand_sandbox.tasks.layout import Box
-from deskhand_sandbox.types import Click
+from deskhand_sandbox.types import Action, Click
 from deskhand_trainer.base.questions import Question
 
 _POINT = re.compile(r"<point>(\d+) (\d+)</point>")
@@ -24,7 +24,7 @@ _LOOKS_AFTER_OPENING = 3
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Encoded:
-    """A question and its answer as ids, to stand behind a page's picture."""
+    """A question and its answer as ids, to stand behind a page's picture or two."""
 
     question: Question
     ids: tuple[int, ...]
@@ -48,7 +48,7 @@ class AskedBatch:
     numbers: tuple[Tensor, Tensor, Tensor]
     """Rows, places, and true coordinates in pixels: x and y of every clicking question in turn."""
     looks: tuple[Tensor, Tensor, Tensor]
-    """Rows, places, and bool [., tokens of the picture] where to look then."""
+    """Rows, places, and bool [., tokens of all pictures] where to look then."""
     asked: tuple[Encoded, ...]
 
 
@@ -77,7 +77,7 @@ class Asker:
         if isinstance(reply, Click):
             at = _middle(question.target, size_px)
             x, y = frame.to_model((round(at[0]), round(at[1])))
-            reply = Click(x=x, y=y)
+            reply = replace(reply, x=x, y=y)
         return Encoded(
             question=question,
             ids=(*encode_text(self._bundle, self.text(question, size_px) + "\n"), *self._turn),
@@ -95,15 +95,25 @@ class Asker:
 
         return _POINT.sub(rounded, question.text)
 
-    def batch(self, pages: Sequence[Sequence[Encoded]], picture_px: tuple[int, int]) -> AskedBatch:
+    def written(self, action: Action, size_px: tuple[int, int]) -> str:
+        """An action on a screenshot of a size, as the agent's prompts write those of earlier turns."""
+        return format_reply(None, (self._bundle.coordinates.frame(size_px).action_to_model(action),))
+
+    def batch(
+        self, pages: Sequence[Sequence[Encoded]], picture_px: tuple[int, int], *, pictures: int = 1
+    ) -> AskedBatch:
         """Pad the questions of pages and say what is to be predicted where.
 
         Args:
             pages: of each its questions; one question or more in all.
             picture_px: size of every page's picture as the model sees it.
+            pictures: how many of each page stand before its questions.
         """
         asked = [encoded for page in pages for encoded in page]
         longest = max(len(each.ids) + len(each.answer) for each in asked)
+        tokens = (picture_px[0] // self._bundle.images.factor_px) * (
+            picture_px[1] // self._bundle.images.factor_px
+        )
         ids = torch.zeros(len(asked), longest, dtype=torch.long)
         words: list[tuple[int, int, int]] = []
         numbers: list[tuple[int, int, float]] = []
@@ -114,7 +124,8 @@ class Asker:
             ids[row, : len(both)] = torch.tensor(both)
             before = len(encoded.ids) - 1
             coordinates = iter(encoded.at or ())
-            cover = self._cover(encoded.question.target, picture_px)
+            cover = torch.zeros(pictures, tokens, dtype=torch.bool)
+            cover[0 if encoded.question.before else -1] = self._cover(encoded.question.target, picture_px)
             for place, token in enumerate(encoded.answer):
                 clicked = encoded.at is not None
                 if clicked and token in self._is_number and place >= self._opening:
@@ -123,7 +134,7 @@ class Asker:
                     words.append((row, before + place, token))
                 if not clicked or place < self._opening + _LOOKS_AFTER_OPENING:
                     looks.append((row, before + place))
-                    seen.append(cover)
+                    seen.append(cover.flatten())
         return AskedBatch(
             each=torch.tensor([len(page) for page in pages]),
             ids=ids,

@@ -25,7 +25,7 @@ class BaseModelConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PretrainConfig:
-    """A base model from nothing, or a tiny one further: pages drawn, then read, pointed at and told about."""
+    """A base model from nothing, or a tiny one further: pages drawn, read, pointed at, told about, worked."""
 
     model: BaseModelConfig = field(default_factory=BaseModelConfig)
     """Sizes, where the run starts from no policy."""
@@ -35,8 +35,14 @@ class PretrainConfig:
     """Pages of 320x240."""
     large_pages: int = field(default=600, metadata=bounds(0, 10_000_000))
     """Pages of 448x448."""
+    change_pages: int = field(default=1_600, metadata=bounds(0, 10_000_000))
+    """Pages of 160x210 on which four actions are taken, to be asked what changed and what was done."""
+    wide_change_pages: int = field(default=400, metadata=bounds(0, 10_000_000))
+    """The same of 320x240."""
+    large_change_pages: int = field(default=80, metadata=bounds(0, 10_000_000))
+    """The same of 448x448."""
     held_out_pages: int = field(default=64, metadata=bounds(1, 100_000))
-    """Of each size, from validation seeds, for the figures."""
+    """Of each size, from validation seeds, for the figures; a quarter as many are worked."""
     concurrency: int = field(default=8, metadata=bounds(1, 256))
     """Browsers' tabs that draw pages side by side."""
     reading_steps: int = field(default=4_000, metadata=bounds(0, 10_000_000))
@@ -48,7 +54,9 @@ class PretrainConfig:
     pages_per_step: int = field(default=8, metadata=bounds(1, 4096))
     """Pages of 160x210 in an asking step; fewer of larger ones."""
     questions_per_page: int = field(default=12, metadata=bounds(1, 64))
-    """Questions packed behind one encoded picture."""
+    """Questions packed behind one encoded picture, or behind the two of a change."""
+    change_share: float = field(default=0.18, metadata=bounds(0, 1))
+    """Of the asking steps, those about changes; none where no changes are drawn."""
     matrix_lr: float = field(default=0.01, metadata=bounds(0, 1))
     """Peak rate of Muon, for the matrices inside layers."""
     lr: float = field(default=3e-3, metadata=bounds(0, 1))

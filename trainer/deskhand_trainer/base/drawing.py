@@ -1,19 +1,22 @@
-"""Pages drawn by a browser into shards, each drawn once: a run that was stopped goes on with the next."""
+"""Pages and changes drawn by a browser into shards, each once: a run that was stopped goes on from there."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from deskhand_sandbox.base import SandboxSource
 from deskhand_sandbox.tasks.generated import SIZES_PX
-from deskhand_sandbox.types import Split
+from deskhand_sandbox.types import Split, Task
+from deskhand_trainer.base.changes import CHANGES_PER_PAGE, change_tasks, watch
 from deskhand_trainer.base.collection import collect
 from deskhand_trainer.base.pages import look, page_tasks
-from deskhand_trainer.base.shards import write_shard
+from deskhand_trainer.base.shards import write_changes, write_shard
 
 PAGES_PER_SHARD = 256
+_PAGES, _CHANGES = "press", "changes"
+"""What names of shards begin with."""
 
 
 async def draw_pages(
@@ -40,27 +43,68 @@ async def draw_pages(
         InfrastructureError: a page failed in three sandboxes.
         OSError: no room.
     """
+
+    async def draw(path: Path, tasks: Sequence[Task]) -> None:
+        pages = await collect(source, tasks, look, owner=owner, concurrency=concurrency)
+        await asyncio.to_thread(write_shard, path, pages)
+
+    tasks = await asyncio.to_thread(page_tasks, size, split, count)
+    return await _draw(folder, f"{_PAGES}{size}-{split}", tasks, 1, draw, progress)
+
+
+async def draw_changes(
+    source: SandboxSource,
+    folder: Path,
+    size: str,
+    split: Split,
+    pages: int,
+    *,
+    owner: str,
+    concurrency: int,
+    progress: Callable[[int], None] = lambda _: None,
+) -> list[Path]:
+    """As `draw_pages`, the shards of what `CHANGES_PER_PAGE` actions change on each of so many pages."""
+
+    async def draw(path: Path, tasks: Sequence[Task]) -> None:
+        watched = await collect(source, tasks, watch, owner=owner, concurrency=concurrency)
+        await asyncio.to_thread(write_changes, path, [change for page in watched for change in page])
+
+    tasks = await asyncio.to_thread(change_tasks, size, split, pages)
+    return await _draw(folder, f"{_CHANGES}{size}-{split}", tasks, CHANGES_PER_PAGE, draw, progress)
+
+
+async def _draw(
+    folder: Path,
+    name: str,
+    tasks: Sequence[Task],
+    each: int,
+    draw: Callable[[Path, Sequence[Task]], Awaitable[None]],
+    progress: Callable[[int], None],
+) -> list[Path]:
+    """Shards NAME-FIRST-COUNT.tar, `each` a task; `draw` writes those that are missing."""
     await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
     found: list[Path] = []
-    tasks = await asyncio.to_thread(page_tasks, size, split, count)
-    for first in range(0, count, PAGES_PER_SHARD):
-        number = min(PAGES_PER_SHARD, count - first)
-        path = folder / f"press{size}-{split}-{first:07d}-{number}.tar"
+    for first in range(0, len(tasks), PAGES_PER_SHARD):
+        chunk = tasks[first : first + PAGES_PER_SHARD]
+        path = folder / f"{name}-{first * each:07d}-{len(chunk) * each}.tar"
         if not path.exists():
-            chunk = tasks[first : first + number]
-            pages = await collect(source, chunk, look, owner=owner, concurrency=concurrency)
-            await asyncio.to_thread(write_shard, path, pages)
-            progress(number)
+            await draw(path, chunk)
+            progress(len(chunk))
         found.append(path)
     return found
 
 
 def size_px_of(shard: Path) -> tuple[int, int]:
-    """Width and height of the pages of a shard of `draw_pages`, by its name."""
-    size = shard.stem.removeprefix("press").rsplit("-", 3)[0]
-    return SIZES_PX[size]
+    """Width and height of the pages of a shard, by its name."""
+    _, dash, size = shard.stem.rsplit("-", 3)[0].partition("-")
+    return SIZES_PX[dash + size]
 
 
-def pages_in(shard: Path) -> int:
-    """How many pages a shard of `draw_pages` holds, by its name."""
+def count_in(shard: Path) -> int:
+    """How many pages or changes a shard holds, by its name."""
     return int(shard.stem.rpartition("-")[2])
+
+
+def holds_changes(shard: Path) -> bool:
+    """Whether a shard is one of `draw_changes`, by its name."""
+    return shard.name.startswith(f"{_CHANGES}-")

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from PIL import Image as PilImage
@@ -20,14 +20,21 @@ from deskhand_agent.errors import ActionSyntaxError
 from deskhand_agent.grammar import parse_reply
 from deskhand_agent.models.bundle import ModelBundle, load_bundle
 from deskhand_agent.models.images import sized_pixels
-from deskhand_sandbox.types import Click
+from deskhand_agent.prompt import ImageSegment
+from deskhand_sandbox.types import Action, Click, Image
 from deskhand_trainer.base.asking import Asker
+from deskhand_trainer.base.change_questions import CHANGE_KINDS, ask_change
+from deskhand_trainer.base.changes import SeenChange
+from deskhand_trainer.base.packing import showing
 from deskhand_trainer.base.pages import SeenPage
-from deskhand_trainer.base.questions import Kind, Question, ask, is_right
+from deskhand_trainer.base.questions import PAGE_KINDS, Kind, Question, ask, is_right
 from deskhand_trainer.wilson import Rate, wilson
 
 LONGEST_REPLY = 48
 """Tokens."""
+
+
+Asked: TypeAlias = tuple[SeenPage | SeenChange, Question]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,23 +44,26 @@ class Mark:
     rate: Rate
     """Of right answers."""
     chance: float
-    """Of who clicks a thing of the page drawn at random, or always gives the commonest answer."""
+    """Of who clicks a thing of the page drawn at random, or always gives the commonest answer, whichever is
+    right more often."""
 
 
 def examine(
     folder: Path,
     pages: Sequence[SeenPage],
+    changes: Sequence[SeenChange] = (),
     *,
     kinds: Sequence[Kind] = tuple(Kind),
     seed: int = 0,
     batch: int = 16,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> dict[Kind, Mark]:
-    """Ask every page one question of every kind it can be asked.
+    """Ask every page, and every change, one question of every kind it can be asked.
 
     Args:
         folder: of a model that `save_bundle` wrote.
         pages: never trained on.
+        changes: never trained on; the model is shown both pictures and not told of the action.
         seed: of the questions.
         batch: questions answered side by side, of pages of one size.
         progress: told questions answered and in all.
@@ -72,11 +82,19 @@ def examine(
     processor: Any = AutoProcessor.from_pretrained(folder)
     processor.tokenizer.padding_side = "left"
     draw = random.Random(seed)
-    asked = [
+    asked: list[Asked] = [
         (page, question)
         for kind in kinds
+        if kind in PAGE_KINDS
         for page in sorted(pages, key=lambda page: page.image.width_px)
         if (question := ask(page, kind, draw)) is not None
+    ]
+    asked += [
+        (change, question)
+        for kind in kinds
+        if kind in CHANGE_KINDS
+        for change in sorted(changes, key=lambda change: change.after.image.width_px)
+        if (question := ask_change(change, kind, draw)) is not None
     ]
     right: dict[Kind, list[bool]] = {}
     for start in range(0, len(asked), batch):
@@ -93,17 +111,15 @@ def examine(
     }
 
 
-def _replies(
-    bundle: ModelBundle, processor: Any, asker: Asker, chunk: Sequence[tuple[SeenPage, Question]]
-) -> list[str]:
+def _replies(bundle: ModelBundle, processor: Any, asker: Asker, chunk: Sequence[Asked]) -> list[str]:
     texts: list[str] = []
     pictures: list[PilImage.Image] = []
-    for page, question in chunk:
-        size = (page.image.width_px, page.image.height_px)
-        content = [{"type": "image"}, {"type": "text", "text": asker.text(question, size) + "\n"}]
-        messages = [{"role": "user", "content": content}]
+    for shown, question in chunk:
+        images = _images(shown)
+        size = (images[-1].width_px, images[-1].height_px)
+        messages = _messages(images, asker.text(question, size) + "\n")
         texts.append(processor.apply_chat_template(messages, add_generation_prompt=True))
-        pictures.append(PilImage.fromarray(sized_pixels(page.image, bundle.images).numpy()))
+        pictures += [PilImage.fromarray(sized_pixels(each, bundle.images).numpy()) for each in images]
     given = processor(text=texts, images=pictures, return_tensors="pt", padding=True)
     with torch.no_grad():
         model: Any = bundle.model
@@ -114,6 +130,21 @@ def _replies(
     return [str(text) for text in processor.tokenizer.batch_decode(new, skip_special_tokens=True)]
 
 
+def _images(shown: SeenPage | SeenChange) -> list[Image]:
+    pages = [shown] if isinstance(shown, SeenPage) else [shown.before, shown.after]
+    return [page.image for page in pages]
+
+
+def _messages(images: Sequence[Image], question: str) -> list[dict[str, Any]]:
+    """As transformers' chat templates take them, pictures before texts."""
+    messages: list[dict[str, Any]] = []
+    for message in showing(images, None):
+        content = [{"type": "image"} for each in message.segments if isinstance(each, ImageSegment)]
+        messages.append({"role": message.role, "content": [*content, {"type": "text", "text": message.text}]})
+    messages[-1]["content"][-1]["text"] = question
+    return messages
+
+
 def _right(question: Question, reply: str) -> bool:
     try:
         return is_right(question, parse_reply(reply).actions)
@@ -121,8 +152,12 @@ def _right(question: Question, reply: str) -> bool:
         return False
 
 
-def _chance(asked: Sequence[tuple[SeenPage, Question]]) -> float:
-    if isinstance(asked[0][1].reply, Click):
-        return sum(1 / max(1, len(page.things)) for page, _ in asked) / len(asked)
-    answers = Counter(question.reply for _, question in asked)
-    return answers.most_common(1)[0][1] / len(asked)
+def _chance(asked: Sequence[Asked]) -> float:
+    clicking, answers = 0.0, Counter[Action]()
+    for shown, question in asked:
+        if isinstance(question.reply, Click):
+            page = shown if isinstance(shown, SeenPage) else shown.before
+            clicking += 1 / max(1, len(page.things))
+        else:
+            answers[question.reply] += 1
+    return max([clicking, *answers.values()]) / len(asked)

@@ -1,4 +1,4 @@
-"""Which pages each step trains on: an order that seed and step alone decide, and few shards in memory."""
+"""What each step trains on: an order that seed and step alone decide, and few shards in memory."""
 
 from __future__ import annotations
 
@@ -6,41 +6,49 @@ import random
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Generic, TypeVar
 
-from deskhand_trainer.base.drawing import pages_in
-from deskhand_trainer.base.pages import SeenPage
-from deskhand_trainer.base.shards import read_shard
+from deskhand_trainer.base.drawing import count_in
 
 MIXED = 4
 """Shards whose pages take turns, so that sizes do."""
 _KEPT = MIXED + 1
 
+Kept = TypeVar("Kept")
 
-class PageFeed:
-    """Pages of shards, of one size at a time, every page once per epoch but for a shard's last few."""
+
+class Feed(Generic[Kept]):
+    """Pages or changes of shards, of one size at a time, each once per epoch but for a shard's last few."""
 
     def __init__(
-        self, shards: Sequence[Path], *, per_step: Callable[[Path], int], seed: int, name: str
+        self,
+        shards: Sequence[Path],
+        read: Callable[[Path], list[Kept]],
+        *,
+        per_step: Callable[[Path], int],
+        seed: int,
+        name: str,
     ) -> None:
         """
         Args:
-            shards: of `draw_pages`.
-            per_step: how many pages of a shard a step takes.
+            shards: of `deskhand_trainer.base.drawing`.
+            read: what a shard holds.
+            per_step: how many of a shard's a step takes.
             name: of the stage, so that stages differ in their order.
 
         Raises:
-            ValueError: no shard has enough pages for a step.
+            ValueError: no shard has enough for a step.
         """
-        self._shards, self._per_step = list(shards), per_step
+        self._shards, self._read, self._per_step = list(shards), read, per_step
         self._named = f"{seed}/{name}"
-        self._steps = sum(pages_in(shard) // per_step(shard) for shard in shards)
+        self._steps = sum(count_in(shard) // per_step(shard) for shard in shards)
         if not self._steps:
             raise ValueError("there are fewer pages than a step takes: draw more, or take fewer per step")
         self._plans: OrderedDict[int, list[tuple[Path, int]]] = OrderedDict()
-        self._read: OrderedDict[Path, list[SeenPage]] = OrderedDict()
+        self._kept: OrderedDict[Path, list[Kept]] = OrderedDict()
 
-    def pages(self, step: int) -> list[SeenPage]:
-        """The pages of a step, counted from 0.
+    def at(self, step: int) -> list[Kept]:
+        """What a step, counted from 0, trains on.
 
         Raises:
             ShardDamaged: see `read_shard`.
@@ -48,10 +56,10 @@ class PageFeed:
         epoch, place = divmod(step, self._steps)
         shard, chunk = self._plan(epoch)[place]
         number = self._per_step(shard)
-        pages = self._shard(shard)
-        order = list(range(len(pages)))
+        held = self._shard(shard)
+        order = list(range(len(held)))
         random.Random(f"{self._named}/{epoch}/{shard.name}").shuffle(order)
-        return [pages[at] for at in order[chunk * number : (chunk + 1) * number]]
+        return [held[at] for at in order[chunk * number : (chunk + 1) * number]]
 
     def _plan(self, epoch: int) -> list[tuple[Path, int]]:
         if epoch not in self._plans:
@@ -62,7 +70,7 @@ class PageFeed:
                 chunks = [
                     (shard, chunk)
                     for shard in shards[start : start + MIXED]
-                    for chunk in range(pages_in(shard) // self._per_step(shard))
+                    for chunk in range(count_in(shard) // self._per_step(shard))
                 ]
                 draw.shuffle(chunks)
                 plan += chunks
@@ -71,10 +79,10 @@ class PageFeed:
                 self._plans.popitem(last=False)
         return self._plans[epoch]
 
-    def _shard(self, path: Path) -> list[SeenPage]:
-        if path not in self._read:
-            self._read[path] = read_shard(path)
-            if len(self._read) > _KEPT:
-                self._read.popitem(last=False)
-        self._read.move_to_end(path)
-        return self._read[path]
+    def _shard(self, path: Path) -> list[Kept]:
+        if path not in self._kept:
+            self._kept[path] = self._read(path)
+            if len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(path)
+        return self._kept[path]

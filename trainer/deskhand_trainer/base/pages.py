@@ -89,12 +89,21 @@ async def look(sandbox: Sandbox, task: Task) -> SeenPage:
         InfrastructureError: the computer failed.
     """
     start = await sandbox.reset(task)
+    return await seen(sandbox, task, start.observation.screenshot)
+
+
+async def seen(sandbox: Sandbox, task: Task, image: Image) -> SeenPage:
+    """The page of a task as it stands, of which there is a screenshot.
+
+    Raises:
+        InfrastructureError: the computer failed.
+    """
     layout = await page_layout(sandbox)
     generated = task.id.startswith(f"{FAMILY}/")
     return SeenPage(
         task_id=task.id,
         seed=task.seed,
-        image=start.observation.screenshot,
+        image=image,
         things=await things(sandbox) if generated else _things(layout),
         characters=layout.characters,
         content_top_px=_content_top_px(layout),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -20,10 +20,10 @@ from torch import Tensor, nn
 
 from deskhand_agent.models import fast
 from deskhand_agent.models.bundle import ModelBundle
-from deskhand_agent.models.forward import rotary_positions
 from deskhand_agent.models.images import patchify
-from deskhand_agent.models.prompting import image_run, message_header
-from deskhand_trainer.base.asking import AskedBatch, Asker
+from deskhand_trainer.base.asking import AskedBatch, Asker, Encoded
+from deskhand_trainer.base.change_questions import CHANGE_KINDS, ask_about, ask_change
+from deskhand_trainer.base.changes import SeenChange
 from deskhand_trainer.base.labels import (
     CHARACTER_CLASSES,
     LOOKS,
@@ -34,12 +34,15 @@ from deskhand_trainer.base.labels import (
     strips,
     whole_pages,
 )
+from deskhand_trainer.base.packing import Prefix, answer, prefix_of
 from deskhand_trainer.base.pages import SeenPage
 from deskhand_trainer.base.questions import ask_many
 
 SOFTNESS = 0.7
 """Width of a coordinate target, in steps of the grid."""
 LOOKING_HEAD = 0
+TOLD = 0.3
+"""Share of changes whose action is told, as an agent is told its own."""
 _BLANK_PATCHES, _BLANK_TOKENS = 0.1, 0.05
 """Shares of empty places that are asked about too: most of a page is blank."""
 
@@ -52,24 +55,36 @@ class StudiedPage:
     labels: LabelledPage
 
     @property
-    def picture_px(self) -> tuple[int, int]:
-        """Width and height of the picture as the model sees it."""
-        return int(self.labels.pixels.shape[1]), int(self.labels.pixels.shape[0])
+    def now(self) -> SeenPage:
+        """The page that is there."""
+        return self.page
+
+    @property
+    def pictures(self) -> tuple[LabelledPage, ...]:
+        """What is shown, in order."""
+        return (self.labels,)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Before:
-    """What stands before the questions about a picture of one size."""
+class StudiedChange:
+    """A page before and after an action, ready for training."""
 
-    ids: tuple[int, ...]
-    grid: tuple[int, int]
-    """Rows and columns of patches."""
-    positions: Tensor
-    """[3, t] rotary positions."""
-    after: int
-    """The position of the token that comes next."""
-    picture: slice
-    """The picture's tokens among the ids."""
+    change: SeenChange
+    before: LabelledPage
+    after: LabelledPage
+
+    @property
+    def now(self) -> SeenPage:
+        """The page that is there."""
+        return self.change.after
+
+    @property
+    def pictures(self) -> tuple[LabelledPage, ...]:
+        """What is shown, in order."""
+        return self.before, self.after
+
+
+Studied: TypeAlias = StudiedPage | StudiedChange
 
 
 class PerceptionHeads(nn.Module):
@@ -94,8 +109,8 @@ class Perception:
         self.bundle = bundle
         self.heads = PerceptionHeads(bundle.tiny.vision_width, bundle.text_width)
         self.asker = Asker(bundle)
-        self._before: dict[tuple[int, int], Before] = {}
-        self._looking_layer = max(0, bundle.tiny.text_depth - 2)
+        self._prefixes: dict[tuple[tuple[int, int], int], Prefix] = {}
+        self._looking = (max(0, bundle.tiny.text_depth - 2), LOOKING_HEAD)
 
     def study(self, page: SeenPage) -> StudiedPage:
         """A page with its labels.
@@ -103,19 +118,28 @@ class Perception:
         Raises:
             InferenceError: its picture is unreadable.
         """
-        return StudiedPage(page=page, labels=label_page(page, self.bundle.cache.pixels(page.image)))
+        return StudiedPage(page=page, labels=self._labelled(page))
+
+    def study_change(self, change: SeenChange) -> StudiedChange:
+        """As `study`, of the page before and after."""
+        return StudiedChange(
+            change=change, before=self._labelled(change.before), after=self._labelled(change.after)
+        )
+
+    def _labelled(self, page: SeenPage) -> LabelledPage:
+        return label_page(page, self.bundle.cache.pixels(page.image))
 
     def reading_loss(self, pages: Sequence[StudiedPage], rng: np.random.Generator) -> Tensor:
         """Vision alone, on strips of pages of one size."""
         batch = strips([p.labels for p in pages], self.bundle.images, rng)
-        patches, tokens = self._encode(batch, pages[0].picture_px)
+        patches, tokens = self._encode(batch, _size(pages[0]))
         character, spelling = self._dense_losses(batch, patches, tokens)
         return character + spelling
 
     def asking_loss(
-        self, pages: Sequence[StudiedPage], rng: random.Random, *, questions: int, looking: float
+        self, studied: Sequence[Studied], rng: random.Random, *, questions: int, looking: float
     ) -> tuple[Tensor, dict[str, float]]:
-        """Everything at once, on whole pages of one size.
+        """Everything at once, on whole pages, or on changes, of one size.
 
         Args:
             questions: about each page.
@@ -124,18 +148,14 @@ class Perception:
         Returns:
             The loss, and its parts for a log.
         """
-        batch = whole_pages([p.labels for p in pages], self.bundle.images)
-        patches, tokens = self._encode(batch, pages[0].picture_px)
+        batch, patches, tokens = self._show(studied)
         character, spelling = self._dense_losses(batch, patches, tokens)
-        asked = self.ask(pages, rng, questions=questions)
-        before = self.before(pages[0])
-        hidden, weights = self._answer(tokens, asked, before)
+        asked, prefixes = self.ask(studied, rng, questions=questions)
+        hidden, mass = self._answer(studied, tokens, asked, prefixes)
         rows, places, ids = asked.words
         lm_head: Any = self.bundle.model.lm_head
         words = F.cross_entropy(lm_head(hidden[rows, places]), ids)
         numbers, place = self._coordinate_losses(hidden, asked)
-        rows, places, cover = asked.looks
-        mass = (weights[rows, places, before.picture] * cover).sum(-1)
         look = -mass.clamp_min(1e-6).log().mean()
         loss = 0.5 * (character + spelling) + words + numbers + 0.1 * place + looking * look
         parts = {
@@ -148,8 +168,11 @@ class Perception:
         return loss, {name: float(part.detach()) for name, part in parts.items()}
 
     @torch.no_grad()
-    def figures(self, pages: Sequence[StudiedPage], *, questions: int = 6, seed: int = 0) -> dict[str, float]:
-        """Accuracy on pages of any sizes, the same questions for the same seed.
+    def figures(self, studied: Sequence[Studied], *, questions: int = 6, seed: int = 0) -> dict[str, float]:
+        """Accuracy on pages and changes of any sizes, the same questions for the same seed.
+
+        Args:
+            questions: about each page; of changes one of each kind.
 
         Returns:
             per kind of question ("point_named", …) and over all ("answers") the share answered rightly, each
@@ -158,9 +181,8 @@ class Perception:
         """
         rng = random.Random(seed)
         hits: dict[str, list[float]] = {}
-        for chunk in _of_one_size(pages, 16):
-            batch = whole_pages([p.labels for p in chunk], self.bundle.images)
-            patches, tokens = self._encode(batch, chunk[0].picture_px)
+        for chunk in _alike(studied, 16):
+            batch, patches, tokens = self._show(chunk)
             for name, head, states, truth in (
                 ("character", self.heads.character, patches, batch.characters),
                 ("spelling", self.heads.spelling, tokens, batch.spelling),
@@ -169,44 +191,66 @@ class Perception:
                 right = (said == truth) if name == "character" else (said == truth).all(-1)
                 filled = truth > 0 if name == "character" else truth[..., 0] > 0
                 hits.setdefault(name, []).extend(right[filled].float().tolist())
-            asked = self.ask(chunk, rng, questions=questions)
-            before = self.before(chunk[0])
-            hidden, weights = self._answer(tokens, asked, before)
-            rows, places, cover = asked.looks
-            mass = (weights[rows, places, before.picture] * cover).sum(-1)
+            asked, prefixes = self.ask(chunk, rng, questions=questions, examined=True)
+            hidden, mass = self._answer(chunk, tokens, asked, prefixes)
             hits.setdefault("look", []).extend(mass.tolist())
             for encoded, right in zip(asked.asked, self._answered(hidden, asked), strict=True):
                 for name in ("answers", str(encoded.question.kind)):
                     hits.setdefault(name, []).append(right)
         return {name: sum(values) / len(values) for name, values in hits.items() if values}
 
-    def ask(self, pages: Sequence[StudiedPage], rng: random.Random, *, questions: int) -> AskedBatch:
-        """Questions about pages of one size, each with something to ask."""
-        asked = [
-            [
-                self.asker.encode(each, (page.page.image.width_px, page.page.image.height_px))
-                for each in ask_many(page.page, questions, rng)
-            ]
-            for page in pages
-        ]
-        return self.asker.batch(asked, pages[0].picture_px)
+    def ask(
+        self, studied: Sequence[Studied], rng: random.Random, *, questions: int, examined: bool = False
+    ) -> tuple[AskedBatch, list[Prefix]]:
+        """Questions about pages or changes of one size that can be asked some, and what they stand behind.
 
-    def before(self, page: StudiedPage) -> Before:
-        """What stands before the questions about pages of this one's size."""
-        if page.picture_px not in self._before:
-            run = image_run(self.bundle, page.page.image)
-            ids = [*message_header(self.bundle, "user"), *run]
-            grid = self._grid(page.picture_px)
-            positions, after = rotary_positions(self.bundle, ids, [grid])
-            picture = slice(ids.index(run[1]), len(ids) - 1)
-            self._before[page.picture_px] = Before(
-                ids=tuple(ids), grid=grid, positions=positions, after=after, picture=picture
-            )
-        return self._before[page.picture_px]
+        Args:
+            examined: of changes, one question of each kind, the action never told.
+        """
+        asked: list[list[Encoded]] = []
+        prefixes: list[Prefix] = []
+        for each in studied:
+            image, reply = each.now.image, None
+            size = (image.width_px, image.height_px)
+            if isinstance(each, StudiedPage):
+                found = ask_many(each.page, questions, rng)
+            elif examined:
+                tried = (ask_change(each.change, kind, rng) for kind in CHANGE_KINDS)
+                found = [question for question in tried if question is not None]
+            else:
+                told = rng.random() < TOLD
+                reply = self.asker.written(each.change.action, size) if told else None
+                found = ask_about(each.change, questions, rng, told=told)
+            asked.append([self.asker.encode(question, size) for question in found])
+            prefixes.append(self.prefix(each, reply))
+        pictures = len(studied[0].pictures)
+        return self.asker.batch(asked, _size(studied[0]), pictures=pictures), prefixes
+
+    def prefix(self, studied: Studied, reply: str | None = None) -> Prefix:
+        """What stands before the questions about a page or a change; `reply` tells what was done between."""
+        images, size = [studied.now.image] * len(studied.pictures), _size(studied)
+        if reply is not None:
+            return prefix_of(self.bundle, images, self._grid(size), reply)
+        key = size, len(images)
+        if key not in self._prefixes:
+            self._prefixes[key] = prefix_of(self.bundle, images, self._grid(size), None)
+        return self._prefixes[key]
 
     def _grid(self, picture_px: tuple[int, int]) -> tuple[int, int]:
         patch = self.bundle.images.patch_px
         return picture_px[1] // patch, picture_px[0] // patch
+
+    def _show(self, studied: Sequence[Studied]) -> tuple[DenseBatch, Tensor, Tensor]:
+        """All pictures one after another: with their labels, encoded by the last layer, and as tokens."""
+        batch = whole_pages([picture for each in studied for picture in each.pictures], self.bundle.images)
+        return batch, *self._encode(batch, _size(studied[0]))
+
+    def _answer(
+        self, studied: Sequence[Studied], tokens: Tensor, asked: AskedBatch, prefixes: Sequence[Prefix]
+    ) -> tuple[Tensor, Tensor]:
+        """Hidden states of every question's tokens, and the watched head's attention where it is to look."""
+        shown = tokens.view(len(studied), -1, tokens.shape[-1])
+        return answer(self.bundle, prefixes, shown, asked, looking=self._looking)
 
     def _encode(self, batch: DenseBatch, picture_px: tuple[int, int]) -> tuple[Tensor, Tensor]:
         model: Any = self.bundle.model
@@ -249,45 +293,16 @@ class Perception:
             right[row] &= left <= x <= right_edge and top <= y <= bottom
         return right.float().tolist()
 
-    def _answer(self, tokens: Tensor, asked: AskedBatch, before: Before) -> tuple[Tensor, Tensor]:
-        """Hidden states of every question's tokens and the watched head's attention.
 
-        Each question sees the picture and itself, its positions counted from the picture: the same numbers
-        as one prompt per question, with the picture encoded once.
-        """
-        model: Any = self.bundle.model
-        text = model.model.language_model
-        embed = model.get_input_embeddings()
-        pages, length = tokens.shape[0], asked.ids.shape[1]
-        around = embed(torch.tensor(before.ids)).expand(pages, -1, -1)
-        picture = before.picture
-        prefix = torch.cat([around[:, : picture.start], tokens, around[:, picture.stop :]], dim=1)
-        placed = before.positions[:, None].expand(-1, pages, -1)
-        _, cache, _ = fast.decode_text(text, prefix, placed, None)
-        shared = [(k.repeat_interleave(asked.each, 0), v.repeat_interleave(asked.each, 0)) for k, v in cache]
-        places = (before.after + torch.arange(length)).expand(3, asked.ids.shape[0], -1)
-        mask = torch.cat(
-            [
-                torch.ones(length, prefix.shape[1], dtype=torch.bool),
-                torch.ones(length, length, dtype=torch.bool).tril(),
-            ],
-            dim=1,
-        )
-        hidden, _, weights = fast.decode_text(
-            text,
-            embed(asked.ids),
-            places,
-            mask.expand(asked.ids.shape[0], 1, -1, -1),
-            shared,
-            weights_of=(self._looking_layer, LOOKING_HEAD),
-        )
-        assert weights is not None
-        return hidden, weights
+def _size(studied: Studied) -> tuple[int, int]:
+    """Width and height of its pictures as the model sees them."""
+    pixels = studied.pictures[0].pixels
+    return int(pixels.shape[1]), int(pixels.shape[0])
 
 
-def _of_one_size(pages: Sequence[StudiedPage], most: int) -> list[list[StudiedPage]]:
-    """Pages in groups of one size."""
-    by_size: dict[tuple[int, int], list[StudiedPage]] = {}
-    for page in pages:
-        by_size.setdefault(page.picture_px, []).append(page)
-    return [each[at : at + most] for each in by_size.values() for at in range(0, len(each), most)]
+def _alike(studied: Sequence[Studied], most: int) -> list[list[Studied]]:
+    """In groups of one size and one number of pictures."""
+    groups: dict[tuple[int, tuple[int, int]], list[Studied]] = {}
+    for each in studied:
+        groups.setdefault((len(each.pictures), _size(each)), []).append(each)
+    return [each[at : at + most] for each in groups.values() for at in range(0, len(each), most)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from deskhand_sandbox.tasks.generated import Thing
@@ -37,11 +37,15 @@ class Kind(StrEnum):
     """Say whether something is on, open, or selected."""
     COPY = "copy"
     """Type what is written somewhere."""
+    CHANGE = "change"
+    """Say what changed between two pictures."""
+    ACTION = "action"
+    """Do what led from one picture to the next."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Question:
-    """One question about one page."""
+    """One question about one page, or about two pictures of it."""
 
     kind: Kind
     text: str
@@ -50,6 +54,8 @@ class Question:
     """The right answer; a click counts anywhere in `target`."""
     target: Box
     """Where the answer is to be seen."""
+    before: bool = False
+    """The target is in the first of two pictures; all others are in the last."""
 
 
 NAMED = ("text", "role")
@@ -95,7 +101,8 @@ _STATES: Mapping[str, str] = {
 
 def ask(page: SeenPage, kind: Kind, draw: random.Random) -> Question | None:
     """A question of a kind, the same for the same `draw`; None where the page has nothing to ask so."""
-    return _ASKERS[kind](page, draw)
+    asker = _ASKERS.get(kind)
+    return None if asker is None else asker(page, draw)
 
 
 def ask_many(page: SeenPage, count: int, draw: random.Random) -> list[Question]:
@@ -116,13 +123,15 @@ def ask_many(page: SeenPage, count: int, draw: random.Random) -> list[Question]:
 
 
 def is_right(question: Question, actions: Sequence[Action]) -> bool:
-    """Whether a reply answers a question: one action, a click inside the target, a text letter by letter."""
+    """Whether a reply answers a question: one action, its click inside the target, its text to the letter."""
     if len(actions) != 1:
         return False
     reply = actions[0]
     if isinstance(question.reply, Click):
         left, top, right, bottom = question.target
-        return isinstance(reply, Click) and left <= reply.x <= right and top <= reply.y <= bottom
+        if not isinstance(reply, Click) or replace(question.reply, x=reply.x, y=reply.y) != reply:
+            return False
+        return left <= reply.x <= right and top <= reply.y <= bottom
     return reply == question.reply
 
 
@@ -256,3 +265,5 @@ _ASKERS: Mapping[Kind, Callable[[SeenPage, random.Random], Question | None]] = {
     Kind.STATE: _state,
     Kind.COPY: _copy,
 }
+PAGE_KINDS = tuple(_ASKERS)
+"""Kinds that one picture is enough for."""

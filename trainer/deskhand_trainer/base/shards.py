@@ -1,6 +1,7 @@
-"""Seen pages on disk, a few hundred to a file: tar archives as WebDataset has them, SEED.png and SEED.json.
+"""Seen pages and changes on disk, a few hundred to a file: tar archives as WebDataset has them.
 
-The last member, END, says how many there are: without it a file was cut short.
+A page is SEED.png and SEED.json, a change TASK-SEED-TURN.before.png, .after.png and .json. The last member,
+END, says how many there are: without it a file was cut short.
 """
 
 from __future__ import annotations
@@ -9,21 +10,26 @@ import io
 import json
 import os
 import tarfile
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from blake3 import blake3
 
+from deskhand_agent.errors import ActionSyntaxError
+from deskhand_agent.grammar import format_reply, parse_reply
 from deskhand_sandbox.tasks.generated import Thing, read_thing
 from deskhand_sandbox.tasks.layout import CharacterBox
 from deskhand_sandbox.types import Image
+from deskhand_trainer.base.changes import SeenChange, read_box
 from deskhand_trainer.base.pages import SeenPage
 from deskhand_trainer.errors import ShardDamaged
 
 VERSION = 1
 END = "__end__.json"
+
+Kept = TypeVar("Kept")
 
 
 def write_shard(path: Path, pages: Sequence[SeenPage]) -> None:
@@ -32,17 +38,10 @@ def write_shard(path: Path, pages: Sequence[SeenPage]) -> None:
     Raises:
         OSError: no room, or no such folder.
     """
-    begun = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with tarfile.open(begun, "w") as archive:
-            for page in pages:
-                assert page.image.data is not None
-                _add(archive, f"{page.seed}.png", page.image.data)
-                _add(archive, f"{page.seed}.json", json.dumps(_told(page), ensure_ascii=False).encode())
-            _add(archive, END, json.dumps({"version": VERSION, "pages": len(pages)}).encode())
-        begun.replace(path)
-    finally:
-        begun.unlink(missing_ok=True)
+    members: list[tuple[str, bytes]] = []
+    for page in pages:
+        members += [(f"{page.seed}.png", _data(page)), (f"{page.seed}.json", _json(_told(page)))]
+    _write(path, members, {"pages": len(pages)})
 
 
 def read_shard(path: Path) -> list[SeenPage]:
@@ -52,6 +51,73 @@ def read_shard(path: Path) -> list[SeenPage]:
         ShardDamaged: it is cut short or altered, or of another version.
         OSError: it cannot be read.
     """
+
+    def page(key: str, told: dict[str, Any], read: Mapping[str, bytes]) -> SeenPage:
+        return _page(told, read[f"{key}.png"])
+
+    return _read(path, "pages", page)
+
+
+def write_changes(path: Path, changes: Sequence[SeenChange]) -> None:
+    """Write changes, all or none: the file appears whole.
+
+    Raises:
+        OSError: no room, or no such folder.
+    """
+    members: list[tuple[str, bytes]] = []
+    for change in changes:
+        key = f"{change.before.task_id.rpartition('/')[2]}-{change.before.seed}-{change.turn}"
+        told = {
+            "turn": change.turn,
+            "before": _told(change.before),
+            "action": format_reply(None, (change.action,)),
+            "target": change.target,
+            "after": _told(change.after),
+        }
+        members += [
+            (f"{key}.before.png", _data(change.before)),
+            (f"{key}.after.png", _data(change.after)),
+            (f"{key}.json", _json(told)),
+        ]
+    _write(path, members, {"changes": len(changes)})
+
+
+def read_changes(path: Path) -> list[SeenChange]:
+    """The changes of a file, as they were written.
+
+    Raises:
+        ShardDamaged: it is cut short or altered, or of another version.
+        OSError: it cannot be read.
+    """
+
+    def change(key: str, told: dict[str, Any], read: Mapping[str, bytes]) -> SeenChange:
+        (action,) = parse_reply(told["action"]).actions
+        return SeenChange(
+            turn=told["turn"],
+            before=_page(told["before"], read[f"{key}.before.png"]),
+            action=action,
+            target=None if told["target"] is None else read_box(told["target"]),
+            after=_page(told["after"], read[f"{key}.after.png"]),
+        )
+
+    return _read(path, "changes", change)
+
+
+def _write(path: Path, members: Sequence[tuple[str, bytes]], count: Mapping[str, int]) -> None:
+    begun = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with tarfile.open(begun, "w") as archive:
+            for name, data in (*members, (END, _json({"version": VERSION, **count}))):
+                _add(archive, name, data)
+        begun.replace(path)
+    finally:
+        begun.unlink(missing_ok=True)
+
+
+def _read(
+    path: Path, what: str, make: Callable[[str, dict[str, Any], Mapping[str, bytes]], Kept]
+) -> list[Kept]:
+    """What `make` makes of every key, what is told of it, and all members; `what` END counts."""
     read: dict[str, bytes] = {}
     try:
         with tarfile.open(path, "r:") as archive:
@@ -62,13 +128,22 @@ def read_shard(path: Path) -> list[SeenPage]:
         end = json.loads(read.pop(END))
         if end["version"] != VERSION:
             raise ValueError(f"version {end['version']}, not {VERSION}")
-        told = [(name, json.loads(data)) for name, data in read.items() if name.endswith(".json")]
-        pages = [_page(each, read[name.removesuffix("json") + "png"]) for name, each in told]
-        if len(pages) != end["pages"]:
-            raise ValueError(f"{len(pages)} of {end['pages']} pages")
-        return pages
-    except (tarfile.TarError, ValueError, KeyError, TypeError, AssertionError) as error:
+        keys = [name.removesuffix(".json") for name in read if name.endswith(".json")]
+        found = [make(key, json.loads(read[f"{key}.json"]), read) for key in keys]
+        if len(found) != end[what]:
+            raise ValueError(f"{len(found)} of {end[what]} {what}")
+        return found
+    except (tarfile.TarError, ValueError, KeyError, TypeError, AssertionError, ActionSyntaxError) as error:
         raise ShardDamaged(f"{path} is damaged ({error}): delete it, and it is drawn again") from error
+
+
+def _json(told: Mapping[str, Any]) -> bytes:
+    return json.dumps(told, ensure_ascii=False).encode()
+
+
+def _data(page: SeenPage) -> bytes:
+    assert page.image.data is not None
+    return page.image.data
 
 
 def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:

@@ -1,4 +1,5 @@
-"""Pretraining: vision learns to read strips of pages, then everything learns from questions about them.
+"""Pretraining: vision learns to read strips of pages, then everything learns from questions about them, and
+about what actions changed on others.
 
 Stops and resumes anywhere between two steps; the result depends on the arguments alone.
 """
@@ -18,14 +19,15 @@ from torch import Tensor
 
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_sandbox.tasks.generated import SIZES_PX
+from deskhand_trainer.base.change_questions import CHANGE_KINDS, ask_change
+from deskhand_trainer.base.changes import SeenChange
 from deskhand_trainer.base.config import PretrainConfig
-from deskhand_trainer.base.drawing import pages_in, size_px_of
-from deskhand_trainer.base.feed import PageFeed
+from deskhand_trainer.base.drawing import count_in, holds_changes, size_px_of
+from deskhand_trainer.base.feed import Feed
 from deskhand_trainer.base.optimizers import WarmStartOptimizer
-from deskhand_trainer.base.pages import SeenPage
-from deskhand_trainer.base.perception import Perception
+from deskhand_trainer.base.perception import Perception, Studied
 from deskhand_trainer.base.questions import ask_many
-from deskhand_trainer.base.shards import read_shard
+from deskhand_trainer.base.shards import read_changes, read_shard
 from deskhand_trainer.checkpoints import load_checkpoint, save_checkpoint
 from deskhand_trainer.errors import RunStopped
 
@@ -74,7 +76,7 @@ def pretrain(
     """Train the bundle's model in place.
 
     Args:
-        shards: of `draw_pages`, train seeds.
+        shards: of `draw_pages`, and of `draw_changes` where there are any, train seeds.
         held_out: shards the figures are taken on.
         progress: called after every step.
         checkpoint_dir: kept up to date and resumed from; None: neither.
@@ -84,7 +86,7 @@ def pretrain(
         RunStopped: `should_stop` said so; the state is safe where a checkpoint folder was given.
         CheckpointDamaged, DiskFull: see `deskhand_trainer.checkpoints`.
         ShardDamaged: a file of pages cannot be used.
-        ValueError: a released model, or fewer pages than a step takes.
+        ValueError: a released model, or fewer pages or changes than a step takes.
     """
     torch.set_num_threads(config.threads)
     return _Pretraining(bundle, shards, held_out, config, progress, checkpoint_dir, should_stop).run()
@@ -106,11 +108,15 @@ class _Pretraining:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
             self.perception = Perception(bundle)
-        self.held_out = [self.perception.study(page) for path in held_out for page in _askable(path)]
-        self.feeds = {
-            "reading": PageFeed(shards, per_step=self._strips, seed=config.seed, name="reading"),
-            "asking": PageFeed(shards, per_step=self._pages, seed=config.seed, name="asking"),
-        }
+        self.held_out = [each for path in held_out for each in self._examined(path)]
+        changes = [path for path in shards if holds_changes(path)]
+        pages = [path for path in shards if path not in changes]
+        seed = config.seed
+        self.reading = Feed(pages, read_shard, per_step=self._strips, seed=seed, name="reading")
+        self.asking = Feed(pages, read_shard, per_step=self._pages, seed=seed, name="asking")
+        self.changes: Feed[SeenChange] | None = None
+        if changes and config.change_share:
+            self.changes = Feed(changes, read_changes, per_step=self._changes, seed=seed, name="changes")
         self.totals = {"reading": config.reading_steps, "asking": config.asking_steps}
         self.optimizer = WarmStartOptimizer({"model": bundle.model, "heads": self.perception.heads}, config)
         self.done = 0
@@ -153,17 +159,39 @@ class _Pretraining:
         return ("reading", self.done) if self.done < reading else ("asking", self.done - reading)
 
     def _loss(self, stage: str, step: int) -> Tensor:
-        pages = [self.perception.study(page) for page in self.feeds[stage].pages(step)]
         if stage == "reading":
+            pages = [self.perception.study(page) for page in self.reading.at(step)]
             draws = np.random.default_rng([self.config.seed, self.done])
             return self.perception.reading_loss(pages, draws)
         share = step / self.totals["asking"]
         looking = min(1.0, max(0.0, (LOOK_UNTIL - share) / (LOOK_UNTIL - LOOK_LESS_FROM)))
         draw = random.Random(f"{self.config.seed}/{self.done}")
         loss, _ = self.perception.asking_loss(
-            pages, draw, questions=self.config.questions_per_page, looking=looking
+            self._asked(step), draw, questions=self.config.questions_per_page, looking=looking
         )
         return loss
+
+    def _asked(self, step: int) -> Sequence[Studied]:
+        """Pages, or changes wherever their share of the steps so far comes to another whole step."""
+        share = 0.0 if self.changes is None else self.config.change_share
+        before, now = int(step * share), int((step + 1) * share)
+        if self.changes is not None and now > before:
+            changes = [each for each in self.changes.at(before) if ask_many(each.after, 1, random.Random(0))]
+            if changes:
+                return [self.perception.study_change(change) for change in changes]
+        return [self.perception.study(page) for page in self.asking.at(step - before)]
+
+    def _examined(self, path: Path) -> list[Studied]:
+        """What of a held-out shard can be asked something."""
+        draw = random.Random(0)
+        if holds_changes(path):
+            askable = [
+                each
+                for each in read_changes(path)
+                if any(ask_change(each, kind, draw) is not None for kind in CHANGE_KINDS)
+            ]
+            return [self.perception.study_change(change) for change in askable]
+        return [self.perception.study(page) for page in read_shard(path) if ask_many(page, 1, draw)]
 
     def _figures(self) -> dict[str, float]:
         self.bundle.model.eval()
@@ -173,12 +201,17 @@ class _Pretraining:
         return figures
 
     def _strips(self, shard: Path) -> int:
-        return min(self.config.strips_per_step, pages_in(shard))
+        return min(self.config.strips_per_step, count_in(shard))
 
     def _pages(self, shard: Path) -> int:
         """As many pages of a shard as hold the pixels of `pages_per_step` small ones; one at least."""
         pixels = self.config.pages_per_step * math.prod(SIZES_PX[""])
-        return min(pages_in(shard), max(1, pixels // math.prod(size_px_of(shard))))
+        return min(count_in(shard), max(1, pixels // math.prod(size_px_of(shard))))
+
+    def _changes(self, shard: Path) -> int:
+        """As many changes; each shows two pages."""
+        pixels = self.config.pages_per_step * math.prod(SIZES_PX[""])
+        return min(count_in(shard), max(1, pixels // (2 * math.prod(size_px_of(shard)))))
 
     def _keep(self, *, stop: bool) -> None:
         due = time.monotonic() - self.saved_at >= self.config.checkpoint_every_s
@@ -207,10 +240,6 @@ class _Pretraining:
         self.bundle.model.load_state_dict(kept["model"])
         self.perception.heads.load_state_dict(kept["heads"])
         self.optimizer.restore(kept["optimizer"])
-
-
-def _askable(path: Path) -> list[SeenPage]:
-    return [page for page in read_shard(path) if ask_many(page, 1, random.Random(0))]
 
 
 def _seed_of(text: str) -> int:

@@ -10,8 +10,9 @@ from deskhand_agent.models.bundle import ModelBundle, build_tiny, save_bundle
 from deskhand_agent.models.tiny import TinyConfig
 from deskhand_sandbox.tasks.generated import SIZES_PX
 from deskhand_sandbox.types import JsonValue, Split
+from deskhand_trainer.base.changes import CHANGES_PER_PAGE
 from deskhand_trainer.base.config import PretrainConfig
-from deskhand_trainer.base.drawing import draw_pages
+from deskhand_trainer.base.drawing import draw_changes, draw_pages
 from deskhand_trainer.base.pages import TASK
 from deskhand_trainer.base.train import pretrain
 from deskhand_trainer.errors import RunRefused
@@ -60,10 +61,19 @@ async def _bundle(context: RunContext, config: PretrainConfig) -> ModelBundle:
 
 async def _pages(context: RunContext, config: PretrainConfig) -> tuple[list[Path], list[Path]]:
     """Shards of train seeds and of validation seeds, in the run's folder."""
-    counts = {"": config.pages, "-wide": config.wide_pages, "-large": config.large_pages}
-    wanted = [(size, Split.TRAIN, count) for size, count in counts.items() if count]
-    wanted += [(size, Split.VALIDATION, config.held_out_pages) for size, count in counts.items() if count]
-    total, done = sum(count for _, _, count in wanted), 0
+    pages = (config.pages, config.wide_pages, config.large_pages)
+    worked = (config.change_pages, config.wide_change_pages, config.large_change_pages)
+    wanted = [
+        (draw, size, split, number)
+        for draw, counts, held_out in (
+            (draw_pages, pages, config.held_out_pages),
+            (draw_changes, worked, -(-config.held_out_pages // CHANGES_PER_PAGE)),
+        )
+        for size, count in zip(SIZES_PX, counts, strict=True)
+        if count
+        for split, number in ((Split.TRAIN, count), (Split.VALIDATION, held_out))
+    ]
+    total, done = sum(number for *_, number in wanted), 0
     found: dict[Split, list[Path]] = {Split.TRAIN: [], Split.VALIDATION: []}
 
     def drawn(count: int) -> None:
@@ -72,8 +82,8 @@ async def _pages(context: RunContext, config: PretrainConfig) -> tuple[list[Path
         context.folder.progress("drawing pages", done, total)
 
     async with context.sandboxes([TASK], concurrency=config.concurrency) as source:
-        for size, split, count in wanted:
-            found[split] += await draw_pages(
+        for draw, size, split, count in wanted:
+            found[split] += await draw(
                 source,
                 context.folder.path / "pages",
                 size,

@@ -1,0 +1,115 @@
+"""Many questions behind pictures that are encoded once: the same numbers as one prompt per question.
+
+Two pictures stand as the agent's own prompts place two screenshots: each in a message of the user's, between
+them the reply that led from one to the other, unless it is what is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from deskhand_agent.models import fast
+from deskhand_agent.models.bundle import ModelBundle
+from deskhand_agent.models.forward import rotary_positions
+from deskhand_agent.models.prompting import footer, message_header, tokenise_prompt
+from deskhand_agent.prompt import ImageSegment, PromptMessage, Text
+from deskhand_sandbox.types import Image
+from deskhand_trainer.base.asking import AskedBatch
+
+OPENING = "\n"
+"""What an agent's first message says where there is no instruction."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Prefix:
+    """What stands before the questions about a picture, or about two."""
+
+    ids: tuple[int, ...]
+    positions: Tensor
+    """[3, t] rotary positions."""
+    after: int
+    """The position of the token that comes next."""
+    pictures: Tensor
+    """[tokens of all pictures] their places among the ids."""
+
+
+def showing(images: Sequence[Image], reply: str | None) -> list[PromptMessage]:
+    """One picture, or two with a reply or nothing between them, as messages; a question goes to the end."""
+    *before, now = (ImageSegment(image=image) for image in images)
+    messages: list[PromptMessage] = []
+    for picture in before:
+        messages.append(PromptMessage(role="user", segments=(Text(text=OPENING), picture)))
+        if reply is not None:
+            messages.append(PromptMessage(role="assistant", segments=(Text(text=reply),)))
+    return [*messages, PromptMessage(role="user", segments=(now,))]
+
+
+def prefix_of(
+    bundle: ModelBundle, images: Sequence[Image], grid: tuple[int, int], reply: str | None
+) -> Prefix:
+    """See `showing`; `grid` is rows and columns of each picture's patches."""
+    prompt = tokenise_prompt(bundle, showing(images, reply))
+    ids = prompt.ids[: -len(footer(bundle)) - len(message_header(bundle, "assistant"))]
+    positions, after = rotary_positions(bundle, ids, [grid] * len(images))
+    pictures = torch.tensor(ids) == bundle.model.config.image_token_id
+    return Prefix(ids=ids, positions=positions, after=after, pictures=pictures.nonzero()[:, 0])
+
+
+def answer(
+    bundle: ModelBundle,
+    prefixes: Sequence[Prefix],
+    tokens: Tensor,
+    asked: AskedBatch,
+    *,
+    looking: tuple[int, int],
+) -> tuple[Tensor, Tensor]:
+    """Each question sees what stands before it and itself, its positions counted on from there.
+
+    Args:
+        prefixes: what the questions of each page stand behind.
+        tokens: [pages, tokens of all pictures, width].
+        looking: layer and head whose attention is watched.
+
+    Returns:
+        hidden states of every question's tokens [n, t, width], and the watched attention [.] on what
+        `asked.looks` covers.
+    """
+    model: Any = bundle.model
+    text = model.model.language_model
+    embed = model.get_input_embeddings()
+    longest, length = max(len(prefix.ids) for prefix in prefixes), asked.ids.shape[1]
+    ids = torch.zeros(len(prefixes), longest, dtype=torch.long)
+    positions = torch.zeros(3, len(prefixes), longest, dtype=torch.long)
+    for row, prefix in enumerate(prefixes):
+        ids[row, : len(prefix.ids)] = torch.tensor(prefix.ids)
+        positions[:, row, : len(prefix.ids)] = prefix.positions
+    shown = ids == model.config.image_token_id
+    _, cache, _ = fast.decode_text(
+        text, embed(ids).masked_scatter(shown[:, :, None], tokens), positions, None
+    )
+    page = torch.arange(len(prefixes)).repeat_interleave(asked.each)
+    after = torch.tensor([prefix.after for prefix in prefixes])[page]
+    lengths = torch.tensor([len(prefix.ids) for prefix in prefixes])[page]
+    real = torch.arange(longest) < lengths[:, None]
+    own = torch.ones(length, length, dtype=torch.bool).tril()
+    mask = torch.cat(
+        [real[:, None].expand(-1, length, -1), own.expand(len(page), -1, -1)],
+        dim=2,
+    )
+    hidden, _, weights = fast.decode_text(
+        text,
+        embed(asked.ids),
+        (after[:, None] + torch.arange(length)).expand(3, -1, -1),
+        mask[:, None],
+        [(key[page], value[page]) for key, value in cache],
+        weights_of=looking,
+    )
+    assert weights is not None
+    rows, places, cover = asked.looks
+    pictures = torch.stack([prefix.pictures for prefix in prefixes])[page[rows]]
+    return hidden, (weights[rows, places].gather(1, pictures) * cover).sum(-1)
