@@ -36,6 +36,8 @@ from deskhand_sandbox.types import (
     WriteFile,
 )
 
+FLOOD = 200_000
+"""Characters of output that nobody wants to read."""
 FORMATS = {"png": "PNG", "jpeg": "JPEG", "webp": "WEBP"}
 
 
@@ -197,6 +199,37 @@ async def _commands(subject: Subject, stack: AsyncExitStack) -> None:
     await _raises(InvalidAction, sandbox.act(ReadFile(path="kept.txt")), "a file of an earlier task")
 
 
+async def _terminal(subject: Subject, stack: AsyncExitStack) -> None:
+    sandbox = await _fresh(subject, stack)
+    if Capability.RUN not in sandbox.capabilities:
+        return
+    start = await sandbox.reset(subject.task)
+    _need(start.observation.terminal is None, "the start state shows a terminal that nobody has opened")
+    drawn = await sandbox.act(Run(command="printf '10%%\\r\\033[1m99%%\\033[0m\\n'; stty size"))
+    _need(drawn.output == "99%\n24 80", f"commands run in no terminal of 80 x 24: {drawn.output!r}")
+    _need("\n99%\n24 80\n" in (drawn.terminal or ""), f"the screen is not what was drawn: {drawn.terminal!r}")
+    later = await sandbox.observe()
+    _need(
+        later.terminal == drawn.terminal and later.output is None,
+        "the screen does not stay, or the output does",
+    )
+    placed = "printf '\\033[2J\\033[5;10Hmiddle'; sleep 30"
+    seen = (await sandbox.act(Run(command=placed, timeout_s=1))).terminal or ""
+    _need(
+        seen.splitlines()[4:5] and seen.splitlines()[4].startswith(" " * 9 + "middle"),
+        f"not in its place: {seen!r}",
+    )
+    flood = await sandbox.act(Run(command="seq 100000"))
+    _need(len(flood.output or "") < FLOOD, f"endless output is kept: {len(flood.output or '')} characters")
+    lines = (flood.terminal or "").splitlines()
+    _need(len(lines) <= 24 and "100000" in lines, f"the screen after a flood is {flood.terminal!r}")
+    await _raises(InvalidAction, sandbox.act(Run(command="exit")), "ending the shell")
+    again = await sandbox.act(Run(command="echo again"))
+    _need(again.output == "again", f"no new shell after one that has ended: {again.output!r}")
+    again = (await sandbox.reset(subject.task)).observation
+    _need(again.terminal is None, "the terminal of an earlier task is shown")
+
+
 async def _snapshots(subject: Subject, stack: AsyncExitStack) -> None:
     sandbox = await _fresh(subject, stack)
     if Capability.SNAPSHOT not in sandbox.capabilities:
@@ -247,6 +280,7 @@ CHECKS: Mapping[str, Check] = {
     "refused tasks": _refused_tasks,
     "capabilities": _capabilities,
     "commands": _commands,
+    "terminal": _terminal,
     "snapshots": _snapshots,
     "forks": _forks,
     "closing": _closing,

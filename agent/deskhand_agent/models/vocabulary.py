@@ -146,7 +146,7 @@ def _pieces(numbers: list[str], words: tuple[str, ...]) -> str:
     number = "(?:" + "|".join(sorted(numbers, key=len, reverse=True)) + ")"
     first = rf"(?<=<point>){number}(?=[ ,])"
     second = rf"(?<=<point>\d[ ,]|<point>\d\d[ ,]|<point>\d\d\d[ ,]){number}(?=</point>)"  # y, after any x
-    role = rf"\A(?:{'|'.join(ROLES)})(?=\n\z)"
+    role = rf"\A(?:{'|'.join(ROLES)})(?=\n)"
     after = rf"(?![A-Za-z0-9(]|[{LATIN[0]}-{LATIN[-1]}])"
     opening = rf"(?:\A|(?<=\n))(?:{'|'.join(_opening(words))}){after}"
     word = rf"[ ](?:{'|'.join(words)}){after}"

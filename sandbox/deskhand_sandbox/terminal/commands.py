@@ -101,11 +101,8 @@ class Terminal(ABC):
         return f"wrote {len(data)} bytes to {path}"
 
 
-class CommandTerminal(Terminal):
-    """One shell for the agent, and programs that read and write files for it.
-
-    Where they run is for the kinds to say; nothing is started before the first command.
-    """
+class ShellTerminal(Terminal):
+    """One shell for the agent, on a screen; nothing is started before the first command."""
 
     def __init__(self) -> None:
         self._shell: Shell | None = None
@@ -128,16 +125,6 @@ class CommandTerminal(Terminal):
 
         Raises:
             InfrastructureError: none starts.
-        """
-
-    @abstractmethod
-    async def _execute(
-        self, program: Sequence[str], given: bytes, timeout_s: float
-    ) -> tuple[int | None, bytes, bytes]:
-        """Run a program beside the shell: exit status, output, errors; None where it had to be stopped.
-
-        Raises:
-            InfrastructureError: it could not be run.
         """
 
     @property
@@ -167,6 +154,20 @@ class CommandTerminal(Terminal):
             return await shell.interrupt()
         except SandboxDied:  # the command stood in the shell's place
             return False
+
+
+class CommandTerminal(ShellTerminal):
+    """Programs beside the shell read and write files; where both run is for the kinds to say."""
+
+    @abstractmethod
+    async def _execute(
+        self, program: Sequence[str], given: bytes, timeout_s: float
+    ) -> tuple[int | None, bytes, bytes]:
+        """Run a program beside the shell: exit status, output, errors; None where it had to be stopped.
+
+        Raises:
+            InfrastructureError: it could not be run.
+        """
 
     async def _read(self, path: str, limit_bytes: int, limit_s: float) -> bytes:
         program = ("head", "-c", str(limit_bytes + 1), "--", path)

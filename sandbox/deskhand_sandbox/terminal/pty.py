@@ -89,22 +89,47 @@ class Pty:
         if not self.ended.is_set():
             self._process.setwinsize(rows, columns)
 
+    def pause_reading(self) -> None:
+        """Take no more of what the program writes, so that it has to wait."""
+        if not self.ended.is_set():
+            self._loop.remove_reader(self._process.fd)
+
+    def resume_reading(self) -> None:
+        """Go on taking what it writes."""
+        if not self.ended.is_set():
+            self._loop.add_reader(self._process.fd, self._read)
+
+    async def exit_status(self) -> int | None:
+        """Of a program that has closed the terminal: what it ended with, or 128 and the number of its signal.
+
+        None: it goes on without a terminal.
+        """
+        if not await self._ends_within(END_S):
+            return None
+        signal_number = self._process.signalstatus
+        return self._process.exitstatus if signal_number is None else 128 + signal_number
+
     async def close(self) -> None:
         """End the program and everything in its session; safe to call twice."""
         self._let_go()
-        for number, grace_s in ((signal.SIGHUP, END_S), (signal.SIGKILL, END_S)):
+        for number in (signal.SIGHUP, signal.SIGKILL):
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, number)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(grace_s):
-                    while self._process.isalive():  # noqa: ASYNC110  nothing tells when it ends
-                        await asyncio.sleep(0.005)
+            if await self._ends_within(END_S):
                 break
         for pid in await asyncio.to_thread(_in_session, self.pid):  # jobs the shell left running
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         with suppress(OSError):
             self._process.fileobj.close()
+
+    async def _ends_within(self, limit_s: float) -> bool:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(limit_s):
+                while self._process.isalive():  # noqa: ASYNC110  nothing tells when it ends
+                    await asyncio.sleep(0.005)
+                return True
+        return False
 
     def _read(self) -> None:
         try:

@@ -1,14 +1,8 @@
-"""An interactive bash on a pseudo-terminal, which tells where a command's output begins and ends.
-
-It prints the marks terminals know as semantic prompts (OSC 133): C before a command runs, D with its exit
-status when the prompt is back, and one of ours when it asks for the rest of an unfinished command. Each
-carries a number drawn for this shell, so that a command which prints such marks itself is not believed.
-"""
+"""An interactive shell on a pseudo-terminal, which tells where a command's output begins and ends."""
 
 from __future__ import annotations
 
 import asyncio
-import base64
 import re
 import secrets
 import time
@@ -19,17 +13,15 @@ from pathlib import Path
 from typing import Protocol
 
 from deskhand_sandbox.errors import InvalidAction, SandboxDied, SandboxTimeout
+from deskhand_sandbox.terminal.prompts import BashPrompts, Prompts
 from deskhand_sandbox.terminal.pty import Pty
 from deskhand_sandbox.terminal.screen import TerminalScreen
 
 OUTPUT_BYTES = 64 * 1024
 """Of a command's output its beginning and its end are kept, half of this each."""
 START_S = 10.0
-BASH = ("bash", "--norc", "--noprofile", "+H", "-i")
 INTERRUPT_S = 2.0
 INTERRUPT_AGAIN_S = 0.3
-TYPED_AS_IS = 500
-"""Longest command that is typed as it stands; others, and those with keys a shell acts on, go in encoded."""
 
 _ESCAPES = re.compile(
     rb"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"  # OSC: titles, links, marks
@@ -80,12 +72,15 @@ OpenPty = Callable[[Sequence[str], Mapping[str, str], Callable[[bytes], None]], 
 class Shell:
     """Made by `Shell.start` or `Shell.on`. One command at a time; keys can be typed at any time."""
 
-    def __init__(self, *, columns: int, rows: int) -> None:
+    def __init__(self, prompts: Prompts, *, columns: int, rows: int) -> None:
+        self._prompts = prompts
         self._mark = secrets.token_hex(8)
         self._marks = re.compile(rb"\x1b\]133;(C|D;(\d+)|P);" + self._mark.encode() + rb"\x07")
         self._unread = b""
         self._output = _Output()
         self._running = True  # until the first prompt
+        self._echoing = False
+        """What was typed is still to be shown; output comes after it."""
         self._prompt: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         """Exit status of the command under way, once the prompt is back."""
         self._pty: Program | None = None
@@ -131,12 +126,19 @@ class Shell:
 
     @classmethod
     async def on(
-        cls, open_pty: OpenPty, *, columns: int = 80, rows: int = 24, start_s: float = START_S
+        cls,
+        open_pty: OpenPty,
+        *,
+        prompts: Prompts | None = None,
+        columns: int = 80,
+        rows: int = 24,
+        start_s: float = START_S,
     ) -> Shell:
-        """Start a bash on a pseudo-terminal, wherever that is, and wait for its prompt.
+        """Start a shell on a pseudo-terminal, wherever that is, and wait for its prompt.
 
         Args:
             open_pty: starts a command there, with these variables beside its usual ones.
+            prompts: its make; None: a bash.
             columns, rows: of the terminal it makes.
             start_s: longest the first prompt may take.
 
@@ -144,9 +146,12 @@ class Shell:
             SandboxDied: it ended before its prompt; says what it printed.
             SandboxTimeout: no prompt came.
         """
-        shell = cls(columns=columns, rows=rows)
-        shell._pty = await open_pty(BASH, shell._prompts(), shell._take)
+        prompts = prompts or BashPrompts()
+        shell = cls(prompts, columns=columns, rows=rows)
+        shell._pty = await open_pty(prompts.program, prompts.variables(shell._mark), shell._take)
         try:
+            if opening := prompts.opening(shell._mark):
+                shell.type(opening)
             async with asyncio.timeout(start_s):
                 await shell._prompted()
         except TimeoutError as error:
@@ -176,11 +181,13 @@ class Shell:
             raise InvalidAction("there is no command to run")
         if self._running:
             raise InvalidAction("the terminal is busy with an earlier command: wait, type into it or stop it")
+        line = await self._prompts.typed(command)
         began = time.monotonic()
         self._running = True
         self._output = _Output()
         self._prompt = asyncio.get_running_loop().create_future()
-        self.type(b"\x15" + _typed(command) + b"\n")
+        self._echoing = not self._prompts.tells_begin
+        self.type(b"\x15" + line + b"\n")
         try:
             async with asyncio.timeout(timeout_s):
                 code = await self._prompted()
@@ -210,6 +217,8 @@ class Shell:
         """
         assert self._pty is not None
         self._pty.write(data)
+        if not self._prompts.tells_begin and (b"\n" in data or b"\r" in data):
+            self._running = True
 
     def resize(self, columns: int, rows: int) -> None:
         """Change the terminal's size; programs in it are told."""
@@ -221,15 +230,6 @@ class Shell:
         """End the shell and what runs in it; safe to call twice."""
         if self._pty is not None:
             await self._pty.close()
-
-    def _prompts(self) -> dict[str, str]:
-        mark = self._mark
-        return {
-            "PS0": f"\\e]133;C;{mark}\\a",
-            "PS1": "\\w \\$ ",
-            "PS2": f"\\[\\e]133;P;{mark}\\a\\]> ",
-            "PROMPT_COMMAND": f"printf '\\033]133;D;%s;{mark}\\007' $?",
-        }
 
     async def _prompted(self) -> int:
         """Wait for the prompt, or notice that none will come; the command's exit status."""
@@ -259,6 +259,11 @@ class Shell:
     def _take(self, data: bytes) -> None:
         self.screen.feed(data)
         data = self._unread + data
+        if self._echoing:
+            _, shown, data = data.partition(b"\n")
+            self._echoing = not shown
+            if shown:
+                self._output.begin()
         at = 0
         for found in self._marks.finditer(data):
             self._output.add(data[at : found.start()])
@@ -277,6 +282,7 @@ class Shell:
             self._output.begin()
         elif kind == b"P":
             if not self._prompt.done():
+                self._output.end()
                 self._output.note("the command is not complete")
                 self._give_up(self._prompt)
         else:
@@ -329,14 +335,6 @@ def plain(data: bytes) -> str:
     text = _ESCAPES.sub(b"", data).decode(errors="replace").replace("\r\n", "\n")
     lines = [line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n")]
     return "".join(c for c in "\n".join(lines) if c in "\n\t" or c >= " ")
-
-
-def _typed(command: str) -> bytes:
-    """The command as it is typed: readline acts on tabs and control keys, and a line may not be endless."""
-    line = command.strip("\n")
-    if len(line) <= TYPED_AS_IS and line.isprintable():
-        return line.encode()
-    return b'eval "$(base64 -d <<< ' + base64.b64encode(line.encode()) + b')"'
 
 
 def _begun(data: bytes) -> int:

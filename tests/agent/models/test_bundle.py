@@ -53,16 +53,23 @@ def test_transformers_alone_loads_the_folder_and_makes_the_same_ids(
     processor = AutoProcessor.from_pretrained(tmp_path / "policy")
     model = Qwen3VLForConditionalGeneration.from_pretrained(tmp_path / "policy")
     assert torch.equal(model.lm_head.weight, bundle.model.lm_head.weight)
-    image = picture()
-    content = [{"type": "image"}, {"type": "text", "text": "Click on the button."}]
-    text = processor.apply_chat_template([{"role": "user", "content": content}], add_generation_prompt=True)
+    image, said = picture(), "Click on the button."
+    reply = "click(point='<point>8 12</point>')"
+    content = [{"type": "image"}, {"type": "text", "text": said}]
+    messages = [
+        {"role": "user", "content": content},
+        {"role": "assistant", "content": reply},
+        {"role": "user", "content": content},
+    ]
+    text = processor.apply_chat_template(messages, add_generation_prompt=True)
     pixels = PilImage.fromarray(sized_pixels(image, bundle.images).numpy())
-    theirs = processor(text=[text], images=[pixels], return_tensors="pt")
-    segments = (Text(text="Click on the button."), ImageSegment(image=image))
-    mine = tokenise_prompt(bundle, [PromptMessage(role="user", segments=segments)])
+    theirs = processor(text=[text], images=[pixels, pixels], return_tensors="pt")
+    turn = PromptMessage(role="user", segments=(Text(text=said), ImageSegment(image=image)))
+    answer = PromptMessage(role="assistant", segments=(Text(text=reply),))
+    mine = tokenise_prompt(bundle, [turn, answer, turn])
     assert theirs["input_ids"][0].tolist() == list(mine.ids)
-    features, _ = bundle.cache.features([image])
-    torch.testing.assert_close(theirs["pixel_values"], features[0], rtol=1e-5, atol=1e-5)
+    features, _ = bundle.cache.features([image, image])
+    torch.testing.assert_close(theirs["pixel_values"], torch.cat(tuple(features)), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(("family", "kind"), [("qwen3_vl", "normalised"), ("qwen2_5_vl", "resized")])

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from deskhand_agent.models import fast
@@ -23,6 +24,8 @@ from deskhand_trainer.base.asking import AskedBatch
 
 OPENING = "\n"
 """What an agent's first message says where there is no instruction."""
+_BATCHES = 3
+"""Questions are answered in so many batches, by their length."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,22 +97,29 @@ def answer(
     )
     page = torch.arange(len(prefixes)).repeat_interleave(asked.each)
     after = torch.tensor([prefix.after for prefix in prefixes])[page]
-    lengths = torch.tensor([len(prefix.ids) for prefix in prefixes])[page]
-    real = torch.arange(longest) < lengths[:, None]
-    own = torch.ones(length, length, dtype=torch.bool).tril()
-    mask = torch.cat(
-        [real[:, None].expand(-1, length, -1), own.expand(len(page), -1, -1)],
-        dim=2,
-    )
-    hidden, _, weights = fast.decode_text(
-        text,
-        embed(asked.ids),
-        (after[:, None] + torch.arange(length)).expand(3, -1, -1),
-        mask[:, None],
-        [(key[page], value[page]) for key, value in cache],
-        weights_of=looking,
-    )
-    assert weights is not None
+    real = torch.arange(longest) < torch.tensor([len(prefix.ids) for prefix in prefixes])[page][:, None]
+    lengths = torch.tensor([len(each.ids) + len(each.answer) for each in asked.asked])
+    states: list[Tensor] = []
+    watched: list[Tensor] = []
+    # short questions beside short ones: as one batch, four in ten places would be padding
+    order = lengths.argsort(stable=True)
+    for rows in order.chunk(_BATCHES):
+        count = int(lengths[rows].max())
+        own = torch.ones(count, count, dtype=torch.bool).tril().expand(len(rows), -1, -1)
+        hidden, _, weights = fast.decode_text(
+            text,
+            embed(asked.ids[rows, :count]),
+            (after[rows, None] + torch.arange(count)).expand(3, -1, -1),
+            torch.cat([real[rows, None].expand(-1, count, -1), own], dim=2)[:, None],
+            [(key[page[rows]], value[page[rows]]) for key, value in cache],
+            weights_of=looking,
+        )
+        assert weights is not None
+        missing = (0, 0, 0, length - count)
+        states.append(F.pad(hidden, missing))
+        watched.append(F.pad(weights[:, :, :longest], missing))
+    back = order.argsort()
     rows, places, cover = asked.looks
     pictures = torch.stack([prefix.pictures for prefix in prefixes])[page[rows]]
-    return hidden, (weights[rows, places].gather(1, pictures) * cover).sum(-1)
+    attention = torch.cat(watched)[back[rows], places]
+    return torch.cat(states)[back], (attention.gather(1, pictures) * cover).sum(-1)

@@ -41,8 +41,13 @@ class AndroidBackend(Backend):
 
     async def create(self) -> AndroidSandbox:
         server = await self.server()
-        machine = await self._machine(server)
-        return AndroidSandbox(self._settings, server, machine)
+        sandbox = AndroidSandbox(self._settings, server, await self._machine(server))
+        try:
+            await sandbox.device.check_protocol()
+        except BaseException:
+            await sandbox.close()
+            raise
+        return sandbox
 
     async def server(self) -> AdbServer:
         """The adb server, started if need be."""

@@ -9,6 +9,7 @@ import re
 import shlex
 import time
 import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from PIL import UnidentifiedImageError
 from deskhand_sandbox.backends.android.actions import Hand
 from deskhand_sandbox.backends.android.adb.client import AdbClient
 from deskhand_sandbox.backends.android.adb.device import Device
+from deskhand_sandbox.backends.android.adb.program import DeviceProgram
 from deskhand_sandbox.backends.android.adb.server import AdbServer
 from deskhand_sandbox.backends.android.apps import open_app
 from deskhand_sandbox.backends.android.machines import Machine
@@ -67,6 +69,7 @@ class AndroidSandbox(Sandbox):
         self._screen = DeviceSettings()
         self._natural_px = (0, 0)
         self._began = False
+        self._programs: list[DeviceProgram] = []
         self._calls = Calls(self._diagnose)
         offered = {Capability.SNAPSHOT: machine.snapshots, Capability.FORK: machine.copies}
         self.capabilities = frozenset({Capability.RUN, Capability.EVALUATE, Capability.TEXT_TREE}) | {
@@ -85,6 +88,7 @@ class AndroidSandbox(Sandbox):
                 raise InvalidTask(f"task {task.id}: there is no file {path} to install")
         async with self._calls.call("reset", self._settings.reset_deadline_s + screen.ready_deadline_s):
             self._began = False
+            await self._end_programs()
             await self.machine.begin()
             self._hand.forget()
             await self._hand.terminal.reset()
@@ -123,6 +127,7 @@ class AndroidSandbox(Sandbox):
     async def restore(self, snapshot_id: str) -> Observation:
         async with self._calls.call("restore", self._settings.reset_deadline_s):
             self._check_begun()
+            await self._end_programs()
             await self.machine.load(snapshot_id)
             self._hand.forget()
             await self._measure()
@@ -146,15 +151,28 @@ class AndroidSandbox(Sandbox):
             stack.pop_all()
             return copies
 
+    async def start_program(self, program: Sequence[str], environment: Mapping[str, str]) -> DeviceProgram:
+        """See `RunsPrograms`."""
+        async with self._calls.call("start_program", self._settings.call_deadline_s):
+            self._check_begun()
+            started = await DeviceProgram.start(self.device, HOME, program, environment)
+            self._programs.append(started)
+            return started
+
     def alive(self) -> bool:
         return self._calls.usable and self._server.alive() and self.machine.alive()
 
     async def close(self) -> None:
         await self._calls.close()
-        try:
-            await self.machine.close()
-        finally:
-            await self._client.close()
+        async with contextlib.AsyncExitStack() as stack:
+            stack.push_async_callback(self._client.close)
+            stack.push_async_callback(self.machine.close)
+            await self._end_programs()
+
+    async def _end_programs(self) -> None:
+        """What runs in the terminal, and what somebody talks to."""
+        programs, self._programs = self._programs, []
+        await asyncio.gather(self._hand.terminal.close(), *(each.close() for each in programs))
 
     # ---- start states
 
@@ -233,6 +251,7 @@ class AndroidSandbox(Sandbox):
             settled_ms=(settled_at - began) * 1000,
             settled=settled,
             text_tree=await self._text_tree() if tree else None,
+            terminal=self._hand.terminal.screen(),
         )
 
     async def _capture(self) -> bytes:

@@ -9,9 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from deskhand_sandbox.backends.android import create
 from deskhand_sandbox.backends.android.adb.client import AdbClient, DeviceError
 from deskhand_sandbox.backends.android.adb.device import Device
+from deskhand_sandbox.backends.android.adb.pty import DevicePty
 from deskhand_sandbox.backends.android.adb.server import AdbServer, find_adb
+from deskhand_sandbox.backends.android.shell_protocol import ERR, EXIT, OUT, frame
+from deskhand_sandbox.backends.android.simulator import daemon
 from deskhand_sandbox.backends.android.simulator.adb_key import AdbKey
 from deskhand_sandbox.errors import BackendMissing, InfrastructureError, SandboxDied, SandboxTimeout
 
@@ -109,6 +113,52 @@ def test_a_signature_is_checked() -> None:
     assert not key.signed(bytes(20), signature)
     assert not key.signed(token, bytes(size))
     assert not key.signed(token, signature[:-1])
+
+
+async def test_a_device_too_old_for_exit_statuses_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(daemon, "FEATURES", ("cmd", "stat_v2"))
+    old = daemon.Daemon("device::ro.product.name=old", None, lambda connection, name: None)
+    address = f"127.0.0.1:{await old.start()}"
+    backend = create(machine="attached", serials=[address])
+    try:
+        for _ in range(2):  # it is given back
+            with pytest.raises(DeviceError, match=r"shell_v2.* Android 7 or newer"):
+                await backend.create()
+    finally:
+        await backend.close()
+        await old.close()
+
+
+async def test_a_device_that_opens_no_terminal_says_why() -> None:
+    def find(connection: daemon.Connection, name: str) -> daemon.Service | None:
+        async def refuse(stream: daemon.Stream) -> None:
+            assert name.startswith("shell,v2,TERM=xterm-256color,pty:echo $$; ")
+            if name.endswith("why"):
+                await stream.write(frame(ERR, b"error: no ptys\n") + frame(EXIT, b"\x7e"))
+            elif name.endswith("what"):
+                await stream.write(frame(OUT, b"sh: nonsense\r\n"))
+
+        return None if name.endswith("none") else refuse
+
+    device = daemon.Daemon("device::ro.product.name=poor", None, find)
+    address = f"127.0.0.1:{await device.start()}"
+    server = await AdbServer.start(find_adb())
+    try:
+        await server.connect(address)
+        async with AdbClient(server.host, server.port) as client:
+            for command, kind, said in (
+                ("why", DeviceError, "starts no shell: error: no ptys"),
+                ("what", DeviceError, "starts no shell: sh: nonsense"),
+                ("gone", SandboxDied, "ended while it started"),
+                ("none", SandboxDied, "closed"),
+            ):
+                with pytest.raises(kind, match=said):
+                    await DevicePty.start(
+                        Device(client, address), command, columns=80, rows=24, on_data=lambda data: None
+                    )
+    finally:
+        await server.close()
+        await device.close()
 
 
 def closed_port() -> int:

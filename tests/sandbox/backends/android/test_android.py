@@ -62,6 +62,7 @@ from deskhand_sandbox.types import (
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 Phone = Callable[..., Task]
+FOLDERS = "DCIM\nDocuments\nDownload\nPictures"
 
 
 async def tree(sandbox: AndroidSandbox) -> str:
@@ -206,10 +207,10 @@ async def test_commands_and_files(sandbox: AndroidSandbox, phone: Phone) -> None
     assert await shell(sandbox, "getprop ro.product.model") == "Deskhand Simulator"
     assert await shell(sandbox, "pm list packages | grep -c deskhand") == "7"
     assert await shell(sandbox, "input tap 60 200; wm size | cut -d' ' -f3") == "412x915"
-    assert await shell(sandbox, "echo out; echo err >&2; exit 4") == "out\nerr\n[exit status 4]"
-    assert await shell(sandbox, "cd /sdcard && pwd") == "/sdcard"
-    assert await shell(sandbox, "pwd; ls") == "/sdcard\nDCIM\nDocuments\nDownload\nPictures"
-    assert "Syntax" in await shell(sandbox, "echo 'open") or "ntermin" in await shell(sandbox, "echo 'open")
+    assert await shell(sandbox, "echo out; echo err >&2; (exit 4)") == "out\nerr\n[exit status 4]"
+    assert await shell(sandbox, "cd /sdcard && word=kept && pwd") == "/sdcard"
+    assert await shell(sandbox, "pwd; ls -1; echo $word") == f"/sdcard\n{FOLDERS}\nkept"
+    assert await shell(sandbox, "echo 'open") == "the command is not complete\n[exit status 130]"
     assert (await shell(sandbox, "seq 100000")).count("\n") < 20_000
     await sandbox.act(WriteFile(path="/sdcard/Documents/a b.txt", content="süß\n"))
     assert await shell(sandbox, "cat 'Documents/a b.txt'") == "süß"
@@ -232,7 +233,7 @@ async def test_commands_and_files(sandbox: AndroidSandbox, phone: Phone) -> None
         with pytest.raises(InvalidAction, match=said):
             await sandbox.act(action)
     await sandbox.reset(phone())
-    assert await shell(sandbox, "ls /sdcard") == "DCIM\nDocuments\nDownload\nPictures"
+    assert await shell(sandbox, "ls -1 /sdcard") == FOLDERS
 
 
 async def test_verifiers_ask_the_device(sandbox: AndroidSandbox, phone: Phone) -> None:

@@ -74,6 +74,11 @@ class Requests(adbutils.AdbClient):
         for each in self._open:
             each.abort()
 
+    def hand_over(self, connection: AdbConnection) -> socket.socket:
+        """The socket of a connection that goes on after the request; whoever takes it closes it."""
+        self._open.remove(connection)  # type: ignore[arg-type]  it was made here
+        return connection.conn
+
     def end(self) -> None:
         """Close what is still open."""
         for each in self._open:

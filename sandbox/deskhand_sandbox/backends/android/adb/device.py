@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from adbutils import AdbConnection, AdbDevice
 
 from deskhand_sandbox.backends.android.adb.client import AdbClient, DeviceError, Requests
+from deskhand_sandbox.backends.android.shell_protocol import ERR, EXIT, HEADER, OUT
 from deskhand_sandbox.errors import SandboxDied
 
 COMMAND_S = 20.0
@@ -18,7 +20,8 @@ OUTPUT_BYTES = 16 << 20
 COMMAND_BYTES = 60_000
 """Longest command line: adb writes its length as four hexadecimal digits."""
 PART_BYTES = 64 * 1024
-_OUT, _ERR, _EXIT = 1, 2, 3
+PROTOCOL = "shell_v2"
+"""What a device says it knows where it tells commands' errors and exit statuses, and opens terminals."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,8 +61,7 @@ class Device:
             SandboxDied: the device or the server is gone.
             DeviceError: the command line is too long.
         """
-        if len(command.encode()) > COMMAND_BYTES:
-            raise DeviceError(f"a command line has up to {COMMAND_BYTES} bytes, not {len(command.encode())}")
+        _check_length(command)
 
         def work(requests: Requests) -> ShellResult:
             connection = AdbDevice(requests, self.serial).open_transport()
@@ -96,6 +98,31 @@ class Device:
 
         return await self._client.ask(work, limit_s)
 
+    async def open(self, service: str, *, limit_s: float = COMMAND_S) -> socket.socket:
+        """A connection to a service of the device, for whoever takes it to talk over and to close.
+
+        Raises:
+            SandboxTimeout: it did not answer in time.
+            SandboxDied: the device or the server is gone.
+            DeviceError: the name is too long.
+        """
+        _check_length(service)
+        opened: list[socket.socket] = []
+
+        def work(requests: Requests) -> None:
+            connection = AdbDevice(requests, self.serial).open_transport()
+            connection.send_command(service)
+            connection.check_okay()
+            opened.append(requests.hand_over(connection))
+
+        try:
+            await self._client.ask(work, limit_s)
+        except BaseException:
+            for each in opened:
+                each.close()
+            raise
+        return opened[0]
+
     async def push(self, data: bytes, path: str, *, limit_s: float = COMMAND_S) -> None:
         """Write a file.
 
@@ -126,9 +153,28 @@ class Device:
 
         return await self._client.ask(work, limit_s)
 
+    async def check_protocol(self) -> None:
+        """Refuse a device whose shell tells no exit status.
+
+        Raises:
+            DeviceError: it is too old.
+            InfrastructureError: as `script`.
+        """
+        known = await self._client.ask(lambda requests: AdbDevice(requests, self.serial).get_features())
+        if PROTOCOL not in known.split(","):
+            raise DeviceError(
+                f"the device {self.serial} does not know version 2 of adb's shell protocol ({PROTOCOL}):"
+                " use one with Android 7 or newer"
+            )
+
     async def state(self) -> str:
         """What the server says of it: "device", "offline", "absent", …"""
         return await self._client.state(self.serial)
+
+
+def _check_length(command: str) -> None:
+    if (length := len(command.encode())) > COMMAND_BYTES:
+        raise DeviceError(f"a command line has up to {COMMAND_BYTES} bytes, not {length}")
 
 
 def _parts(device: Any, path: str) -> Iterator[bytes]:
@@ -139,12 +185,11 @@ def _read_shell(connection: AdbConnection) -> ShellResult:
     """The packets of adb's shell protocol, until the one with the exit status."""
     out, err = bytearray(), bytearray()
     while True:
-        header = connection.read_exact(5)
-        kind, size = header[0], int.from_bytes(header[1:], "little")
+        kind, size = HEADER.unpack(connection.read_exact(HEADER.size))
         data = connection.read_exact(size) if size else b""
-        if kind == _EXIT:
+        if kind == EXIT:
             return ShellResult(out=bytes(out), err=bytes(err), code=data[0] if data else 255)
-        kept = out if kind == _OUT else err if kind == _ERR else bytearray()
+        kept = out if kind == OUT else err if kind == ERR else bytearray()
         kept += data[: max(0, OUTPUT_BYTES - len(kept))]
 
 

@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-
-IN, OUT, ERR, EXIT, CLOSE_IN = 0, 1, 2, 3, 4
-"""Kinds of packets of adb's shell protocol (version 2)."""
-HEADER = struct.Struct("<BI")
-
-
-def frame(kind: int, data: bytes) -> bytes:
-    """One packet of the shell protocol."""
-    return HEADER.pack(kind, len(data)) + data
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -18,24 +18,17 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
-from deskhand_sandbox.backends.android.simulator.calls import (
-    CLOSE_IN,
-    ERR,
-    EXIT,
-    HEADER,
-    IN,
-    OUT,
-    Call,
-    Program,
-    UsageError,
-    frame,
-)
+from deskhand_sandbox.backends.android.shell_protocol import ERR, EXIT, OUT, frame
+from deskhand_sandbox.backends.android.simulator.calls import Call, Program, UsageError
 from deskhand_sandbox.backends.android.simulator.daemon import Stream
 from deskhand_sandbox.backends.android.simulator.files import HOME
+from deskhand_sandbox.backends.android.simulator.packets import Packets
+from deskhand_sandbox.backends.android.simulator.terminals import Terminal
 from deskhand_sandbox.errors import InfrastructureError
 from deskhand_sandbox.isolation import Confinement, Limits
 
-CALLER = Path(__file__).with_name("caller.py")
+SCRIPTS = tuple(Path(__file__).with_name(name) for name in ("caller.py", "foreground.py"))
+"""What runs inside."""
 SYSTEM = "/system"
 PYTHON = "/opt/deskhand"
 LIMITS = Limits(memory_mb=512, processes=64)
@@ -86,7 +79,8 @@ class DeviceShell:
         system = self._confinement.folder / "system"
         (system / "bin").mkdir(parents=True)
         python, _ = _python()
-        (system / "caller.py").write_text(CALLER.read_text())
+        for script in SCRIPTS:
+            (system / script.name).write_text(script.read_text())
         for name in self._programs:
             place = system / "bin" / name
             place.write_text(f'#!/bin/sh\nexec {python} -I -S {SYSTEM}/caller.py {name} "$@"\n')
@@ -117,11 +111,24 @@ class DeviceShell:
         async def write_error(data: bytes) -> None:
             await stream.write(frame(ERR, data) if framed else data)
 
-        read = _Frames(stream.read).read if framed else stream.read
+        read = Packets(stream.read).input if framed else stream.read
         # the client going away ends the command
         code = await self.run(command, read, write, write_error)
         if framed:
             await stream.write(frame(EXIT, bytes([code & 0xFF])))
+
+    async def serve_terminal(self, stream: Stream, command: str, *, term: str, framed: bool) -> None:
+        """Run what an adb client asks for on a pseudo-terminal.
+
+        Args:
+            command: empty: a shell for somebody to type in.
+            term: the terminal's type.
+            framed: as in `serve`; what is not framed tells no exit status, and no size of the terminal.
+        """
+        words = ("sh", "-c", command) if command else ("sh",)
+        program = self._confinement.command(_python()[0], "-I", "-S", f"{SYSTEM}/foreground.py", *words)
+        environment = {**self._confinement.environment, "TERM": term}
+        await Terminal(program, environment, self._confinement.folder, stream, framed=framed).serve()
 
     async def run(
         self,
@@ -221,7 +228,7 @@ class DeviceShell:
                 words = json.loads(await reader.readexactly(min(size, LONGEST_REQUEST)))
                 call = Call(
                     words=tuple(map(str, words)),
-                    read=_Frames(lambda: reader.read(_PART_BYTES)).read,
+                    read=Packets(lambda: reader.read(_PART_BYTES)).input,
                     write=lambda data: send(OUT, data),
                     write_error=lambda data: send(ERR, data),
                 )
@@ -231,32 +238,6 @@ class DeviceShell:
         finally:
             writer.close()
             self._calls.discard(task)
-
-
-class _Frames:
-    """Standard input out of packets of the shell protocol."""
-
-    def __init__(self, read: Callable[[], Awaitable[bytes]]) -> None:
-        self._read = read
-        self._kept = bytearray()
-        self._ended = False
-
-    async def read(self) -> bytes:
-        while not self._ended:
-            if len(self._kept) >= HEADER.size:
-                kind, size = HEADER.unpack_from(self._kept)
-                if len(self._kept) >= HEADER.size + size:
-                    data = bytes(self._kept[HEADER.size : HEADER.size + size])
-                    del self._kept[: HEADER.size + size]
-                    if kind == CLOSE_IN:
-                        self._ended = True
-                    elif kind == IN and data:
-                        return data
-                    continue
-            part = await self._read()
-            self._ended = not part
-            self._kept += part
-        return b""
 
 
 async def _feed(read: Callable[[], Awaitable[bytes]], into: asyncio.StreamWriter) -> None:

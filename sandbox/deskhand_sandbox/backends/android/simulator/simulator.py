@@ -298,14 +298,23 @@ class Simulator:
         kind, _, rest = name.partition(":")
         words = kind.split(",")
         if words[0] in ("shell", "exec"):
-            framed = "v2" in words
-
-            async def run(stream: Stream) -> None:
-                await self.shell.serve(stream, rest, framed=framed)
-
-            return run
+            return self._shell_service(words, rest)
         if name == "sync:":
             return lambda stream: SyncService(self.files, stream).serve()
         if kind == "reverse":
             return self.ports.reverse(connection, rest)
         return self.ports.service(name)
+
+    def _shell_service(self, words: list[str], command: str) -> Service:
+        """A device takes who gives no command to want a terminal, unless told otherwise."""
+        framed = "v2" in words
+        terminal = "pty" in words or not (command or "raw" in words or words[0] == "exec")
+        term = next((word.removeprefix("TERM=") for word in words if word.startswith("TERM=")), "dumb")
+
+        async def serve(stream: Stream) -> None:
+            if terminal:
+                await self.shell.serve_terminal(stream, command, term=term, framed=framed)
+            else:
+                await self.shell.serve(stream, command, framed=framed)
+
+        return serve
