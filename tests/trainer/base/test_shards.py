@@ -52,7 +52,7 @@ def test_changes_come_back_as_they_were(seen_changes: list[SeenChange], tmp_path
     write_changes(path, seen_changes)
     assert read_changes(path) == seen_changes
     first = seen_changes[0].before
-    key = f"{first.task_id.removeprefix('generated/')}-{first.seed}-0"
+    key = f"0-{first.task_id.removeprefix('generated/')}-{first.seed}-0"
     with tarfile.open(path) as archive:
         names = archive.getnames()
     assert names[:3] == [f"{key}.before.png", f"{key}.after.png", f"{key}.json"]

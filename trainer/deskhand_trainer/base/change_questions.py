@@ -43,8 +43,11 @@ def ask_about(change: SeenChange, count: int, draw: random.Random, *, told: bool
         told: the action is told, so it is not asked for.
 
     Returns:
-        `count` of them; fewer where nothing can be asked of the page.
+        `count` of them; fewer where nothing can be asked of the page, and one of an episode's pictures.
     """
+    if not change.after.told:
+        question = ask_change(change, Kind.ACTION, draw)
+        return [] if question is None else [question]
     kinds = [*CHANGE_KINDS, None]
     weights = [CHANGE_SHARE, 0.0 if told else ACTION_SHARE, 1 - CHANGE_SHARE - ACTION_SHARE]
     found: list[Question] = []
@@ -55,6 +58,8 @@ def ask_about(change: SeenChange, count: int, draw: random.Random, *, told: bool
 
 
 def _what_changed(change: SeenChange, draw: random.Random) -> Question | None:
+    if not change.after.told:
+        return None
     if change.before.image.digest == change.after.image.digest:
         words, target = NOTHING, _whole(change.after)
     else:
@@ -71,6 +76,10 @@ def _what_changed(change: SeenChange, draw: random.Random) -> Question | None:
 
 
 def _which_action(change: SeenChange, draw: random.Random) -> Question | None:
+    if not change.after.told:
+        target = change.target or _whole(change.before)
+        text = draw.choice(_ACTION)
+        return Question(kind=Kind.ACTION, text=text, reply=change.action, target=target, before=True)
     thing = changed_thing(change)
     if thing is None or change.before.image.digest == change.after.image.digest:
         return None

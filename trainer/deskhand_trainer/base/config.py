@@ -55,8 +55,11 @@ class PretrainConfig:
     """Pages of 160x210 in an asking step; fewer of larger ones."""
     questions_per_page: int = field(default=12, metadata=bounds(1, 64))
     """Questions packed behind one encoded picture, or behind the two of a change."""
+    experience: bool = False
+    """Ask of policies' failed episodes, too, which action led from one picture to the next: of those on train
+    seeds in the store, and where the run belongs to a round, of that round."""
     change_share: float = field(default=0.18, metadata=bounds(0, 1))
-    """Of the asking steps, those about changes; none where no changes are drawn."""
+    """Of the asking steps, those about changes and experience; none where there are neither."""
     matrix_lr: float = field(default=0.01, metadata=bounds(0, 1))
     """Peak rate of Muon, for the matrices inside layers."""
     lr: float = field(default=3e-3, metadata=bounds(0, 1))

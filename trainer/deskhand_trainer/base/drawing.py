@@ -94,6 +94,11 @@ async def _draw(
     return found
 
 
+def experience_shard(size: str, first: int, count: int) -> str:
+    """Name of a shard of changes that nobody drew: episodes showed them."""
+    return f"{_CHANGES}{size}-experience-{first:07d}-{count}.tar"
+
+
 def size_px_of(shard: Path) -> tuple[int, int]:
     """Width and height of the pages of a shard, by its name."""
     _, dash, size = shard.stem.rsplit("-", 3)[0].partition("-")
@@ -106,5 +111,5 @@ def count_in(shard: Path) -> int:
 
 
 def holds_changes(shard: Path) -> bool:
-    """Whether a shard is one of `draw_changes`, by its name."""
+    """Whether a shard holds changes, by its name."""
     return shard.name.startswith(f"{_CHANGES}-")

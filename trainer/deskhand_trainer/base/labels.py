@@ -17,6 +17,7 @@ from deskhand_agent.models.images import ImageSettings
 from deskhand_agent.models.vocabulary import CHARACTERS, LATIN
 from deskhand_trainer.base.pages import SeenPage
 
+UNKNOWN = -1
 CHARACTER_CLASSES = len(CHARACTERS) + len(LATIN) + 1
 """0 is "no character"."""
 WORD_LETTERS = 8
@@ -34,17 +35,18 @@ class LabelledPage:
     pixels: Tensor
     """uint8 [height, width, 3], sized for the model."""
     characters: npt.NDArray[np.int16]
-    """[height, width] class of the character there."""
+    """[height, width] class of the character there; `UNKNOWN` where nobody can tell."""
     words: npt.NDArray[np.int16]
     """[height, width] row of `spelling`; 0 is "no word"."""
     spelling: npt.NDArray[np.int64]
-    """[words + 1, WORD_LETTERS] classes of the first letters; row 0 is empty."""
+    """[words + 1, WORD_LETTERS] classes of the first letters; row 0 is empty, or `UNKNOWN`."""
 
 
 def label_page(page: SeenPage, pixels: Tensor) -> LabelledPage:
     """Paint the page's characters and words onto arrays of the size the model sees."""
     height, width = int(pixels.shape[0]), int(pixels.shape[1])
-    characters = np.zeros((height, width), np.int16)
+    empty = 0 if page.told else UNKNOWN
+    characters = np.full((height, width), empty, np.int16)
     painted = np.zeros((height, width), np.int16)
     words, belongs = page.words()
     for character, word in zip(page.characters, belongs, strict=True):
@@ -53,6 +55,7 @@ def label_page(page: SeenPage, pixels: Tensor) -> LabelledPage:
         characters[area] = _CLASS.get(character.character, 0)
         painted[area] = word + 1
     spelling = np.zeros((len(words) + 1, WORD_LETTERS), np.int64)
+    spelling[0] = empty
     for row, word in enumerate(words, start=1):
         for place, letter in enumerate(word.text[:WORD_LETTERS]):
             spelling[row, place] = _CLASS.get(letter, 0)

@@ -50,6 +50,11 @@ class SeenPage:
     content_top_px: float = 0.0
     """Questions are asked of what lies below: a task's instruction may stand above."""
 
+    @property
+    def told(self) -> bool:
+        """Whether it is known what is on it; of episodes only pictures are kept."""
+        return bool(self.things or self.characters)
+
     def words(self) -> tuple[list[Word], list[int]]:
         """The page's words in reading order of the document, and for every character the index of its word.
 

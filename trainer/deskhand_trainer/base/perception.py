@@ -218,7 +218,7 @@ class Perception:
                 tried = (ask_change(each.change, kind, rng) for kind in CHANGE_KINDS)
                 found = [question for question in tried if question is not None]
             else:
-                told = rng.random() < TOLD
+                told = each.now.told and rng.random() < TOLD
                 reply = self.asker.written(each.change.action, size) if told else None
                 found = ask_about(each.change, questions, rng, told=told)
             asked.append([self.asker.encode(question, size) for question in found])
@@ -258,12 +258,12 @@ class Perception:
         return fast.encode_images(model.model.visual, patches, *self._grid(picture_px), window=batch.window)
 
     def _dense_losses(self, batch: DenseBatch, patches: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor]:
-        asked = (batch.characters > 0) | (torch.rand(batch.characters.shape) < _BLANK_PATCHES)
+        asked = _drawn(batch.characters, _BLANK_PATCHES)
         logits = self.heads.character(patches).view(*batch.characters.shape, CHARACTER_CLASSES)
-        character = F.cross_entropy(logits[asked], batch.characters[asked])
-        asked = (batch.spelling[..., 0] > 0) | (torch.rand(batch.spelling.shape[:2]) < _BLANK_TOKENS)
+        character = _mean_loss(logits[asked], batch.characters[asked])
+        asked = _drawn(batch.spelling[..., 0], _BLANK_TOKENS)
         logits = self.heads.spelling(tokens).view(*batch.spelling.shape, CHARACTER_CLASSES)
-        spelling = F.cross_entropy(logits[asked].flatten(0, 1), batch.spelling[asked].flatten())
+        spelling = _mean_loss(logits[asked].flatten(0, 1), batch.spelling[asked].flatten())
         return character, spelling
 
     def _coordinate_losses(self, hidden: Tensor, asked: AskedBatch) -> tuple[Tensor, Tensor]:
@@ -298,6 +298,15 @@ def _size(studied: Studied) -> tuple[int, int]:
     """Width and height of its pictures as the model sees them."""
     pixels = studied.pictures[0].pixels
     return int(pixels.shape[1]), int(pixels.shape[0])
+
+
+def _drawn(classes: Tensor, blank: float) -> Tensor:
+    """bool: the places that hold something and a share of the empty ones; not those nothing is known of."""
+    return (classes > 0) | ((classes == 0) & (torch.rand(classes.shape) < blank))
+
+
+def _mean_loss(logits: Tensor, truth: Tensor) -> Tensor:
+    return F.cross_entropy(logits, truth) if len(truth) else logits.sum()
 
 
 def _alike(studied: Sequence[Studied], most: int) -> list[list[Studied]]:

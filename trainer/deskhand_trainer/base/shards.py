@@ -1,7 +1,7 @@
 """Seen pages and changes on disk, a few hundred to a file: tar archives as WebDataset has them.
 
-A page is SEED.png and SEED.json, a change TASK-SEED-TURN.before.png, .after.png and .json. The last member,
-END, says how many there are: without it a file was cut short.
+A page is SEED.png and SEED.json, a change NUMBER-TASK-SEED-TURN.before.png, .after.png and .json. The last
+member, END, says how many there are: without it a file was cut short.
 """
 
 from __future__ import annotations
@@ -65,8 +65,9 @@ def write_changes(path: Path, changes: Sequence[SeenChange]) -> None:
         OSError: no room, or no such folder.
     """
     members: list[tuple[str, bytes]] = []
-    for change in changes:
-        key = f"{change.before.task_id.rpartition('/')[2]}-{change.before.seed}-{change.turn}"
+    for number, change in enumerate(changes):
+        # numbered: several episodes may begin from one task and seed
+        key = f"{number}-{change.before.task_id.rpartition('/')[2]}-{change.before.seed}-{change.turn}"
         told = {
             "turn": change.turn,
             "before": _told(change.before),

@@ -176,7 +176,7 @@ class _Pretraining:
         share = 0.0 if self.changes is None else self.config.change_share
         before, now = int(step * share), int((step + 1) * share)
         if self.changes is not None and now > before:
-            changes = [each for each in self.changes.at(before) if ask_many(each.after, 1, random.Random(0))]
+            changes = [each for each in self.changes.at(before) if _askable(each)]
             if changes:
                 return [self.perception.study_change(change) for change in changes]
         return [self.perception.study(page) for page in self.asking.at(step - before)]
@@ -240,6 +240,10 @@ class _Pretraining:
         self.bundle.model.load_state_dict(kept["model"])
         self.perception.heads.load_state_dict(kept["heads"])
         self.optimizer.restore(kept["optimizer"])
+
+
+def _askable(change: SeenChange) -> bool:
+    return not change.after.told or bool(ask_many(change.after, 1, random.Random(0)))
 
 
 def _seed_of(text: str) -> int:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import asdict
 from pathlib import Path
 
 from deskhand_agent.models.bundle import ModelBundle, build_tiny, save_bundle
 from deskhand_agent.models.tiny import TinyConfig
+from deskhand_agent.types import Trajectory
+from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
 from deskhand_sandbox.tasks.generated import SIZES_PX
+from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_sandbox.types import JsonValue, Split
 from deskhand_trainer.base.changes import CHANGES_PER_PAGE
 from deskhand_trainer.base.config import PretrainConfig
 from deskhand_trainer.base.drawing import draw_changes, draw_pages
+from deskhand_trainer.base.experience import write_experience
 from deskhand_trainer.base.pages import TASK
 from deskhand_trainer.base.train import pretrain
 from deskhand_trainer.errors import RunRefused
@@ -26,6 +31,8 @@ async def run(context: RunContext, config: PretrainConfig) -> tuple[str, dict[st
     """Draw, train, keep."""
     bundle = await _bundle(context, config)
     train, held_out = await _pages(context, config)
+    if config.experience:
+        train += await write_experience(context.folder.path / "experience", _failures(context))
     async with stopping() as should_stop:
         report = await asyncio.to_thread(
             pretrain,
@@ -57,6 +64,18 @@ async def _bundle(context: RunContext, config: PretrainConfig) -> ModelBundle:
         )
     except ValueError as error:
         raise RunRefused(f"field 'model': {error}") from error
+
+
+async def _failures(context: RunContext) -> AsyncIterator[Trajectory]:
+    """What policies did in vain on train seeds: in this round where the run belongs to one."""
+    own = {name: value for name, value in context.spec.labels.items() if name == "round"}
+    chosen = TrajectoryFilter(
+        split=Split.TRAIN, outcome=OutcomeFilter.FAILURE, labels={**own, "purpose": "rollout"}, ended=True
+    )
+    ids = await context.store.trajectory_ids(chosen)
+    async for trajectory in context.store.each_trajectory(ids, images=True):
+        if trajectory.start.task.id not in HELD_OUT_TASKS:
+            yield trajectory
 
 
 async def _pages(context: RunContext, config: PretrainConfig) -> tuple[list[Path], list[Path]]:

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+import torch
+
+from deskhand_agent.models.bundle import ModelBundle
+from deskhand_agent.types import Decision, Step, StepTimings, Trajectory, TrajectoryStart
+from deskhand_sandbox.types import (
+    Action,
+    Click,
+    EnvironmentSpec,
+    Observation,
+    Press,
+    Split,
+    Task,
+    TypeText,
+    VerifierSpec,
+)
+from deskhand_trainer.base import experience
+from deskhand_trainer.base.config import PretrainConfig
+from deskhand_trainer.base.drawing import count_in, holds_changes
+from deskhand_trainer.base.experience import experienced, write_experience
+from deskhand_trainer.base.pages import SeenPage
+from deskhand_trainer.base.perception import Perception
+from deskhand_trainer.base.questions import Kind
+from deskhand_trainer.base.shards import read_changes, write_shard
+from deskhand_trainer.base.train import StageProgress, pretrain
+
+
+def episode(pages: Sequence[SeenPage], *actions: Sequence[Action]) -> Trajectory:
+    task = Task(id="t", environment=EnvironmentSpec(kind="fake"), verifier=VerifierSpec(name="fake"), seed=7)
+    start = TrajectoryStart(
+        id="x", task=task, instruction="go", policy_id="p", policy_update=0, group_id=None,
+        split=Split.TRAIN, started_at_s=0,
+    )  # fmt: skip
+    steps = tuple(
+        Step(
+            index=index,
+            observation=Observation(screenshot=pages[index].image, captured_at_s=0, settled_ms=0),
+            decision=Decision(actions=tuple(done), text=""),
+            reward=0.0,
+            timings=StepTimings(model_ms=0, act_ms=0, settle_ms=0),
+            finished_at_s=0,
+        )
+        for index, done in enumerate(actions)
+    )
+    return Trajectory(start=start, steps=steps, end=None)
+
+
+def failed(pages: list[SeenPage]) -> Trajectory:
+    shown = [pages[0], pages[1], pages[1], pages[2], pages[3]]
+    return episode(
+        shown,
+        [Click(x=20, y=30)],
+        [Click(x=5, y=5)],  # changes nothing
+        [TypeText(text="ok")],
+        [Press(keys=("Enter",))],  # not asked for
+        [Click(x=1, y=1)],  # the last: what came of it is not seen
+    )
+
+
+def test_turns_that_changed_the_picture_are_experience(pages: list[SeenPage]) -> None:
+    first, second = experienced(failed(pages))
+    assert (first.action, second.action) == (Click(x=20, y=30), TypeText(text="ok"))
+    assert first.target == (16.0, 26.0, 24.0, 34.0) and second.target is None
+    assert (first.before.image, first.after.image) == (pages[0].image, pages[1].image)
+    assert not first.before.told and not first.after.told
+
+
+async def episodes(found: Sequence[Trajectory]) -> AsyncIterator[Trajectory]:
+    for each in found:
+        yield each
+
+
+async def test_experience_is_kept_once(
+    tmp_path: Path, pages: list[SeenPage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(experience, "_ENDS", {(64, 64): ""})
+    monkeypatch.setattr(experience, "PAGES_PER_SHARD", 3)
+    shards = await write_experience(tmp_path, episodes([failed(pages)] * 2))
+    assert [count_in(path) for path in shards] == [3, 1] and all(map(holds_changes, shards))
+    kept = [change for path in shards for change in read_changes(path)]
+    assert kept == experienced(failed(pages)) * 2
+    assert await write_experience(tmp_path, episodes([])) == shards
+
+
+async def test_pages_of_a_size_no_step_takes_are_left_out(tmp_path: Path, pages: list[SeenPage]) -> None:
+    assert await write_experience(tmp_path, episodes([failed(pages)])) == []
+
+
+def test_only_the_action_is_asked_and_nothing_is_claimed_of_the_pages(
+    tiny: ModelBundle, pages: list[SeenPage]
+) -> None:
+    perception = Perception(tiny)
+    changes = [perception.study_change(change) for change in experienced(failed(pages))]
+    asked, _ = perception.ask(changes, random.Random(0), questions=12)
+    assert [each.question.kind for each in asked.asked] == [Kind.ACTION, Kind.ACTION]
+    loss, parts = perception.asking_loss(changes, random.Random(0), questions=12, looking=1.0)
+    assert (parts["character"], parts["spelling"]) == (0.0, 0.0)
+    loss.backward()
+    assert all(torch.isfinite(p.grad).all() for p in tiny.model.parameters() if p.grad is not None)
+
+
+async def test_pretraining_takes_experience_in(
+    tmp_path: Path, tiny: ModelBundle, pages: list[SeenPage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(experience, "_ENDS", {(64, 64): ""})
+    drawn = tmp_path / "press-train-0000000-12.tar"
+    write_shard(drawn, pages)
+    shards = await write_experience(tmp_path / "experience", episodes([failed(pages)] * 2))
+    config = PretrainConfig(
+        reading_steps=0, asking_steps=4, pages_per_step=1, questions_per_page=2, change_share=0.5, threads=1
+    )
+    told: list[StageProgress] = []
+    pretrain(tiny, [drawn, *shards], [], config, progress=told.append)
+    assert [each.step for each in told] == [1, 2, 3, 4]
+    assert all(0 < each.loss < 100 for each in told)
