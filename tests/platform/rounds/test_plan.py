@@ -38,7 +38,7 @@ def test_a_start_from_another_policy_is_measured_against_the_promoted_one_on_val
 
 
 def test_what_a_trained_policy_explored_is_routed() -> None:
-    config = preset("smoke", {"pretrain": {"pages": 8}, "rejection": {"learn_from": ["rollout"]}})
+    config = preset("smoke")
     names = [phase.name for phase in plan(config, "some-policy", "some-policy")]
     begun = names.index("explore")
     assert names[begun : begun + 5] == [

@@ -137,13 +137,21 @@ class Perception:
         return character + spelling
 
     def asking_loss(
-        self, studied: Sequence[Studied], rng: random.Random, *, questions: int, looking: float
+        self,
+        studied: Sequence[Studied],
+        rng: random.Random,
+        *,
+        questions: int,
+        looking: float,
+        aided: bool = True,
     ) -> tuple[Tensor, dict[str, float]]:
         """Everything at once, on whole pages, or on changes, of one size.
 
         Args:
             questions: about each page.
             looking: weight of telling the head where to look.
+            aided: dense labels, places and looking count too. A model that sees already goes without: its
+                heads were thrown away, and new ones would drag it about.
 
         Returns:
             The loss, and its parts for a log.
@@ -157,7 +165,9 @@ class Perception:
         words = F.cross_entropy(lm_head(hidden[rows, places]), ids)
         numbers, place = self._coordinate_losses(hidden, asked)
         look = -mass.clamp_min(1e-6).log().mean()
-        loss = 0.5 * (character + spelling) + words + numbers + 0.1 * place + looking * look
+        loss = words + numbers
+        if aided:
+            loss = loss + 0.5 * (character + spelling) + 0.1 * place + looking * look
         parts = {
             "character": character,
             "spelling": spelling,

@@ -167,7 +167,11 @@ class _Pretraining:
         looking = min(1.0, max(0.0, (LOOK_UNTIL - share) / (LOOK_UNTIL - LOOK_LESS_FROM)))
         draw = random.Random(f"{self.config.seed}/{self.done}")
         loss, _ = self.perception.asking_loss(
-            self._asked(step), draw, questions=self.config.questions_per_page, looking=looking
+            self._asked(step),
+            draw,
+            questions=self.config.questions_per_page,
+            looking=looking,
+            aided=self.config.reading_steps > 0,
         )
         return loss
 

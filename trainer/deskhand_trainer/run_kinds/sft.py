@@ -22,8 +22,16 @@ async def run(context: RunContext, config: SftConfig) -> tuple[str, dict[str, Js
     """Train, keep."""
     refuse_held_out((*config.tasks, *config.perception_tasks))
     sandbox_kinds((*config.tasks, *config.perception_tasks))
-    bundle = await context.bundle(seed=config.seed)
     demonstrations = await _demonstrations(context, config)
+    if not demonstrations and config.demonstrations_per_task and config.cloning_epochs:
+        if config.learn_from == ("rollout",) and context.spec.policy_in is not None:
+            # a policy that never succeeded has nothing to imitate: the round goes on without
+            return context.spec.policy_in, {"demonstrations": 0}
+        wanted = " or ".join(config.learn_from)
+        raise RunRefused(
+            f"the store holds no successful {wanted} of {', '.join(config.tasks)}: collect some first"
+        )
+    bundle = await context.bundle(seed=config.seed)
     async with (
         context.sandboxes(config.perception_tasks or config.tasks, concurrency=CONCURRENCY) as source,
         stopping() as should_stop,
@@ -72,9 +80,4 @@ async def _demonstrations(context: RunContext, config: SftConfig) -> list[Trajec
             )
             found += await context.store.trajectory_ids(chosen)
         ids += found[: config.demonstrations_per_task]
-    if not ids and config.demonstrations_per_task and config.cloning_epochs:
-        wanted = " or ".join(config.learn_from)
-        raise RunRefused(
-            f"the store holds no successful {wanted} of {', '.join(config.tasks)}: collect some first"
-        )
     return [t async for t in context.store.each_trajectory(ids, images=True)]
