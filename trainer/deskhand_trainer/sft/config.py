@@ -39,7 +39,7 @@ class SftConfig:
     perception_pages: int = field(default=2400, metadata=bounds(0, 1_000_000))
     """Pages looked at, spread over `perception_tasks`."""
     reading_steps: int = field(default=3500, metadata=bounds(0, 10_000_000))
-    """Optimizer steps that train vision alone to read, before pointing joins in."""
+    """Optimizer steps that train vision alone to read, before pointing joins in; 0 for a model that sees."""
     pointing_steps: int = field(default=1500, metadata=bounds(0, 10_000_000))
     """Optimizer steps that train everything on pointing questions."""
     strips_per_step: int = field(default=24, metadata=bounds(1, 4096))

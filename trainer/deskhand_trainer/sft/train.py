@@ -196,7 +196,11 @@ class _WarmStart:
         looking = min(1.0, max(0.0, (0.85 - progress) / 0.3))
         chosen = self.rng.choices(self.pages, k=config.pages_per_step)
         loss, _ = self.perception.asking_loss(
-            chosen, self.rng, questions=config.questions_per_page, looking=looking
+            chosen,
+            self.rng,
+            questions=config.questions_per_page,
+            looking=looking,
+            aided=config.reading_steps > 0,
         )
         return loss
 
