@@ -17,7 +17,7 @@ flock -n 9 || { say "another set-up is running; waiting for it"; flock 9; }
 
 apt_packages=(
   chromium-headless-shell fonts-liberation fonts-dejavu-core
-  bubblewrap less
+  bubblewrap less procps vim-tiny
   xvfb openbox xterm xclip wmctrl x11vnc slirp4netns
   dbus-daemon at-spi2-core python3-gi gir1.2-atspi-2.0
   mousepad galculator gnumeric

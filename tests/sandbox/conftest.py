@@ -1,13 +1,21 @@
-"""For every test of sandboxes: web servers on this machine."""
+"""For every test of sandboxes: web servers and servers of tools on this machine."""
 
+import asyncio
 import contextlib
+import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from http.server import BaseHTTPRequestHandler
+from pathlib import Path
 from socketserver import ThreadingTCPServer
 
 import pytest
+import pytest_asyncio
 
+from deskhand_sandbox.types import JsonValue
+
+TOOLS = Path(__file__).with_name("tools")
+READY_S = 180.0
 Serve = Callable[[type[BaseHTTPRequestHandler]], contextlib.AbstractContextManager[str]]
 
 
@@ -34,3 +42,46 @@ def _serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
 def serve() -> Serve:
     """Serves what a handler answers, as long as a block lasts, which is given the server's host and port."""
     return _serving
+
+
+@pytest.fixture(scope="session")
+def shelf() -> dict[str, JsonValue]:
+    """Settings of a server that needs nothing but a Python, brought into the sandbox's home."""
+    return {
+        "command": "python3",
+        "args": ["shelf/plain.py"],
+        "env": {"GREETING": "hello"},
+        "files": {"shelf/plain.py": (TOOLS / "plain.py").read_text()},
+    }
+
+
+class HttpServer:
+    """The SDK's server over HTTP, as a process of its own."""
+
+    def __init__(self, process: asyncio.subprocess.Process, port: int) -> None:
+        self.process, self.url = process, f"http://127.0.0.1:{port}/mcp"
+
+    async def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            self.process.kill()
+        await self.process.wait()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def over_http(tmp_path: Path) -> AsyncIterator[HttpServer]:
+    place = tmp_path / "port"
+    none = asyncio.subprocess.DEVNULL
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, str(TOOLS / "served.py"), str(place), stdin=none, stdout=none, stderr=none
+    )
+    try:
+        async with asyncio.timeout(READY_S):
+            while not place.exists():
+                assert process.returncode is None, "the server ended before it listened"
+                await asyncio.sleep(0.02)
+        server = HttpServer(process, int(place.read_text()))
+        yield server
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from deskhand_sandbox.isolation import Confinement
@@ -56,6 +56,40 @@ class RunsPrograms(Protocol):
         ...
 
 
+class Lines:
+    """Lines out of output that comes in any pieces."""
+
+    def __init__(self, read: Callable[[], Awaitable[bytes]]) -> None:
+        """
+        Args:
+            read: the next piece; empty once there will be none. Given up, it loses nothing.
+        """
+        self._read = read
+        self._kept = bytearray()
+
+    async def next(self) -> bytes:
+        """The next line, or what came last without an end; empty after it, and where one is too long."""
+        seen = 0
+        while (at := self._kept.find(b"\n", seen)) < 0:
+            seen = len(self._kept)
+            if seen > LINE_BYTES:
+                return b""
+            piece = await self._read()
+            self._kept += piece
+            if not piece:
+                at = seen
+                break
+        line = bytes(self._kept[: at + 1])
+        del self._kept[: at + 1]
+        return line
+
+
+def last_line(words: bytes) -> str:
+    """The last line of what a program complained of; empty where there is none."""
+    lines = words.decode(errors="replace").strip().splitlines()
+    return lines[-1].strip() if lines else ""
+
+
 class ConfinedProgram:
     """A program in a confinement. Made by `start`."""
 
@@ -96,8 +130,7 @@ class ConfinedProgram:
 
     async def last_words(self) -> str:
         await asyncio.wait([self._listening], timeout=LEAVE_S)
-        lines = bytes(self._words).decode(errors="replace").strip().splitlines()
-        return lines[-1].strip() if lines else ""
+        return last_line(bytes(self._words))
 
     async def close(self) -> None:
         process = self._process

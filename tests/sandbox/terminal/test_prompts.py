@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import shutil
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -19,30 +17,19 @@ from deskhand_sandbox.terminal.pty import Pty
 ANDROIDS_OWN = "mksh"
 
 
-def installed(name: str) -> object:
-    missing = shutil.which(name) is None
-    return pytest.param(name, marks=pytest.mark.skipif(missing, reason=f"{name} is not installed"))
-
-
-@pytest_asyncio.fixture(params=[installed(name) for name in ("dash", ANDROIDS_OWN)])
-async def shell(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Shell]:
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(tmp_path),
-        "TERM": "xterm-256color",
-        "LANG": "C.UTF-8",
-    }
+@pytest_asyncio.fixture(params=["dash", ANDROIDS_OWN])
+async def shell(
+    request: pytest.FixtureRequest, tmp_path: Path, variables: dict[str, str]
+) -> AsyncGenerator[Shell]:
 
     async def keep(script: bytes) -> str:
         (tmp_path / ".script").write_bytes(script)
         return str(tmp_path / ".script")
 
-    async def here(
-        command: Sequence[str], variables: Mapping[str, str], on_data: Callable[[bytes], None]
-    ) -> Pty:
-        assert command == ("sh", "-i") and not variables
+    async def here(command: Sequence[str], more: Mapping[str, str], on_data: Callable[[bytes], None]) -> Pty:
+        assert command == ("sh", "-i") and not more
         line = [request.param, "-i"]
-        return Pty.start(line, environment=environment, folder=tmp_path, columns=80, rows=24, on_data=on_data)
+        return Pty.start(line, environment=variables, folder=tmp_path, columns=80, rows=24, on_data=on_data)
 
     made = await Shell.on(here, prompts=PlainPrompts(keep))
     yield made

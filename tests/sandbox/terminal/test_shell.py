@@ -17,14 +17,8 @@ from deskhand_sandbox.terminal.shell import OUTPUT_BYTES, plain
 
 
 @pytest_asyncio.fixture
-async def shell(tmp_path: Path) -> AsyncGenerator[Shell]:
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(tmp_path),
-        "TERM": "xterm-256color",
-        "LANG": "C.UTF-8",
-    }
-    made = await Shell.start(environment=environment, folder=tmp_path)
+async def shell(tmp_path: Path, variables: dict[str, str]) -> AsyncGenerator[Shell]:
+    made = await Shell.start(environment=variables, folder=tmp_path)
     yield made
     await made.close()
     assert made._pty is not None

@@ -1,7 +1,5 @@
 """Sandboxes with tools, and real MCP servers for them."""
 
-import asyncio
-import contextlib
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -18,7 +16,6 @@ from deskhand_sandbox.tools.sandbox import ToolSandbox
 from deskhand_sandbox.types import JsonValue, Task
 
 SERVED = Path(__file__).with_name("served.py")
-READY_S = 180.0
 
 
 class Here:
@@ -60,35 +57,3 @@ def with_servers() -> Callable[..., Task]:
 async def sandbox() -> AsyncIterator[ToolSandbox]:
     async with ToolSandbox(OpenSandbox({})) as sandbox:
         yield sandbox  # type: ignore[misc]
-
-
-class HttpServer:
-    """The SDK's server over HTTP, as a process of its own."""
-
-    def __init__(self, process: asyncio.subprocess.Process, port: int) -> None:
-        self.process, self.url = process, f"http://127.0.0.1:{port}/mcp"
-
-    async def kill(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            self.process.kill()
-        await self.process.wait()
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def over_http(tmp_path: Path) -> AsyncIterator[HttpServer]:
-    place = tmp_path / "port"
-    none = asyncio.subprocess.DEVNULL
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, str(SERVED), str(place), stdin=none, stdout=none, stderr=none
-    )
-    try:
-        async with asyncio.timeout(READY_S):
-            while not place.exists():
-                assert process.returncode is None, "the server ended before it listened"
-                await asyncio.sleep(0.02)
-        server = HttpServer(process, int(place.read_text()))
-        yield server
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()

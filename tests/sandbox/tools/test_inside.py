@@ -17,12 +17,6 @@ pytestmark = pytest.mark.skipif(not Confinement.available(), reason="bubblewrap 
 
 PLAIN = Path(__file__).with_name("plain.py")
 SERVED = Path(__file__).with_name("served.py")
-LOOK = {
-    "command": "python3",
-    "args": ["shelf/plain.py"],
-    "env": {"GREETING": "hello"},
-    "files": {"shelf/plain.py": PLAIN.read_text()},
-}
 
 
 def task(kind: str, **settings: JsonValue) -> Task:
@@ -39,18 +33,18 @@ def call(name: str, **arguments: JsonValue) -> CallTool:
 
 
 @pytest.mark.browser
-async def test_in_a_browsers_folder() -> None:
+async def test_in_a_browsers_folder(shelf: dict[str, JsonValue]) -> None:
     backend = with_tools(create_browser())
     try:
         async with await backend.create() as sandbox:
-            start = await sandbox.reset(task("browser", mcp_servers={"shelf": LOOK}))
+            start = await sandbox.reset(task("browser", mcp_servers={"shelf": shelf}))
             assert "- shelf.look: What is in the home." in start.instruction
             await _works(sandbox)
     finally:
         await backend.close()
 
 
-async def test_in_a_desktop() -> None:
+async def test_in_a_desktop(shelf: dict[str, JsonValue]) -> None:
     # the desktop shows its own Python there, with what is installed in it
     own: dict[str, JsonValue] = {
         "command": "/opt/deskhand/bin/python",
@@ -61,7 +55,7 @@ async def test_in_a_desktop() -> None:
     backend = with_tools(create_desktop())
     try:
         async with await backend.create() as sandbox:
-            desk = task("desktop", size_px=[320, 240], mcp_servers={"shelf": LOOK, "sdk": own})
+            desk = task("desktop", size_px=[320, 240], mcp_servers={"shelf": shelf, "sdk": own})
             start = await sandbox.reset(desk)
             assert "- sdk.keep: Keep a note." in start.instruction
             await _works(sandbox)

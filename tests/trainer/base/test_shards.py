@@ -42,7 +42,7 @@ def test_damage_is_told(seen_pages: list[SeenPage], tmp_path: Path, harm: str) -
     elif harm == "empty":
         path.write_bytes(b"")
     else:
-        path.write_bytes(data.replace(b'"version": 1', b'"version": 9'))
+        path.write_bytes(data.replace(b'"version": 2', b'"version": 9'))
     with pytest.raises(ShardDamaged, match=r"pages\.tar is damaged .* drawn again"):
         read_shard(path)
 
@@ -76,7 +76,7 @@ def test_damage_to_changes_is_told(seen_changes: list[SeenChange], tmp_path: Pat
     elif harm == "unreadable":
         path.write_bytes(data.replace(b'"action": "', b'"action": "?', 1))
     else:
-        path.write_bytes(data.replace(b'"version": 1', b'"version": 9'))
+        path.write_bytes(data.replace(b'"version": 2', b'"version": 9'))
     with pytest.raises(ShardDamaged, match=r"changes\.tar is damaged .* drawn again"):
         read_changes(path)
 

@@ -37,7 +37,7 @@ def experienced(trajectory: Trajectory) -> list[SeenChange]:
     for step, after in zip(trajectory.steps, trajectory.steps[1:], strict=False):
         image, then = step.observation.screenshot, after.observation.screenshot
         action = _one_action(step)
-        if action is None or image.digest == then.digest or not (_usable(image) and _usable(then)):
+        if action is None or image.digest == then.digest:
             continue
         found.append(
             SeenChange(
@@ -96,10 +96,6 @@ def _one_action(step: Step) -> Click | TypeText | None:
             return action
         case _:
             return None
-
-
-def _usable(image: Image) -> bool:
-    return image.format == "png" and image.data is not None
 
 
 def _page(task: Task, image: Image) -> SeenPage:

@@ -1,7 +1,8 @@
 """Seen pages and changes on disk, a few hundred to a file: tar archives as WebDataset has them.
 
-A page is SEED.png and SEED.json, a change NUMBER-TASK-SEED-TURN.before.png, .after.png and .json. The last
-member, END, says how many there are: without it a file was cut short.
+A page is SEED.png and SEED.json, a change NUMBER-TASK-SEED-TURN.before.png, .after.png and .json; a picture
+of another format ends otherwise. The last member, END, says how many there are: without it a file was cut
+short.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from deskhand_trainer.base.changes import SeenChange, read_box
 from deskhand_trainer.base.pages import SeenPage
 from deskhand_trainer.errors import ShardDamaged
 
-VERSION = 1
+VERSION = 2
 END = "__end__.json"
 
 Kept = TypeVar("Kept")
@@ -40,7 +41,7 @@ def write_shard(path: Path, pages: Sequence[SeenPage]) -> None:
     """
     members: list[tuple[str, bytes]] = []
     for page in pages:
-        members += [(f"{page.seed}.png", _data(page)), (f"{page.seed}.json", _json(_told(page)))]
+        members += [(_named(page, f"{page.seed}"), _data(page)), (f"{page.seed}.json", _json(_told(page)))]
     _write(path, members, {"pages": len(pages)})
 
 
@@ -53,7 +54,7 @@ def read_shard(path: Path) -> list[SeenPage]:
     """
 
     def page(key: str, told: dict[str, Any], read: Mapping[str, bytes]) -> SeenPage:
-        return _page(told, read[f"{key}.png"])
+        return _page(told, key, read)
 
     return _read(path, "pages", page)
 
@@ -76,8 +77,8 @@ def write_changes(path: Path, changes: Sequence[SeenChange]) -> None:
             "after": _told(change.after),
         }
         members += [
-            (f"{key}.before.png", _data(change.before)),
-            (f"{key}.after.png", _data(change.after)),
+            (_named(change.before, f"{key}.before"), _data(change.before)),
+            (_named(change.after, f"{key}.after"), _data(change.after)),
             (f"{key}.json", _json(told)),
         ]
     _write(path, members, {"changes": len(changes)})
@@ -95,10 +96,10 @@ def read_changes(path: Path) -> list[SeenChange]:
         (action,) = parse_reply(told["action"]).actions
         return SeenChange(
             turn=told["turn"],
-            before=_page(told["before"], read[f"{key}.before.png"]),
+            before=_page(told["before"], f"{key}.before", read),
             action=action,
             target=None if told["target"] is None else read_box(told["target"]),
-            after=_page(told["after"], read[f"{key}.after.png"]),
+            after=_page(told["after"], f"{key}.after", read),
         )
 
     return _read(path, "changes", change)
@@ -158,6 +159,7 @@ def _told(page: SeenPage) -> dict[str, Any]:
         "task": page.task_id,
         "seed": page.seed,
         "size_px": [page.image.width_px, page.image.height_px],
+        "format": page.image.format,
         "digest": page.image.digest,
         "things": [_plain(thing) for thing in page.things],
         "characters": [
@@ -171,14 +173,21 @@ def _plain(thing: Thing) -> dict[str, Any]:
     return asdict(thing) | {"descriptions": [[each.kind, each.words] for each in thing.descriptions]}
 
 
-def _page(told: dict[str, Any], data: bytes) -> SeenPage:
+def _named(page: SeenPage, name: str) -> str:
+    return f"{name}.{page.image.format}"
+
+
+def _page(told: dict[str, Any], name: str, read: Mapping[str, bytes]) -> SeenPage:
+    data = read[f"{name}.{told['format']}"]
     if blake3(data).hexdigest() != told["digest"]:
         raise ValueError(f"the picture of seed {told['seed']} is not the one that was written")
     width, height = told["size_px"]
     return SeenPage(
         task_id=told["task"],
         seed=told["seed"],
-        image=Image(digest=told["digest"], format="png", width_px=width, height_px=height, data=data),
+        image=Image(
+            digest=told["digest"], format=told["format"], width_px=width, height_px=height, data=data
+        ),
         things=tuple(read_thing(each) for each in told["things"]),
         characters=tuple(
             CharacterBox(

@@ -45,6 +45,11 @@ class RunContext:
         return {**self.spec.labels, "run": self.spec.id, "folder": self.folder.stamp()}
 
     @property
+    def of_round(self) -> Mapping[str, str]:
+        """The label that episodes of the run's round carry; empty where it belongs to none."""
+        return {name: value for name, value in self.spec.labels.items() if name == "round"}
+
+    @property
     def policy_id(self) -> str:
         return self.spec.policy_in or UNTRAINED
 

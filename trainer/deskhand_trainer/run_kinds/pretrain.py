@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import asdict
 from pathlib import Path
 
-from deskhand_agent.models.bundle import ModelBundle, build_tiny, save_bundle
-from deskhand_agent.models.tiny import TinyConfig
+from deskhand_agent.models.bundle import ModelBundle, save_bundle
 from deskhand_agent.types import Trajectory
 from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
 from deskhand_sandbox.tasks.generated import SIZES_PX
@@ -18,13 +17,12 @@ from deskhand_trainer.base.changes import CHANGES_PER_PAGE
 from deskhand_trainer.base.config import PretrainConfig
 from deskhand_trainer.base.drawing import draw_changes, draw_pages
 from deskhand_trainer.base.experience import write_experience
+from deskhand_trainer.base.fresh import fresh_base
 from deskhand_trainer.base.pages import TASK
 from deskhand_trainer.base.train import pretrain
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.run_kinds.context import RunContext
 from deskhand_trainer.run_kinds.training_thread import Teller, stopping
-
-LARGEST_PX = max(side for size in SIZES_PX.values() for side in size)
 
 
 async def run(context: RunContext, config: PretrainConfig) -> tuple[str, dict[str, JsonValue]]:
@@ -59,19 +57,15 @@ async def _bundle(context: RunContext, config: PretrainConfig) -> ModelBundle:
     if context.spec.policy_in is not None:
         return await context.bundle()
     try:
-        return build_tiny(
-            TinyConfig(**asdict(config.model), vocabulary="pages", max_side_px=LARGEST_PX, seed=config.seed)
-        )
+        return fresh_base(config.model, seed=config.seed)
     except ValueError as error:
         raise RunRefused(f"field 'model': {error}") from error
 
 
 async def _failures(context: RunContext) -> AsyncIterator[Trajectory]:
     """What policies did in vain on train seeds: in this round where the run belongs to one."""
-    own = {name: value for name, value in context.spec.labels.items() if name == "round"}
-    chosen = TrajectoryFilter(
-        split=Split.TRAIN, outcome=OutcomeFilter.FAILURE, labels={**own, "purpose": "rollout"}, ended=True
-    )
+    labels = {**context.of_round, "purpose": "rollout"}
+    chosen = TrajectoryFilter(split=Split.TRAIN, outcome=OutcomeFilter.FAILURE, labels=labels, ended=True)
     ids = await context.store.trajectory_ids(chosen)
     async for trajectory in context.store.each_trajectory(ids, images=True):
         if trajectory.start.task.id not in HELD_OUT_TASKS:

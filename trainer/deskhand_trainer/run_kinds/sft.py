@@ -66,7 +66,6 @@ async def run(context: RunContext, config: SftConfig) -> tuple[str, dict[str, Js
 
 async def _demonstrations(context: RunContext, config: SftConfig) -> list[Trajectory]:
     """Successful episodes of the train split: this round's where the run belongs to one."""
-    own = {name: value for name, value in context.spec.labels.items() if name == "round"}
     ids: list[str] = []
     for task in config.tasks:
         found: list[str] = []
@@ -75,7 +74,7 @@ async def _demonstrations(context: RunContext, config: SftConfig) -> list[Trajec
                 task_ids=(task,),
                 split=Split.TRAIN,
                 outcome=OutcomeFilter.SUCCESS,
-                labels={**own, "purpose": purpose},
+                labels={**context.of_round, "purpose": purpose},
                 ended=True,
             )
             found += await context.store.trajectory_ids(chosen)

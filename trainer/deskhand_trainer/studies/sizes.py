@@ -27,17 +27,16 @@ from typing import Any
 import torch
 
 from deskhand_agent.inference import CompletionRequest, Sampling
-from deskhand_agent.models.bundle import ModelBundle, build_tiny, load_bundle, save_bundle
+from deskhand_agent.models.bundle import ModelBundle, load_bundle, save_bundle
 from deskhand_agent.models.engine import EngineSettings, LocalEngine
 from deskhand_agent.models.prompting import image_run, message_header
-from deskhand_agent.models.tiny import TinyConfig
 from deskhand_sandbox.host import HostSettings, SandboxClient, start_host
 from deskhand_sandbox.manager import PoolSettings
-from deskhand_sandbox.tasks.generated import SIZES_PX
 from deskhand_sandbox.types import Split
 from deskhand_trainer.base.asking import Asker
 from deskhand_trainer.base.config import BaseModelConfig, PretrainConfig
 from deskhand_trainer.base.drawing import draw_pages
+from deskhand_trainer.base.fresh import fresh_base
 from deskhand_trainer.base.questions import Kind, ask
 from deskhand_trainer.base.shards import read_shard
 from deskhand_trainer.base.train import StageProgress, pretrain
@@ -96,7 +95,7 @@ def study_model(
     if not plan.exists():
         write_json(plan, asdict(_planned(size, shards, cpu_s)))
     config = parse_config(PretrainConfig, json.loads(plan.read_text()))
-    bundle = _fresh(size)
+    bundle = fresh_base(size)
     report = pretrain(bundle, shards, held_out, config, checkpoint_dir=folder / "checkpoints")
     save_bundle(bundle, folder / "model")
     found = {
@@ -108,11 +107,6 @@ def study_model(
     }
     write_json(result, found)
     return found
-
-
-def _fresh(size: BaseModelConfig) -> ModelBundle:
-    largest = max(side for each in SIZES_PX.values() for side in each)
-    return build_tiny(TinyConfig(**asdict(size), vocabulary="pages", max_side_px=largest))
 
 
 def _planned(size: BaseModelConfig, shards: Sequence[Path], cpu_s: float) -> PretrainConfig:
@@ -133,7 +127,7 @@ def _planned(size: BaseModelConfig, shards: Sequence[Path], cpu_s: float) -> Pre
         spent[progress.stage].append(time.process_time() - before)
         before = time.process_time()
 
-    pretrain(_fresh(size), shards, [], config, progress=step_done)
+    pretrain(fresh_base(size), shards, [], config, progress=step_done)
     reading, asking = median(spent["reading"]), median(spent["asking"])
     return replace(
         config,

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from deskhand_sandbox.backends.vm.channel import Channel, Told
 from deskhand_sandbox.errors import InfrastructureError
-from deskhand_sandbox.tools.program import LINE_BYTES
+from deskhand_sandbox.tools.program import Lines, last_line
 
 WAIT_S = 3600.0
 """How long a program may take to read or to print: whoever talks to it knows how long that is worth."""
@@ -25,7 +25,7 @@ class GuestProgram:
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._name = f"p{secrets.token_hex(4)}"
-        self._kept = bytearray()
+        self._lines = Lines(self._read)
         self._piece: asyncio.Task[bytes] | None = None
         """What it prints next, while it is awaited."""
         self._words: Told | None = None
@@ -47,17 +47,7 @@ class GuestProgram:
         return made
 
     async def read_line(self) -> bytes:
-        seen = 0
-        while (at := self._kept.find(b"\n", seen)) < 0:
-            seen = len(self._kept)
-            if seen > LINE_BYTES:
-                return b""
-            if not await self._read_more():
-                at = seen
-                break
-        line = bytes(self._kept[: at + 1])
-        del self._kept[: at + 1]
-        return line
+        return await self._lines.next()
 
     async def write(self, data: bytes) -> None:
         with suppress(InfrastructureError):
@@ -68,8 +58,7 @@ class GuestProgram:
             told = self._words or await self._ask("program_words")
         except InfrastructureError:
             return ""
-        lines = base64.b64decode(str(told["words"])).decode(errors="replace").strip().splitlines()
-        return lines[-1].strip() if lines else ""
+        return last_line(base64.b64decode(str(told["words"])))
 
     async def close(self) -> None:
         if self._piece is not None:
@@ -77,15 +66,14 @@ class GuestProgram:
         with suppress(InfrastructureError):  # it was closed before, or has gone with the guest
             self._words = await self._channel.ask("program_close", name=self._name)
 
-    async def _read_more(self) -> bool:
-        """Whether it printed something; False once it will not."""
+    async def _read(self) -> bytes:
+        """What it prints next; empty once it will print no more."""
         piece = self._piece = self._piece or asyncio.create_task(self._next())
         await asyncio.wait([piece])  # it is awaited on where the reader gives up: what it brings is not lost
         if piece.cancelled():
-            return False
+            return b""
         self._piece = None
-        self._kept += piece.result()
-        return bool(piece.result())
+        return piece.result()
 
     async def _next(self) -> bytes:
         """What it prints next; empty once there will be no more."""

@@ -1,4 +1,7 @@
-from collections.abc import AsyncIterator, Callable
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -35,3 +38,23 @@ def phone() -> Callable[..., Task]:
         )
 
     return make
+
+
+@pytest.fixture(scope="session")
+def until() -> Callable[..., Awaitable[None]]:
+    """Waits until every one, or none, of some words stands on the command line of a process here."""
+
+    async def wait(wanted: bool, *words: str) -> None:
+        async with asyncio.timeout(30):
+            while any(_running(word) is not wanted for word in words):
+                await asyncio.sleep(0.02)
+
+    return wait
+
+
+def _running(word: str) -> bool:
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if word in place.read_bytes().decode(errors="replace").split("\0"):
+                return True
+    return False

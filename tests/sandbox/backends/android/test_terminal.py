@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import signal
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -20,6 +18,7 @@ from deskhand_sandbox.types import Click, Run, Task, WriteFile
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 Phone = Callable[..., Task]
+Until = Callable[..., Awaitable[None]]
 
 
 async def output(sandbox: AndroidSandbox, command: str, timeout_s: float = 60.0) -> str:
@@ -36,21 +35,6 @@ async def shows(shell: Shell, text: str) -> None:
     async with asyncio.timeout(30):
         while text not in shell.screen.text():
             await asyncio.sleep(0.01)
-
-
-def running(word: str) -> bool:
-    """Some process of this machine has this word on its command line."""
-    for place in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            if word in place.read_bytes().decode(errors="replace").split("\0"):
-                return True
-    return False
-
-
-async def gone(word: str) -> None:
-    async with asyncio.timeout(30):
-        while running(word):
-            await asyncio.sleep(0.02)
 
 
 async def test_the_screen_is_seen_with_every_observation(sandbox: AndroidSandbox, phone: Phone) -> None:
@@ -105,12 +89,12 @@ async def test_a_flood_is_not_kept(sandbox: AndroidSandbox, phone: Phone) -> Non
 
 @pytest.mark.parametrize("command", ["sleep 73101", "trap '' INT; sleep 73101", "exec sleep 73101"])
 async def test_a_command_at_its_deadline_is_stopped(
-    sandbox: AndroidSandbox, phone: Phone, command: str
+    sandbox: AndroidSandbox, phone: Phone, until: Until, command: str
 ) -> None:
     await sandbox.reset(phone())
     said = await output(sandbox, f"echo begun; {command}", timeout_s=0.5)
     assert said == "begun\n[stopped: still running after 0.5 s]"
-    await gone("73101")
+    await until(False, "73101")
     assert await output(sandbox, "echo after; pwd") == "after\n/data/local/tmp/deskhand"
 
 
@@ -122,21 +106,18 @@ async def test_a_shell_that_exits_is_replaced_and_files_stay(sandbox: AndroidSan
     assert await output(sandbox, "cat kept") == "here"
 
 
-async def test_nothing_of_it_outlives_the_task(sandbox: AndroidSandbox, phone: Phone) -> None:
+async def test_nothing_of_it_outlives_the_task(sandbox: AndroidSandbox, phone: Phone, until: Until) -> None:
     await sandbox.reset(phone())
     await output(sandbox, "nohup sleep 73102 >/dev/null 2>&1 & (setsid sleep 73103 &)")
     cut = asyncio.create_task(output(sandbox, "sleep 73104"))
-    async with asyncio.timeout(30):
-        while not all(map(running, ("73102", "73103", "73104"))):
-            await asyncio.sleep(0.02)
+    await until(True, "73102", "73103", "73104")
     cut.cancel()
     with pytest.raises(asyncio.CancelledError):
         await cut
     with pytest.raises(InvalidAction, match="busy"):
         await output(sandbox, "true")
     await sandbox.reset(phone())
-    for word in ("73102", "73103", "73104"):
-        await gone(word)
+    await until(False, "73102", "73103", "73104")
     assert await output(sandbox, "echo after") == "after"
 
 
@@ -155,12 +136,10 @@ async def test_a_restored_state_and_a_copy_have_terminals_of_their_own(
     assert await output(sandbox, "pwd; echo [$word]") == "/data/local/tmp/deskhand\n[]"
 
 
-async def in_the_middle(sandbox: AndroidSandbox, end: Callable[[], object], word: str) -> None:
+async def in_the_middle(sandbox: AndroidSandbox, until: Until, end: Callable[[], object], word: str) -> None:
     """A device that goes while a command runs is told of at once, and leaves nothing."""
     running_one = asyncio.create_task(output(sandbox, f"sleep {word}", timeout_s=600))
-    async with asyncio.timeout(30):
-        while not running(word):
-            await asyncio.sleep(0.02)
+    await until(True, word)
     ended = end()
     if asyncio.iscoroutine(ended):
         await ended
@@ -170,22 +149,22 @@ async def in_the_middle(sandbox: AndroidSandbox, end: Callable[[], object], word
     assert not sandbox.alive()
     await sandbox.close()
     await sandbox.close()
-    await gone(word)
+    await until(False, word)
 
 
-async def test_a_device_that_goes_in_the_middle_of_a_command(phone: Phone) -> None:
+async def test_a_device_that_goes_in_the_middle_of_a_command(phone: Phone, until: Until) -> None:
     backend = create()
     try:
         sandbox = await backend.create()
         await sandbox.reset(phone())
         assert isinstance(sandbox.machine, Simulated)
-        await in_the_middle(sandbox, sandbox.machine.simulator.close, "73105")
+        await in_the_middle(sandbox, until, sandbox.machine.simulator.close, "73105")
         sandbox = await backend.create()
         await sandbox.reset(phone())
         server = await backend.server()
-        await in_the_middle(sandbox, lambda: os.kill(server.pid or 0, signal.SIGKILL), "73106")
+        await in_the_middle(sandbox, until, lambda: os.kill(server.pid or 0, signal.SIGKILL), "73106")
         sandbox = await backend.create()
         await sandbox.reset(phone())
-        await in_the_middle(sandbox, sandbox.close, "73107")
+        await in_the_middle(sandbox, until, sandbox.close, "73107")
     finally:
         await backend.close()

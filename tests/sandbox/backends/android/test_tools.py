@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -19,14 +19,7 @@ from deskhand_sandbox.tools.sandbox import with_tools, without_tools
 from deskhand_sandbox.types import CallTool, JsonValue, Run, Task
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
-TOOLS = Path(__file__).parents[2] / "tools"
-SHELF: dict[str, JsonValue] = {
-    "command": "python3",
-    "args": ["shelf/plain.py"],
-    "env": {"GREETING": "hello"},
-    "files": {"shelf/plain.py": (TOOLS / "plain.py").read_text()},
-}
-READY_S = 180.0
+Shelf = dict[str, JsonValue]
 Phone = Callable[..., Task]
 
 
@@ -34,25 +27,6 @@ Phone = Callable[..., Task]
 async def sandbox(backend: AndroidBackend) -> AsyncIterator[Sandbox]:
     async with await with_tools(backend).create() as sandbox:
         yield sandbox
-
-
-@contextlib.asynccontextmanager
-async def beside(folder: Path) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
-    """A server by the official SDK on this machine, and its address."""
-    place, none = folder / "port", asyncio.subprocess.DEVNULL
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, str(TOOLS / "served.py"), str(place), stdin=none, stdout=none, stderr=none
-    )
-    try:
-        async with asyncio.timeout(READY_S):
-            while not place.exists():
-                assert process.returncode is None, "the server ended before it listened"
-                await asyncio.sleep(0.02)
-        yield process, f"http://127.0.0.1:{place.read_text()}/mcp"
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
 
 
 def call(name: str, **arguments: JsonValue) -> CallTool:
@@ -78,32 +52,31 @@ async def left(count: int) -> None:
             await asyncio.sleep(0.02)
 
 
-async def test_by_its_address(sandbox: Sandbox, phone: Phone, tmp_path: Path) -> None:
-    async with beside(tmp_path) as (process, address):
-        start = await sandbox.reset(phone(mcp_servers={"sdk": {"url": address, "timeout_s": 40}}))
-        assert "- sdk.keep: Keep a note." in start.instruction
-        kept = await sandbox.act(call("sdk.keep", title="a"))
-        assert kept.output == "1 kept: a None 1"
-        assert kept.screenshot.digest == start.observation.screenshot.digest
-        state = await sandbox.snapshot()
-        (copy,) = await sandbox.fork(1)
-        async with copy:
-            assert (await copy.act(call("sdk.keep", title="b"))).output == "2 kept: b None 1"
-        await sandbox.restore(state)
-        assert (await sandbox.act(call("sdk.keep", title="c"))).output == "3 kept: c None 1"
-        process.kill()
-        await process.wait()
-        with pytest.raises(InfrastructureError, match="does not answer"):
-            await sandbox.act(call("sdk.keep", title="d"))
-        with pytest.raises(InfrastructureError, match=address):
-            await sandbox.reset(phone(mcp_servers={"sdk": {"url": address}}))
+async def test_by_its_address(sandbox: Sandbox, phone: Phone, over_http: Any) -> None:
+    address = over_http.url
+    start = await sandbox.reset(phone(mcp_servers={"sdk": {"url": address, "timeout_s": 40}}))
+    assert "- sdk.keep: Keep a note." in start.instruction
+    kept = await sandbox.act(call("sdk.keep", title="a"))
+    assert kept.output == "1 kept: a None 1"
+    assert kept.screenshot.digest == start.observation.screenshot.digest
+    state = await sandbox.snapshot()
+    (copy,) = await sandbox.fork(1)
+    async with copy:
+        assert (await copy.act(call("sdk.keep", title="b"))).output == "2 kept: b None 1"
+    await sandbox.restore(state)
+    assert (await sandbox.act(call("sdk.keep", title="c"))).output == "3 kept: c None 1"
+    await over_http.kill()
+    with pytest.raises(InfrastructureError, match="does not answer"):
+        await sandbox.act(call("sdk.keep", title="d"))
+    with pytest.raises(InfrastructureError, match=address):
+        await sandbox.reset(phone(mcp_servers={"sdk": {"url": address}}))
     with pytest.raises(InvalidTask, match=r"does not allow example\.org:80"):
         await sandbox.reset(phone(mcp_servers={"sdk": {"url": "http://example.org/mcp"}}))
 
 
-async def test_on_the_device(sandbox: Sandbox, phone: Phone) -> None:
+async def test_on_the_device(sandbox: Sandbox, phone: Phone, shelf: Shelf) -> None:
     assert isinstance(without_tools(sandbox), RunsPrograms)
-    start = await sandbox.reset(phone(mcp_servers={"shelf": SHELF}))
+    start = await sandbox.reset(phone(mcp_servers={"shelf": shelf}))
     assert "- shelf.look: What is in the home." in start.instruction
     assert (await looks(sandbox)).startswith("hello ")
     await sandbox.act(Run(command="touch here"))
@@ -113,15 +86,15 @@ async def test_on_the_device(sandbox: Sandbox, phone: Phone) -> None:
         await looks(sandbox, end=True)
     assert (await looks(sandbox)).startswith("hello ")
     with pytest.raises(InvalidTask, match=r"shelf did not start: .*plain\.py.*No such file"):
-        await sandbox.reset(phone(mcp_servers={"shelf": {**SHELF, "files": {}}}))
+        await sandbox.reset(phone(mcp_servers={"shelf": {**shelf, "files": {}}}))
     with pytest.raises(InvalidTask, match=r"shelf did not start: .*no-such-program"):
         await sandbox.reset(phone(mcp_servers={"shelf": {"command": "no-such-program"}}))
     await sandbox.reset(phone())
     await left(0)
 
 
-async def test_each_copy_has_its_own(sandbox: Sandbox, phone: Phone) -> None:
-    await sandbox.reset(phone(mcp_servers={"shelf": SHELF}))
+async def test_each_copy_has_its_own(sandbox: Sandbox, phone: Phone, shelf: Shelf) -> None:
+    await sandbox.reset(phone(mcp_servers={"shelf": shelf}))
     kept = await sandbox.snapshot()
     await sandbox.act(Run(command="touch later"))
     (copy,) = await sandbox.fork(1)

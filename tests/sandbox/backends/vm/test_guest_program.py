@@ -110,7 +110,7 @@ async def test_one_that_is_not_there_says_so(pair: Pair) -> None:
 
 
 async def test_a_line_without_end_ends_the_talk(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deskhand_sandbox.backends.vm.guest_program.LINE_BYTES", LINE_BYTES // 64)
+    monkeypatch.setattr("deskhand_sandbox.tools.program.LINE_BYTES", LINE_BYTES // 64)
     program = await shell(pair[0], "exec cat /dev/zero")
     assert await program.read_line() == b""
     assert await program.read_line() == b""

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import shutil
-import sys
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -28,13 +25,7 @@ pytestmark = [
         shutil.which("qemu-system-x86_64") is None or find() is None, reason="the golden image is not built"
     ),
 ]
-TOOLS = Path(__file__).parents[2] / "tools"
-SHELF: dict[str, JsonValue] = {
-    "command": "python3",
-    "args": ["shelf/plain.py"],
-    "env": {"GREETING": "hello"},
-    "files": {"shelf/plain.py": (TOOLS / "plain.py").read_text()},
-}
+Shelf = dict[str, JsonValue]
 LEFT = "pgrep -fc '[s]helf/plain.py'; true"
 MakeTask = Callable[..., Task]
 
@@ -47,25 +38,6 @@ async def sandbox() -> AsyncIterator[Sandbox]:
     await backend.close()
 
 
-@pytest_asyncio.fixture(loop_scope="module")
-async def address(tmp_path: Path) -> AsyncIterator[str]:
-    """Of a server by the official SDK, on this machine."""
-    place, none = tmp_path / "port", asyncio.subprocess.DEVNULL
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, str(TOOLS / "served.py"), str(place), stdin=none, stdout=none, stderr=none
-    )
-    try:
-        async with asyncio.timeout(180):
-            while not place.exists():
-                assert process.returncode is None, "the server ended before it listened"
-                await asyncio.sleep(0.02)
-        yield f"http://127.0.0.1:{place.read_text()}/mcp"
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
-
-
 def call(name: str, **arguments: JsonValue) -> CallTool:
     return CallTool(name=name, arguments=arguments)
 
@@ -74,9 +46,11 @@ async def looks(sandbox: Sandbox, **arguments: JsonValue) -> str:
     return (await sandbox.act(call("shelf.look", **arguments))).output or ""
 
 
-async def test_inside_and_beside(sandbox: Sandbox, guest_task: MakeTask, address: str) -> None:
+async def test_inside_and_beside(
+    sandbox: Sandbox, guest_task: MakeTask, shelf: Shelf, over_http: Any
+) -> None:
     assert isinstance(without_tools(sandbox), RunsPrograms)
-    start = await sandbox.reset(guest_task(mcp_servers={"shelf": SHELF, "sdk": {"url": address}}))
+    start = await sandbox.reset(guest_task(mcp_servers={"shelf": shelf, "sdk": {"url": over_http.url}}))
     assert "- shelf.look: What is in the home." in start.instruction
     assert "- sdk.keep: Keep a note." in start.instruction
     assert (await looks(sandbox)).startswith("hello Documents shelf ")
@@ -88,13 +62,13 @@ async def test_inside_and_beside(sandbox: Sandbox, guest_task: MakeTask, address
         await looks(sandbox, end=True)
     assert (await looks(sandbox)).startswith("hello ")
     with pytest.raises(InvalidTask, match=r"shelf did not start: .*plain\.py.*No such file"):
-        await sandbox.reset(guest_task(mcp_servers={"shelf": {**SHELF, "files": {}}}))
+        await sandbox.reset(guest_task(mcp_servers={"shelf": {**shelf, "files": {}}}))
     await sandbox.reset(guest_task())
     assert await sandbox.evaluate(LEFT) == 0
 
 
-async def test_each_copy_has_its_own(sandbox: Sandbox, guest_task: MakeTask) -> None:
-    await sandbox.reset(guest_task(mcp_servers={"shelf": SHELF}))
+async def test_each_copy_has_its_own(sandbox: Sandbox, guest_task: MakeTask, shelf: Shelf) -> None:
+    await sandbox.reset(guest_task(mcp_servers={"shelf": shelf}))
     kept = await sandbox.snapshot()
     await sandbox.act(Run(command="touch later"))
     (copy,) = await sandbox.fork(1)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from deskhand_sandbox.backends.android.adb.device import Device
 from deskhand_sandbox.backends.android.adb.stream import ShellStream
 from deskhand_sandbox.backends.android.shell_protocol import ERR, EXIT, OUT
-from deskhand_sandbox.tools.program import LEAVE_S, LINE_BYTES, WORDS_BYTES
+from deskhand_sandbox.tools.program import LEAVE_S, WORDS_BYTES, Lines, last_line
 
 MOST_PIECES = 64
 """Pieces of its output that wait to be read; then it has to wait."""
@@ -21,7 +21,7 @@ class DeviceProgram:
     def __init__(self, stream: ShellStream) -> None:
         self._stream = stream
         self._pieces: asyncio.Queue[bytes] = asyncio.Queue(MOST_PIECES)
-        self._line = bytearray()
+        self._lines = Lines(self._piece)
         self._words = bytearray()
         self._news = asyncio.Event()
         """It has printed something, or there will be no more."""
@@ -42,15 +42,7 @@ class DeviceProgram:
         return cls(await ShellStream.open(device, "raw", command))
 
     async def read_line(self) -> bytes:
-        seen = 0
-        while (at := self._line.find(b"\n", seen)) < 0:
-            seen = len(self._line)
-            if seen > LINE_BYTES or not (piece := await self._piece()):
-                return b""
-            self._line += piece
-        line = bytes(self._line[: at + 1])
-        del self._line[: at + 1]
-        return line
+        return await self._lines.next()
 
     async def write(self, data: bytes) -> None:
         self._stream.write(data)
@@ -58,8 +50,7 @@ class DeviceProgram:
 
     async def last_words(self) -> str:
         await asyncio.wait([self._listening], timeout=LEAVE_S)
-        lines = bytes(self._words).decode(errors="replace").strip().splitlines()
-        return lines[-1].strip() if lines else ""
+        return last_line(bytes(self._words))
 
     async def close(self) -> None:
         self._stream.end_input()
