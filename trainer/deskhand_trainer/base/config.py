@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from deskhand_trainer.config_parsing import bounds
 
@@ -72,5 +73,8 @@ class PretrainConfig:
     """Steps between figures on held-out pages."""
     checkpoint_every_s: float = field(default=60.0, metadata=bounds(0))
     threads: int = field(default=2, metadata=bounds(1, 1024))
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Of multiplications; weights and what is summed up are float32. "auto": bfloat16 where the processor has
+    matrix units for it (AMX), float32 elsewhere."""
     seed: int = 0
     """Of weights, order and questions."""

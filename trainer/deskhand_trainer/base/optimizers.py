@@ -28,14 +28,26 @@ class Schedule(Protocol):
 
 
 class Muon(torch.optim.Optimizer):
-    """Momentum made orthogonal by five Newton–Schulz steps (Jordan et al. 2024), in float32.
+    """Momentum made orthogonal by five Newton–Schulz steps (Jordan et al. 2024).
 
     torch's own works in bfloat16, which is many times slower on processors without it. Matrices of one shape
     are worked on together.
     """
 
-    def __init__(self, parameters: list[nn.Parameter], *, lr: float, momentum: float = 0.95) -> None:
+    def __init__(
+        self,
+        parameters: list[nn.Parameter],
+        *,
+        lr: float,
+        momentum: float = 0.95,
+        precision: torch.dtype = torch.float32,
+    ) -> None:
+        """
+        Args:
+            precision: of the Newton–Schulz steps.
+        """
         super().__init__(parameters, {"lr": lr, "momentum": momentum})
+        self._precision = precision
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -46,7 +58,8 @@ class Muon(torch.optim.Optimizer):
                 if parameter.grad is not None:
                     by_shape.setdefault(parameter.shape, []).append(parameter)
             for shape, parameters in by_shape.items():
-                update = orthogonal(torch.stack([self._nesterov(p, group["momentum"]) for p in parameters]))
+                momenta = torch.stack([self._nesterov(p, group["momentum"]) for p in parameters])
+                update = orthogonal(momenta.to(self._precision))
                 scale = group["lr"] * max(1.0, shape[0] / shape[1]) ** 0.5
                 for parameter, change in zip(parameters, update, strict=True):
                     parameter.add_(change, alpha=-scale)
@@ -79,11 +92,19 @@ def orthogonal(matrices: torch.Tensor) -> torch.Tensor:
 class WarmStartOptimizer:
     """Muon (Jordan et al. 2024) and AdamW driven as one, over one stage."""
 
-    def __init__(self, modules: Mapping[str, nn.Module], config: Schedule, *, scale: float = 1.0) -> None:
+    def __init__(
+        self,
+        modules: Mapping[str, nn.Module],
+        config: Schedule,
+        *,
+        scale: float = 1.0,
+        precision: torch.dtype = torch.float32,
+    ) -> None:
         """
         Args:
             modules: what is trained, by a name that stands before its parameters' names.
             scale: of both rates, against the config's.
+            precision: of Muon's inner steps; weights and moments are float32.
         """
         named = [(f"{top}.{name}", p) for top, m in modules.items() for name, p in m.named_parameters()]
         matrices = [p for name, p in named if p.ndim == 2 and not any(k in name for k in _NOT_MATRICES)]
@@ -92,7 +113,7 @@ class WarmStartOptimizer:
         self._parameters = [*matrices, *others]
         self._config = config
         self._peaks = (config.matrix_lr * scale, config.lr * scale)
-        self._muon = Muon(matrices, lr=self._peaks[0])
+        self._muon = Muon(matrices, lr=self._peaks[0], precision=precision)
         self._adamw = torch.optim.AdamW(others, lr=self._peaks[1], betas=(0.9, 0.98), weight_decay=0.0)
         self._steps = 0
 

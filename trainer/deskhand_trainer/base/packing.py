@@ -93,7 +93,7 @@ def answer(
         positions[:, row, : len(prefix.ids)] = prefix.positions
     shown = ids == model.config.image_token_id
     _, cache, _ = fast.decode_text(
-        text, embed(ids).masked_scatter(shown[:, :, None], tokens), positions, None
+        text, embed(ids).masked_scatter(shown[:, :, None], tokens.to(embed.weight.dtype)), positions, None
     )
     page = torch.arange(len(prefixes)).repeat_interleave(asked.each)
     after = torch.tensor([prefix.after for prefix in prefixes])[page]

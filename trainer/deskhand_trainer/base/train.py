@@ -1,7 +1,7 @@
 """Pretraining: vision learns to read strips of pages, then everything learns from questions about them, and
 about what actions changed on others.
 
-Stops and resumes anywhere between two steps; the result depends on the arguments alone.
+Stops and resumes anywhere between two steps; the result depends on the arguments and the precision alone.
 """
 
 from __future__ import annotations
@@ -118,7 +118,10 @@ class _Pretraining:
         if changes and config.change_share:
             self.changes = Feed(changes, read_changes, per_step=self._changes, seed=seed, name="changes")
         self.totals = {"reading": config.reading_steps, "asking": config.asking_steps}
-        self.optimizer = WarmStartOptimizer({"model": bundle.model, "heads": self.perception.heads}, config)
+        self.precision = _precision(config)
+        self.optimizer = WarmStartOptimizer(
+            {"model": bundle.model, "heads": self.perception.heads}, config, precision=self.precision
+        )
         self.done = 0
         self.seconds = 0.0
         self.curve: list[dict[str, float]] = []
@@ -140,7 +143,8 @@ class _Pretraining:
         stage, step = self._place()
         started = time.monotonic()
         torch.manual_seed(_seed_of(f"{self.config.seed}/{self.done}"))
-        loss = self._loss(stage, step)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.precision is torch.bfloat16):
+            loss = self._loss(stage, step)
         self.optimizer.step(loss, self.done / total)
         self.done += 1
         self.seconds += time.monotonic() - started
@@ -244,6 +248,12 @@ class _Pretraining:
         self.bundle.model.load_state_dict(kept["model"])
         self.perception.heads.load_state_dict(kept["heads"])
         self.optimizer.restore(kept["optimizer"])
+
+
+def _precision(config: PretrainConfig) -> torch.dtype:
+    if config.precision == "auto":
+        return torch.bfloat16 if torch.cpu.get_capabilities().get("amx_bf16") else torch.float32
+    return torch.bfloat16 if config.precision == "bfloat16" else torch.float32
 
 
 def _askable(change: SeenChange) -> bool:
