@@ -1,4 +1,4 @@
-"""The policy a submitted task asks for; a model of the store is loaded once and shared by its episodes."""
+"""Policies by name, and the one a task asks for: a model is loaded once and shared by its episodes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from deskhand_agent.inference import Sampling
 from deskhand_agent.policies import create_policy
+from deskhand_agent.shipped import DESKHAND_TINY, shipped_model
 from deskhand_agent.types import Policy
 from deskhand_flywheel.store import Store
 from deskhand_platform.errors import InvalidField
@@ -20,6 +21,23 @@ if TYPE_CHECKING:
     from deskhand_agent.models.engine import LocalEngine
 
 LOCAL_SETTINGS = ("policy_id", "path", "temperature", "max_tokens")
+
+
+async def kept_policy(store: Store, name: str) -> str:
+    """The id of a kept policy; the model that comes with Deskhand is kept the first time it is named.
+
+    Args:
+        name: an id, or "deskhand-tiny".
+
+    Raises:
+        UnknownPolicy: there is none of that id; carries the nearest ones.
+        ModelFilesError: the model that comes with Deskhand is missing or damaged.
+        StorageFull: no space is left.
+    """
+    if name != DESKHAND_TINY:
+        return (await store.policy(name)).id
+    folder = await asyncio.to_thread(shipped_model)
+    return (await store.keep_policy(folder, parent_id=None, metadata={"name": name})).id
 
 
 class PolicyMaker:
@@ -35,7 +53,7 @@ class PolicyMaker:
         """The policy.
 
         Raises:
-            InvalidField: "local" without a model, or with a setting it does not have.
+            InvalidField: "local" with a setting it does not have.
             UnknownName, UnknownPolicy, ModelFilesError, BackendMissing, TypeError: it cannot be had.
         """
         if ref.name != "local":
@@ -46,13 +64,12 @@ class PolicyMaker:
         return await self._local(ref.settings)
 
     async def _local(self, settings: Mapping[str, Any]) -> Policy:
-        policy_id, path = settings.get("policy_id"), settings.get("path")
-        if isinstance(policy_id, str):
-            folder = await self._store.materialise_policy(policy_id, self._folder / policy_id)
-        elif isinstance(path, str):
+        path, policy_id = settings.get("path"), None
+        if isinstance(path, str):
             folder = Path(path)
         else:
-            raise InvalidField("policy.settings.policy_id", "say which model, or path to its folder")
+            policy_id = await kept_policy(self._store, str(settings.get("policy_id", DESKHAND_TINY)))
+            folder = await self._store.materialise_policy(policy_id, self._folder / policy_id)
         async with self._loading:
             if folder not in self._loaded:
                 self._loaded[folder] = await asyncio.to_thread(_load, folder, policy_id or folder.name)

@@ -1,7 +1,8 @@
 """A model with everything needed to talk to it: tokenizer, picture settings, coordinate frame, template.
 
 A folder written here is a plain transformers folder plus `deskhand.json`; a folder without that file is a
-released model (Qwen3-VL or Qwen2.5-VL) and gets its family's settings. Both load by the same code.
+released model (Qwen3-VL or Qwen2.5-VL) and gets its family's settings. Both load by the same code. Where the
+folder brings checksums (`deskhand_agent.checksums`), they are checked first.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from transformers import AutoConfig, AutoProcessor, AutoTokenizer, PreTrainedTok
 from transformers import Qwen2_5_VLForConditionalGeneration as Qwen25
 from transformers import Qwen3VLForConditionalGeneration as Qwen3
 
+from deskhand_agent.checksums import check_files
 from deskhand_agent.coordinates import CoordinateSystem
 from deskhand_agent.errors import ModelFilesError
 from deskhand_agent.models.images import ImageCache, ImageSettings
@@ -31,6 +33,8 @@ from deskhand_agent.models.torchvision_gap import require_torchvision
 from deskhand_agent.models.vocabulary import CHAT_TEMPLATE, END, build_tokenizer
 
 BUNDLE_FILE = "deskhand.json"
+FORMAT = 1
+"""Raised when `deskhand.json` says things in another way."""
 TEMPLATE_VERSION = 1
 """Raised when `prompting` builds other ids from the same messages."""
 
@@ -124,16 +128,23 @@ def build_tiny(config: TinyConfig | None = None) -> ModelBundle:
     )
 
 
-def save_bundle(bundle: ModelBundle, path: Path | str) -> None:
-    """Write the folder; a reader sees the old one or the new one, never a half."""
+def save_bundle(bundle: ModelBundle, path: Path | str, *, dtype: torch.dtype | None = None) -> None:
+    """Write the folder; a reader sees the old one or the new one, never a half.
+
+    Args:
+        dtype: of the written weights; None: as they are.
+    """
+    model: Any = bundle.model if dtype is None else copy.deepcopy(bundle.model)
+    model.to(dtype or bundle.model.dtype)
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
     try:
-        bundle.model.save_pretrained(part)
+        model.save_pretrained(part)
         _processor(bundle).save_pretrained(part)
         described = {
-            "format": 1,
+            "format": FORMAT,
+            "template": TEMPLATE_VERSION,
             "coordinates": asdict(bundle.coordinates),
             "pictures_first": bundle.pictures_first,
             "images": asdict(bundle.images),
@@ -163,6 +174,7 @@ def load_bundle(path: Path | str, *, device: str = "cpu", dtype: torch.dtype = t
             f"{folder} is no model folder (no config.json): give the folder of a Qwen3-VL or Qwen2.5-VL "
             "model or of a policy kept by Deskhand"
         )
+    check_files(folder)
     require_torchvision()
     try:
         described = _described(folder)
@@ -191,7 +203,17 @@ def load_bundle(path: Path | str, *, device: str = "cpu", dtype: torch.dtype = t
 
 def _described(folder: Path) -> dict[str, Any] | None:
     file = folder / BUNDLE_FILE
-    return json.loads(file.read_text()) if file.is_file() else None
+    if not file.is_file():
+        return None
+    described = json.loads(file.read_text())
+    for what, known in (("format", FORMAT), ("template", TEMPLATE_VERSION)):
+        if described.get(what, 1) != known:
+            raise ModelFilesError(
+                f"the model folder {folder} was written by another version of Deskhand ({what} "
+                f"{described[what]}; this one reads {known}): take the version that wrote it, or train again "
+                "with this one"
+            )
+    return described
 
 
 def _load_model(folder: Path, dtype: torch.dtype) -> VisionLanguageModel:

@@ -137,7 +137,7 @@ def forward(bundle: ModelBundle, batch: Batch, *, cache: bool = False) -> tuple[
     embeddings = model.get_input_embeddings()(batch.ids)
     if batch.grids:
         seen = batch.ids == model.config.image_token_id
-        embeddings = embeddings.masked_scatter(seen[:, :, None], _encode(model, batch))
+        embeddings = embeddings.masked_scatter(seen[:, :, None], _encode(model, batch).to(embeddings.dtype))
     hidden, kept, _ = fast.decode_text(model.model.language_model, embeddings, batch.positions, None)
     return hidden, kept if cache else None
 

@@ -2,9 +2,9 @@
 
     deskhand bench base MODEL [--pages 200] [--sizes 160x210 320x240 448x448] [--results docs/results]
 
-MODEL is a folder, or the id of a policy in the store. The pages, and others on which actions are taken to ask
-what they changed, are of test seeds: their words, fonts, themes and (most of) their layouts are on no page of
-a train seed. Intervals are Wilson's, at 95 %.
+MODEL is a folder, the id of a policy in the store, or deskhand-tiny. The pages, and others on which actions
+are taken to ask what they changed, are of test seeds: their words, fonts, themes and (most of) their layouts
+are on no page of a train seed. Intervals are Wilson's, at 95 %.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 from deskhand_agent.errors import AgentError
 from deskhand_flywheel.errors import FlywheelError
 from deskhand_flywheel.store import Store
+from deskhand_platform.policies import kept_policy
 from deskhand_platform.settings import load_settings
 from deskhand_sandbox.errors import SandboxError
 from deskhand_sandbox.host import HostSettings, SandboxClient, start_host
@@ -73,11 +74,11 @@ async def materialise(policy: str, folder: Path) -> Path:
     """A policy's files, put into `folder`.
 
     Raises:
-        FlywheelError: there is no such policy, or its files are damaged.
+        FlywheelError, ModelFilesError: there is no such policy, or its files are damaged.
     """
     settings = load_settings()
     async with await Store.open(settings.db_url, settings.blobs_url) as store:
-        return await store.materialise_policy(policy, folder / "model")
+        return await store.materialise_policy(await kept_policy(store, policy), folder / "model")
 
 
 def figures(marks: Mapping[Kind, Mark], sizes: Sequence[str], pages: int) -> list[Figure]:
@@ -107,7 +108,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description="What a base model sees on pages it never met.",
         epilog="Example:  deskhand bench base ./my-model --pages 50",
     )
-    parser.add_argument("model", metavar="MODEL", help="a model's folder, or the id of a policy")
+    parser.add_argument(
+        "model", metavar="MODEL", help="a model's folder, the id of a policy, or deskhand-tiny"
+    )
     parser.add_argument("--pages", type=int, default=200, help="of each size (%(default)s)")
     parser.add_argument("--sizes", nargs="+", choices=list(SIZES), default=list(SIZES), metavar="SIZE")
     parser.add_argument("--results", type=Path, default=Path("docs/results"), help="folder for the figures")

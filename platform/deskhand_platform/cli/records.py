@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,9 +12,12 @@ from typing import Annotated
 
 import typer
 
+from deskhand_agent.checksums import write_sums
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import PolicyRecord, TrajectoryFilter, TrajectoryPage
 from deskhand_platform.cli.console import out, say, table, when
+from deskhand_platform.errors import InvalidField
+from deskhand_platform.policies import kept_policy
 from deskhand_platform.rounds.book import RoundBook
 from deskhand_platform.settings import load_settings
 
@@ -77,6 +81,21 @@ def list_policies() -> None:
     out.print(lines)
 
 
+@policies.command(epilog="Example:  deskhand policies export deskhand-tiny ./my-model --dtype bfloat16")
+def export(
+    policy: Annotated[str, typer.Argument(help="id of a policy, or deskhand-tiny")],
+    folder: Annotated[Path, typer.Argument(help="folder to write; must not be there, or be empty")],
+    dtype: Annotated[str, typer.Option(help="of the weights: float32 or bfloat16")] = "float32",
+) -> None:
+    """Write a policy as a plain transformers folder, with checksums."""
+    if dtype not in ("float32", "bfloat16"):
+        raise InvalidField("--dtype", "must be float32 or bfloat16")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InvalidField("FOLDER", f"{folder} is there already: name a new one")
+    asyncio.run(_export(policy, folder, dtype))
+    say(f"written to {folder}")
+
+
 @asynccontextmanager
 async def _store() -> AsyncGenerator[Store]:
     settings = load_settings()
@@ -94,6 +113,19 @@ async def _replay(id: str, html: bool) -> str:
     head = f"{trajectory.start.task.id} seed {trajectory.start.task.seed}: {trajectory.start.instruction}\n"
     turns = [f"{step.index:>3}  {step.reward:+.3f}  {step.decision.text}\n" for step in trajectory.steps]
     return head + "".join(turns)
+
+
+async def _export(policy: str, folder: Path, dtype: str) -> None:
+    import torch
+
+    from deskhand_agent.models.bundle import load_bundle, save_bundle
+
+    with tempfile.TemporaryDirectory(prefix="deskhand-export-") as scratch:
+        async with _store() as store:
+            kept = await store.materialise_policy(await kept_policy(store, policy), Path(scratch) / "policy")
+        bundle = load_bundle(kept)
+        save_bundle(bundle, folder, dtype=getattr(torch, dtype))
+    write_sums(folder)
 
 
 async def _trajectories(chosen: TrajectoryFilter, limit: int) -> TrajectoryPage:

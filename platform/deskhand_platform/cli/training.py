@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import time
@@ -11,16 +12,21 @@ from typing import Annotated, Any, cast
 import typer
 import yaml
 
+from deskhand_flywheel.store import Store
 from deskhand_platform.cli import overrides
 from deskhand_platform.cli.console import out, say
 from deskhand_platform.errors import InvalidField, NotFound, RoundFailed
+from deskhand_platform.policies import kept_policy
 from deskhand_platform.rounds.config import check_phase, merge
 from deskhand_platform.rounds.runs import read_error, read_result, write_spec
-from deskhand_platform.settings import load_settings
+from deskhand_platform.settings import Settings, load_settings
 from deskhand_trainer.runs import RunKind, RunSpec
 
 Set = Annotated[list[str] | None, typer.Option("--set", help="override, e.g. iterations=10; repeatable")]
-PolicyIn = Annotated[str | None, typer.Option("--policy", help="policy to start from; untrained without")]
+PolicyIn = Annotated[
+    str | None,
+    typer.Option("--policy", help="id of a policy, or deskhand-tiny, to start from; untrained without"),
+]
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="YAML file of the run's settings")]
 
 
@@ -59,7 +65,7 @@ def _run(kind: RunKind, file: Path | None, policy: str | None, changed: list[str
         config=values,
         store_url=settings.db_url,
         blobs_url=settings.blobs_url,
-        policy_in=policy,
+        policy_in=None if policy is None else asyncio.run(_kept(settings, policy)),
         labels={"run": folder.name},
     )
     write_spec(folder, spec)
@@ -74,6 +80,11 @@ def _run(kind: RunKind, file: Path | None, policy: str | None, changed: list[str
     if result.policy_out:
         out.print(f"policy: {result.policy_out}", markup=False)
     out.print(yaml.safe_dump(dict(result.metrics), sort_keys=False).strip(), markup=False)
+
+
+async def _kept(settings: Settings, policy: str) -> str:
+    async with await Store.open(settings.db_url, settings.blobs_url) as store:
+        return await kept_policy(store, policy)
 
 
 def _read(file: Path | None) -> dict[str, Any]:

@@ -77,11 +77,11 @@ class RoundConductor:
         """Put a round in the queue.
 
         Raises:
-            NotFound: no such preset, or no such start policy.
-            InvalidField: an override is refused.
+            NotFound: no such preset.
+            InvalidField: an override is refused, or there is no such start policy.
         """
         config = await asyncio.to_thread(checked_preset, preset, overrides)
-        await self._phases.check_start(config.start)
+        await self._phases.check_start(config)
         round_id = await self._book.create(preset, config)
         await self._phases.tell(round_id, "state", {"state": WorkState.QUEUED, "preset": preset})
         await self._enqueue(round_id)

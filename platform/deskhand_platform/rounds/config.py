@@ -41,7 +41,10 @@ class RoundConfig:
     description: str = ""
     """One line for lists."""
     start: str = "promoted"
-    """"promoted": the last promoted policy, untrained when there is none; "untrained"; or a policy's id."""
+    """"promoted": the last promoted policy, `base` when there is none; "untrained"; a policy's id; or
+    "deskhand-tiny", the model of the package."""
+    base: str = "untrained"
+    """What the first round starts from: "untrained", "deskhand-tiny", or a policy's id."""
     collect: Config | None = None
     """Demonstrations for the warm start (`CollectConfig`); only when the round starts untrained."""
     explore: Config | None = None
@@ -79,7 +82,7 @@ def round_config(values: Mapping[str, Any], where: str = "") -> RoundConfig:
     for name in RUN_FIELDS:
         if built.get(name) is not None and not isinstance(built[name], Mapping):
             raise InvalidField(f"{where}{name}", "must be a mapping of that phase's settings, or null")
-    for name in ("description", "start"):
+    for name in ("description", "start", "base"):
         if not isinstance(built.get(name, ""), str):
             raise InvalidField(f"{where}{name}", "must be text")
     return RoundConfig(**built)

@@ -6,12 +6,14 @@ import time
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from deskhand_flywheel.errors import EmptySelection, FlywheelError
+from deskhand_agent.errors import ModelFilesError
+from deskhand_flywheel.errors import EmptySelection, FlywheelError, UnknownPolicy
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import Event, EventKind, SelectionRule, TrajectoryFilter
-from deskhand_platform.errors import PlatformError, RoundFailed
+from deskhand_platform.errors import InvalidField, PlatformError, RoundFailed
+from deskhand_platform.policies import kept_policy
 from deskhand_platform.rounds.book import PhaseRecord, RoundBook, RoundRecord
-from deskhand_platform.rounds.config import round_config
+from deskhand_platform.rounds.config import RoundConfig, round_config
 from deskhand_platform.rounds.plan import VALIDATE_PROMOTED, PhasePlan, plan
 from deskhand_platform.rounds.process import RunCancelled, RunRequest, bring_to_end
 from deskhand_platform.rounds.promotion import decide
@@ -55,7 +57,8 @@ class Phases:
         if not record.phases:
             config = round_config(record.config)
             promoted = await self._book.promoted_policy()
-            policy_in = promoted if config.start == "promoted" else await self._named(config.start)
+            start = config.base if config.start == "promoted" else config.start
+            policy_in = promoted if config.start == "promoted" and promoted else await self._named(start)
             await self._book.plan(round_id, policy_in, plan(config, policy_in, promoted))
             record = await self._book.get(round_id)
             await self.tell(round_id, "state", {"state": WorkState.RUNNING, "policy_in": policy_in})
@@ -90,19 +93,25 @@ class Phases:
         )
         await self._store.append_event(event)
 
-    async def check_start(self, start: str) -> None:
+    async def check_start(self, config: RoundConfig) -> None:
         """Refuse a start policy that does not exist.
 
         Raises:
-            UnknownPolicy: there is none of that id; carries the nearest ones.
+            InvalidField: there is none of that id, or its files are damaged; names the nearest ones.
         """
-        if start not in ("promoted", "untrained"):
-            await self._store.policy(start)
+        for field in ("start", "base"):
+            name = getattr(config, field)
+            if field == "start" and name == "promoted":
+                continue
+            try:
+                await self._named(name)
+            except (UnknownPolicy, ModelFilesError) as error:
+                raise InvalidField(field, str(error)) from error
 
     # ---- inside ----
 
     async def _named(self, start: str) -> str | None:
-        return None if start == "untrained" else (await self._store.policy(start)).id
+        return None if start == "untrained" else await kept_policy(self._store, start)
 
     async def _start(self, round_id: int, phase: PhaseRecord) -> None:
         started = phase.started_at_s or time.time()

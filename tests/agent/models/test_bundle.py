@@ -135,6 +135,15 @@ def test_damaged_and_foreign_folders_are_refused_with_the_mend(
         load_bundle(tmp_path / "policy")
 
 
+@pytest.mark.parametrize("what", ["format", "template"])
+def test_a_folder_of_another_version_is_refused(bundle: ModelBundle, tmp_path: Path, what: str) -> None:
+    save_bundle(bundle, tmp_path / "policy")
+    file = tmp_path / "policy" / BUNDLE_FILE
+    file.write_text(json.dumps({**json.loads(file.read_text()), what: 99}))
+    with pytest.raises(ModelFilesError, match=rf"another version.*{what} 99; this one reads 1.*train again"):
+        load_bundle(tmp_path / "policy")
+
+
 def test_no_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelFilesError, match="no model folder"):
         load_bundle(tmp_path / "nowhere")

@@ -38,6 +38,10 @@ def deskhand(home: Path, *arguments: str, **environment: str) -> subprocess.Comp
         (["train", "ppo", "--config", "/nothing.yaml"], 1, "/nothing.yaml"),
         (["bench", "rollout"], 2, "did you mean rollouts"),
         (["study", "lop"], 2, "did you mean loop"),
+        (["eval", "--policy", "deskhand-tin"], 1, "no policy 'deskhand-tin'"),
+        (["policies", "export", "nothing", "{home}/out"], 1, "no policy 'nothing'"),
+        (["policies", "export", "nothing", "{home}"], 2, "is there already"),
+        (["policies", "export", "nothing", "{home}/out", "--dtype", "int4"], 2, "float32 or bfloat16"),
         (["url"], 1, "deskhand serve"),
         (["nonsense"], 2, "nonsense"),
     ],
@@ -52,7 +56,8 @@ def test_what_goes_wrong_is_one_sentence(
 ) -> None:
     monkeypatch.setenv("DESKHAND_HOME", str(tmp_path))
     monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr("sys.argv", ["deskhand", *arguments])
+    (tmp_path / "something").write_text("here")
+    monkeypatch.setattr("sys.argv", ["deskhand", *(word.format(home=tmp_path) for word in arguments)])
     with pytest.raises(SystemExit) as ended:
         main()
     shown = capsys.readouterr()

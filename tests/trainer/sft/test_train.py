@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -116,3 +117,29 @@ def test_reading_learns_letters(bundle: ModelBundle, pages: list[SeenPage]) -> N
     report = train_sft(bundle, [], pages, config)
     before, after = (r.figures["perception/character"] for r in (untrained, report))
     assert after > before + 0.2
+
+
+def test_pictures_of_one_size_stand_side_by_side(bundle: ModelBundle, pages: list[SeenPage]) -> None:
+    """Every sample once an epoch, in no step pictures of two sizes, and in another order every epoch."""
+    seen: list[list[str]] = []
+    sizes: list[set[tuple[int, int]]] = []
+    samples = demonstrations(bundle, pages)
+    small = [
+        replace(s, images=tuple(replace(i, width_px=i.width_px - 40) for i in s.images)) for s in samples[:5]
+    ]
+    samples = small + samples[5:]
+
+    def watched(_: ModelBundle, batch: list[TrainingSample]) -> torch.Tensor:
+        seen.append([sample.trajectory_id for sample in batch])
+        sizes.append({(i.width_px, i.height_px) for sample in batch for i in sample.images})
+        return next(bundle.model.parameters()).sum() * 0
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("deskhand_trainer.sft.train.cloning_loss", watched)
+        report = train_sft(bundle.clone(), samples, [], replace(CONFIG, cloning_epochs=3))
+    assert all(len(each) == 1 for each in sizes)
+    assert len(seen) == report.steps["cloning"] and len(seen) % 3 == 0
+    steps = len(seen) // 3
+    epochs = [list(chain(*seen[at : at + steps])) for at in range(0, len(seen), steps)]
+    assert len({tuple(epoch) for epoch in epochs}) == 3
+    assert len({tuple(sorted(epoch)) for epoch in epochs}) == 1 and len(set(epochs[0])) == len(epochs[0])

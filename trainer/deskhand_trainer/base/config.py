@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
 
+from deskhand_trainer.base.precision import Precision
 from deskhand_trainer.config_parsing import bounds
 
 
@@ -73,8 +73,7 @@ class PretrainConfig:
     """Steps between figures on held-out pages."""
     checkpoint_every_s: float = field(default=60.0, metadata=bounds(0))
     threads: int = field(default=2, metadata=bounds(1, 1024))
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    """Of multiplications; weights and what is summed up are float32. "auto": bfloat16 where the processor has
-    matrix units for it (AMX), float32 elsewhere."""
+    precision: Precision = "auto"
+    """Of multiplications; "auto": bfloat16 where the processor has matrix units for it (AMX)."""
     seed: int = 0
     """Of weights, order and questions."""

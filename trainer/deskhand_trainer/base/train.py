@@ -26,6 +26,7 @@ from deskhand_trainer.base.drawing import count_in, holds_changes, size_px_of
 from deskhand_trainer.base.feed import Feed
 from deskhand_trainer.base.optimizers import WarmStartOptimizer
 from deskhand_trainer.base.perception import Perception, Studied
+from deskhand_trainer.base.precision import multiplying, resolved
 from deskhand_trainer.base.questions import ask_many
 from deskhand_trainer.base.shards import read_changes, read_shard
 from deskhand_trainer.checkpoints import load_checkpoint, save_checkpoint
@@ -118,7 +119,7 @@ class _Pretraining:
         if changes and config.change_share:
             self.changes = Feed(changes, read_changes, per_step=self._changes, seed=seed, name="changes")
         self.totals = {"reading": config.reading_steps, "asking": config.asking_steps}
-        self.precision = _precision(config)
+        self.precision = resolved(config.precision)
         self.optimizer = WarmStartOptimizer(
             {"model": bundle.model, "heads": self.perception.heads}, config, precision=self.precision
         )
@@ -143,7 +144,7 @@ class _Pretraining:
         stage, step = self._place()
         started = time.monotonic()
         torch.manual_seed(_seed_of(f"{self.config.seed}/{self.done}"))
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.precision is torch.bfloat16):
+        with multiplying(self.precision):
             loss = self._loss(stage, step)
         self.optimizer.step(loss, self.done / total)
         self.done += 1
@@ -248,12 +249,6 @@ class _Pretraining:
         self.bundle.model.load_state_dict(kept["model"])
         self.perception.heads.load_state_dict(kept["heads"])
         self.optimizer.restore(kept["optimizer"])
-
-
-def _precision(config: PretrainConfig) -> torch.dtype:
-    if config.precision == "auto":
-        return torch.bfloat16 if torch.cpu.get_capabilities().get("amx_bf16") else torch.float32
-    return torch.bfloat16 if config.precision == "bfloat16" else torch.float32
 
 
 def _askable(change: SeenChange) -> bool:

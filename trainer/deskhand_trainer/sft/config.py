@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from deskhand_trainer.base.precision import Precision
 from deskhand_trainer.config_parsing import bounds
 
 PERCEPTION_TASKS = (
@@ -65,5 +66,7 @@ class SftConfig:
     """Share of pages and of demonstrations kept out of training, for the reported figures."""
     checkpoint_every_s: float = field(default=30.0, metadata=bounds(0))
     threads: int = field(default=2, metadata=bounds(1, 1024))
+    precision: Precision = "float32"
+    """Of multiplications; "auto": bfloat16 where the processor has matrix units for it (AMX)."""
     seed: int = 0
     """Of order, questions and heads."""

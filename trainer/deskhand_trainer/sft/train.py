@@ -17,6 +17,7 @@ from deskhand_agent.models.bundle import ModelBundle
 from deskhand_trainer.base.optimizers import WarmStartOptimizer
 from deskhand_trainer.base.pages import SeenPage
 from deskhand_trainer.base.perception import Perception, StudiedPage
+from deskhand_trainer.base.precision import multiplying, resolved
 from deskhand_trainer.base.questions import ask_many
 from deskhand_trainer.base.train import StageProgress
 from deskhand_trainer.checkpoints import (
@@ -107,6 +108,7 @@ class _WarmStart:
         should_stop: Callable[[], bool] | None,
     ) -> None:
         self.bundle, self.config = bundle, config
+        self.precision = resolved(config.precision)
         self.report = progress or _silent
         self.checkpoints = checkpoints
         self.should_stop = should_stop or (lambda: False)
@@ -126,11 +128,11 @@ class _WarmStart:
         random.Random(config.seed).shuffle(seeing)
         self.pages: list[StudiedPage] = seeing[cut:]
         self.held_out_pages: list[StudiedPage] = seeing[:cut]
-        per_epoch = -(-len(self.samples) // config.minibatch)
+        self.epoch = 0, self._minibatches(0)
         self.totals = {
             "reading": config.reading_steps if self.pages else 0,
             "pointing": config.pointing_steps if self.pages else 0,
-            "cloning": config.cloning_epochs * per_epoch,
+            "cloning": config.cloning_epochs * len(self.epoch[1]),
         }
         self.optimizer = self._optimizer()
         self.saved_at = time.monotonic()
@@ -164,7 +166,8 @@ class _WarmStart:
         total = self.totals[stage]
         while self.state.step < total:
             started = time.monotonic()
-            loss = self._loss(stage, self.state.step / total)
+            with multiplying(self.precision):
+                loss = self._loss(stage, self.state.step / total)
             self.optimizer.step(loss, self._progress(stage))
             self.state.step += 1
             spent = time.monotonic() - started
@@ -212,13 +215,26 @@ class _WarmStart:
         return (before + self.state.step) / (self.totals["reading"] + self.totals["pointing"])
 
     def _minibatch(self) -> list[TrainingSample]:
-        """Every sample once per epoch, in an order that depends on seed and epoch alone."""
-        per_epoch = -(-len(self.samples) // self.config.minibatch)
-        epoch, place = divmod(self.state.step, per_epoch)
+        epoch, place = divmod(self.state.step, len(self.epoch[1]))
+        if self.epoch[0] != epoch:
+            self.epoch = epoch, self._minibatches(epoch)
+        return [self.samples[i] for i in self.epoch[1][place]]
+
+    def _minibatches(self, epoch: int) -> list[list[int]]:
+        """Every sample once, in an order that depends on seed and epoch alone; side by side those whose
+        pictures are of one size, so that little is padded."""
+        draw = random.Random(f"{self.config.seed}/{epoch}")
         order = list(range(len(self.samples)))
-        random.Random(f"{self.config.seed}/{epoch}").shuffle(order)
-        size = self.config.minibatch
-        return [self.samples[i] for i in order[place * size : (place + 1) * size]]
+        draw.shuffle(order)
+        alike: dict[tuple[tuple[int, int], ...], list[int]] = {}
+        for index in order:
+            sizes = tuple((image.width_px, image.height_px) for image in self.samples[index].images)
+            alike.setdefault(sizes, []).append(index)
+        each = self.config.minibatch
+        found = [group[at : at + each] for group in alike.values() for at in range(0, len(group), each)]
+        if len(alike) > 1:
+            draw.shuffle(found)
+        return found
 
     def _figures(self, stage: str) -> dict[str, float]:
         self.bundle.model.eval()
@@ -237,7 +253,10 @@ class _WarmStart:
         if self.perception is not None and not cloning:
             modules["heads"] = self.perception.heads
         return WarmStartOptimizer(
-            modules, self.config, scale=self.config.cloning_lr_scale if cloning else 1.0
+            modules,
+            self.config,
+            scale=self.config.cloning_lr_scale if cloning else 1.0,
+            precision=self.precision,
         )
 
     def _keep(self, *, stop: bool) -> None:
