@@ -19,6 +19,7 @@ from sqlalchemy import Row, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from deskhand_agent.shipped import DESKHAND_TINY, shipped_model
 from deskhand_flywheel import tables
 from deskhand_flywheel.blobs import digest_of_file
 from deskhand_flywheel.errors import InvalidQuery, MalformedRecord, UnknownPolicy
@@ -73,6 +74,22 @@ class Policies(StorePart):
         if row is None:
             raise UnknownPolicy(policy_id, await self._policy_ids())
         return _policy(row)
+
+    async def policy_named(self, name: str) -> PolicyRecord:
+        """A kept policy; the model that comes with Deskhand is kept the first time it is named.
+
+        Args:
+            name: an id, or "deskhand-tiny".
+
+        Raises:
+            UnknownPolicy: there is none of that id; carries the nearest ones.
+            ModelFilesError: the model that comes with Deskhand is missing or damaged.
+            StorageFull: no space is left.
+        """
+        if name != DESKHAND_TINY:
+            return await self.policy(name)
+        folder = await asyncio.to_thread(shipped_model)
+        return await self.keep_policy(folder, parent_id=None, metadata={"name": name})
 
     async def policies(self) -> tuple[PolicyRecord, ...]:
         """Every kept policy, newest first."""

@@ -1,4 +1,4 @@
-"""Policies by name, and the one a task asks for: a model is loaded once and shared by its episodes."""
+"""The policy a submitted task asks for; a model of the store is loaded once and shared by its episodes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from deskhand_agent.inference import Sampling
 from deskhand_agent.policies import create_policy
-from deskhand_agent.shipped import DESKHAND_TINY, shipped_model
+from deskhand_agent.shipped import DESKHAND_TINY
 from deskhand_agent.types import Policy
 from deskhand_flywheel.store import Store
 from deskhand_platform.errors import InvalidField
@@ -21,23 +21,6 @@ if TYPE_CHECKING:
     from deskhand_agent.models.engine import LocalEngine
 
 LOCAL_SETTINGS = ("policy_id", "path", "temperature", "max_tokens")
-
-
-async def kept_policy(store: Store, name: str) -> str:
-    """The id of a kept policy; the model that comes with Deskhand is kept the first time it is named.
-
-    Args:
-        name: an id, or "deskhand-tiny".
-
-    Raises:
-        UnknownPolicy: there is none of that id; carries the nearest ones.
-        ModelFilesError: the model that comes with Deskhand is missing or damaged.
-        StorageFull: no space is left.
-    """
-    if name != DESKHAND_TINY:
-        return (await store.policy(name)).id
-    folder = await asyncio.to_thread(shipped_model)
-    return (await store.keep_policy(folder, parent_id=None, metadata={"name": name})).id
 
 
 class PolicyMaker:
@@ -68,7 +51,8 @@ class PolicyMaker:
         if isinstance(path, str):
             folder = Path(path)
         else:
-            policy_id = await kept_policy(self._store, str(settings.get("policy_id", DESKHAND_TINY)))
+            named = await self._store.policy_named(str(settings.get("policy_id", DESKHAND_TINY)))
+            policy_id = named.id
             folder = await self._store.materialise_policy(policy_id, self._folder / policy_id)
         async with self._loading:
             if folder not in self._loaded:

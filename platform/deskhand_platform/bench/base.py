@@ -19,7 +19,6 @@ from pathlib import Path
 from deskhand_agent.errors import AgentError
 from deskhand_flywheel.errors import FlywheelError
 from deskhand_flywheel.store import Store
-from deskhand_platform.policies import kept_policy
 from deskhand_platform.settings import load_settings
 from deskhand_sandbox.errors import SandboxError
 from deskhand_sandbox.host import HostSettings, SandboxClient, start_host
@@ -78,7 +77,7 @@ async def materialise(policy: str, folder: Path) -> Path:
     """
     settings = load_settings()
     async with await Store.open(settings.db_url, settings.blobs_url) as store:
-        return await store.materialise_policy(await kept_policy(store, policy), folder / "model")
+        return await store.materialise_policy((await store.policy_named(policy)).id, folder / "model")
 
 
 def figures(marks: Mapping[Kind, Mark], sizes: Sequence[str], pages: int) -> list[Figure]:

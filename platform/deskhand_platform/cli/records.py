@@ -17,7 +17,6 @@ from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import PolicyRecord, TrajectoryFilter, TrajectoryPage
 from deskhand_platform.cli.console import out, say, table, when
 from deskhand_platform.errors import InvalidField
-from deskhand_platform.policies import kept_policy
 from deskhand_platform.rounds.book import RoundBook
 from deskhand_platform.settings import load_settings
 
@@ -122,7 +121,8 @@ async def _export(policy: str, folder: Path, dtype: str) -> None:
 
     with tempfile.TemporaryDirectory(prefix="deskhand-export-") as scratch:
         async with _store() as store:
-            kept = await store.materialise_policy(await kept_policy(store, policy), Path(scratch) / "policy")
+            named = await store.policy_named(policy)
+            kept = await store.materialise_policy(named.id, Path(scratch) / "policy")
         bundle = load_bundle(kept)
         save_bundle(bundle, folder, dtype=getattr(torch, dtype))
     write_sums(folder)

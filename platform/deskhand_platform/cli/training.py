@@ -16,7 +16,6 @@ from deskhand_flywheel.store import Store
 from deskhand_platform.cli import overrides
 from deskhand_platform.cli.console import out, say
 from deskhand_platform.errors import InvalidField, NotFound, RoundFailed
-from deskhand_platform.policies import kept_policy
 from deskhand_platform.rounds.config import check_phase, merge
 from deskhand_platform.rounds.runs import read_error, read_result, write_spec
 from deskhand_platform.settings import Settings, load_settings
@@ -84,7 +83,7 @@ def _run(kind: RunKind, file: Path | None, policy: str | None, changed: list[str
 
 async def _kept(settings: Settings, policy: str) -> str:
     async with await Store.open(settings.db_url, settings.blobs_url) as store:
-        return await kept_policy(store, policy)
+        return (await store.policy_named(policy)).id
 
 
 def _read(file: Path | None) -> dict[str, Any]:

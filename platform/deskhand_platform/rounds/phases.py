@@ -11,7 +11,6 @@ from deskhand_flywheel.errors import EmptySelection, FlywheelError, UnknownPolic
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import Event, EventKind, SelectionRule, TrajectoryFilter
 from deskhand_platform.errors import InvalidField, PlatformError, RoundFailed
-from deskhand_platform.policies import kept_policy
 from deskhand_platform.rounds.book import PhaseRecord, RoundBook, RoundRecord
 from deskhand_platform.rounds.config import RoundConfig, round_config
 from deskhand_platform.rounds.plan import VALIDATE_PROMOTED, PhasePlan, plan
@@ -111,7 +110,7 @@ class Phases:
     # ---- inside ----
 
     async def _named(self, start: str) -> str | None:
-        return None if start == "untrained" else await kept_policy(self._store, start)
+        return None if start == "untrained" else (await self._store.policy_named(start)).id
 
     async def _start(self, round_id: int, phase: PhaseRecord) -> None:
         started = phase.started_at_s or time.time()

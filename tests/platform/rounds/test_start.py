@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from deskhand_platform.errors import InvalidField
-from deskhand_platform.policies import kept_policy
 from deskhand_platform.serving import platform
 from deskhand_platform.settings import Settings
 
@@ -31,7 +30,7 @@ async def test_the_first_round_starts_from_its_base_and_the_next_from_what_it_ma
             await until(is_over)
             return await services.book.get(round_id)
 
-        base = await kept_policy(services.store, "deskhand-tiny")
+        base = (await services.store.policy_named("deskhand-tiny")).id
         first = await over((await services.rounds.start("smoke", changed)).id)
         assert first.policy_in == base and first.phases[0].name == "evaluate-start"
         assert (first.policy_out, first.promoted) == ("round-1-ppo-made", True)
