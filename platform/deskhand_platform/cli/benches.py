@@ -23,7 +23,7 @@ BENCHES = {
 }
 TOLD = ("base",)
 """Those that have to be told what to measure: `all` leaves them out."""
-STUDIES = {"loop": "deskhand_trainer.studies.loop", "sizes": "deskhand_trainer.studies.sizes"}
+STUDIES = {name: f"deskhand_trainer.studies.{name}" for name in ("loop", "sizes", "base")}
 PASS_ON: dict[str, Any] = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 """Every option goes to the measurement itself, --help too."""
 HELP = ("", "-h", "--help")

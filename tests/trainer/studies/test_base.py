@@ -1,0 +1,113 @@
+"""The study of the base model: what it measures, and what it makes of runs that are done."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deskhand_agent import shipped
+from deskhand_agent.checksums import write_sums
+from deskhand_agent.models.bundle import build_tiny, save_bundle
+from deskhand_agent.models.tiny import TinyConfig
+from deskhand_agent.policies.scripted import oracle_tasks
+from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
+from deskhand_trainer.config import EvaluateConfig, PpoConfig, parse_config
+from deskhand_trainer.results import Figure, read_figures
+from deskhand_trainer.studies.base import TEN, evaluation, main, ppo_config, train_tasks
+from deskhand_trainer.studies.base_figures import means
+
+
+def success(task: str | None, rate: float, episodes: int = 100) -> dict[str, Any]:
+    name = "greedy" if task is None else f"greedy:{task}"
+    return {
+        f"success_{name}": rate,
+        f"success_{name}_low": max(0.0, rate - 0.1),
+        f"success_{name}_high": min(1.0, rate + 0.1),
+        f"episodes_{name}": episodes,
+        "episodes_greedy": episodes,
+    } | ({f"episodes_greedy:{task}": episodes} if task else {})
+
+
+def leave(folder: Path, metrics: dict[str, Any], policy: str | None = None) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "result.json").write_text(json.dumps({"policy_out": policy, "metrics": metrics, "seconds": 1}))
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in which every run is done."""
+    package = tmp_path / "package"
+    save_bundle(build_tiny(TinyConfig(vision_depth=1, text_depth=1)), package)
+    write_sums(package)
+    monkeypatch.setattr(shipped, "FOLDER", package)
+    folder = tmp_path / "study"
+    for part, tasks, rate in (("train", train_tasks(), 0.8), ("held-out", HELD_OUT_TASKS, 0.1)):
+        found: dict[str, Any] = {}
+        for task in tasks:
+            found |= success(task, rate)
+        leave(folder / part, found)
+    for number, task in enumerate(TEN):
+        short = task.removeprefix("miniwob/")
+        leave(folder / short / "before", success(None, 0.2 + number / 100, 200))
+        for seed in range(3):
+            leave(folder / short / f"ppo-{seed}", {"minutes": 9.0, "episodes": 1234}, policy="trained")
+            leave(folder / short / f"after-{seed}", success(None, 0.9 + seed / 100, 200))
+    return folder
+
+
+def test_the_tasks_fall_apart_into_three() -> None:
+    miniwob = {task for task in oracle_tasks() if task.startswith("miniwob/")}
+    train, ten, held_out = set(train_tasks()), set(TEN), set(HELD_OUT_TASKS)
+    assert len(ten) == 10 and not train & ten and not (train | ten) & held_out
+    assert train | ten == miniwob - held_out and len(miniwob) >= 40
+
+
+def test_what_it_tells_the_runs_is_understood() -> None:
+    for config in (evaluation(train_tasks(), 100), ppo_config(TEN[0], 2)):
+        values = json.loads(json.dumps({name: getattr(config, name) for name in ("tasks", "max_tokens")}))
+        assert parse_config(type(config), values).tasks == config.tasks
+    assert isinstance(evaluation(TEN, 1), EvaluateConfig) and evaluation(TEN, 1).split == "test"
+    offsets = {ppo_config(TEN[0], seed).seed_offset for seed in range(3)}
+    assert len(offsets) == 3 and isinstance(ppo_config(TEN[0], 0), PpoConfig)
+
+
+def test_figures_come_with_their_means(
+    study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = tmp_path / "results/base.json"
+    assert main([str(study), "--parts", "ten", "--seeds", "0", "1", "--results", str(results)]) == 0
+    known = {figure.name: figure for figure in read_figures(results)}
+    assert "ppo_ten_tasks_before_mean" in known and "ppo_ten_tasks_after_mean" not in known
+    assert main([str(study), "--results", str(results)]) == 0
+    known = {figure.name: figure for figure in read_figures(results)}
+    assert known["miniwob_train_mean"].value == 0.8 and known["miniwob_train_mean"].met
+    assert known["miniwob_heldout_zero"].value == 0.1
+    assert known["ppo_ten_tasks_before_mean"].value == pytest.approx(0.245)
+    after, low = known["ppo_ten_tasks_after_mean"], known["ppo_ten_tasks_after_low"]
+    assert after.value == 0.91 and after.met
+    # Student's: t(.975, 2) = 4.3027, the seeds' means are .90, .91, .92
+    assert low.value == after.low == pytest.approx(0.91 - 4.3027 * 0.01 / math.sqrt(3), abs=1e-4)
+    minutes = known["ppo_ten_click-option_minutes_1"]
+    assert (minutes.value, minutes.goal, minutes.seeds) == (9.0, "<= 15", [1])
+    assert "ppo_ten_tasks_after_low" in capsys.readouterr().out
+    assert "miniwob_train_mean" in (tmp_path / "results/README.md").read_text()
+
+
+def test_a_mean_over_tasks_is_as_sure_as_its_tasks() -> None:
+    """Two independent halves: the deviation of the mean is a root of two smaller."""
+    names = ("miniwob/a", "miniwob/b")
+    each = [
+        Figure(name=f"miniwob_train_{name[-1]}", value=0.5, unit="share", low=0.4, high=0.6) for name in names
+    ]
+    (found,) = means(each, train=names, held_out=("miniwob/z",), ten=("miniwob/z",))
+    assert found.low == pytest.approx(0.5 - 0.1 / math.sqrt(2), abs=1e-4)
+    assert means(each[:1], train=names, held_out=("miniwob/z",), ten=("miniwob/z",)) == []
+
+
+def test_a_policy_that_is_not_there_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(tmp_path / "study"), "--policy", "policy-0", "--results", str(tmp_path / "b.json")]) == 1
+    assert "no policy 'policy-0'" in capsys.readouterr().err

@@ -1,0 +1,193 @@
+"""What the base model is worth: MiniWoB++ as it comes, tasks never trained on, ten tasks after PPO.
+
+    deskhand study base [FOLDER] [--policy deskhand-tiny] [--parts train held-out ten] [--seeds 0 1 2]
+
+"train" measures, greedy on test seeds, every MiniWoB++ task the base was shown demonstrations of; "held-out"
+the twenty that nothing is ever trained on; "ten" measures ten multi-turn tasks, trains each alone by PPO from
+the base, per seed, and measures again on the same test seeds.
+
+The ten are chosen by a rule, before any of it: MiniWoB++ tasks that are not held out, whose oracle takes two
+turns or more on average and fills in no text field (it clicks, and picks from a list). They have no
+demonstrations and no page of theirs was shown to the base.
+
+FOLDER holds the store and a folder per run: a finished run is not done again, a stopped one goes on. Figures
+of single tasks are written as they come, means over them once all are there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from deskhand_agent.errors import AgentError
+from deskhand_agent.policies.scripted import oracle_tasks
+from deskhand_agent.shipped import DESKHAND_TINY
+from deskhand_flywheel.errors import FlywheelError
+from deskhand_flywheel.store import Store
+from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
+from deskhand_trainer.config import EvaluateConfig, PpoConfig
+from deskhand_trainer.results import Figure, read_figures, write_figures, write_results_page
+from deskhand_trainer.runs import RunKind
+from deskhand_trainer.studies.base_figures import means, task_figures, ten_figures
+from deskhand_trainer.studies.runs import StudyRuns, StudyStopped
+
+Part = Literal["train", "held-out", "ten"]
+PARTS: tuple[Part, ...] = get_args(Part)
+TEN = (
+    "miniwob/ascending-numbers",
+    "miniwob/choose-list",
+    "miniwob/click-button-sequence",
+    "miniwob/click-checkboxes",
+    "miniwob/click-checkboxes-large",
+    "miniwob/click-collapsible",
+    "miniwob/click-collapsible-2",
+    "miniwob/click-collapsible-2-nodelay",
+    "miniwob/click-collapsible-nodelay",
+    "miniwob/click-option",
+)
+"""By the rule above."""
+EPISODES, TEN_EPISODES = 100, 200
+MINUTES = 14.0
+"""Cap of PPO's training; the goal is 15."""
+MAX_TOKENS = 40
+"""Of a reply."""
+SEED_SPACING = 20_000
+FOLDER = Path(".deskhand/studies/base")
+
+
+def train_tasks() -> tuple[str, ...]:
+    """MiniWoB++ tasks the base was shown demonstrations of."""
+    miniwob = [task for task in oracle_tasks() if task.startswith("miniwob/")]
+    return tuple(task for task in miniwob if task not in HELD_OUT_TASKS and task not in TEN)
+
+
+def evaluation(tasks: Sequence[str], episodes: int) -> EvaluateConfig:
+    """Greedy on test seeds, as a user would let it work."""
+    return EvaluateConfig(
+        tasks=tuple(tasks),
+        unproven=True,
+        episodes=episodes,
+        modes=("greedy",),
+        max_tokens=MAX_TOKENS,
+        targets=False,
+    )
+
+
+def ppo_config(task: str, seed: int) -> PpoConfig:
+    """How one of the ten is trained: all of them alike."""
+    return PpoConfig(
+        tasks=(task,),
+        minutes=MINUTES,
+        iterations=60,
+        episodes_per_iteration=64,
+        lr=2e-4,
+        max_tokens=MAX_TOKENS,
+        evaluate_every=10,
+        seed=seed,
+        seed_offset=(seed + 1) * SEED_SPACING,
+    )
+
+
+class BaseStudy:
+    """Does what is left of the study in a folder."""
+
+    def __init__(self, folder: Path, policy: str, tell: Callable[[Sequence[Figure]], None]) -> None:
+        """
+        Args:
+            policy: id in the study's store, or "deskhand-tiny".
+            tell: given figures as they come.
+        """
+        self.runs = StudyRuns(folder)
+        self._policy, self._tell = policy, tell
+
+    def run(self, parts: Sequence[Part], seeds: Sequence[int], *, workers: int = 1) -> None:
+        """Do the parts.
+
+        Raises:
+            StudyStopped: a run ended without a result, or another process works at the study; says where.
+            AgentError, FlywheelError: the policy cannot be had.
+        """
+        self.runs.folder.mkdir(parents=True, exist_ok=True)
+        start = asyncio.run(self._start())
+        jobs: list[Callable[[], None]] = []
+        for part, tasks in (("train", train_tasks()), ("held-out", tuple(sorted(HELD_OUT_TASKS)))):
+            if part in parts:
+                jobs.append(partial(self._measure, part, tasks, start))
+        if "ten" in parts:
+            jobs += [partial(self._ten, task, seed, start) for seed in seeds for task in TEN]
+        self.runs.work(jobs, workers=workers)
+
+    async def _start(self) -> str:
+        store, blobs = self.runs.store
+        async with await Store.open(store, blobs) as opened:
+            return (await opened.policy_named(self._policy)).id
+
+    def _measure(self, part: Part, tasks: Sequence[str], start: str) -> None:
+        config = asdict(evaluation(tasks, EPISODES))
+        found = self.runs.run(part, RunKind.EVALUATE, config, start)
+        self._tell(task_figures(part, tasks, found["metrics"], config))
+
+    def _ten(self, task: str, seed: int, start: str) -> None:
+        short = task.removeprefix("miniwob/")
+        config = asdict(evaluation((task,), TEN_EPISODES))
+        before = self.runs.run(f"{short}/before", RunKind.EVALUATE, config, start)
+        training = asdict(ppo_config(task, seed))
+        trained = self.runs.run(f"{short}/ppo-{seed}", RunKind.PPO, training, start)
+        after = self.runs.run(f"{short}/after-{seed}", RunKind.EVALUATE, config, trained["policy_out"])
+        measured: tuple[dict[str, Any], ...] = (before["metrics"], after["metrics"], trained["metrics"])
+        self._tell(ten_figures(short, seed, *measured, training))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="deskhand study base",
+        description="What the base model is worth, before and after PPO; started again it goes on.",
+        epilog="Example:  deskhand study base --parts train held-out",
+    )
+    parser.add_argument("folder", type=Path, nargs="?", default=FOLDER, help="store and runs (%(default)s)")
+    parser.add_argument("--policy", default=DESKHAND_TINY, help="what is measured and trained (%(default)s)")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2], help="of PPO")
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=1,
+        help="runs at a time (%(default)s); PPO's minutes are worth less where it shares the cores",
+    )
+    parser.add_argument("--results", type=Path, default=Path("docs/results/base.json"))
+    options = parser.parse_args(argv)
+    # told to end is like Ctrl-C: the runs end first
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    study = BaseStudy(options.folder, options.policy, partial(_write, options.results))
+    try:
+        study.run(options.parts, options.seeds, workers=options.workers)
+    except KeyboardInterrupt:
+        print("stopped; the same command goes on from here", file=sys.stderr)
+        return 130
+    except (StudyStopped, AgentError, FlywheelError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _write(path: Path, figures: Sequence[Figure]) -> None:
+    """Figures of single tasks, and the means that are whole with them."""
+    write_figures(path, figures)
+    made = means(read_figures(path), train=train_tasks(), held_out=sorted(HELD_OUT_TASKS), ten=TEN)
+    write_figures(path, made)
+    write_results_page(path.parent)
+    for each in (*figures, *made):
+        verdict = {True: "met", False: "MISSED", None: ""}[each.met]
+        print(f"{each.name:52} {each.value:7.3f} {each.unit:8} {each.goal or '':8} {verdict}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

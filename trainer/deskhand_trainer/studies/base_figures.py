@@ -1,0 +1,148 @@
+"""The figures of the study of the base model: of single tasks, and means over them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import mean, stdev
+from typing import Any
+
+from scipy.stats import t as student
+
+from deskhand_trainer.results import Figure
+
+COMMAND = "deskhand study base"
+_NORMAL = 1.96
+MEANS: Mapping[str, tuple[str, str | None]] = {
+    "train": ("miniwob_train_mean", ">= 0.8"),
+    "held-out": ("miniwob_heldout_zero", None),
+}
+"""Part -> name and goal of its mean."""
+
+
+def task_figures(
+    part: str, tasks: Sequence[str], metrics: Mapping[str, Any], config: Mapping[str, Any]
+) -> list[Figure]:
+    """Greedy success of every task of an evaluation."""
+    return [
+        Figure(
+            name=_name(part, task),
+            unit="share",
+            command=COMMAND,
+            config={**config, "tasks": [task]},
+            seeds="test",
+            **_rate(metrics, f"greedy:{task}"),
+        )
+        for task in tasks
+    ]
+
+
+def ten_figures(
+    short: str,
+    seed: int,
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+    training: Mapping[str, Any],
+    config: Mapping[str, Any],
+) -> list[Figure]:
+    """One of the ten tasks, trained with one seed."""
+    shared: dict[str, Any] = {"command": COMMAND, "config": config, "seeds": [seed]}
+    name = f"ppo_ten_{short}"
+    return [
+        Figure(name=f"{name}_before", unit="share", **shared, **_rate(before, "greedy")),
+        Figure(name=f"{name}_after_{seed}", unit="share", **shared, **_rate(after, "greedy")),
+        Figure(
+            name=f"{name}_minutes_{seed}",
+            value=round(float(training["minutes"]), 2),
+            unit="minutes",
+            goal="<= 15",
+            note=f"of training, {int(training['episodes'])} episodes",
+            **shared,
+        ),
+    ]
+
+
+def means(
+    figures: Sequence[Figure],
+    *,
+    train: Sequence[str],
+    held_out: Sequence[str],
+    ten: Sequence[str],
+    seeds: Sequence[int] = (0, 1, 2),
+) -> list[Figure]:
+    """Means over tasks, of every part that is whole.
+
+    The intervals: over measured tasks, by the binomial variance of each (the tasks are these and no sample);
+    of the ten after PPO, Student's over the seeds' means.
+    """
+    known = {figure.name: figure for figure in figures}
+    made: list[Figure] = []
+    for part, tasks in (("train", train), ("held-out", held_out)):
+        found = [known[_name(part, task)] for task in tasks if _name(part, task) in known]
+        if len(found) == len(tasks):
+            name, goal = MEANS[part]
+            made.append(_mean(name, found, goal=goal, note=f"greedy, mean over {len(found)} tasks"))
+    names = [task.removeprefix("miniwob/") for task in ten]
+    before = [known[f"ppo_ten_{name}_before"] for name in names if f"ppo_ten_{name}_before" in known]
+    if len(before) == len(ten):
+        note = "greedy, mean over ten tasks, before PPO"
+        made.append(_mean("ppo_ten_tasks_before_mean", before, goal="< 0.4", note=note))
+    after = [
+        [known[name] for name in (f"ppo_ten_{short}_after_{seed}" for short in names) if name in known]
+        for seed in seeds
+    ]
+    if all(len(each) == len(ten) for each in after):
+        made += _over_seeds(after, seeds)
+    return made
+
+
+def _over_seeds(after: Sequence[Sequence[Figure]], seeds: Sequence[int]) -> list[Figure]:
+    each = [mean(figure.value for figure in figures) for figures in after]
+    middle = mean(each)
+    reach = float(student.ppf(0.975, len(each) - 1)) * stdev(each) / math.sqrt(len(each))
+    low, high = round(max(0.0, middle - reach), 4), round(min(1.0, middle + reach), 4)
+    shared: dict[str, Any] = {
+        "unit": "share",
+        "command": COMMAND,
+        "config": after[0][0].config,
+        "seeds": list(seeds),
+        "note": f"greedy, mean over ten tasks and {len(seeds)} seeds; Student's interval over the seeds",
+    }
+    name = "ppo_ten_tasks_after"
+    return [
+        Figure(name=f"{name}_mean", value=round(middle, 4), low=low, high=high, goal=">= 0.9", **shared),
+        Figure(name=f"{name}_low", value=low, goal=">= 0.85", **shared),
+    ]
+
+
+def _mean(name: str, figures: Sequence[Figure], *, goal: str | None, note: str) -> Figure:
+    middle = mean(figure.value for figure in figures)
+    # a rate of 0 or 1 is not known without error: its interval's half width stands for the deviation
+    errors = [((figure.high or 0.0) - (figure.low or 0.0)) / (2 * _NORMAL) for figure in figures]
+    reach = _NORMAL * math.sqrt(sum(error**2 for error in errors)) / len(figures)
+    return Figure(
+        name=name,
+        value=round(middle, 4),
+        unit="share",
+        low=round(max(0.0, middle - reach), 4),
+        high=round(min(1.0, middle + reach), 4),
+        goal=goal,
+        note=note,
+        command=COMMAND,
+        config=figures[0].config,
+        seeds="test",
+    )
+
+
+def _name(part: str, task: str) -> str:
+    return f"miniwob_{part.replace('-', '')}_{task.removeprefix('miniwob/')}"
+
+
+def _rate(metrics: Mapping[str, Any], mode: str) -> dict[str, Any]:
+    """Value, interval and note of a success rate."""
+    return {
+        "value": round(float(metrics[f"success_{mode}"]), 4),
+        "low": round(float(metrics[f"success_{mode}_low"]), 4),
+        "high": round(float(metrics[f"success_{mode}_high"]), 4),
+        "note": f"greedy, {metrics[f'episodes_{mode}']} test seeds",
+    }
