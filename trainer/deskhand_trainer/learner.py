@@ -26,7 +26,7 @@ from deskhand_trainer.losses import (
     turn_ppo,
     turn_weights,
 )
-from deskhand_trainer.side_by_side import side_by_side
+from deskhand_trainer.side_by_side import add_gradients, side_by_side
 from deskhand_trainer.types import TrainingSample
 
 
@@ -174,12 +174,9 @@ class Learner:
             loss = self._loss(part, scores, seen, first=first)
             return torch.autograd.grad(loss, trained, allow_unused=True), seen
 
-        # added up in the order of the parts: the same sums however many threads there are
         for found, seen in side_by_side(gradients, parts, threads=self.config.threads):
             tally.add(seen)
-            for parameter, gradient in zip(trained, found, strict=True):
-                if gradient is not None:
-                    parameter.grad = gradient if parameter.grad is None else parameter.grad + gradient
+            add_gradients(trained, found)
         tally.actor_grad_norm += _clip_and_step(self._actor, self.actor_optimizer, self.config.max_grad_norm)
         tally.critic_grad_norm += _clip_and_step(
             self._critic, self.critic_optimizer, self.config.critic_max_grad_norm

@@ -11,9 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import torch
+from torch import Tensor
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
+PARTS = 2
 
 
 def side_by_side(work: Callable[[Part], Result], parts: Sequence[Part], *, threads: int) -> Iterator[Result]:
@@ -27,3 +29,16 @@ def side_by_side(work: Callable[[Part], Result], parts: Sequence[Part], *, threa
         return
     with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
         yield from pool.map(work, parts)
+
+
+def in_parts(items: Sequence[Part]) -> list[Sequence[Part]]:
+    """In two parts of about one size: so many whatever the threads are, for the sums to be the same."""
+    each = -(-len(items) // PARTS)
+    return [items[at : at + each] for at in range(0, len(items), each)]
+
+
+def add_gradients(parameters: Sequence[Tensor], found: Sequence[Tensor | None]) -> None:
+    """Add what a part's loss gave; in the order of the parts the sums are the same with any threads."""
+    for parameter, gradient in zip(parameters, found, strict=True):
+        if gradient is not None:
+            parameter.grad = gradient if parameter.grad is None else parameter.grad + gradient

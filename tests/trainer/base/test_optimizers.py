@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 import torch
 from torch import nn
 
@@ -36,6 +37,21 @@ def test_rates_rise_hold_and_fall() -> None:
     optimizer = WarmStartOptimizer({"m": layer}, PretrainConfig(warmup_steps=2, decay_share=0.5, lr=1.0))
     rates: list[float] = []
     for progress in (0.0, 0.1, 0.4, 0.75, 1.0):
-        optimizer.step(layer(torch.ones(4)).sum(), progress)
+        optimizer.step([lambda: layer(torch.ones(4)).sum()], progress)
         rates.append(optimizer.state()["adamw"]["param_groups"][0]["lr"])
     assert rates == [0.5, 1.0, 1.0, 0.5, 0.0]
+
+
+def test_parts_add_up_whatever_the_threads() -> None:
+    """The gradient is that of the sum, and the same to the bit with one thread and with two."""
+    ends: list[torch.Tensor] = []
+    for threads in (1, 2):
+        torch.manual_seed(0)
+        layer = nn.Linear(8, 8)
+        optimizer = WarmStartOptimizer({"m": layer}, PretrainConfig(warmup_steps=0))
+        inputs = [torch.randn(5, 8) for _ in range(3)]
+        losses = [lambda x=x, layer=layer: (layer(x) ** 2).sum() for x in inputs]
+        expected = sum(float(loss().detach()) for loss in losses)
+        assert optimizer.step(losses, 0.0, threads=threads) == pytest.approx(expected)
+        ends.append(layer.weight.detach().clone())
+    assert torch.equal(*ends)

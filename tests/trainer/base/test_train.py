@@ -134,6 +134,7 @@ def test_changes_come_as_often_as_told(
 
     monkeypatch.setattr(Perception, "asking_loss", counted)
     config = replace(CONFIG, reading_steps=0, asking_steps=10, change_share=0.3, figures_every=100)
+    config = replace(config, pages_per_step=1)
     pretrain(bundle, [shards[0], change_shards[0]], shards[1:], config)
     assert shown == [1, 1, 1, 2, 1, 1, 2, 1, 1, 2]
     shown.clear()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import torch
 from torch import nn
+
+from deskhand_trainer.side_by_side import add_gradients, side_by_side
 
 _NOT_MATRICES = ("embed", "lm_head", "heads.", "patch_embed")
 """Embeddings, output layers and the first projection learn better under AdamW."""
@@ -117,19 +119,31 @@ class WarmStartOptimizer:
         self._adamw = torch.optim.AdamW(others, lr=self._peaks[1], betas=(0.9, 0.98), weight_decay=0.0)
         self._steps = 0
 
-    def step(self, loss: torch.Tensor, progress: float) -> float:
+    def step(
+        self, losses: Sequence[Callable[[], torch.Tensor]], progress: float, *, threads: int = 1
+    ) -> float:
         """One update.
 
         Args:
+            losses: each computes a part; their sum is what falls.
             progress: share of the stage that is over, 0 to 1; the rates fall with it at the end.
+            threads: how many parts are computed at a time.
 
         Returns:
-            Norm of the gradient before clipping.
+            The sum.
         """
         self._muon.zero_grad()
         self._adamw.zero_grad()
-        loss.backward()
-        norm = nn.utils.clip_grad_norm_(self._parameters, self._config.max_grad_norm)
+
+        def gradients(loss: Callable[[], torch.Tensor]) -> tuple[float, Sequence[torch.Tensor | None]]:
+            found = loss()
+            return float(found.detach()), torch.autograd.grad(found, self._parameters, allow_unused=True)
+
+        total = 0.0
+        for value, found in side_by_side(gradients, losses, threads=threads):
+            total += value
+            add_gradients(self._parameters, found)
+        nn.utils.clip_grad_norm_(self._parameters, self._config.max_grad_norm)
         rise = min(1.0, (self._steps + 1) / max(1, self._config.warmup_steps))
         fall = min(1.0, max(0.0, 1.0 - progress) / max(1e-9, self._config.decay_share))
         for optimizer, peak in ((self._muon, self._peaks[0]), (self._adamw, self._peaks[1])):
@@ -137,7 +151,7 @@ class WarmStartOptimizer:
                 group["lr"] = peak * rise * fall
             optimizer.step()
         self._steps += 1
-        return float(norm)
+        return total
 
     def state(self) -> dict[str, Any]:
         """What `restore` takes."""

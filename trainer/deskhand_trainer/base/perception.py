@@ -133,7 +133,7 @@ class Perception:
         """Vision alone, on strips of pages of one size."""
         batch = strips([p.labels for p in pages], self.bundle.images, rng)
         patches, tokens = self._encode(batch, _size(pages[0]))
-        character, spelling = self._dense_losses(batch, patches, tokens)
+        character, spelling = self._dense_losses(batch, patches, tokens, int(rng.integers(1 << 62)))
         return character + spelling
 
     def asking_loss(
@@ -157,7 +157,7 @@ class Perception:
             The loss, and its parts for a log.
         """
         batch, patches, tokens = self._show(studied)
-        character, spelling = self._dense_losses(batch, patches, tokens)
+        character, spelling = self._dense_losses(batch, patches, tokens, rng.getrandbits(62))
         asked, prefixes = self.ask(studied, rng, questions=questions)
         hidden, mass = self._answer(studied, tokens, asked, prefixes)
         rows, places, ids = asked.words
@@ -267,11 +267,14 @@ class Perception:
         patches = patchify(batch.pixels, self.bundle.images)
         return fast.encode_images(model.model.visual, patches, *self._grid(picture_px), window=batch.window)
 
-    def _dense_losses(self, batch: DenseBatch, patches: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor]:
-        asked = _drawn(batch.characters, _BLANK_PATCHES)
+    def _dense_losses(
+        self, batch: DenseBatch, patches: Tensor, tokens: Tensor, seed: int
+    ) -> tuple[Tensor, Tensor]:
+        draws = torch.Generator().manual_seed(seed)
+        asked = _drawn(batch.characters, _BLANK_PATCHES, draws)
         logits = self.heads.character(patches).view(*batch.characters.shape, CHARACTER_CLASSES)
         character = _mean_loss(logits[asked], batch.characters[asked])
-        asked = _drawn(batch.spelling[..., 0], _BLANK_TOKENS)
+        asked = _drawn(batch.spelling[..., 0], _BLANK_TOKENS, draws)
         logits = self.heads.spelling(tokens).view(*batch.spelling.shape, CHARACTER_CLASSES)
         spelling = _mean_loss(logits[asked].flatten(0, 1), batch.spelling[asked].flatten())
         return character, spelling
@@ -310,9 +313,9 @@ def _size(studied: Studied) -> tuple[int, int]:
     return int(pixels.shape[1]), int(pixels.shape[0])
 
 
-def _drawn(classes: Tensor, blank: float) -> Tensor:
+def _drawn(classes: Tensor, blank: float, draws: torch.Generator) -> Tensor:
     """bool: the places that hold something and a share of the empty ones; not those nothing is known of."""
-    return (classes > 0) | ((classes == 0) & (torch.rand(classes.shape) < blank))
+    return (classes > 0) | ((classes == 0) & (torch.rand(classes.shape, generator=draws) < blank))
 
 
 def _mean_loss(logits: Tensor, truth: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,12 +26,13 @@ from deskhand_trainer.base.config import PretrainConfig
 from deskhand_trainer.base.drawing import count_in, holds_changes, size_px_of
 from deskhand_trainer.base.feed import Feed
 from deskhand_trainer.base.optimizers import WarmStartOptimizer
-from deskhand_trainer.base.perception import Perception, Studied
+from deskhand_trainer.base.perception import Perception, Studied, StudiedPage
 from deskhand_trainer.base.precision import multiplying, resolved
 from deskhand_trainer.base.questions import ask_many
 from deskhand_trainer.base.shards import read_changes, read_shard
 from deskhand_trainer.checkpoints import load_checkpoint, save_checkpoint
 from deskhand_trainer.errors import RunStopped
+from deskhand_trainer.side_by_side import in_parts
 
 STAGES = ("reading", "asking")
 LOOK_UNTIL, LOOK_LESS_FROM = 0.85, 0.55
@@ -143,13 +145,9 @@ class _Pretraining:
     def _step(self, total: int) -> None:
         stage, step = self._place()
         started = time.monotonic()
-        torch.manual_seed(_seed_of(f"{self.config.seed}/{self.done}"))
-        with multiplying(self.precision):
-            loss = self._loss(stage, step)
-        self.optimizer.step(loss, self.done / total)
+        told = self.optimizer.step(self._losses(stage, step), self.done / total, threads=self.config.threads)
         self.done += 1
         self.seconds += time.monotonic() - started
-        told = float(loss.detach())
         figures: dict[str, float] = {}
         if self.done % self.config.figures_every == 0 or self.done == total:
             figures = self._figures()
@@ -163,22 +161,38 @@ class _Pretraining:
         reading = self.totals["reading"]
         return ("reading", self.done) if self.done < reading else ("asking", self.done - reading)
 
-    def _loss(self, stage: str, step: int) -> Tensor:
+    def _losses(self, stage: str, step: int) -> list[Callable[[], Tensor]]:
+        """Of each part of the step's pages, weighted by its share of them."""
         if stage == "reading":
             pages = [self.perception.study(page) for page in self.reading.at(step)]
-            draws = np.random.default_rng([self.config.seed, self.done])
-            return self.perception.reading_loss(pages, draws)
+            return [
+                partial(self._reading_loss, part, number, len(part) / len(pages))
+                for number, part in enumerate(in_parts(pages))
+            ]
         share = step / self.totals["asking"]
         looking = min(1.0, max(0.0, (LOOK_UNTIL - share) / (LOOK_UNTIL - LOOK_LESS_FROM)))
-        draw = random.Random(f"{self.config.seed}/{self.done}")
-        loss, _ = self.perception.asking_loss(
-            self._asked(step),
-            draw,
-            questions=self.config.questions_per_page,
-            looking=looking,
-            aided=self.config.reading_steps > 0,
-        )
-        return loss
+        asked = self._asked(step)
+        return [
+            partial(self._asking_loss, part, number, len(part) / len(asked), looking)
+            for number, part in enumerate(in_parts(asked))
+        ]
+
+    def _reading_loss(self, pages: Sequence[StudiedPage], part: int, share: float) -> Tensor:
+        draws = np.random.default_rng([self.config.seed, self.done, part])
+        with multiplying(self.precision):
+            return share * self.perception.reading_loss(pages, draws)
+
+    def _asking_loss(self, asked: Sequence[Studied], part: int, share: float, looking: float) -> Tensor:
+        draw = random.Random(f"{self.config.seed}/{self.done}/{part}")
+        with multiplying(self.precision):
+            loss, _ = self.perception.asking_loss(
+                asked,
+                draw,
+                questions=self.config.questions_per_page,
+                looking=looking,
+                aided=self.config.reading_steps > 0,
+            )
+        return share * loss
 
     def _asked(self, step: int) -> Sequence[Studied]:
         """Pages, or changes wherever their share of the steps so far comes to another whole step."""
@@ -253,7 +267,3 @@ class _Pretraining:
 
 def _askable(change: SeenChange) -> bool:
     return not change.after.told or bool(ask_many(change.after, 1, random.Random(0)))
-
-
-def _seed_of(text: str) -> int:
-    return random.Random(text).getrandbits(63)

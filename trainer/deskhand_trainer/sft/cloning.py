@@ -12,10 +12,13 @@ from deskhand_agent.models.scoring import score_turns
 from deskhand_trainer.types import TrainingSample
 
 
-def cloning_loss(bundle: ModelBundle, samples: Sequence[TrainingSample]) -> Tensor:
-    """Mean negative log-likelihood per reply token; prompts and pictures carry no loss."""
-    scores = score_turns(bundle, samples)
-    return -scores.logprobs.sum() / scores.mask.sum()
+def cloning_loss(bundle: ModelBundle, samples: Sequence[TrainingSample], *, tokens: int) -> Tensor:
+    """Negative log-likelihood of the replies; prompts and pictures carry no loss.
+
+    Args:
+        tokens: of the replies of the whole minibatch: its parts add up to the mean per token.
+    """
+    return -score_turns(bundle, samples).logprobs.sum() / tokens
 
 
 @torch.no_grad()

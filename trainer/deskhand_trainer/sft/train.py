@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from deskhand_trainer.checkpoints import (
 from deskhand_trainer.errors import RunStopped
 from deskhand_trainer.sft.cloning import cloning_figures, cloning_loss
 from deskhand_trainer.sft.config import SftConfig
+from deskhand_trainer.side_by_side import in_parts
 from deskhand_trainer.types import TrainingSample
 
 STAGES = ("reading", "pointing", "cloning")
@@ -166,16 +168,13 @@ class _WarmStart:
         total = self.totals[stage]
         while self.state.step < total:
             started = time.monotonic()
-            with multiplying(self.precision):
-                loss = self._loss(stage, self.state.step / total)
-            self.optimizer.step(loss, self._progress(stage))
+            losses = self._losses(stage, self.state.step / total)
+            loss = self.optimizer.step(losses, self._progress(stage), threads=self.config.threads)
             self.state.step += 1
             spent = time.monotonic() - started
             self.state.seconds += spent
             self.state.stage_seconds[stage] = self.state.stage_seconds.get(stage, 0.0) + spent
-            self.report(
-                StageProgress(stage=stage, step=self.state.step, steps=total, loss=float(loss.detach()))
-            )
+            self.report(StageProgress(stage=stage, step=self.state.step, steps=total, loss=loss))
             self._keep(stop=self.should_stop())
         self.state.steps[stage] = total
         if total:
@@ -187,24 +186,37 @@ class _WarmStart:
         if stage == "pointing":
             self.optimizer = self._optimizer()
 
-    def _loss(self, stage: str, progress: float) -> Tensor:
-        config = self.config
+    def _losses(self, stage: str, progress: float) -> list[Callable[[], Tensor]]:
+        """Parts of a step's loss."""
         if stage == "cloning":
-            return cloning_loss(self.bundle, self._minibatch())
-        assert self.perception is not None
+            samples = self._minibatch()
+            tokens = sum(len(sample.reply_ids) for sample in samples)
+            return [partial(self._cloning_loss, part, tokens) for part in in_parts(samples)]
         if stage == "reading":
-            return self.perception.reading_loss(
-                self.rng.choices(self.pages, k=config.strips_per_step), self.draws
+            return [self._reading_loss]
+        return [partial(self._pointing_loss, min(1.0, max(0.0, (0.85 - progress) / 0.3)))]
+
+    def _cloning_loss(self, samples: Sequence[TrainingSample], tokens: int) -> Tensor:
+        with multiplying(self.precision):
+            return cloning_loss(self.bundle, samples, tokens=tokens)
+
+    def _reading_loss(self) -> Tensor:
+        assert self.perception is not None
+        pages = self.rng.choices(self.pages, k=self.config.strips_per_step)
+        with multiplying(self.precision):
+            return self.perception.reading_loss(pages, self.draws)
+
+    def _pointing_loss(self, looking: float) -> Tensor:
+        assert self.perception is not None
+        pages = self.rng.choices(self.pages, k=self.config.pages_per_step)
+        with multiplying(self.precision):
+            loss, _ = self.perception.asking_loss(
+                pages,
+                self.rng,
+                questions=self.config.questions_per_page,
+                looking=looking,
+                aided=self.config.reading_steps > 0,
             )
-        looking = min(1.0, max(0.0, (0.85 - progress) / 0.3))
-        chosen = self.rng.choices(self.pages, k=config.pages_per_step)
-        loss, _ = self.perception.asking_loss(
-            chosen,
-            self.rng,
-            questions=config.questions_per_page,
-            looking=looking,
-            aided=config.reading_steps > 0,
-        )
         return loss
 
     def _progress(self, stage: str) -> float:
