@@ -20,7 +20,7 @@ import argparse
 import asyncio
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -117,7 +117,11 @@ class BaseStudy:
         self.runs.folder.mkdir(parents=True, exist_ok=True)
         start = asyncio.run(self._start())
         jobs: list[Callable[[], None]] = []
-        for part, tasks in (("train", train_tasks()), ("held-out", tuple(sorted(HELD_OUT_TASKS)))):
+        measured: Mapping[Part, tuple[str, ...]] = {
+            "train": train_tasks(),
+            "held-out": tuple(sorted(HELD_OUT_TASKS)),
+        }
+        for part, tasks in measured.items():
             if part in parts:
                 jobs.append(partial(self._measure, part, tasks, start))
         if "ten" in parts:

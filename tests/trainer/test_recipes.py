@@ -1,0 +1,43 @@
+"""The recipe of the model that comes with the package: every file is understood, and leaves out what it must."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from deskhand_agent.policies.scripted import oracle_tasks
+from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
+from deskhand_trainer.config import CollectConfig, PretrainConfig, SftConfig, parse_config
+from deskhand_trainer.studies.base import TEN, train_tasks
+
+RECIPE = Path(__file__).parents[2] / "infra/models/deskhand-tiny"
+KINDS = {
+    "pretrain": PretrainConfig,
+    "demonstrations": CollectConfig,
+    "forms": CollectConfig,
+    "sft": SftConfig,
+}
+
+
+def read(name: str) -> Any:
+    return parse_config(KINDS[name], yaml.safe_load((RECIPE / f"{name}.yaml").read_text()))
+
+
+def test_every_file_is_a_run() -> None:
+    assert {path.stem for path in RECIPE.glob("*.yaml")} == set(KINDS)
+    assert read("pretrain").model == PretrainConfig().model
+
+
+@pytest.mark.parametrize("name", ["demonstrations", "forms", "sft"])
+def test_nothing_is_shown_that_is_measured_as_unseen(name: str) -> None:
+    tasks = set(read(name).tasks)
+    assert tasks <= set(oracle_tasks())
+    assert not tasks & set(HELD_OUT_TASKS) and not tasks & set(TEN)
+
+
+def test_what_is_imitated_was_demonstrated() -> None:
+    shown = set(read("demonstrations").tasks) | set(read("forms").tasks)
+    assert set(read("sft").tasks) == shown and set(train_tasks()) <= shown
