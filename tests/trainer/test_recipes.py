@@ -1,4 +1,4 @@
-"""The recipe of the model that comes with the package: every file is understood, and leaves out what it must."""
+"""The recipe of the model of the package: every file is understood, and leaves out what it must."""
 
 from __future__ import annotations
 
