@@ -154,3 +154,28 @@ def test_the_global_random_state_is_left_alone(bundle: ModelBundle, shards: list
     torch.manual_seed(5)
     pretrain(bundle, shards[:1], shards[1:], replace(CONFIG, reading_steps=1, asking_steps=1))
     assert torch.rand(1) == expected
+
+
+def test_heads_that_lie_beside_a_model_are_gone_on_with(
+    bundle: ModelBundle, shards: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = pretrain(bundle, [shards[0]], [], replace(CONFIG, asking_steps=0))
+    report.heads.save(tmp_path)
+    aids: list[bool] = []
+    asking_loss = Perception.asking_loss
+
+    def watched(perception: Perception, *rest: Any, aided: bool, **named: Any) -> Any:
+        aids.append(aided)
+        return asking_loss(perception, *rest, aided=aided, **named)
+
+    monkeypatch.setattr(Perception, "asking_loss", watched)
+    further = replace(CONFIG, reading_steps=0, asking_steps=1)
+    pretrain(bundle.clone(), [shards[0]], [], further, heads_from=tmp_path / "nothing")
+    assert aids == [False, False]
+    second = pretrain(bundle.clone(), [shards[0]], [], further, heads_from=tmp_path)
+    assert aids[2:] == [True, True]
+    kept, now = (each.heads.state_dict()["character.weight"] for each in (report, second))
+    assert 0 < (kept - now).abs().max() < 0.05
+    (tmp_path / "perception.safetensors").write_bytes(b"nonsense")
+    with pytest.raises(ValueError, match="does not fit the model beside it"):
+        pretrain(bundle.clone(), [shards[0]], [], further, heads_from=tmp_path)

@@ -47,7 +47,8 @@ class PretrainConfig:
     concurrency: int = field(default=8, metadata=bounds(1, 256))
     """Browsers' tabs that draw pages side by side."""
     reading_steps: int = field(default=4_000, metadata=bounds(0, 10_000_000))
-    """Optimizer steps that train vision alone to read; 0 for a model that sees already."""
+    """Optimizer steps that train vision alone to read; 0 for a model that sees already. Dense labels help
+    such a one on where its perception heads lie beside it, as pretraining leaves them."""
     asking_steps: int = field(default=10_000, metadata=bounds(0, 10_000_000))
     """Optimizer steps that train everything on questions."""
     strips_per_step: int = field(default=24, metadata=bounds(1, 4096))

@@ -11,11 +11,14 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from deskhand_agent.models import fast
@@ -87,14 +90,36 @@ class StudiedChange:
 Studied: TypeAlias = StudiedPage | StudiedChange
 
 
+HEADS_FILE = "perception.safetensors"
+"""Beside a base model's weights, for a later pretraining of it."""
+
+
 class PerceptionHeads(nn.Module):
-    """Thrown away after the stage."""
+    """Thrown away once the model acts."""
 
     def __init__(self, vision_width: int, text_width: int) -> None:
         super().__init__()
         self.character = nn.Linear(vision_width, LOOKS * CHARACTER_CLASSES)
         self.spelling = nn.Linear(text_width, WORD_LETTERS * CHARACTER_CLASSES)
         self.place = nn.Linear(text_width, 1)
+
+    def save(self, folder: Path) -> None:
+        """Write them beside the model's weights."""
+        save_file(self.state_dict(), folder / HEADS_FILE)
+
+    def load(self, folder: Path) -> bool:
+        """Take those that lie in a model's folder; whether there are any.
+
+        Raises:
+            ValueError: they are damaged or another model's.
+        """
+        if not (folder / HEADS_FILE).is_file():
+            return False
+        try:
+            self.load_state_dict(load_file(folder / HEADS_FILE))
+        except (SafetensorError, RuntimeError) as error:
+            raise ValueError(f"{folder / HEADS_FILE} does not fit the model beside it: {error}") from error
+        return True
 
 
 class Perception:

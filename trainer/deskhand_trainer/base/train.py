@@ -26,7 +26,7 @@ from deskhand_trainer.base.config import PretrainConfig
 from deskhand_trainer.base.drawing import count_in, holds_changes, size_px_of
 from deskhand_trainer.base.feed import Feed
 from deskhand_trainer.base.optimizers import WarmStartOptimizer
-from deskhand_trainer.base.perception import Perception, Studied, StudiedPage
+from deskhand_trainer.base.perception import Perception, PerceptionHeads, Studied, StudiedPage
 from deskhand_trainer.base.precision import multiplying, resolved
 from deskhand_trainer.base.questions import ask_many
 from deskhand_trainer.base.shards import read_changes, read_shard
@@ -64,6 +64,8 @@ class PretrainReport:
     """Figures on the way, each with "step" (of both stages) and "seconds"."""
     seconds: float
     """Of training, earlier lives included."""
+    heads: PerceptionHeads
+    """What the dense labels were read off by."""
 
 
 def pretrain(
@@ -74,6 +76,7 @@ def pretrain(
     *,
     progress: Callable[[StageProgress], None] = lambda _: None,
     checkpoint_dir: Path | None = None,
+    heads_from: Path | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> PretrainReport:
     """Train the bundle's model in place.
@@ -83,16 +86,21 @@ def pretrain(
         held_out: shards the figures are taken on.
         progress: called after every step.
         checkpoint_dir: kept up to date and resumed from; None: neither.
+        heads_from: folder of the model that this one starts as; it goes on with the perception heads there,
+            where there are any.
         should_stop: asked after every step; True writes a checkpoint and raises.
 
     Raises:
         RunStopped: `should_stop` said so; the state is safe where a checkpoint folder was given.
         CheckpointDamaged, DiskFull: see `deskhand_trainer.checkpoints`.
         ShardDamaged: a file of pages cannot be used.
-        ValueError: a released model, or fewer pages or changes than a step takes.
+        ValueError: a released model, fewer pages or changes than a step takes, or heads of another model.
     """
     torch.set_num_threads(config.threads)
-    return _Pretraining(bundle, shards, held_out, config, progress, checkpoint_dir, should_stop).run()
+    training = _Pretraining(bundle, shards, held_out, config, progress, checkpoint_dir, should_stop)
+    if heads_from is not None:
+        training.aided |= training.perception.heads.load(heads_from)
+    return training.run()
 
 
 class _Pretraining:
@@ -111,6 +119,7 @@ class _Pretraining:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
             self.perception = Perception(bundle)
+        self.aided = config.reading_steps > 0
         self.held_out = [each for path in held_out for each in self._examined(path)]
         changes = [path for path in shards if holds_changes(path)]
         pages = [path for path in shards if path not in changes]
@@ -140,7 +149,9 @@ class _Pretraining:
             self.bundle.model.eval()
         last = self.curve[-1] if self.curve else {}
         figures = {name: value for name, value in last.items() if name not in ("step", "seconds")}
-        return PretrainReport(figures=figures, curve=self.curve, seconds=self.seconds)
+        return PretrainReport(
+            figures=figures, curve=self.curve, seconds=self.seconds, heads=self.perception.heads
+        )
 
     def _step(self, total: int) -> None:
         stage, step = self._place()
@@ -190,7 +201,7 @@ class _Pretraining:
                 draw,
                 questions=self.config.questions_per_page,
                 looking=looking,
-                aided=self.config.reading_steps > 0,
+                aided=self.aided,
             )
         return share * loss
 

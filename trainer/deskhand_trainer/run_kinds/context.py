@@ -53,6 +53,11 @@ class RunContext:
     def policy_id(self) -> str:
         return self.spec.policy_in or UNTRAINED
 
+    @property
+    def policy_folder(self) -> Path:
+        """Where the files of the policy it starts from are put."""
+        return self.folder.path / "policy_in"
+
     async def bundle(self, *, seed: int = 0) -> ModelBundle:
         """The policy the run starts from.
 
@@ -65,7 +70,7 @@ class RunContext:
         if self.spec.policy_in is None:
             return build_tiny(TinyConfig(seed=seed))
         try:
-            folder = await self.store.materialise_policy(self.spec.policy_in, self.folder.path / "policy_in")
+            folder = await self.store.materialise_policy(self.spec.policy_in, self.policy_folder)
             return load_bundle(folder)
         except (UnknownPolicy, BlobError, InvalidQuery, ModelFilesError) as error:
             raise RunRefused(f"the policy {self.spec.policy_in} cannot be used: {error}") from error

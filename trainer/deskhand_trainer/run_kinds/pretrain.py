@@ -40,10 +40,12 @@ async def run(context: RunContext, config: PretrainConfig) -> tuple[str, dict[st
             config,
             progress=Teller(context, "pretraining", "pretrain"),
             checkpoint_dir=context.folder.checkpoints,
+            heads_from=None if context.spec.policy_in is None else context.policy_folder,
             should_stop=should_stop,
         )
     folder = context.folder.path / "trained"
     await asyncio.to_thread(save_bundle, bundle, folder)
+    await asyncio.to_thread(report.heads.save, folder)
     metrics: dict[str, JsonValue] = {
         **report.figures,
         "training_seconds": report.seconds,
