@@ -21,7 +21,6 @@ from transformers.models.qwen3_vl.modeling_qwen3_vl import (
     Qwen3VLTextModel,
     Qwen3VLVisionBlock,
     Qwen3VLVisionModel,
-    apply_rotary_pos_emb,
 )
 from transformers.vision_utils import (
     get_vision_interpolation_indices_and_weights,
@@ -60,7 +59,7 @@ def encode_images(
     hidden = F.linear(patches.to(convolution.weight.dtype), convolution.weight.flatten(1), convolution.bias)
     hidden = hidden + (visual.pos_embed(indices) * weights[:, :, None]).sum(1)
     cos, sin = visual.rotary_pos_emb(hidden, positions)
-    cos, sin = cos[None, None].float(), sin[None, None].float()
+    cos, sin = cos[None, None].float(), _signed(sin[None, None].float())
     for block in visual.blocks:
         hidden = _vision_block(cast(Qwen3VLVisionBlock, block), hidden, cos, sin)
     return hidden, visual.merger(hidden.flatten(0, 1)).view(
@@ -93,6 +92,7 @@ def decode_text(
     """
     hidden = embeddings
     cos, sin = text.rotary_emb(hidden, positions)
+    cos, sin = cos[:, None], _signed(sin[:, None])
     grown: list[LayerCache] = []
     seen: Tensor | None = None
     for index, stacked in enumerate(text.layers):
@@ -117,12 +117,14 @@ def _decoder_layer(
 ) -> tuple[Tensor, LayerCache, Tensor | None]:
     attention: Any = layer.self_attn
     batch, count, _ = hidden.shape
-    normed = layer.input_layernorm(hidden)
-    shape = (batch, count, -1, attention.head_dim)
-    query = attention.q_norm(attention.q_proj(normed).view(shape)).transpose(1, 2)
-    key = attention.k_norm(attention.k_proj(normed).view(shape)).transpose(1, 2)
-    value = attention.v_proj(normed).view(shape).transpose(1, 2)
-    query, key = apply_rotary_pos_emb(query, key, cos, sin)
+    projected = _projected(
+        _normed(layer.input_layernorm, hidden), attention.q_proj, attention.k_proj, attention.v_proj
+    )
+    query, key, value = (
+        states.view(batch, count, -1, attention.head_dim).transpose(1, 2) for states in projected
+    )
+    query = _rotated(_normed(attention.q_norm, query), cos, sin)
+    key = _rotated(_normed(attention.k_norm, key), cos, sin)
     if kept is not None:
         key, value = torch.cat([kept[0], key], dim=2), torch.cat([kept[1], value], dim=2)
     groups = attention.num_key_value_groups
@@ -137,7 +139,22 @@ def _decoder_layer(
         scores = scores.masked_fill(~mask.expand(batch, -1, -1, -1)[:, 0], float("-inf"))
         weights = scores.softmax(-1)
     hidden = hidden + attention.o_proj(mixed.transpose(1, 2).reshape(batch, count, -1))
-    return hidden + layer.mlp(layer.post_attention_layernorm(hidden)), (key, value), weights
+    mlp: Any = layer.mlp
+    gate, up = _projected(_normed(layer.post_attention_layernorm, hidden), mlp.gate_proj, mlp.up_proj)
+    return hidden + mlp.down_proj(mlp.act_fn(gate) * up), (key, value), weights
+
+
+def _normed(norm: Any, states: Tensor) -> Tensor:
+    """Root mean square norm over the last dimension."""
+    return F.rms_norm(states.float(), norm.weight.shape, norm.weight, norm.variance_epsilon)
+
+
+def _projected(states: Tensor, *layers: Any) -> Sequence[Tensor]:
+    """What several linear layers without bias make of the same states: as one where gradients are needed."""
+    if not torch.is_grad_enabled():
+        return [layer(states) for layer in layers]
+    joined = F.linear(states, torch.cat([layer.weight for layer in layers]))
+    return joined.split([layer.out_features for layer in layers], dim=-1)
 
 
 def supports(model: object) -> bool:
@@ -145,6 +162,7 @@ def supports(model: object) -> bool:
     return (
         isinstance(model, Qwen3VLForConditionalGeneration)
         and not cast(Any, model.config.vision_config).deepstack_visual_indexes
+        and not cast(Any, model.config.text_config).attention_bias
         and next(model.parameters()).device.type == "cpu"
         and next(model.parameters()).dtype == torch.float32
     )
@@ -156,7 +174,7 @@ def _vision_block(block: Qwen3VLVisionBlock, hidden: Tensor, cos: Tensor, sin: T
     heads = attention.num_heads
     qkv = attention.qkv(block.norm1(hidden)).view(batch, count, 3, heads, width // heads)
     query, key, value = qkv.permute(2, 0, 3, 1, 4).unbind(0)
-    query, key = _rotate(query, cos, sin), _rotate(key, cos, sin)
+    query, key = _rotated(query, cos, sin), _rotated(key, cos, sin)
     mixed = _attend(query, key, value, scale=attention.scaling)
     hidden = hidden + attention.proj(mixed.transpose(1, 2).reshape(batch, count, width))
     return hidden + block.mlp(block.norm2(hidden))
@@ -185,10 +203,15 @@ def _attend(
         )
 
 
-def _rotate(states: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    half = states.shape[-1] // 2
-    turned = torch.cat([-states[..., half:], states[..., :half]], dim=-1)
-    return states * cos + turned * sin
+def _signed(sin: Tensor) -> Tensor:
+    """Sines for `_rotated`: the first half negative."""
+    half = sin.shape[-1] // 2
+    return torch.cat([-sin[..., :half], sin[..., half:]], dim=-1)
+
+
+def _rotated(states: Tensor, cos: Tensor, signed_sin: Tensor) -> Tensor:
+    """Rotary embedding whose pairs are half a width apart."""
+    return torch.addcmul(states * cos, states.roll(states.shape[-1] // 2, -1), signed_sin)
 
 
 @cache
