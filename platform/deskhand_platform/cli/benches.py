@@ -18,6 +18,7 @@ BENCHES = {
     "rollouts": "deskhand_platform.bench.rollout_cdp",
     "examples": "deskhand_platform.bench.examples",
     "base": "deskhand_platform.bench.base",
+    "actions": "deskhand_platform.bench.actions",
     "sandbox": "deskhand_platform.bench.sandbox",
     "fresh-clone": "deskhand_platform.bench.fresh_clone",
 }
