@@ -8,7 +8,7 @@ parameters and give the same numbers (held to 1e-5 by a test), for pictures of o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, cast
 
@@ -29,6 +29,8 @@ from transformers.vision_utils import (
 
 LayerCache = tuple[Tensor, Tensor]
 """Keys and values of one layer, each [b, heads, t, d]."""
+_Attend = Callable[[Any, Tensor, Tensor, Tensor], Tensor]
+"""From a layer's attention module and its queries, keys and values to what they come to."""
 
 
 def encode_images(
@@ -73,9 +75,7 @@ def decode_text(
     positions: Tensor,
     mask: Tensor | None,
     cache: Sequence[LayerCache] | None = None,
-    *,
-    weights_of: tuple[int, int] | None = None,
-) -> tuple[Tensor, list[LayerCache], Tensor | None]:
+) -> tuple[Tensor, list[LayerCache]]:
     """Language model over embeddings.
 
     Args:
@@ -84,37 +84,75 @@ def decode_text(
         mask: bool, True where query may look at key, broadcastable to [b, heads, t, cached + t]; None: causal
             (then there may be no cache).
         cache: keys and values of what came before.
-        weights_of: (layer, head) whose attention weights to return too.
 
     Returns:
-        hidden states after the last norm [b, t, width], the grown cache, and the asked weights
-        [b, t, cached + t] (None when not asked).
+        hidden states after the last norm [b, t, width], and the grown cache.
     """
+    grown: list[LayerCache] = []
+
+    def attend(attention: Any, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        if cache is not None:
+            kept = cache[len(grown)]
+            key, value = torch.cat([kept[0], key], dim=2), torch.cat([kept[1], value], dim=2)
+        grown.append((key, value))
+        grouped = attention.num_key_value_groups > 1
+        return _attend(
+            query, key, value, mask=mask, causal=mask is None, scale=attention.scaling, grouped=grouped
+        )
+
+    return _decode(text, embeddings, positions, attend), grown
+
+
+def decode_behind(
+    text: Qwen3VLTextModel,
+    embeddings: Tensor,
+    positions: Tensor,
+    cache: Sequence[LayerCache],
+    real: Tensor,
+    *,
+    watch: tuple[int, int],
+) -> tuple[Tensor, Tensor]:
+    """Language model over rows that see a prefix each, shared by as many rows in a row, and themselves.
+
+    Args:
+        embeddings: [prefixes x rows behind each, t, width].
+        positions: [3, rows, t] rotary positions.
+        cache: keys and values of the prefixes, [prefixes, heads, p, d].
+        real: bool [prefixes, p], False at padding.
+        watch: layer and head whose attention is returned.
+
+    Returns:
+        hidden states after the last norm [rows, t, width], and the watched attention on the prefix
+        [rows, t, p].
+    """
+    layer = 0
+    watched = embeddings.new_zeros(())
+
+    def attend(attention: Any, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        nonlocal layer, watched
+        groups = attention.num_key_value_groups
+        states = [each.repeat_interleave(groups, dim=1) for each in (key, value, *cache[layer])]
+        mixed, weights = _attend_behind(query * attention.scaling, *states, real=real)
+        if layer == watch[0]:
+            watched = weights[:, watch[1]].reshape(query.shape[0], query.shape[2], -1)
+        layer += 1
+        return mixed
+
+    return _decode(text, embeddings, positions, attend), watched
+
+
+def _decode(text: Qwen3VLTextModel, embeddings: Tensor, positions: Tensor, attend: _Attend) -> Tensor:
     hidden = embeddings
     cos, sin = text.rotary_emb(hidden, positions)
     cos, sin = cos[:, None], _signed(sin[:, None])
-    grown: list[LayerCache] = []
-    seen: Tensor | None = None
-    for index, stacked in enumerate(text.layers):
-        layer = cast(Qwen3VLTextDecoderLayer, stacked)
-        head = weights_of[1] if weights_of is not None and weights_of[0] == index else None
-        hidden, kept, weights = _decoder_layer(
-            layer, hidden, cos, sin, mask, None if cache is None else cache[index], head
-        )
-        grown.append(kept)
-        seen = weights if weights is not None else seen
-    return text.norm(hidden), grown, seen
+    for layer in text.layers:
+        hidden = _decoder_layer(cast(Qwen3VLTextDecoderLayer, layer), hidden, cos, sin, attend)
+    return text.norm(hidden)
 
 
 def _decoder_layer(
-    layer: Qwen3VLTextDecoderLayer,
-    hidden: Tensor,
-    cos: Tensor,
-    sin: Tensor,
-    mask: Tensor | None,
-    kept: LayerCache | None,
-    head: int | None,
-) -> tuple[Tensor, LayerCache, Tensor | None]:
+    layer: Qwen3VLTextDecoderLayer, hidden: Tensor, cos: Tensor, sin: Tensor, attend: _Attend
+) -> Tensor:
     attention: Any = layer.self_attn
     batch, count, _ = hidden.shape
     projected = _projected(
@@ -125,23 +163,11 @@ def _decoder_layer(
     )
     query = _rotated(_normed(attention.q_norm, query), cos, sin)
     key = _rotated(_normed(attention.k_norm, key), cos, sin)
-    if kept is not None:
-        key, value = torch.cat([kept[0], key], dim=2), torch.cat([kept[1], value], dim=2)
-    groups = attention.num_key_value_groups
-    mixed = _attend(
-        query, key, value, mask=mask, causal=mask is None, scale=attention.scaling, grouped=groups > 1
-    )
-    weights = None
-    if head is not None:
-        scores = query[:, head] @ key[:, head // groups].transpose(1, 2) * attention.scaling
-        if mask is None:
-            raise ValueError("attention weights are only returned where the mask is given")
-        scores = scores.masked_fill(~mask.expand(batch, -1, -1, -1)[:, 0], float("-inf"))
-        weights = scores.softmax(-1)
+    mixed = attend(attention, query, key, value)
     hidden = hidden + attention.o_proj(mixed.transpose(1, 2).reshape(batch, count, -1))
     mlp: Any = layer.mlp
     gate, up = _projected(_normed(layer.post_attention_layernorm, hidden), mlp.gate_proj, mlp.up_proj)
-    return hidden + mlp.down_proj(mlp.act_fn(gate) * up), (key, value), weights
+    return hidden + mlp.down_proj(mlp.act_fn(gate) * up)
 
 
 def _normed(norm: Any, states: Tensor) -> Tensor:
@@ -201,6 +227,43 @@ def _attend(
             scale=scale,
             enable_gqa=grouped,
         )
+
+
+def _attend_behind(
+    query: Tensor, key: Tensor, value: Tensor, before_key: Tensor, before_value: Tensor, *, real: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Attention of rows to the prefix they share and to themselves, without a copy of the prefix for each.
+
+    Args:
+        query: [rows, heads, t, d], scaled.
+        before_key, before_value: [prefixes, heads, p, d].
+
+    Returns:
+        [rows, heads, t, d], and the weights on the prefix [prefixes, heads, rows behind each x t, p].
+    """
+    rows, heads, count, _ = query.shape
+    prefixes, _, length, _ = before_key.shape
+
+    def folded(states: Tensor) -> Tensor:
+        """Rows behind one prefix as one."""
+        return states.view(prefixes, -1, heads, count, states.shape[-1]).transpose(1, 2).flatten(2, 3)
+
+    def apart(states: Tensor) -> Tensor:
+        opened = states.view(prefixes, heads, -1, count, states.shape[-1]).transpose(1, 2)
+        return opened.reshape(rows, heads, count, states.shape[-1])
+
+    before = folded(query) @ before_key.transpose(2, 3)
+    own = query @ key.transpose(2, 3)
+    later = torch.ones(count, count, dtype=torch.bool).triu(1)
+    scores = torch.cat(
+        [
+            before.masked_fill(~real[:, None, None], float("-inf")),
+            folded(own.masked_fill(later, float("-inf"))),
+        ],
+        dim=-1,
+    )
+    on_before, on_own = scores.softmax(-1).split([length, count], dim=-1)
+    return apart(on_before @ before_value) + apart(on_own) @ value, on_before
 
 
 def _signed(sin: Tensor) -> Tensor:

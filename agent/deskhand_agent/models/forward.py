@@ -138,7 +138,7 @@ def forward(bundle: ModelBundle, batch: Batch, *, cache: bool = False) -> tuple[
     if batch.grids:
         seen = batch.ids == model.config.image_token_id
         embeddings = embeddings.masked_scatter(seen[:, :, None], _encode(model, batch).to(embeddings.dtype))
-    hidden, kept, _ = fast.decode_text(model.model.language_model, embeddings, batch.positions, None)
+    hidden, kept = fast.decode_text(model.model.language_model, embeddings, batch.positions, None)
     return hidden, kept if cache else None
 
 
@@ -167,7 +167,7 @@ def step(
         )
         return out.last_hidden_state[:, 0], cache
     embeddings = model.get_input_embeddings()(ids)[:, None]
-    hidden, grown, _ = fast.decode_text(
+    hidden, grown = fast.decode_text(
         model.model.language_model, embeddings, placed, visible[:, None, None], cache
     )
     return hidden[:, 0], grown

@@ -92,34 +92,44 @@ def answer(
         ids[row, : len(prefix.ids)] = torch.tensor(prefix.ids)
         positions[:, row, : len(prefix.ids)] = prefix.positions
     shown = ids == model.config.image_token_id
-    _, cache, _ = fast.decode_text(
+    _, cache = fast.decode_text(
         text, embed(ids).masked_scatter(shown[:, :, None], tokens.to(embed.weight.dtype)), positions, None
     )
     page = torch.arange(len(prefixes)).repeat_interleave(asked.each)
     after = torch.tensor([prefix.after for prefix in prefixes])[page]
-    real = torch.arange(longest) < torch.tensor([len(prefix.ids) for prefix in prefixes])[page][:, None]
+    real = torch.arange(longest) < torch.tensor([len(prefix.ids) for prefix in prefixes])[:, None]
     lengths = torch.tensor([len(each.ids) + len(each.answer) for each in asked.asked])
     states: list[Tensor] = []
     watched: list[Tensor] = []
-    # short questions beside short ones: as one batch, four in ten places would be padding
-    order = lengths.argsort(stable=True)
-    for rows in order.chunk(_BATCHES):
+    back = torch.zeros(len(lengths), dtype=torch.long)
+    for number, rows in enumerate(_batches(lengths, asked.each)):
         count = int(lengths[rows].max())
-        own = torch.ones(count, count, dtype=torch.bool).tril().expand(len(rows), -1, -1)
-        hidden, _, weights = fast.decode_text(
+        hidden, weights = fast.decode_behind(
             text,
             embed(asked.ids[rows, :count]),
             (after[rows, None] + torch.arange(count)).expand(3, -1, -1),
-            torch.cat([real[rows, None].expand(-1, count, -1), own], dim=2)[:, None],
-            [(key[page[rows]], value[page[rows]]) for key, value in cache],
-            weights_of=looking,
+            cache,
+            real,
+            watch=looking,
         )
-        assert weights is not None
         missing = (0, 0, 0, length - count)
         states.append(F.pad(hidden, missing))
-        watched.append(F.pad(weights[:, :, :longest], missing))
-    back = order.argsort()
+        watched.append(F.pad(weights, missing))
+        back[rows] = number * len(rows) + torch.arange(len(rows))
     rows, places, cover = asked.looks
     pictures = torch.stack([prefix.pictures for prefix in prefixes])[page[rows]]
     attention = torch.cat(watched)[back[rows], places]
     return torch.cat(states)[back], (attention.gather(1, pictures) * cover).sum(-1)
+
+
+def _batches(lengths: Tensor, each: Tensor) -> list[Tensor]:
+    """Rows of each batch: as many of every page, one after another; its longest again where it has too few.
+
+    Short questions stand beside short ones: as one batch, four in ten places would be padding.
+    """
+    width = -(-int(each.max()) // _BATCHES)
+    table = torch.zeros(len(each), width * _BATCHES, dtype=torch.long)
+    for page, rows in enumerate(torch.arange(len(lengths)).split(each.tolist())):
+        ordered = rows[lengths[rows].argsort(stable=True)]
+        table[page] = ordered[torch.arange(width * _BATCHES).clamp(max=len(rows) - 1)]
+    return [batch.flatten() for batch in table.split(width, dim=1)]
