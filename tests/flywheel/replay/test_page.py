@@ -16,6 +16,7 @@ from deskhand_agent.types import Trajectory
 from deskhand_flywheel.replay import render_replay
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import StepScore
+from deskhand_sandbox.backends.browser.chromium import find_chromium
 from deskhand_sandbox.types import Click, Drag, Press, TypeText
 
 HOSTILE = (
@@ -27,7 +28,7 @@ BROWSER_ARGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-r
 @pytest.fixture
 async def page() -> AsyncGenerator[Page]:
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path="/usr/bin/chromium", args=BROWSER_ARGS)
+        browser = await playwright.chromium.launch(executable_path=find_chromium(), args=BROWSER_ARGS)
         opened = await browser.new_page(viewport={"width": 1366, "height": 768})
         problems: list[str] = []
         opened.on("pageerror", lambda error: problems.append(str(error)))
