@@ -20,7 +20,7 @@ apt_packages=(
   bubblewrap less procps vim-tiny
   xvfb openbox xterm xclip wmctrl x11vnc slirp4netns
   dbus-daemon at-spi2-core python3-gi gir1.2-atspi-2.0
-  mousepad galculator gnumeric
+  mousepad galculator gnumeric chromium
   adb mksh toybox
   libvirt-daemon libvirt-daemon-driver-qemu libvirt-dev qemu-system-x86 qemu-utils mmdebstrap pkgconf gcc libc6-dev e2fsprogs
 )
