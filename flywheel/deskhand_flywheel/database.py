@@ -202,10 +202,15 @@ def _close_cancelled(dbapi_connection: DBAPIConnection) -> None:
     """End the connection of work that was cancelled.
 
     On a second cancellation SQLAlchemy's own way ends the connection's thread while aiosqlite's close, which
-    it had begun, waits for that thread for ever. A plain close ends well however often it is cancelled.
+    it had begun, waits for that thread for ever. A plain close ends well however often it is cancelled. The
+    rollback comes first because SQLite keeps a closed connection's transaction, and its lock with it, while
+    a cursor is left: here until the garbage collector comes by.
     """
     if in_greenlet():
-        dbapi_connection.close()
+        try:
+            dbapi_connection.rollback()
+        finally:
+            dbapi_connection.close()
     else:  # the garbage collector found it: nobody to wait
         cast("AsyncAdapt_terminate", dbapi_connection).terminate()
 

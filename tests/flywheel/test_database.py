@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import itertools
 import sqlite3
 import subprocess
@@ -171,7 +172,8 @@ async def test_readers_do_not_wait_for_a_writer(url: str) -> None:
     await database.close()
 
 
-async def test_work_cancelled_twice_leaves_nothing_behind(url: str) -> None:
+async def test_work_cancelled_twice_leaves_nothing_behind(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deskhand_flywheel.database.BUSY_TIMEOUT_S", 1.0)
     database = await Database.open(url)
 
     async def work() -> None:
@@ -179,12 +181,17 @@ async def test_work_cancelled_twice_leaves_nothing_behind(url: str) -> None:
             await connection.execute(text("SELECT 1"))
 
     before = asyncio.all_tasks()
-    for first, second in itertools.product(range(40), range(5)):
-        task = asyncio.create_task(work())
-        for pause in (first, second):
-            await asyncio.sleep(pause * 5e-5)
-            task.cancel()
-        await asyncio.wait([task])
+    gc.disable()  # it would give back the lock of a connection that was closed in its transaction
+    try:
+        for first, second in itertools.product(range(60), range(5)):
+            task = asyncio.create_task(work())
+            for pause in (first, second):
+                await asyncio.sleep(pause * 5e-5)
+                task.cancel()
+            await asyncio.wait([task])
+            await work()  # raises where the lock was left behind
+    finally:
+        gc.enable()
     await database.close()
     async with asyncio.timeout(10):
         while asyncio.all_tasks() - before:
