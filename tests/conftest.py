@@ -24,3 +24,19 @@ def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         monkeypatch.setenv("TMPDIR", name)
         monkeypatch.setattr(tempfile, "tempdir", name)
         yield Path(name)
+
+
+@pytest.fixture
+def packaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A small model in the place of the one that comes with the package."""
+    # not above: most tests have no need of torch
+    from deskhand_agent import shipped
+    from deskhand_agent.checksums import write_sums
+    from deskhand_agent.models.bundle import build_tiny, save_bundle
+    from deskhand_agent.models.tiny import TinyConfig
+
+    folder = tmp_path / "package"
+    save_bundle(build_tiny(TinyConfig(vision_depth=1, text_depth=1)), folder)
+    write_sums(folder)
+    monkeypatch.setattr(shipped, "FOLDER", folder)
+    return folder

@@ -13,11 +13,7 @@ import httpx
 import pytest
 from PIL import Image as Picture
 
-from deskhand_agent import shipped
-from deskhand_agent.checksums import write_sums
 from deskhand_agent.ids import new_id
-from deskhand_agent.models.bundle import build_tiny, save_bundle
-from deskhand_agent.models.tiny import TinyConfig
 from deskhand_agent.types import Decision, Step, StepTimings, StopReason, TrajectoryEnd, TrajectoryStart
 from deskhand_flywheel.blobs import digest_of
 from deskhand_flywheel.store import Store
@@ -116,16 +112,6 @@ class BookOnly:
 
 class HostUp:
     host_state = "up"
-
-
-@pytest.fixture
-def packaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A small model in the place of the one that comes with the package."""
-    folder = tmp_path / "package"
-    save_bundle(build_tiny(TinyConfig(vision_depth=1, text_depth=1)), folder)
-    write_sums(folder)
-    monkeypatch.setattr(shipped, "FOLDER", folder)
-    return folder
 
 
 @pytest.fixture

@@ -65,6 +65,10 @@ class Figure:
         compare, number = parse_goal(self.goal)
         return compare(self.value, number)
 
+    def __str__(self) -> str:
+        verdict = {True: "met", False: "MISSED", None: ""}[self.met]
+        return f"{self.name:52} {self.value:10.3f} {self.unit:10} {self.goal or '':8} {verdict}".rstrip()
+
 
 def parse_goal(goal: str) -> tuple[Callable[[float, float], bool], float]:
     """Read ">= 0.9".

@@ -134,8 +134,9 @@ def save_bundle(bundle: ModelBundle, path: Path | str, *, dtype: torch.dtype | N
     Args:
         dtype: of the written weights; None: as they are.
     """
-    model: Any = bundle.model if dtype is None else copy.deepcopy(bundle.model)
-    model.to(dtype or bundle.model.dtype)
+    model: Any = bundle.model
+    if dtype is not None:
+        model = copy.deepcopy(model).to(dtype)
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")

@@ -26,7 +26,7 @@ from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.shipped import DESKHAND_TINY
 from deskhand_agent.sinks import MemorySink
 from deskhand_flywheel.errors import FlywheelError
-from deskhand_platform.bench.base import materialise
+from deskhand_platform.bench.models import model_folder
 from deskhand_sandbox.base import SandboxSource
 from deskhand_sandbox.errors import SandboxError
 from deskhand_sandbox.host import HostSettings, SandboxClient, start_host
@@ -143,10 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if min(options.environments, options.episodes, options.repeats) < 1:
         parser.error("environments, episodes and repeats must be positive")
     try:
-        with tempfile.TemporaryDirectory(prefix="deskhand-bench-") as folder:
-            model = Path(options.model)
-            if not model.is_dir():
-                model = asyncio.run(materialise(options.model, Path(folder)))
+        with model_folder(options.model) as model:
             found = asyncio.run(
                 bench_actions(
                     model,

@@ -18,8 +18,7 @@ from pathlib import Path
 
 from deskhand_agent.errors import AgentError
 from deskhand_flywheel.errors import FlywheelError
-from deskhand_flywheel.store import Store
-from deskhand_platform.settings import load_settings
+from deskhand_platform.bench.models import model_folder
 from deskhand_sandbox.errors import SandboxError
 from deskhand_sandbox.host import HostSettings, SandboxClient, start_host
 from deskhand_sandbox.manager import PoolSettings
@@ -69,17 +68,6 @@ async def draw(sizes: Sequence[str], count: int) -> tuple[list[SeenPage], list[S
             return pages, [change for page in watched for change in page]
 
 
-async def materialise(policy: str, folder: Path) -> Path:
-    """A policy's files, put into `folder`.
-
-    Raises:
-        FlywheelError, ModelFilesError: there is no such policy, or its files are damaged.
-    """
-    settings = load_settings()
-    async with await Store.open(settings.db_url, settings.blobs_url) as store:
-        return await store.materialise_policy((await store.policy_named(policy)).id, folder / "model")
-
-
 def figures(marks: Mapping[Kind, Mark], sizes: Sequence[str], pages: int) -> list[Figure]:
     """One for every kind of question that was asked."""
     return [
@@ -117,10 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.pages < 1:
         parser.error("pages must be positive")
     try:
-        with tempfile.TemporaryDirectory(prefix="deskhand-bench-") as folder:
-            model = Path(options.model)
-            if not model.is_dir():
-                model = asyncio.run(materialise(options.model, Path(folder)))
+        with model_folder(options.model) as model:
             pages, changes = asyncio.run(draw(options.sizes, options.pages))
             marks = examine(model, pages, changes, progress=_say)
     except (AgentError, FlywheelError, SandboxError, ValueError) as error:

@@ -9,10 +9,6 @@ from typing import Any
 
 import pytest
 
-from deskhand_agent import shipped
-from deskhand_agent.checksums import write_sums
-from deskhand_agent.models.bundle import build_tiny, save_bundle
-from deskhand_agent.models.tiny import TinyConfig
 from deskhand_agent.policies.scripted import oracle_tasks
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_trainer.config import EvaluateConfig, PpoConfig, parse_config
@@ -38,12 +34,8 @@ def leave(folder: Path, metrics: dict[str, Any], policy: str | None = None) -> N
 
 
 @pytest.fixture
-def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def study(tmp_path: Path, packaged: Path) -> Path:
     """A folder in which every run is done."""
-    package = tmp_path / "package"
-    save_bundle(build_tiny(TinyConfig(vision_depth=1, text_depth=1)), package)
-    write_sums(package)
-    monkeypatch.setattr(shipped, "FOLDER", package)
     folder = tmp_path / "study"
     for part, tasks, rate in (("train", train_tasks(), 0.8), ("held-out", HELD_OUT_TASKS, 0.1)):
         found: dict[str, Any] = {}

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -36,7 +35,7 @@ from deskhand_trainer.config import EvaluateConfig, PpoConfig
 from deskhand_trainer.results import Figure, read_figures, write_figures, write_results_page
 from deskhand_trainer.runs import RunKind
 from deskhand_trainer.studies.base_figures import means, task_figures, ten_figures
-from deskhand_trainer.studies.runs import StudyRuns, StudyStopped
+from deskhand_trainer.studies.runs import StudyRuns, until_done
 
 Part = Literal["train", "held-out", "ten"]
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -168,18 +167,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--results", type=Path, default=Path("docs/results/base.json"))
     options = parser.parse_args(argv)
-    # told to end is like Ctrl-C: the runs end first
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     study = BaseStudy(options.folder, options.policy, partial(_write, options.results))
-    try:
-        study.run(options.parts, options.seeds, workers=options.workers)
-    except KeyboardInterrupt:
-        print("stopped; the same command goes on from here", file=sys.stderr)
-        return 130
-    except (StudyStopped, AgentError, FlywheelError) as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    work = partial(study.run, options.parts, options.seeds, workers=options.workers)
+    return until_done(work, AgentError, FlywheelError)
 
 
 def _write(path: Path, figures: Sequence[Figure]) -> None:
@@ -189,8 +179,7 @@ def _write(path: Path, figures: Sequence[Figure]) -> None:
     write_figures(path, made)
     write_results_page(path.parent)
     for each in (*figures, *made):
-        verdict = {True: "met", False: "MISSED", None: ""}[each.met]
-        print(f"{each.name:52} {each.value:7.3f} {each.unit:8} {each.goal or '':8} {verdict}", flush=True)
+        print(each, flush=True)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ everything whose method is not built yet.
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -22,13 +21,13 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from deskhand_trainer.config import CollectConfig, EvaluateConfig, PpoConfig
-from deskhand_trainer.results import Figure, write_figures, write_results_page
+from deskhand_trainer.results import write_figures, write_results_page
 from deskhand_trainer.run_folder import write_json
 from deskhand_trainer.runs import RunKind
 from deskhand_trainer.sft.config import SftConfig
 from deskhand_trainer.studies.critic_control import measure_critic
 from deskhand_trainer.studies.loop_figures import CONTROL_TASK, study_figures
-from deskhand_trainer.studies.runs import StudyRuns, StudyStopped, result_of, run_id
+from deskhand_trainer.studies.runs import StudyRuns, result_of, run_id, until_done
 
 Arm = Literal["ppo", "reinforce", "rejection", "cloning", "shuffled"]
 ARMS: tuple[Arm, ...] = get_args(Arm)
@@ -251,25 +250,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     tasks = [task for task in TASKS if task.name in options.tasks]
     study = LoopStudy(options.folder)
     if not options.report:
-        # told to end is like Ctrl-C: the runs end first
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-        try:
-            study.run(arms_of(tasks, options.seeds, options.arms), workers=options.workers)
-        except (StudyStopped, KeyboardInterrupt) as error:
-            print(f"{str(error) or 'stopped'}; the same command goes on from here", file=sys.stderr)
-            return 130 if isinstance(error, KeyboardInterrupt) else 1
+        arms = arms_of(tasks, options.seeds, options.arms)
+        stopped = until_done(partial(study.run, arms, workers=options.workers))
+        if stopped:
+            return stopped
     figures = study_figures(study.folder, [task.name for task in TASKS], options.seeds)
     if figures:
         write_figures(options.results, figures)
         write_results_page(options.results.parent)
-    _show(figures)
+    print(*figures, sep="\n")
     return 0
-
-
-def _show(figures: Sequence[Figure]) -> None:
-    for figure in figures:
-        verdict = {True: "met", False: "MISSED", None: ""}[figure.met]
-        print(f"{figure.name:44} {figure.value:8.3f} {figure.unit:8} {figure.goal or '':8} {verdict}")
 
 
 if __name__ == "__main__":

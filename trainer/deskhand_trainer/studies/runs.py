@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import threading
@@ -11,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 from deskhand_trainer.results import current_commit
 from deskhand_trainer.run_folder import hold, write_json
@@ -20,6 +21,27 @@ from deskhand_trainer.runs import RunKind, RunSpec
 
 class StudyStopped(RuntimeError):
     """The study was told to stop, or another process works at it, or a run ended without a result."""
+
+
+def until_done(study: Callable[[], object], *refused: type[Exception]) -> int:
+    """Do a study for a command line: Ctrl-C, or being told to end, lets its runs end first.
+
+    Args:
+        refused: errors that are told in a sentence, beside `StudyStopped`.
+
+    Returns:
+        the exit status.
+    """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        study()
+    except KeyboardInterrupt:
+        print("stopped; the same command goes on from here", file=sys.stderr)
+        return 130
+    except (StudyStopped, *refused) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
 
 
 class StudyRuns:
@@ -103,7 +125,7 @@ class StudyRuns:
         return f"sqlite+aiosqlite:///{self.folder / 'store.db'}", f"file://{self.folder / 'blobs'}"
 
     def _refuse(self) -> None:
-        raise StudyStopped(f"another process works at the study in {self.folder}: wait or stop it")
+        refuse(self.folder)
 
     def _wait(self, command: list[str], log: BinaryIO) -> None:
         """Run a program to its end, or until the study is stopped."""
@@ -115,6 +137,13 @@ class StudyRuns:
         process.wait()
         with self._guard:
             self._running.discard(process)
+
+
+def refuse(folder: Path) -> NoReturn:
+    """Raises:
+    StudyStopped: another process works in the folder.
+    """
+    raise StudyStopped(f"another process works at the study in {folder}: wait or stop it")
 
 
 def run_id(name: str) -> str:

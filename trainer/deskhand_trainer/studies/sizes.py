@@ -20,6 +20,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -43,6 +44,7 @@ from deskhand_trainer.base.train import StageProgress, pretrain
 from deskhand_trainer.config_parsing import parse_config
 from deskhand_trainer.results import Figure, write_figures, write_results_page
 from deskhand_trainer.run_folder import hold, write_json
+from deskhand_trainer.studies.runs import refuse, until_done
 
 FOLDER = Path(".deskhand/studies/sizes")
 MODELS: Mapping[str, BaseModelConfig] = {
@@ -204,18 +206,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error("minutes and workers must be positive")
     folder: Path = options.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    try:
-        with hold(folder, busy=_refuse):
-            found = _study(folder, options.models, options.cpu_minutes, options.workers)
-    except KeyboardInterrupt:
-        print("stopped; the same command goes on from here", file=sys.stderr)
-        return 130
-    made = figures(found, options.cpu_minutes)
-    for each in made:
-        print(f"{each.name:34} {each.value:12.3f} {each.unit}")
-    write_figures(options.results, made)
-    write_results_page(options.results.parent)
-    return 0
+    return until_done(
+        partial(_work, folder, options.models, options.cpu_minutes, options.workers, options.results)
+    )
+
+
+def _work(folder: Path, models: Sequence[str], cpu_minutes: float, workers: int, results: Path) -> None:
+    with hold(folder, busy=partial(refuse, folder)):
+        found = _study(folder, models, cpu_minutes, workers)
+    made = figures(found, cpu_minutes)
+    print(*made, sep="\n")
+    write_figures(results, made)
+    write_results_page(results.parent)
 
 
 def _study(
@@ -230,10 +232,6 @@ def _study(
             for name in models
         }
         return {name: each.result() for name, each in begun.items()}
-
-
-def _refuse() -> None:
-    raise SystemExit("another process works at the study: wait or stop it")
 
 
 if __name__ == "__main__":
