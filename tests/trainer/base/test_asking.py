@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.resources import files
 
 import pytest
@@ -67,9 +68,25 @@ def test_what_is_predicted_where(bundle: ModelBundle, pages: list[SeenPage]) -> 
     assert not cover.all(-1).any()
 
 
-def test_a_released_model_is_asked_nothing(bundle: ModelBundle, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dataclasses import replace
+def test_every_letter_is_looked_at_where_it_stands(bundle: ModelBundle, pages: list[SeenPage]) -> None:
+    asker = Asker(bundle)
+    question = ask(pages[0], Kind.READ_AT, random.Random(0))
+    assert question is not None
+    known = asker.encode(question, (64, 64))
+    unknown = asker.encode(replace(question, letters=()), (64, 64))
+    batch = asker.batch([[known, unknown]], (64, 64))
+    rows, _, cover = batch.looks
+    opening, *letters, closing, end = cover[rows == 0].view(-1, 4, 4)
+    whole = cover[rows == 1].view(-1, 4, 4)
+    assert all(torch.equal(each, opening) for each in (closing, end, *whole))
+    for (left, top, right, bottom), looked in zip(question.letters, letters, strict=True):
+        x, y = int((left + right) / 2) // 16, int((top + bottom) / 2) // 16
+        assert looked[y, x]
+        assert looked.sum() <= opening.sum()
+    assert any(looked.sum() < opening.sum() for looked in letters)
 
+
+def test_a_released_model_is_asked_nothing(bundle: ModelBundle, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="already sees"):
         Asker(replace(bundle, tiny=None))
 

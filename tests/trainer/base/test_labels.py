@@ -25,7 +25,10 @@ def test_every_pixel_knows_its_letter_and_word(bundle: ModelBundle, pages: list[
         assert letter(int(labels.characters[y, x])) == character.character
         spelled = labels.spelling[labels.words[y, x]]
         assert "".join(letter(int(i)) for i in spelled) == words[word].text
-    assert labels.characters[0, 0] == 0
+        place = int(labels.places[y, x])
+        assert words[word].text[place - 1] == character.character
+        assert words[word].letters[place - 1] == character.box
+    assert labels.characters[0, 0] == labels.places[0, 0] == 0
 
 
 def test_patch_labels_come_in_merge_order(bundle: ModelBundle, pages: list[SeenPage]) -> None:
@@ -33,7 +36,7 @@ def test_patch_labels_come_in_merge_order(bundle: ModelBundle, pages: list[SeenP
     page = pages[3]
     labels = label_page(page, sized_pixels(page.image, bundle.images))
     batch = whole_pages([labels], bundle.images)
-    assert batch.characters.shape == (1, 64, 2)
+    assert batch.characters.shape == batch.places.shape == (1, 64, 2)
     assert batch.spelling.shape == (1, 16, 8)
     for index in range(64):
         token, within = divmod(index, 4)

@@ -62,6 +62,27 @@ def test_what_is_read_is_written_there(seen_pages: list[SeenPage]) -> None:
         assert 0 < len(text) <= LONGEST
 
 
+def test_every_letter_of_what_is_read_has_its_place(seen_pages: list[SeenPage]) -> None:
+    for page, question in asked(seen_pages):
+        if question.kind not in (Kind.READ_AT, Kind.READ_THING, Kind.COPY):
+            assert not question.letters or question.kind is Kind.VALUE
+            continue
+        text = question.reply.text  # type: ignore[union-attr]
+        shown = {each.box: each.character for each in page.characters}
+        assert len(question.letters) == len(text)
+        for place, letter in zip(question.letters, text, strict=True):
+            assert letter in (" ", shown[place])
+
+
+def test_where_more_is_written_than_is_asked_no_letter_has_a_place(pages: list[SeenPage]) -> None:
+    first, second = pages[0].words()[0][:2]
+    whole = (0.0, 0.0, 64.0, 64.0)
+    assert pages[0].letters(first.text, first.box) == first.letters
+    both = pages[0].letters(f"{first.text} {second.text}", whole)
+    assert both == (*first.letters, second.letters[0], *second.letters)
+    assert pages[0].letters(first.text, whole) == ()
+
+
 def test_a_description_says_no_name_where_it_is_to_be_read(seen_pages: list[SeenPage]) -> None:
     for _, question in asked(seen_pages):
         if question.kind in (Kind.READ_THING, Kind.COPY):

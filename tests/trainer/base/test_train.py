@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_trainer.base.changes import SeenChange
@@ -148,6 +149,26 @@ def test_a_damaged_shard_is_told(bundle: ModelBundle, shards: list[Path]) -> Non
         pretrain(bundle, shards[:1], shards[1:], CONFIG)
 
 
+def test_a_step_asks_as_much_of_large_pages_as_of_small_ones(
+    bundle: ModelBundle, shards: list[Path], change_shards: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts: list[tuple[int, int]] = []
+    asking_loss = Perception.asking_loss
+
+    def watched(
+        perception: Perception, studied: Sequence[Studied], *rest: Any, questions: int, **named: Any
+    ) -> Any:
+        counts.append((len(studied[0].pictures), questions))
+        return asking_loss(perception, studied, *rest, questions=questions, **named)
+
+    monkeypatch.setattr(Perception, "asking_loss", watched)
+    config = replace(CONFIG, reading_steps=0, asking_steps=2, pages_per_step=6, change_share=0.5)
+    larger = shards[0].with_name(shards[0].name.replace("press-", "press-wide-"))
+    shards[0].rename(larger)
+    pretrain(bundle, [larger, change_shards[0]], [], config)
+    assert counts == [(1, 9), (1, 9), (2, 3), (2, 3)]
+
+
 def test_the_global_random_state_is_left_alone(bundle: ModelBundle, shards: list[Path]) -> None:
     torch.manual_seed(5)
     expected = torch.rand(1)
@@ -176,6 +197,10 @@ def test_heads_that_lie_beside_a_model_are_gone_on_with(
     assert aids[2:] == [True, True]
     kept, now = (each.heads.state_dict()["character.weight"] for each in (report, second))
     assert 0 < (kept - now).abs().max() < 0.05
+    fewer = {name: each for name, each in report.heads.state_dict().items() if "letter" not in name}
+    save_file(fewer, tmp_path / "perception.safetensors")
+    pretrain(bundle.clone(), [shards[0]], [], further, heads_from=tmp_path)
+    assert aids[4:] == [True, True]
     (tmp_path / "perception.safetensors").write_bytes(b"nonsense")
     with pytest.raises(ValueError, match="does not fit the model beside it"):
         pretrain(bundle.clone(), [shards[0]], [], further, heads_from=tmp_path)

@@ -21,6 +21,9 @@ _OPENING = "click(point='<point>"
 _LOOKS_AFTER_OPENING = 3
 """Tokens of a click that are predicted while looking at the target: what opens it, x, the blank and y."""
 
+_AROUND_TEXT = 3
+"""Tokens of an answer that are not its text: what opens and what closes it, and the end."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Encoded:
@@ -124,8 +127,15 @@ class Asker:
             ids[row, : len(both)] = torch.tensor(both)
             before = len(encoded.ids) - 1
             coordinates = iter(encoded.at or ())
-            cover = torch.zeros(pictures, tokens, dtype=torch.bool)
-            cover[0 if encoded.question.before else -1] = self._cover(encoded.question.target, picture_px)
+            picture = 0 if encoded.question.before else -1
+
+            def covered(box: Box, picture: int = picture) -> Tensor:
+                cover = torch.zeros(pictures, tokens, dtype=torch.bool)
+                cover[picture] = self._cover(box, picture_px)
+                return cover.flatten()
+
+            whole = covered(encoded.question.target)
+            letters = self._letters(encoded)
             for place, token in enumerate(encoded.answer):
                 clicked = encoded.at is not None
                 if clicked and token in self._is_number and place >= self._opening:
@@ -134,7 +144,7 @@ class Asker:
                     words.append((row, before + place, token))
                 if not clicked or place < self._opening + _LOOKS_AFTER_OPENING:
                     looks.append((row, before + place))
-                    seen.append(cover.flatten())
+                    seen.append(covered(letters[place]) if place in letters else whole)
         return AskedBatch(
             each=torch.tensor([len(page) for page in pages]),
             ids=ids,
@@ -143,6 +153,13 @@ class Asker:
             looks=(*_columns([(*look, 0) for look in looks], torch.long)[:2], torch.stack(seen)),
             asked=tuple(asked),
         )
+
+    def _letters(self, encoded: Encoded) -> dict[int, Box]:
+        """Of an answer written in letters, the places of the tokens that are one, and where each is seen."""
+        text, letters = getattr(encoded.question.reply, "text", ""), encoded.question.letters
+        if not letters or len(encoded.answer) != len(text) + _AROUND_TEXT:
+            return {}
+        return dict(enumerate(letters, start=1))
 
     def _cover(self, box: Box, picture_px: tuple[int, int]) -> Tensor:
         """bool [tokens]: the picture's tokens that the box touches."""

@@ -54,9 +54,10 @@ class PretrainConfig:
     strips_per_step: int = field(default=24, metadata=bounds(1, 4096))
     """Strips of pages in a reading step."""
     pages_per_step: int = field(default=8, metadata=bounds(1, 4096))
-    """Pages of 160x210 in an asking step; fewer of larger ones."""
-    questions_per_page: int = field(default=12, metadata=bounds(1, 64))
-    """Questions packed behind one encoded picture, or behind the two of a change."""
+    """Pages of 160x210 in an asking step; fewer of larger ones, two at least."""
+    questions_per_page: int = field(default=24, metadata=bounds(1, 64))
+    """Questions packed behind one encoded picture of 160x210, or behind the two of a change; more behind
+    larger ones, as many in a step. Twice as many make a step a quarter longer."""
     experience: bool = False
     """Ask of policies' failed episodes, too, which action led from one picture to the next: of those on train
     seeds in the store, and where the run belongs to a round, of that round."""

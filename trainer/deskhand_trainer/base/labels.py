@@ -1,4 +1,4 @@
-"""Dense labels of a page: which character lies under a patch, which word under a token.
+"""Dense labels of a page: characters under patches, which letters of their words, and words under tokens.
 
 Trained through linear heads that are thrown away, they teach vision to read long before a click could: one
 page gives hundreds of labels, an episode one bit.
@@ -6,7 +6,9 @@ page gives hundreds of labels, an episode one bit.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +24,8 @@ CHARACTER_CLASSES = len(CHARACTERS) + len(LATIN) + 1
 """0 is "no character"."""
 WORD_LETTERS = 8
 """A token names the first letters of the word under its middle."""
+WORD_PLACES = 16
+"""A place tells which letter of its word it shows, from the first to this one; later ones count as this."""
 LOOKS = 2
 """Places of a patch that are asked about, left and right: a patch holds up to two letters."""
 
@@ -36,6 +40,8 @@ class LabelledPage:
     """uint8 [height, width, 3], sized for the model."""
     characters: npt.NDArray[np.int16]
     """[height, width] class of the character there; `UNKNOWN` where nobody can tell."""
+    places: npt.NDArray[np.int16]
+    """[height, width] which letter of its word that is, from 1; 0 where there is none, or `UNKNOWN`."""
     words: npt.NDArray[np.int16]
     """[height, width] row of `spelling`; 0 is "no word"."""
     spelling: npt.NDArray[np.int64]
@@ -47,19 +53,23 @@ def label_page(page: SeenPage, pixels: Tensor) -> LabelledPage:
     height, width = int(pixels.shape[0]), int(pixels.shape[1])
     empty = 0 if page.told else UNKNOWN
     characters = np.full((height, width), empty, np.int16)
+    places = np.full((height, width), empty, np.int16)
     painted = np.zeros((height, width), np.int16)
     words, belongs = page.words()
+    place, before = 0, -1
     for character, word in zip(page.characters, belongs, strict=True):
+        place, before = place + 1 if word == before else 1, word
         left, top, right, bottom = (round(edge) for edge in character.box)
         area = np.s_[max(top, 0) : bottom, max(left, 0) : max(right, left + 1)]
         characters[area] = _CLASS.get(character.character, 0)
+        places[area] = min(place, WORD_PLACES)
         painted[area] = word + 1
     spelling = np.zeros((len(words) + 1, WORD_LETTERS), np.int64)
     spelling[0] = empty
     for row, word in enumerate(words, start=1):
         for place, letter in enumerate(word.text[:WORD_LETTERS]):
             spelling[row, place] = _CLASS.get(letter, 0)
-    return LabelledPage(pixels=pixels, characters=characters, words=painted, spelling=spelling)
+    return LabelledPage(pixels=pixels, characters=characters, places=places, words=painted, spelling=spelling)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,6 +80,8 @@ class DenseBatch:
     """uint8 [b, height, width, 3]."""
     characters: Tensor
     """[b, patches, LOOKS], merge order."""
+    places: Tensor
+    """As `characters`."""
     spelling: Tensor
     """[b, tokens, WORD_LETTERS]."""
     window: slice | None
@@ -78,13 +90,8 @@ class DenseBatch:
 
 def whole_pages(pages: list[LabelledPage], settings: ImageSettings) -> DenseBatch:
     """Pages as they are."""
-    labels = [_labels(p.characters, p.words, p.spelling, settings) for p in pages]
-    return DenseBatch(
-        pixels=torch.stack([p.pixels for p in pages]),
-        characters=torch.from_numpy(np.stack([c for c, _ in labels])),
-        spelling=torch.from_numpy(np.stack([w for _, w in labels])),
-        window=None,
-    )
+    labels = [_labels(p.characters, p.places, p.words, p.spelling, settings) for p in pages]
+    return _batch([p.pixels for p in pages], labels, None)
 
 
 def strips(
@@ -100,7 +107,7 @@ def strips(
     token_lines = int(pages[0].pixels.shape[0]) // settings.factor_px
     row = int(random.integers(0, token_lines - token_rows + 1))
     pixels: list[Tensor] = []
-    labels: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = []
+    labels: list[_Labels] = []
     for page in pages:
         ink = (page.characters > 0).sum(1)
         weight = np.convolve(ink, np.ones(height), "valid") + 1e-3
@@ -111,32 +118,48 @@ def strips(
         labels.append(
             _labels(
                 np.roll(page.characters[area], shift, 1),
+                np.roll(page.places[area], shift, 1),
                 np.roll(page.words[area], shift, 1),
                 page.spelling,
                 settings,
             )
         )
     patches = columns * settings.merge
+    return _batch(pixels, labels, slice(row * patches, (row + token_rows) * patches))
+
+
+_Labels: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
+"""Characters, places and spelling of a picture."""
+
+
+def _batch(pixels: Sequence[Tensor], labels: Sequence[_Labels], window: slice | None) -> DenseBatch:
+    characters, places, spelling = (torch.from_numpy(np.stack(each)) for each in zip(*labels, strict=True))
     return DenseBatch(
-        pixels=torch.stack(pixels),
-        characters=torch.from_numpy(np.stack([c for c, _ in labels])),
-        spelling=torch.from_numpy(np.stack([w for _, w in labels])),
-        window=slice(row * patches, (row + token_rows) * patches),
+        pixels=torch.stack(list(pixels)),
+        characters=characters,
+        places=places,
+        spelling=spelling,
+        window=window,
     )
 
 
 def _labels(
     characters: npt.NDArray[np.int16],
+    places: npt.NDArray[np.int16],
     words: npt.NDArray[np.int16],
     spelling: npt.NDArray[np.int64],
     settings: ImageSettings,
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+) -> _Labels:
     patch, merge, factor = settings.patch_px, settings.merge, settings.factor_px
     height, width = characters.shape
     middles = np.arange(patch // 2, height, patch)
     lefts = np.arange(0, width, patch)
-    looks = [characters[middles][:, lefts + patch * (1 + 2 * k) // (2 * LOOKS)] for k in range(LOOKS)]
-    grid = np.stack(looks, -1).astype(np.int64)
-    grid = grid.reshape(height // factor, merge, width // factor, merge, LOOKS).transpose(0, 2, 1, 3, 4)
+
+    def looked_at(painted: npt.NDArray[np.int16]) -> npt.NDArray[np.int64]:
+        looks = [painted[middles][:, lefts + patch * (1 + 2 * k) // (2 * LOOKS)] for k in range(LOOKS)]
+        grid = np.stack(looks, -1).astype(np.int64)
+        grid = grid.reshape(height // factor, merge, width // factor, merge, LOOKS).transpose(0, 2, 1, 3, 4)
+        return grid.reshape(-1, LOOKS)
+
     tokens = words[np.arange(factor // 2, height, factor)][:, np.arange(factor // 2, width, factor)]
-    return grid.reshape(-1, LOOKS), spelling[tokens.reshape(-1)]
+    return looked_at(characters), looked_at(places), spelling[tokens.reshape(-1)]

@@ -34,6 +34,8 @@ class Word:
 
     text: str
     box: Box
+    letters: tuple[Box, ...]
+    """Of each character its place."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,12 +72,29 @@ class SeenPage:
                 and each.box[0] >= before.box[0] - 3
             )
             if before is not None and each.word == before.word and same_line:
-                words[-1] = Word(text=words[-1].text + each.character, box=_around(words[-1].box, each.box))
+                begun = words[-1]
+                words[-1] = Word(
+                    text=begun.text + each.character,
+                    box=_around(begun.box, each.box),
+                    letters=(*begun.letters, each.box),
+                )
             else:
-                words.append(Word(text=each.character, box=each.box))
+                words.append(Word(text=each.character, box=each.box, letters=(each.box,)))
             belongs.append(len(words) - 1)
             before = each
         return words, belongs
+
+    def letters(self, text: str, box: Box) -> tuple[Box, ...]:
+        """Where each character of a text is to be seen that is all that is written in a box.
+
+        A blank is where the next letter is. None at all where something else, or more, is written there.
+        """
+        words, _ = self.words()
+        inside = [word for word in words if _within(word.box, box)]
+        if " ".join(word.text for word in inside) != text:
+            return ()
+        first, *others = ([*word.letters] for word in inside)
+        return (*first, *(place for each in others for place in (each[0], *each)))
 
 
 def page_tasks(size: str, split: Split, count: int) -> list[Task]:
@@ -168,6 +187,11 @@ def _inside(layout: PageLayout, root: int | None) -> set[int]:
         if element.parent in found:
             found.add(index)
     return found
+
+
+def _within(inner: Box, outer: Box) -> bool:
+    x, y = (inner[0] + inner[2]) / 2, (inner[1] + inner[3]) / 2
+    return outer[0] <= x <= outer[2] and outer[1] <= y <= outer[3]
 
 
 def _around(one: Box, other: Box) -> Box:

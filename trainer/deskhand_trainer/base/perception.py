@@ -31,6 +31,7 @@ from deskhand_trainer.base.labels import (
     CHARACTER_CLASSES,
     LOOKS,
     WORD_LETTERS,
+    WORD_PLACES,
     DenseBatch,
     LabelledPage,
     label_page,
@@ -100,15 +101,27 @@ class PerceptionHeads(nn.Module):
     def __init__(self, vision_width: int, text_width: int) -> None:
         super().__init__()
         self.character = nn.Linear(vision_width, LOOKS * CHARACTER_CLASSES)
+        self.letter = nn.Linear(vision_width, LOOKS * (WORD_PLACES + 1))
         self.spelling = nn.Linear(text_width, WORD_LETTERS * CHARACTER_CLASSES)
         self.place = nn.Linear(text_width, 1)
+
+    def read(self, batch: DenseBatch, patches: Tensor, tokens: Tensor) -> dict[str, tuple[Tensor, Tensor]]:
+        """Logits, and the classes that are true, of all there is to read."""
+        return {
+            name: (head(states).unflatten(-1, (truth.shape[-1], -1)), truth)
+            for name, head, states, truth in (
+                ("character", self.character, patches, batch.characters),
+                ("letter", self.letter, patches, batch.places),
+                ("spelling", self.spelling, tokens, batch.spelling),
+            )
+        }
 
     def save(self, folder: Path) -> None:
         """Write them beside the model's weights."""
         save_file(self.state_dict(), folder / HEADS_FILE)
 
     def load(self, folder: Path) -> bool:
-        """Take those that lie in a model's folder; whether there are any.
+        """Take those that lie in a model's folder; whether there are any. What is missing there stays.
 
         Raises:
             ValueError: they are damaged or another model's.
@@ -116,7 +129,7 @@ class PerceptionHeads(nn.Module):
         if not (folder / HEADS_FILE).is_file():
             return False
         try:
-            self.load_state_dict(load_file(folder / HEADS_FILE))
+            self.load_state_dict({**self.state_dict(), **load_file(folder / HEADS_FILE)})
         except (SafetensorError, RuntimeError) as error:
             raise ValueError(f"{folder / HEADS_FILE} does not fit the model beside it: {error}") from error
         return True
@@ -158,8 +171,8 @@ class Perception:
         """Vision alone, on strips of pages of one size."""
         batch = strips([p.labels for p in pages], self.bundle.images, rng)
         patches, tokens = self._encode(batch, _size(pages[0]))
-        character, spelling = self._dense_losses(batch, patches, tokens, int(rng.integers(1 << 62)))
-        return character + spelling
+        dense = self._dense_losses(batch, patches, tokens, int(rng.integers(1 << 62)))
+        return torch.stack([*dense.values()]).sum()
 
     def asking_loss(
         self,
@@ -182,7 +195,7 @@ class Perception:
             The loss, and its parts for a log.
         """
         batch, patches, tokens = self._show(studied)
-        character, spelling = self._dense_losses(batch, patches, tokens, rng.getrandbits(62))
+        dense = self._dense_losses(batch, patches, tokens, rng.getrandbits(62))
         asked, prefixes = self.ask(studied, rng, questions=questions)
         hidden, mass = self._answer(studied, tokens, asked, prefixes)
         rows, places, ids = asked.words
@@ -192,14 +205,8 @@ class Perception:
         look = -mass.clamp_min(1e-6).log().mean()
         loss = words + numbers
         if aided:
-            loss = loss + 0.5 * (character + spelling) + 0.1 * place + looking * look
-        parts = {
-            "character": character,
-            "spelling": spelling,
-            "words": words,
-            "numbers": numbers,
-            "look": look,
-        }
+            loss = loss + 0.5 * torch.stack([*dense.values()]).sum() + 0.1 * place + looking * look
+        parts = {**dense, "words": words, "numbers": numbers, "look": look}
         return loss, {name: float(part.detach()) for name, part in parts.items()}
 
     @torch.no_grad()
@@ -211,20 +218,17 @@ class Perception:
 
         Returns:
             per kind of question ("point_named", …) and over all ("answers") the share answered rightly, each
-            token given the right ones before it; "character" and "spelling" of places that hold one; "look",
-            the mean attention on the target.
+            token given the right ones before it; "character", "letter" (which of its word it is) and
+            "spelling" of places that hold one; "look", the mean attention on the target.
         """
         rng = random.Random(seed)
         hits: dict[str, list[float]] = {}
         for chunk in _alike(studied, 16):
             batch, patches, tokens = self._show(chunk)
-            for name, head, states, truth in (
-                ("character", self.heads.character, patches, batch.characters),
-                ("spelling", self.heads.spelling, tokens, batch.spelling),
-            ):
-                said = head(states).view(*truth.shape, CHARACTER_CLASSES).argmax(-1)
-                right = (said == truth) if name == "character" else (said == truth).all(-1)
-                filled = truth > 0 if name == "character" else truth[..., 0] > 0
+            for name, (logits, truth) in self.heads.read(batch, patches, tokens).items():
+                right, filled = logits.argmax(-1) == truth, truth > 0
+                if name == "spelling":
+                    right, filled = right.all(-1), filled[..., 0]
                 hits.setdefault(name, []).extend(right[filled].float().tolist())
             asked, prefixes = self.ask(chunk, rng, questions=questions, examined=True)
             hidden, mass = self._answer(chunk, tokens, asked, prefixes)
@@ -294,15 +298,15 @@ class Perception:
 
     def _dense_losses(
         self, batch: DenseBatch, patches: Tensor, tokens: Tensor, seed: int
-    ) -> tuple[Tensor, Tensor]:
+    ) -> dict[str, Tensor]:
         draws = torch.Generator().manual_seed(seed)
-        asked = _drawn(batch.characters, _BLANK_PATCHES, draws)
-        logits = self.heads.character(patches).view(*batch.characters.shape, CHARACTER_CLASSES)
-        character = _mean_loss(logits[asked], batch.characters[asked])
-        asked = _drawn(batch.spelling[..., 0], _BLANK_TOKENS, draws)
-        logits = self.heads.spelling(tokens).view(*batch.spelling.shape, CHARACTER_CLASSES)
-        spelling = _mean_loss(logits[asked].flatten(0, 1), batch.spelling[asked].flatten())
-        return character, spelling
+        patch = _drawn(batch.characters, _BLANK_PATCHES, draws)
+        token = _drawn(batch.spelling[..., 0], _BLANK_TOKENS, draws)
+        losses: dict[str, Tensor] = {}
+        for name, (logits, truth) in self.heads.read(batch, patches, tokens).items():
+            asked = token if name == "spelling" else patch
+            losses[name] = _mean_loss(logits[asked].flatten(0, -2), truth[asked].flatten())
+        return losses
 
     def _coordinate_losses(self, hidden: Tensor, asked: AskedBatch) -> tuple[Tensor, Tensor]:
         """Of the numbers as soft targets, and of a head that names the place outright."""

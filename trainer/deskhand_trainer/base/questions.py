@@ -54,6 +54,8 @@ class Question:
     """The right answer; a click counts anywhere in `target`."""
     target: Box
     """Where the answer is to be seen."""
+    letters: tuple[Box, ...] = ()
+    """Where each character of a written answer is to be seen, where that is known."""
     before: bool = False
     """The target is in the first of two pictures; all others are in the last."""
 
@@ -197,14 +199,15 @@ def _read_at(page: SeenPage, draw: random.Random) -> Question | None:
         text=draw.choice(_READ_AT).format(f"<point>{x} {y}</point>"),
         reply=Answer(text=word.text),
         target=word.box,
+        letters=word.letters,
     )
 
 
 def _read_thing(page: SeenPage, draw: random.Random) -> Question | None:
-    return _first(page, draw, lambda thing: _reading(thing, draw))
+    return _first(page, draw, lambda thing: _reading(page, thing, draw))
 
 
-def _reading(thing: Thing, draw: random.Random, *, copied: bool = False) -> Question | None:
+def _reading(page: SeenPage, thing: Thing, draw: random.Random, *, copied: bool = False) -> Question | None:
     words = _described(thing, draw, named=False) if thing.role in WRITTEN_ON else None
     if words is None or not _can_be_said(thing.name):
         return None
@@ -213,11 +216,12 @@ def _reading(thing: Thing, draw: random.Random, *, copied: bool = False) -> Ques
         text=draw.choice(_COPY if copied else _READ_THING).format(words),
         reply=TypeText(text=thing.name) if copied else Answer(text=thing.name),
         target=thing.box,
+        letters=page.letters(thing.name, thing.box),
     )
 
 
 def _copy(page: SeenPage, draw: random.Random) -> Question | None:
-    return _first(page, draw, lambda thing: _reading(thing, draw, copied=True))
+    return _first(page, draw, lambda thing: _reading(page, thing, draw, copied=True))
 
 
 def _value(page: SeenPage, draw: random.Random) -> Question | None:
@@ -230,6 +234,7 @@ def _value(page: SeenPage, draw: random.Random) -> Question | None:
             text=draw.choice(_VALUE).format(words),
             reply=Answer(text=thing.value),
             target=thing.box,
+            letters=page.letters(thing.value, thing.box),
         )
 
     return _first(page, draw, asked)

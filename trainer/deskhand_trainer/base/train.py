@@ -32,9 +32,11 @@ from deskhand_trainer.base.questions import ask_many
 from deskhand_trainer.base.shards import read_changes, read_shard
 from deskhand_trainer.checkpoints import load_checkpoint, save_checkpoint
 from deskhand_trainer.errors import RunStopped
-from deskhand_trainer.side_by_side import in_parts
+from deskhand_trainer.side_by_side import PARTS, in_parts
 
 STAGES = ("reading", "asking")
+MOST_QUESTIONS = 64
+"""Asked about one picture, however large."""
 LOOK_UNTIL, LOOK_LESS_FROM = 0.85, 0.55
 """Shares of the asking stage: the looking head is told where to look, from the second on less and less, from
 the first on no more."""
@@ -183,8 +185,9 @@ class _Pretraining:
         share = step / self.totals["asking"]
         looking = min(1.0, max(0.0, (LOOK_UNTIL - share) / (LOOK_UNTIL - LOOK_LESS_FROM)))
         asked = self._asked(step)
+        questions = self._questions(asked)
         return [
-            partial(self._asking_loss, part, number, len(part) / len(asked), looking)
+            partial(self._asking_loss, part, number, len(part) / len(asked), questions, looking)
             for number, part in enumerate(in_parts(asked))
         ]
 
@@ -193,13 +196,15 @@ class _Pretraining:
         with multiplying(self.precision):
             return share * self.perception.reading_loss(pages, draws)
 
-    def _asking_loss(self, asked: Sequence[Studied], part: int, share: float, looking: float) -> Tensor:
+    def _asking_loss(
+        self, asked: Sequence[Studied], part: int, share: float, questions: int, looking: float
+    ) -> Tensor:
         draw = random.Random(f"{self.config.seed}/{self.done}/{part}")
         with multiplying(self.precision):
             loss, _ = self.perception.asking_loss(
                 asked,
                 draw,
-                questions=self.config.questions_per_page,
+                questions=questions,
                 looking=looking,
                 aided=self.aided,
             )
@@ -214,6 +219,13 @@ class _Pretraining:
             if changes:
                 return [self.perception.study_change(change) for change in changes]
         return [self.perception.study(page) for page in self.asking.at(step - before)]
+
+    def _questions(self, asked: Sequence[Studied]) -> int:
+        """About each page: as many in a step of few large ones as of many small ones."""
+        each = self.config.questions_per_page
+        if any(len(page.pictures) > 1 for page in asked):
+            return each
+        return max(each, min(MOST_QUESTIONS, each * self.config.pages_per_step // len(asked)))
 
     def _examined(self, path: Path) -> list[Studied]:
         """What of a held-out shard can be asked something."""
@@ -238,9 +250,11 @@ class _Pretraining:
         return min(self.config.strips_per_step, count_in(shard))
 
     def _pages(self, shard: Path) -> int:
-        """As many pages of a shard as hold the pixels of `pages_per_step` small ones; one at least."""
+        """As many pages of a shard as hold the pixels of `pages_per_step` small ones; one a part at least."""
         pixels = self.config.pages_per_step * math.prod(SIZES_PX[""])
-        return min(count_in(shard), max(1, pixels // math.prod(size_px_of(shard))))
+        return min(
+            count_in(shard), self.config.pages_per_step, max(PARTS, pixels // math.prod(size_px_of(shard)))
+        )
 
     def _changes(self, shard: Path) -> int:
         """As many changes; each shows two pages."""
