@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { count, figure, interval, percent, signed } from "../src/format/numbers";
+import { count, figure, interval, mark, percent, signed } from "../src/format/numbers";
 import { ago, milliseconds, span } from "../src/format/times";
 
 describe("numbers", () => {
@@ -22,6 +22,7 @@ describe("numbers", () => {
       "1.2e-5",
       "0",
     ]);
+    expect([-10000, 2500, 0.5].map(mark)).toEqual(["-10K", "2.5K", "0.5"]);
   });
 });
 

@@ -87,10 +87,11 @@ def _ending(shown: Json) -> str:
     if shown["promoted"]:
         return f"{head}; the next round starts from {shown['policy_out']}"
     why = shown["reason"] or "nothing to promote"
-    return f"{head}; {why}.\nThe next round starts from what was promoted before, or from random weights."
+    return f"{head}; {why}.\nThe next round starts from what was promoted before, or from its preset's base."
 
 
 def _rate(rate: Json | None) -> tuple[str, str]:
     if rate is None:
         return "", ""
-    return f"{rate['success']:.1%}", f"{rate['low']:.1%} – {rate['high']:.1%}"
+    # eighty columns hold seven of these
+    return f"{rate['success']:.1%}", f"{rate['low']:.0%}–{rate['high']:.0%}"

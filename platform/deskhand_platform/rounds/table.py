@@ -13,7 +13,7 @@ LABELS = {
     "evaluate-untrained": "before SFT",
     "evaluate-start": "start",
     "evaluate-sft": "after SFT",
-    "evaluate-rejection": "after rejection fine-tuning",
+    "evaluate-rejection": "after fine-tuning",
     "evaluate-ppo": "after PPO",
 }
 """Evaluation phases, by name, and what their line is called."""

@@ -1,16 +1,23 @@
 from __future__ import annotations
 
+import io
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from blake3 import blake3
+from PIL import Image as Picture
 
 from deskhand_agent.models.bundle import ModelBundle, build_tiny
 from deskhand_agent.models.prompting import tokenise_prompt, tokenise_reply
 from deskhand_agent.prompt import ImageSegment, PromptMessage, Text
+from deskhand_sandbox.types import Image
 from deskhand_trainer.base.pages import SeenPage
+from deskhand_trainer.base.perception import Perception, StudiedPage
 from deskhand_trainer.base.train import StageProgress
 from deskhand_trainer.errors import RunStopped
 from deskhand_trainer.sft.config import SftConfig
@@ -53,18 +60,32 @@ def demonstrations(bundle: ModelBundle, pages: list[SeenPage]) -> list[TrainingS
     return made
 
 
+def larger(page: SeenPage) -> SeenPage:
+    """The same on paper of twice the width and height."""
+    assert page.image.data is not None
+    paper = Picture.new("RGB", (128, 128), "white")
+    paper.paste(Picture.open(io.BytesIO(page.image.data)), (0, 0))
+    out = io.BytesIO()
+    paper.save(out, "PNG")
+    data = out.getvalue()
+    digest = blake3(data).hexdigest()
+    return replace(page, image=Image(digest=digest, format="png", width_px=128, height_px=128, data=data))
+
+
 def weights(bundle: ModelBundle) -> dict[str, torch.Tensor]:
     return {name: value.clone() for name, value in bundle.model.state_dict().items()}
 
 
+@pytest.mark.parametrize("question_share", [0.0, 0.4])
 @pytest.mark.parametrize("stop_after", [1, 4, 5, 8, 10])
 def test_stopped_and_resumed_equals_uninterrupted(
-    bundle: ModelBundle, pages: list[SeenPage], tmp_path: Path, stop_after: int
+    bundle: ModelBundle, pages: list[SeenPage], tmp_path: Path, stop_after: int, question_share: float
 ) -> None:
     """Boundaries between stages included: parameters continue bit-identically."""
     samples = demonstrations(bundle, pages)
     whole = bundle.clone()
-    expected = train_sft(whole, samples, pages, CONFIG)
+    config = replace(CONFIG, question_share=question_share)
+    expected = train_sft(whole, samples, pages, config)
     steps = 0
 
     def count(progress: StageProgress) -> None:
@@ -77,14 +98,14 @@ def test_stopped_and_resumed_equals_uninterrupted(
             first,
             samples,
             pages,
-            CONFIG,
+            config,
             progress=count,
             checkpoint_dir=tmp_path,
             should_stop=lambda: steps >= stop_after,
         )
     assert steps == stop_after
     second = build_tiny(bundle.tiny)
-    report = train_sft(second, samples, pages, CONFIG, progress=count, checkpoint_dir=tmp_path)
+    report = train_sft(second, samples, pages, config, progress=count, checkpoint_dir=tmp_path)
     assert steps == sum(expected.steps.values())
     mine, theirs = weights(second), weights(whole)
     assert all(torch.equal(mine[name], theirs[name]) for name in theirs)
@@ -101,6 +122,31 @@ def test_cloning_learns_the_demonstrations(bundle: ModelBundle, pages: list[Seen
     assert losses[-1] < 0.5 * losses[0]
     assert report.steps == {"reading": 0, "pointing": 0, "cloning": 90}
     assert 0 < report.figures["cloning/token_likelihood"] <= 1
+
+
+def test_questions_between_demonstrations_keep_what_is_seen(
+    bundle: ModelBundle, pages: list[SeenPage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every sample is still imitated as often, and larger pages are fewer in a step."""
+    asked: list[list[int]] = []
+    asking_loss = Perception.asking_loss
+
+    def watched(perception: Perception, studied: Sequence[StudiedPage], *rest: Any, **named: Any) -> Any:
+        asked.append([page.page.image.width_px for page in studied])
+        return asking_loss(perception, studied, *rest, **named)
+
+    monkeypatch.setattr(Perception, "asking_loss", watched)
+    config = replace(CONFIG, reading_steps=0, pointing_steps=0, cloning_epochs=3, question_share=0.5)
+    config = replace(config, pages_per_step=8)
+    samples = demonstrations(bundle, pages)
+    alone = train_sft(bundle.clone(), samples, [], config)
+    assert not asked
+    report = train_sft(bundle.clone(), samples, [*pages, *(larger(page) for page in pages)], config)
+    assert report.steps["cloning"] == 2 * alone.steps["cloning"]
+    assert sorted({(len(each), each[0]) for each in asked}) == [(1, 128), (4, 64)]
+    assert len(asked) == 2 * alone.steps["cloning"]
+    assert {"perception/point_named", "cloning/loss"} <= set(report.figures)
+    assert "perception/point_named" not in alone.figures
 
 
 def test_the_global_random_state_is_left_alone(bundle: ModelBundle, pages: list[SeenPage]) -> None:

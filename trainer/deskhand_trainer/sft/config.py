@@ -48,8 +48,11 @@ class SftConfig:
     questions_per_page: int = field(default=8, metadata=bounds(1, 64))
     """Pointing questions packed behind one encoded picture."""
     pages_per_step: int = field(default=8, metadata=bounds(1, 4096))
-    """Pages in a pointing step."""
+    """Pages in a pointing step; of larger ones than the smallest fewer."""
     cloning_epochs: int = field(default=6, metadata=bounds(0, 10_000))
+    question_share: float = field(default=0.0, metadata=bounds(0, 0.9))
+    """Of the steps while cloning, those that ask about perception pages instead: what a model sees is not
+    forgotten over what it imitates."""
     minibatch: int = field(default=16, metadata=bounds(1, 65536))
     """Turns per optimizer step while cloning."""
     matrix_lr: float = field(default=0.01, metadata=bounds(0, 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +31,7 @@ from deskhand_trainer.checkpoints import (
 from deskhand_trainer.errors import RunStopped
 from deskhand_trainer.sft.cloning import cloning_figures, cloning_loss
 from deskhand_trainer.sft.config import SftConfig
-from deskhand_trainer.side_by_side import in_parts
+from deskhand_trainer.side_by_side import PARTS, in_parts
 from deskhand_trainer.types import TrainingSample
 
 STAGES = ("reading", "pointing", "cloning")
@@ -88,7 +89,7 @@ def train_sft(
         RunStopped: `should_stop` said so; the state is safe where a checkpoint folder was given.
         CheckpointDamaged: the newest checkpoint is incomplete or altered.
         DiskFull: no room for a checkpoint.
-        ValueError: pages of several sizes, or a perception stage asked of a released model.
+        ValueError: a perception stage asked of a released model.
     """
     torch.set_num_threads(config.threads)
     return _WarmStart(bundle, samples, perception_pages, config, progress, checkpoint_dir, should_stop).run()
@@ -118,9 +119,6 @@ class _WarmStart:
         self.rng = random.Random(config.seed)
         self.draws = np.random.default_rng(config.seed)
         self.samples, self.held_out_samples = _split_samples(samples, config)
-        sizes = {(page.image.width_px, page.image.height_px) for page in pages}
-        if len(sizes) > 1:
-            raise ValueError(f"perception pages must be of one size, found {sorted(sizes)}")
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
             self.perception = Perception(bundle) if pages else None
@@ -128,7 +126,7 @@ class _WarmStart:
         seeing = [page for page in studied if ask_many(page.page, 1, random.Random(0))]
         cut = max(1, round(len(seeing) * config.held_out)) if len(seeing) > 1 else 0
         random.Random(config.seed).shuffle(seeing)
-        self.pages: list[StudiedPage] = seeing[cut:]
+        self.pages = _alike(seeing[cut:])
         self.held_out_pages: list[StudiedPage] = seeing[:cut]
         self.epoch = 0, self._minibatches(0)
         self.totals = {
@@ -136,6 +134,8 @@ class _WarmStart:
             "pointing": config.pointing_steps if self.pages else 0,
             "cloning": config.cloning_epochs * len(self.epoch[1]),
         }
+        self.question_share = config.question_share if self.pages else 0.0
+        self.totals["cloning"] = math.ceil(self.totals["cloning"] / (1 - self.question_share))
         self.optimizer = self._optimizer()
         self.saved_at = time.monotonic()
 
@@ -188,13 +188,22 @@ class _WarmStart:
 
     def _losses(self, stage: str, progress: float) -> list[Callable[[], Tensor]]:
         """Parts of a step's loss."""
+        if stage == "cloning" and self._asked(self.state.step + 1) > self._asked(self.state.step):
+            pages = self._drawn(self.config.pages_per_step)
+            draws = [random.Random(self.rng.getrandbits(62)) for _ in in_parts(pages)]
+            return [
+                partial(self._question_loss, part, draw, share=len(part) / len(pages))
+                for part, draw in zip(in_parts(pages), draws, strict=True)
+            ]
         if stage == "cloning":
             samples = self._minibatch()
             tokens = sum(len(sample.reply_ids) for sample in samples)
             return [partial(self._cloning_loss, part, tokens) for part in in_parts(samples)]
         if stage == "reading":
             return [self._reading_loss]
-        return [partial(self._pointing_loss, min(1.0, max(0.0, (0.85 - progress) / 0.3)))]
+        looking, aided = min(1.0, max(0.0, (0.85 - progress) / 0.3)), self.config.reading_steps > 0
+        pages = self._drawn(self.config.pages_per_step)
+        return [partial(self._question_loss, pages, self.rng, looking=looking, aided=aided)]
 
     def _cloning_loss(self, samples: Sequence[TrainingSample], tokens: int) -> Tensor:
         with multiplying(self.precision):
@@ -202,22 +211,36 @@ class _WarmStart:
 
     def _reading_loss(self) -> Tensor:
         assert self.perception is not None
-        pages = self.rng.choices(self.pages, k=self.config.strips_per_step)
+        pages = self._drawn(self.config.strips_per_step)
         with multiplying(self.precision):
             return self.perception.reading_loss(pages, self.draws)
 
-    def _pointing_loss(self, looking: float) -> Tensor:
+    def _question_loss(
+        self,
+        pages: Sequence[StudiedPage],
+        draw: random.Random,
+        *,
+        share: float = 1.0,
+        looking: float = 0.0,
+        aided: bool = False,
+    ) -> Tensor:
         assert self.perception is not None
-        pages = self.rng.choices(self.pages, k=self.config.pages_per_step)
+        each = self.config.questions_per_page
         with multiplying(self.precision):
-            loss, _ = self.perception.asking_loss(
-                pages,
-                self.rng,
-                questions=self.config.questions_per_page,
-                looking=looking,
-                aided=self.config.reading_steps > 0,
-            )
-        return loss
+            loss, _ = self.perception.asking_loss(pages, draw, questions=each, looking=looking, aided=aided)
+        return share * loss
+
+    def _drawn(self, count: int) -> list[StudiedPage]:
+        """Pages of one size at random: so many of the smallest, of others as many as hold the same pixels."""
+        alike = self.pages[0]
+        if len(self.pages) > 1:
+            (alike,) = self.rng.choices(self.pages, weights=[len(each) for each in self.pages])
+            count = max(PARTS, count * _pixels(self.pages[0][0]) // _pixels(alike[0]))
+        return self.rng.choices(alike, k=count)
+
+    def _asked(self, step: int) -> int:
+        """How many of the cloning steps before this one ask questions."""
+        return int(step * self.question_share)
 
     def _progress(self, stage: str) -> float:
         """Reading and pointing share one schedule: restarting at the full rate loses what was learned."""
@@ -227,7 +250,7 @@ class _WarmStart:
         return (before + self.state.step) / (self.totals["reading"] + self.totals["pointing"])
 
     def _minibatch(self) -> list[TrainingSample]:
-        epoch, place = divmod(self.state.step, len(self.epoch[1]))
+        epoch, place = divmod(self.state.step - self._asked(self.state.step), len(self.epoch[1]))
         if self.epoch[0] != epoch:
             self.epoch = epoch, self._minibatches(epoch)
         return [self.samples[i] for i in self.epoch[1][place]]
@@ -249,15 +272,14 @@ class _WarmStart:
         return found
 
     def _figures(self, stage: str) -> dict[str, float]:
+        found: dict[str, Mapping[str, float]] = {}
         self.bundle.model.eval()
         if stage == "cloning":
-            figures = cloning_figures(self.bundle, self.held_out_samples)
-        else:
-            assert self.perception is not None
-            figures = self.perception.figures(self.held_out_pages)
+            found["cloning"] = cloning_figures(self.bundle, self.held_out_samples)
+        if self.perception is not None and (stage != "cloning" or self.question_share):
+            found["perception"] = self.perception.figures(self.held_out_pages)
         self.bundle.model.train()
-        top = "cloning" if stage == "cloning" else "perception"
-        return {f"{top}/{name}": value for name, value in figures.items()}
+        return {f"{top}/{name}": value for top, figures in found.items() for name, value in figures.items()}
 
     def _optimizer(self) -> WarmStartOptimizer:
         cloning = "pointing" in self.state.steps
@@ -320,6 +342,18 @@ class _WarmStart:
         version, words, gauss = kept["order"]
         self.rng.setstate((version, tuple(words), gauss))
         self.draws.bit_generator.state = _text_as_big(kept["draws"])
+
+
+def _alike(pages: Sequence[StudiedPage]) -> list[list[StudiedPage]]:
+    """Pages of one size together, the smallest first."""
+    groups: dict[int, list[StudiedPage]] = {}
+    for page in pages:
+        groups.setdefault(_pixels(page), []).append(page)
+    return [groups[pixels] for pixels in sorted(groups)]
+
+
+def _pixels(page: StudiedPage) -> int:
+    return page.page.image.width_px * page.page.image.height_px
 
 
 def _split_samples(

@@ -21,6 +21,12 @@ export function figure(value: number | null | undefined): string {
   return String(Number(value.toPrecision(3)));
 }
 
+/** A figure for the narrow edge of a chart: thousands as one letter, -10000 → "-10K". */
+export function mark(value: number): string {
+  if (Math.abs(value) < 1000) return figure(value);
+  return value.toLocaleString("en-US", { notation: "compact", maximumFractionDigits: 1 });
+}
+
 /** A whole number with separators: 12345 → "12,345". */
 export function count(value: number | null | undefined): string {
   return value == null ? NOTHING : Math.round(value).toLocaleString("en-US");

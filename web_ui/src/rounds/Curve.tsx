@@ -12,7 +12,7 @@ import {
   YAxis,
 } from "recharts";
 
-import { figure, percent } from "../format/numbers";
+import { figure, mark, percent } from "../format/numbers";
 import { axisOf } from "./axis";
 import { alone, last, reach, type Chart, type CurvePoint, type Line } from "./curves";
 
@@ -32,7 +32,7 @@ export function Curve({
   height: number;
 }) {
   const show = (value: number) => (chart.kind === "share" ? percent(value) : figure(value));
-  const tick = (value: number) => (chart.kind === "share" ? percent(value, 0) : figure(value));
+  const tick = (value: number) => (chart.kind === "share" ? percent(value, 0) : mark(value));
   const fixed = { low: chart.domain[0] !== null, high: chart.domain[1] !== null };
   const axis = axisOf(...reach(chart, points), fixed, chart.kind === "share" && fixed.high ? 5 : 3);
   return (
