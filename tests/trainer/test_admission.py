@@ -1,8 +1,9 @@
 import pytest
 
 from deskhand_sandbox.tasks import list_tasks
-from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
-from deskhand_trainer.admission import refuse_held_out, refuse_unproven
+from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS, seeds
+from deskhand_sandbox.types import Split
+from deskhand_trainer.admission import loop_seeds, refuse_held_out, refuse_unproven
 from deskhand_trainer.errors import RunRefused
 
 PROVEN = "miniwob/click-test"
@@ -14,6 +15,25 @@ def test_held_out_tasks_are_never_trained_on() -> None:
     with pytest.raises(RunRefused, match=held):
         refuse_held_out((PROVEN, held))
     refuse_held_out((PROVEN, UNPROVEN))
+
+
+def test_a_probe_is_of_held_out_tasks_alone() -> None:
+    held = min(HELD_OUT_TASKS)
+    with pytest.raises(RunRefused, match=f"{PROVEN}: a probe is of held-out tasks alone"):
+        loop_seeds((PROVEN, held), probe=True)
+    with pytest.raises(RunRefused, match=held):
+        loop_seeds((PROVEN, held), probe=False)
+    usual = loop_seeds((PROVEN,), probe=False)
+    assert (usual.split, usual.validation) == (Split.TRAIN, Split.VALIDATION)
+
+
+def test_no_seed_of_a_probe_is_reported_on() -> None:
+    held = min(HELD_OUT_TASKS)
+    found = loop_seeds((held,), probe=True)
+    reported = set(seeds(held, Split.TEST, 1000))
+    chosen = set(seeds(held, found.validation, 1000, found.validation_offset))
+    trained = set(seeds(held, found.split, 1000, found.offset))
+    assert not reported & chosen and not reported & trained and not chosen & trained
 
 
 def test_a_task_nothing_solves_is_taken_only_when_asked_for() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -63,6 +64,7 @@ def make_run(home: Path, kind: str, config: dict[str, Any], **more: Any) -> Path
         ("evaluate", {"tasks": []}, {}, "name at least one task"),
         ("evaluate", {"tasks": ["fake/never-done"]}, {}, "fake/never-done: nothing is known to solve it"),
         ("ppo", {"tasks": ["fake/never-done"]}, {}, "fake/never-done: nothing is known to solve it"),
+        ("ppo", {"tasks": [TASK], "probe": True}, {}, f"{TASK}: a probe is of held-out tasks alone"),
         ("dance", {}, {}, "kind must be one of collect, score, pretrain, sft, ppo, evaluate"),
     ],
 )
@@ -74,6 +76,19 @@ def test_a_bad_spec_is_refused_with_a_sentence(
     error = json.loads((folder / "error.json").read_text())
     assert message in error["message"]
     assert not (folder / "result.json").exists()
+
+
+def test_nothing_goes_on_from_what_came_out_of_a_probe(tmp_path: Path, tiny: ModelBundle) -> None:
+    save_bundle(tiny, tmp_path / "tiny")
+
+    async def kept() -> str:
+        urls = f"sqlite+aiosqlite:///{tmp_path}/store.db", f"file://{tmp_path}/blobs"
+        async with await Store.open(*urls) as store:
+            return (await store.keep_policy(tmp_path / "tiny", parent_id=None, metadata={"probe": True})).id
+
+    folder = make_run(tmp_path, "ppo", PPO, policy_in=asyncio.run(kept()))
+    assert _guarded(RunFolder(folder)) == REFUSED
+    assert "it is only measured" in json.loads((folder / "error.json").read_text())["message"]
 
 
 def test_the_second_process_at_a_run_waits_for_the_first(tmp_path: Path) -> None:

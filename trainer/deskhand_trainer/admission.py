@@ -1,12 +1,21 @@
-"""Which tasks a run may work at: none held out where it trains, and none that nothing is known to solve."""
+"""Which tasks a run may work at, and at which of their seeds.
+
+None held out where it trains, but for a probe, whose policy nothing starts from; and none that nothing is
+known to solve.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from deskhand_agent.policies.scripted import oracle_tasks
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
+from deskhand_sandbox.types import JsonValue, Split
 from deskhand_trainer.errors import RunRefused
+
+PROBE_OFFSET, PROBE_VALIDATION_OFFSET = 200_000, 100_000
+"""Where a probe's seeds begin: of held-out tasks every seed is test."""
 
 
 def refuse_held_out(tasks: Sequence[str]) -> None:
@@ -18,6 +27,44 @@ def refuse_held_out(tasks: Sequence[str]) -> None:
     held = sorted(set(tasks) & set(HELD_OUT_TASKS))
     if held:
         raise RunRefused(f"{', '.join(held)}: held-out tasks are never trained on; take others")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LoopSeeds:
+    """Where the seeds of an online loop come from; no two of training, choosing and reporting overlap."""
+
+    split: Split
+    """Of training."""
+    offset: int
+    """Where training begins, before what the config adds."""
+    validation: Split
+    """Of choosing the checkpoint."""
+    validation_offset: int
+
+
+def loop_seeds(tasks: Sequence[str], *, probe: bool) -> LoopSeeds:
+    """Train and validation seeds; a probe's are test seeds, far behind those that are reported on.
+
+    Raises:
+        RunRefused: a held-out task and no probe, or a probe of any other task; names it.
+    """
+    if not probe:
+        refuse_held_out(tasks)
+        return LoopSeeds(split=Split.TRAIN, offset=0, validation=Split.VALIDATION, validation_offset=0)
+    others = sorted(set(tasks) - HELD_OUT_TASKS)
+    if others:
+        raise RunRefused(f"{', '.join(others)}: a probe is of held-out tasks alone; leave `probe` out")
+    return LoopSeeds(
+        split=Split.TEST,
+        offset=PROBE_OFFSET,
+        validation=Split.TEST,
+        validation_offset=PROBE_VALIDATION_OFFSET,
+    )
+
+
+def is_probe(metadata: Mapping[str, JsonValue]) -> bool:
+    """Whether a policy's metadata say that it came out of a probe."""
+    return bool(metadata.get("probe", False))
 
 
 def refuse_unproven(tasks: Sequence[str], *, allowed: bool) -> None:

@@ -90,6 +90,9 @@ class PpoConfig:
     tasks: tuple[str, ...] = (DEMO_TASK,)
     unproven: bool = False
     """Also tasks that nothing is known to solve."""
+    probe: bool = False
+    """Of held-out tasks alone: how fast they are learned. What comes out is measured and nothing else: no run
+    and no round starts from it."""
     algorithm: Literal["ppo", "reinforce", "rejection", "cloning"] = "ppo"
     """"rejection": clone the policy's own successes; "cloning": clone the oracle's episodes."""
     advantage: Literal["turn", "token"] = "turn"

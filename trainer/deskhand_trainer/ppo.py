@@ -27,8 +27,8 @@ from deskhand_agent.policies.scripted import ScriptedPolicy
 from deskhand_flywheel.prm.scoring import ProcessRewardModel
 from deskhand_flywheel.store import Store
 from deskhand_sandbox.base import SandboxSource
-from deskhand_sandbox.types import JsonValue, Split
-from deskhand_trainer.admission import refuse_held_out
+from deskhand_sandbox.types import JsonValue
+from deskhand_trainer.admission import loop_seeds
 from deskhand_trainer.batches import Batch, prepare, reward_rule, with_rewards
 from deskhand_trainer.checkpoints import (
     load_checkpoint,
@@ -117,7 +117,7 @@ class PpoLoop:
     """One training run; `train` does it, from wherever the last checkpoint is."""
 
     def __init__(self, setting: PpoSetting) -> None:
-        refuse_held_out(setting.config.tasks)
+        self.seeds = loop_seeds(setting.config.tasks, probe=setting.config.probe)
         self.s, self.config = setting, setting.config
         self.model = VlmActorCritic(setting.bundle)
         reference = VlmActorCritic(setting.bundle.clone()) if self.config.kl_coef > 0 else None
@@ -287,9 +287,9 @@ class PpoLoop:
                 policy=policy,
                 source=self.s.source,
                 sink=self.s.store,
-                split=Split.VALIDATION,
+                split=self.seeds.validation,
                 episodes=self.config.validation_episodes,
-                offset=0,
+                offset=self.seeds.validation_offset,
                 concurrency=self.config.concurrency,
                 labels={**self.s.labels, "run": self.s.run_id},
                 owner=self.s.run_id,
@@ -331,8 +331,8 @@ class PpoLoop:
         )
 
     def _ranges(self, episodes: int) -> tuple[SeedRange, ...]:
-        offset = self.config.seed_offset + self.cursor.seeds_used
-        return seed_ranges(self.config.tasks, Split.TRAIN, episodes=episodes, offset=offset)
+        offset = self.seeds.offset + self.config.seed_offset + self.cursor.seeds_used
+        return seed_ranges(self.config.tasks, self.seeds.split, episodes=episodes, offset=offset)
 
     def _progress(self) -> float:
         by_clock = self.cursor.elapsed_s / (60 * self.config.minutes) if self.config.minutes else 0.0
@@ -379,12 +379,10 @@ class PpoLoop:
     def _metrics(self) -> dict[str, JsonValue]:
         c = self.cursor
         total = max(1e-9, c.environment_s + c.inference_s + c.training_s)
-        used = SeedRange(
-            task_id="each", split=Split.TRAIN.value, offset=self.config.seed_offset, count=c.seeds_used
-        )
-        validation = SeedRange(
-            task_id="each", split=Split.VALIDATION.value, offset=0, count=self.config.validation_episodes
-        )
+        s, began = self.seeds, self.seeds.offset + self.config.seed_offset
+        chosen, each = s.validation_offset, self.config.validation_episodes
+        used = SeedRange(task_id="each", split=s.split.value, offset=began, count=c.seeds_used)
+        validation = SeedRange(task_id="each", split=s.validation.value, offset=chosen, count=each)
         return {
             "iterations": c.iteration,
             "episodes": c.episodes,

@@ -94,6 +94,8 @@ def check_runs(config: RoundConfig) -> None:
     Raises:
         InvalidField: the trainer would refuse one; names the phase and the field.
     """
+    if (config.ppo or {}).get("probe"):
+        raise InvalidField("ppo.probe", "a round goes on from what it trains, and nothing may from a probe")
     for name in RUN_FIELDS:
         values = getattr(config, name)
         if values is not None:

@@ -20,6 +20,7 @@ from deskhand_platform.settings import Settings
 from deskhand_platform.states import WorkState
 from deskhand_sandbox.errors import SandboxError
 from deskhand_sandbox.types import JsonValue
+from deskhand_trainer.admission import is_probe
 from deskhand_trainer.runs import RunKind, RunResult, RunSpec
 
 DATASETS = {"sft": SelectionRule.SUCCESS, "rejected": SelectionRule.FAILURE, "pool": SelectionRule.ALL}
@@ -93,19 +94,24 @@ class Phases:
         await self._store.append_event(event)
 
     async def check_start(self, config: RoundConfig) -> None:
-        """Refuse a start policy that does not exist.
+        """Refuse a start policy that does not exist, or that nothing may start from.
 
         Raises:
-            InvalidField: there is none of that id, or its files are damaged; names the nearest ones.
+            InvalidField: there is none of that id (names the nearest ones), its files are damaged, or it came
+                out of a probe of held-out tasks.
         """
         for field in ("start", "base"):
             name = getattr(config, field)
             if field == "start" and name == "promoted":
                 continue
             try:
-                await self._named(name)
+                found = await self._named(name)
             except (UnknownPolicy, ModelFilesError) as error:
                 raise InvalidField(field, str(error)) from error
+            if found is not None and is_probe((await self._store.policy(found)).metadata):
+                raise InvalidField(
+                    field, f"{found} came out of a probe of held-out tasks: it is only measured"
+                )
 
     # ---- inside ----
 

@@ -52,3 +52,16 @@ async def test_a_start_that_is_not_there_is_refused_by_name(counting: Settings, 
             with pytest.raises(InvalidField, match=f"^{field}: .*{said}"):
                 await up.services.rounds.start("smoke", {field: name})
         assert await up.services.book.list() == ()
+
+
+async def test_no_round_goes_on_from_a_probe(counting: Settings, packaged: Path) -> None:
+    async with platform(counting) as up:
+        probed = await up.services.store.keep_policy(packaged, parent_id=None, metadata={"probe": True})
+        for field, changed in (
+            ("start", {"start": probed.id}),
+            ("base", {"base": probed.id}),
+            ("ppo.probe", {"ppo": {"probe": True}}),
+        ):
+            with pytest.raises(InvalidField, match=f"^{field}: .*probe"):
+                await up.services.rounds.start("smoke", changed)
+        assert await up.services.book.list() == ()

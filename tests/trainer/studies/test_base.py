@@ -13,7 +13,15 @@ from deskhand_agent.policies.scripted import oracle_tasks
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_trainer.config import EvaluateConfig, PpoConfig, parse_config
 from deskhand_trainer.results import Figure, read_figures
-from deskhand_trainer.studies.base import TEN, evaluation, main, ppo_config, train_tasks
+from deskhand_trainer.studies.base import (
+    PROBE_EPISODES,
+    TEN,
+    evaluation,
+    main,
+    ppo_config,
+    probe_config,
+    train_tasks,
+)
 from deskhand_trainer.studies.base_figures import means
 
 
@@ -42,6 +50,11 @@ def study(tmp_path: Path, packaged: Path) -> Path:
         for task in tasks:
             found |= success(task, rate)
         leave(folder / part, found)
+    for episodes, rate in ((50, 0.2), (500, 0.3)):
+        for task in HELD_OUT_TASKS:
+            place = folder / f"probe-{episodes}" / task.removeprefix("miniwob/")
+            leave(place / "ppo", {"minutes": 1.0, "episodes": episodes}, policy="probed")
+            leave(place / "after", success(None, rate))
     for number, task in enumerate(TEN):
         short = task.removeprefix("miniwob/")
         leave(folder / short / "before", success(None, 0.2 + number / 100, 200))
@@ -63,6 +76,9 @@ def test_what_it_tells_the_runs_is_understood() -> None:
         values = json.loads(json.dumps({name: getattr(config, name) for name in ("tasks", "max_tokens")}))
         assert parse_config(type(config), values).tasks == config.tasks
     assert isinstance(evaluation(TEN, 1), EvaluateConfig) and evaluation(TEN, 1).split == "test"
+    for episodes in PROBE_EPISODES:
+        probe = probe_config(min(HELD_OUT_TASKS), episodes)
+        assert probe.iterations * probe.episodes_per_iteration == episodes and probe.probe
     offsets = {ppo_config(TEN[0], seed).seed_offset for seed in range(3)}
     assert len(offsets) == 3 and isinstance(ppo_config(TEN[0], 0), PpoConfig)
 
@@ -78,6 +94,8 @@ def test_figures_come_with_their_means(
     known = {figure.name: figure for figure in read_figures(results)}
     assert known["miniwob_train_mean"].value == 0.8 and known["miniwob_train_mean"].met
     assert known["miniwob_heldout_zero"].value == 0.1
+    assert known["miniwob_heldout_50"].value == 0.2
+    assert known["miniwob_heldout_500"].value == 0.3
     assert known["ppo_ten_tasks_before_mean"].value == pytest.approx(0.245)
     after, low = known["ppo_ten_tasks_after_mean"], known["ppo_ten_tasks_after_low"]
     assert after.value == 0.91 and after.met

@@ -20,10 +20,11 @@ from deskhand_sandbox.host import HostSettings, SandboxClient, start_host
 from deskhand_sandbox.manager import PoolSettings
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import JsonValue
+from deskhand_trainer.admission import is_probe
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.metrics import Reporter
 from deskhand_trainer.run_folder import RunFolder
-from deskhand_trainer.runs import RunSpec
+from deskhand_trainer.runs import RunKind, RunSpec
 
 TOKEN_VARIABLE = "DESKHAND_SANDBOX_TOKEN"
 UNTRAINED = "untrained"
@@ -65,12 +66,16 @@ class RunContext:
             seed: of the fresh weights, where it starts from nothing.
 
         Raises:
-            RunRefused: it is not in the store, or damaged.
+            RunRefused: it is not in the store, or damaged; or it came out of a probe of held-out tasks, and
+                the run does more than measure it.
         """
         if self.spec.policy_in is None:
             return build_tiny(TinyConfig(seed=seed))
         try:
-            folder = await self.store.materialise_policy(self.spec.policy_in, self.policy_folder)
+            record = await self.store.policy(self.spec.policy_in)
+            if is_probe(record.metadata) and self.spec.kind is not RunKind.EVALUATE:
+                raise RunRefused(f"{record.id} came out of a probe of held-out tasks: it is only measured")
+            folder = await self.store.materialise_policy(record.id, self.policy_folder)
             return load_bundle(folder)
         except (UnknownPolicy, BlobError, InvalidQuery, ModelFilesError) as error:
             raise RunRefused(f"the policy {self.spec.policy_in} cannot be used: {error}") from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deskhand_sandbox.types import JsonValue
-from deskhand_trainer.admission import refuse_held_out, refuse_unproven
+from deskhand_trainer.admission import loop_seeds, refuse_unproven
 from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.ppo import PpoLoop, PpoSetting
 from deskhand_trainer.run_kinds.context import RunContext, sandbox_kinds
@@ -11,7 +11,7 @@ from deskhand_trainer.run_kinds.context import RunContext, sandbox_kinds
 
 async def run(context: RunContext, config: PpoConfig) -> tuple[str, dict[str, JsonValue]]:
     """Train, keep the best."""
-    refuse_held_out(config.tasks)
+    loop_seeds(config.tasks, probe=config.probe)
     sandbox_kinds(config.tasks)
     refuse_unproven(config.tasks, allowed=config.unproven)
     bundle = await context.bundle()
@@ -32,5 +32,5 @@ async def run(context: RunContext, config: PpoConfig) -> tuple[str, dict[str, Js
                 reward_model=reward_model,
             )
         ).train()
-    kept = await context.keep(outcome.best, {"training": dict(outcome.metrics)})
+    kept = await context.keep(outcome.best, {"training": dict(outcome.metrics), "probe": config.probe})
     return kept, dict(outcome.metrics)

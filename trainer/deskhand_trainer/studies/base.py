@@ -1,10 +1,11 @@
 """What the base model is worth: MiniWoB++ as it comes, tasks never trained on, ten tasks after PPO.
 
-    deskhand study base [FOLDER] [--policy deskhand-tiny] [--parts train held-out ten] [--seeds 0 1 2]
+    deskhand study base [FOLDER] [--policy deskhand-tiny] [--parts train held-out probe ten] [--seeds 0 1 2]
 
 "train" measures, greedy on test seeds, every MiniWoB++ task the base was shown demonstrations of; "held-out"
-the twenty that nothing is ever trained on; "ten" measures ten multi-turn tasks, trains each alone by PPO from
-the base, per seed, and measures again on the same test seeds.
+the twenty that nothing is ever trained on; "probe" how fast each of those is learned, by PPO from the base in
+50 and in 500 episodes, whose policies are measured and serve nothing else; "ten" measures ten multi-turn
+tasks, trains each alone by PPO from the base, per seed, and measures again on the same test seeds.
 
 The ten are chosen by a rule, before any of it: MiniWoB++ tasks that are not held out, whose oracle takes two
 turns or more on average and fills in no text field (it clicks, and picks from a list). They have no
@@ -31,13 +32,13 @@ from deskhand_agent.shipped import DESKHAND_TINY
 from deskhand_flywheel.errors import FlywheelError
 from deskhand_flywheel.store import Store
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
-from deskhand_trainer.config import EvaluateConfig, PpoConfig
+from deskhand_trainer.config import EvaluateConfig, PpoConfig, ValuePretrainingConfig
 from deskhand_trainer.results import Figure, read_figures, write_figures, write_results_page
 from deskhand_trainer.runs import RunKind
 from deskhand_trainer.studies.base_figures import means, task_figures, ten_figures
 from deskhand_trainer.studies.runs import StudyRuns, until_done
 
-Part = Literal["train", "held-out", "ten"]
+Part = Literal["train", "held-out", "probe", "ten"]
 PARTS: tuple[Part, ...] = get_args(Part)
 TEN = (
     "miniwob/ascending-numbers",
@@ -53,6 +54,7 @@ TEN = (
 )
 """By the rule above."""
 EPISODES, TEN_EPISODES = 100, 200
+PROBE_EPISODES = (50, 500)
 MINUTES = 14.0
 """Cap of PPO's training; the goal is 15."""
 MAX_TOKENS = 40
@@ -94,6 +96,24 @@ def ppo_config(task: str, seed: int) -> PpoConfig:
     )
 
 
+def probe_config(task: str, episodes: int) -> PpoConfig:
+    """So many episodes of a held-out task and no more: the critic begins as it is."""
+    each = PROBE_EPISODES[0]
+    return PpoConfig(
+        tasks=(task,),
+        unproven=True,
+        probe=True,
+        minutes=0.0,
+        iterations=episodes // each,
+        episodes_per_iteration=each,
+        lr=2e-4,
+        lr_warmup_iterations=1,
+        max_tokens=MAX_TOKENS,
+        evaluate_every=5,
+        value_pretraining=ValuePretrainingConfig(enabled=False),
+    )
+
+
 class BaseStudy:
     """Does what is left of the study in a folder."""
 
@@ -123,6 +143,12 @@ class BaseStudy:
         for part, tasks in measured.items():
             if part in parts:
                 jobs.append(partial(self._measure, part, tasks, start))
+        if "probe" in parts:
+            jobs += [
+                partial(self._probe, task, episodes, start)
+                for episodes in PROBE_EPISODES
+                for task in measured["held-out"]
+            ]
         if "ten" in parts:
             jobs += [partial(self._ten, task, seed, start) for seed in seeds for task in TEN]
         self.runs.work(jobs, workers=workers)
@@ -136,6 +162,13 @@ class BaseStudy:
         config = asdict(evaluation(tasks, EPISODES))
         found = self.runs.run(part, RunKind.EVALUATE, config, start)
         self._tell(task_figures(part, tasks, found["metrics"], config))
+
+    def _probe(self, task: str, episodes: int, start: str) -> None:
+        name = f"probe-{episodes}/{task.removeprefix('miniwob/')}"
+        training, config = asdict(probe_config(task, episodes)), asdict(evaluation((task,), EPISODES))
+        trained = self.runs.run(f"{name}/ppo", RunKind.PPO, training, start)
+        found = self.runs.run(f"{name}/after", RunKind.EVALUATE, config, trained["policy_out"])
+        self._tell(task_figures(f"held-out-{episodes}", (task,), found["metrics"], training))
 
     def _ten(self, task: str, seed: int, start: str) -> None:
         short = task.removeprefix("miniwob/")

@@ -16,6 +16,8 @@ _NORMAL = 1.96
 MEANS: Mapping[str, tuple[str, str | None]] = {
     "train": ("miniwob_train_mean", ">= 0.8"),
     "held-out": ("miniwob_heldout_zero", None),
+    "held-out-50": ("miniwob_heldout_50", None),
+    "held-out-500": ("miniwob_heldout_500", None),
 }
 """Part -> name and goal of its mean."""
 
@@ -31,7 +33,7 @@ def task_figures(
             command=COMMAND,
             config={**config, "tasks": [task]},
             seeds="test",
-            **_rate(metrics, f"greedy:{task}"),
+            **_rate(metrics, f"greedy:{task}" if len(tasks) > 1 else "greedy"),
         )
         for task in tasks
     ]
@@ -77,10 +79,10 @@ def means(
     """
     known = {figure.name: figure for figure in figures}
     made: list[Figure] = []
-    for part, tasks in (("train", train), ("held-out", held_out)):
+    for part, (name, goal) in MEANS.items():
+        tasks = train if part == "train" else held_out
         found = [known[_name(part, task)] for task in tasks if _name(part, task) in known]
         if len(found) == len(tasks):
-            name, goal = MEANS[part]
             made.append(_mean(name, found, goal=goal, note=f"greedy, mean over {len(found)} tasks"))
     names = [task.removeprefix("miniwob/") for task in ten]
     before = [known[f"ppo_ten_{name}_before"] for name in names if f"ppo_ten_{name}_before" in known]
@@ -135,7 +137,7 @@ def _mean(name: str, figures: Sequence[Figure], *, goal: str | None, note: str) 
 
 
 def _name(part: str, task: str) -> str:
-    return f"miniwob_{part.replace('-', '')}_{task.removeprefix('miniwob/')}"
+    return f"miniwob_{part.replace('held-out', 'heldout').replace('-', '_')}_{task.removeprefix('miniwob/')}"
 
 
 def _rate(metrics: Mapping[str, Any], mode: str) -> dict[str, Any]:
