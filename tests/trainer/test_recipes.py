@@ -16,6 +16,7 @@ from deskhand_trainer.studies.base import TEN, train_tasks
 RECIPE = Path(__file__).parents[2] / "infra/models/deskhand-tiny"
 KINDS = {
     "pretrain": PretrainConfig,
+    "further": PretrainConfig,
     "demonstrations": CollectConfig,
     "forms": CollectConfig,
     "sft": SftConfig,
@@ -33,8 +34,9 @@ def test_every_file_is_a_run() -> None:
 
 @pytest.mark.parametrize("name", ["demonstrations", "forms", "sft"])
 def test_nothing_is_shown_that_is_measured_as_unseen(name: str) -> None:
-    tasks = set(read(name).tasks)
-    assert tasks <= set(oracle_tasks())
+    config = read(name)
+    assert set(config.tasks) <= set(oracle_tasks())
+    tasks = {*config.tasks, *getattr(config, "perception_tasks", ())}
     assert not tasks & set(HELD_OUT_TASKS) and not tasks & set(TEN)
 
 
