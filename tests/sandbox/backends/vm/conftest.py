@@ -66,6 +66,20 @@ def typewriter(make_disk: Callable[[str, str], Path]) -> Path:
 
 
 @pytest.fixture(scope="session")
+def left(typewriter: Path) -> Callable[[], list[object]]:
+    """What there is of this process's VMs: folders and processes.
+
+    libvirt's driver stays where the process first had one, for its own tests and for all others.
+    """
+
+    def found() -> list[object]:
+        own = [place / places.mark() for place in (typewriter.parent, places.base_folder(None))]
+        return [each for place in own for each in (*place.glob("vms/*"), *places.running_in(place))]
+
+    return found
+
+
+@pytest.fixture(scope="session")
 def settings(typewriter: Path) -> dict[str, object]:
     """Of a backend whose VMs are typewriters."""
     return {
@@ -78,15 +92,16 @@ def settings(typewriter: Path) -> dict[str, object]:
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def typewriters(typewriter: Path, settings: dict[str, object]) -> AsyncIterator[Backend]:
+async def typewriters(
+    typewriter: Path, settings: dict[str, object], left: Callable[[], list[object]]
+) -> AsyncIterator[Backend]:
     """A backend whose VMs are typewriters; nothing is left of them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(typewriter.parent / "cache"))
         backend = create(**settings)
         yield backend
         await backend.close()
-    assert not list((typewriter.parent / places.mark() / "vms").iterdir())
-    assert not places.running_in(typewriter.parent)
+    assert not left()
 
 
 @contextmanager

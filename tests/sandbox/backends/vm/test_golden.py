@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from deskhand_sandbox.backends.vm import create, places
+from deskhand_sandbox.backends.vm import create
 from deskhand_sandbox.backends.vm.image import find
 from deskhand_sandbox.backends.vm.sandbox import VmSandbox
 from deskhand_sandbox.base import Backend, Capability, Sandbox
@@ -50,12 +50,11 @@ TERMINAL: list[JsonValue] = ["xterm", "-geometry", "80x24+20+20"]
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def backend() -> AsyncIterator[Backend]:
+async def backend(left: Callable[[], list[object]]) -> AsyncIterator[Backend]:
     backend = create()
     yield backend
     await backend.close()
-    vms = places.base_folder(None) / places.mark() / "vms"
-    assert not list(vms.iterdir()) and not places.running_in(vms)
+    assert not left()
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
