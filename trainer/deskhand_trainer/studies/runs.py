@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
@@ -64,7 +65,7 @@ class StudyRuns:
             StudyStopped: a run ended without a result, or another process works at the study; says where.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        with hold(self.folder, busy=self._refuse):
+        with hold(self.folder, busy=partial(refuse, self.folder)):
             pool = ThreadPoolExecutor(workers)
             try:
                 for done in [pool.submit(job) for job in jobs]:
@@ -123,9 +124,6 @@ class StudyRuns:
     def store(self) -> tuple[str, str]:
         """URLs of the study's database and of its blobs."""
         return f"sqlite+aiosqlite:///{self.folder / 'store.db'}", f"file://{self.folder / 'blobs'}"
-
-    def _refuse(self) -> None:
-        refuse(self.folder)
 
     def _wait(self, command: list[str], log: BinaryIO) -> None:
         """Run a program to its end, or until the study is stopped."""
