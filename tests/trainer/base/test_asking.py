@@ -12,7 +12,7 @@ from deskhand_agent.grammar import parse_reply
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.prompting import decode_reply
 from deskhand_agent.models.vocabulary import CHARACTERS, LATIN
-from deskhand_sandbox.types import Click
+from deskhand_sandbox.types import Answer, Click, TypeText
 from deskhand_trainer.base.asking import Asker, Encoded
 from deskhand_trainer.base.pages import SeenPage
 from deskhand_trainer.base.questions import Kind, ask
@@ -63,6 +63,11 @@ def test_what_is_predicted_where(bundle: ModelBundle, pages: list[SeenPage]) -> 
     assert len(said) == 2 * sum(isinstance(each.question.reply, Click) for each in batch.asked)
     answers = sum(len(each.answer) for each in batch.asked)
     assert len(batch.words[0]) + len(said) == answers
+    replies = [each.question.reply for each in batch.asked]
+    texts = "".join(reply.text for reply in replies if isinstance(reply, Answer | TypeText))
+    written = batch.words[2][batch.written].tolist()
+    assert texts
+    assert "".join(str(bundle.tokenizer.decode([token])) for token in written) == texts
     _, _, cover = batch.looks
     assert cover.any(-1).all()
     assert not cover.all(-1).any()

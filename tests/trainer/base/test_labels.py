@@ -7,7 +7,14 @@ import numpy as np
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.images import sized_pixels
 from deskhand_agent.models.vocabulary import CHARACTERS, LATIN
-from deskhand_trainer.base.labels import CHARACTER_CLASSES, label_page, strips, whole_pages
+from deskhand_trainer.base.labels import (
+    CHARACTER_CLASSES,
+    UNKNOWN,
+    WORD_PLACES,
+    label_page,
+    strips,
+    whole_pages,
+)
 from deskhand_trainer.base.pages import SeenPage
 
 
@@ -45,6 +52,25 @@ def test_patch_labels_come_in_merge_order(bundle: ModelBundle, pages: list[SeenP
             expected = labels.characters[row * 8 + 4, column * 8 + offset]
             assert int(batch.characters[0, index, look]) == expected
     assert (batch.characters > 0).any()
+
+
+def test_a_token_shows_letters_by_their_order_in_the_word(bundle: ModelBundle, pages: list[SeenPage]) -> None:
+    labels = label_page(pages[3], sized_pixels(pages[3].image, bundle.images))
+    batch = whole_pages([labels], bundle.images)
+    assert batch.shown.shape == (1, 16, WORD_PLACES)
+    letters, order = batch.characters.view(16, 8).tolist(), batch.places.view(16, 8).tolist()
+    shown = 0
+    for token, table in enumerate(batch.shown[0].tolist()):
+        at = {place: letter for letter, place in zip(letters[token], order[token], strict=True) if place}
+        assert table == [at.get(place, 0) for place in range(1, WORD_PLACES + 1)]
+        shown += len(at)
+    assert shown
+
+
+def test_of_a_page_nobody_told_of_no_letter_is_known(bundle: ModelBundle, pages: list[SeenPage]) -> None:
+    untold = replace(pages[0], things=(), characters=())
+    batch = whole_pages([label_page(untold, sized_pixels(untold.image, bundle.images))], bundle.images)
+    assert (batch.shown == UNKNOWN).all()
 
 
 def test_strips_carry_the_labels_of_what_they_show(bundle: ModelBundle, pages: list[SeenPage]) -> None:

@@ -46,7 +46,7 @@ def test_losses_reach_what_they_should(bundle: ModelBundle, pages: list[SeenPage
     loss, parts = perception.asking_loss(studied, random.Random(0), questions=3, looking=1.0)
     loss.backward()
     assert bundle.model.lm_head.weight.grad.abs().sum() > 0
-    assert set(parts) == {"character", "letter", "spelling", "words", "numbers", "look"}
+    assert set(parts) == {"character", "letter", "spelling", "shown", "words", "numbers", "look"}
 
 
 def test_figures_repeat_and_take_pages_of_any_size(bundle: ModelBundle, pages: list[SeenPage]) -> None:

@@ -48,6 +48,8 @@ class AskedBatch:
     words: tuple[Tensor, Tensor, Tensor]
     """Rows, places and ids of the answers' tokens that are no coordinates; a place is that of the token
     before, which predicts it."""
+    written: Tensor
+    """bool [as many as `words`]: those that stand in a reply's text."""
     numbers: tuple[Tensor, Tensor, Tensor]
     """Rows, places, and true coordinates in pixels: x and y of every clicking question in turn."""
     looks: tuple[Tensor, Tensor, Tensor]
@@ -119,6 +121,7 @@ class Asker:
         )
         ids = torch.zeros(len(asked), longest, dtype=torch.long)
         words: list[tuple[int, int, int]] = []
+        written: list[bool] = []
         numbers: list[tuple[int, int, float]] = []
         looks: list[tuple[int, int]] = []
         seen: list[Tensor] = []
@@ -135,13 +138,14 @@ class Asker:
                 return cover.flatten()
 
             whole = covered(encoded.question.target)
-            letters = self._letters(encoded)
+            text, letters = _text(encoded), self._letters(encoded)
             for place, token in enumerate(encoded.answer):
                 clicked = encoded.at is not None
                 if clicked and token in self._is_number and place >= self._opening:
                     numbers.append((row, before + place, next(coordinates)))
                 else:
                     words.append((row, before + place, token))
+                    written.append(bool(text) and 0 < place <= len(encoded.answer) - _AROUND_TEXT)
                 if not clicked or place < self._opening + _LOOKS_AFTER_OPENING:
                     looks.append((row, before + place))
                     seen.append(covered(letters[place]) if place in letters else whole)
@@ -149,6 +153,7 @@ class Asker:
             each=torch.tensor([len(page) for page in pages]),
             ids=ids,
             words=_columns(words, torch.long),
+            written=torch.tensor(written),
             numbers=_columns(numbers, torch.float),
             looks=(*_columns([(*look, 0) for look in looks], torch.long)[:2], torch.stack(seen)),
             asked=tuple(asked),
@@ -156,7 +161,7 @@ class Asker:
 
     def _letters(self, encoded: Encoded) -> dict[int, Box]:
         """Of an answer written in letters, the places of the tokens that are one, and where each is seen."""
-        text, letters = getattr(encoded.question.reply, "text", ""), encoded.question.letters
+        text, letters = _text(encoded), encoded.question.letters
         if not letters or len(encoded.answer) != len(text) + _AROUND_TEXT:
             return {}
         return dict(enumerate(letters, start=1))
@@ -169,6 +174,11 @@ class Asker:
         cover = torch.zeros(rows, columns, dtype=torch.bool)
         cover[max(top, 0) : bottom + 1, max(left, 0) : right + 1] = True
         return cover.flatten()
+
+
+def _text(encoded: Encoded) -> str:
+    """What is said or typed."""
+    return getattr(encoded.question.reply, "text", "")
 
 
 def _middle(box: Box, size_px: tuple[int, int]) -> tuple[float, float]:

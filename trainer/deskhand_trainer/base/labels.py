@@ -84,6 +84,9 @@ class DenseBatch:
     """As `characters`."""
     spelling: Tensor
     """[b, tokens, WORD_LETTERS]."""
+    shown: Tensor
+    """[b, tokens, WORD_PLACES] class of the first, second, … letter of a word where a token shows it; 0 where
+    it does not."""
     window: slice | None
     """Which patches of the whole picture these are; None: all."""
 
@@ -128,17 +131,20 @@ def strips(
     return _batch(pixels, labels, slice(row * patches, (row + token_rows) * patches))
 
 
-_Labels: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
-"""Characters, places and spelling of a picture."""
+_Labels: TypeAlias = tuple[npt.NDArray[np.int64], ...]
+"""Characters, places, spelling and shown letters of a picture."""
 
 
 def _batch(pixels: Sequence[Tensor], labels: Sequence[_Labels], window: slice | None) -> DenseBatch:
-    characters, places, spelling = (torch.from_numpy(np.stack(each)) for each in zip(*labels, strict=True))
+    characters, places, spelling, shown = (
+        torch.from_numpy(np.stack(each)) for each in zip(*labels, strict=True)
+    )
     return DenseBatch(
         pixels=torch.stack(list(pixels)),
         characters=characters,
         places=places,
         spelling=spelling,
+        shown=shown,
         window=window,
     )
 
@@ -162,4 +168,15 @@ def _labels(
         return grid.reshape(-1, LOOKS)
 
     tokens = words[np.arange(factor // 2, height, factor)][:, np.arange(factor // 2, width, factor)]
-    return looked_at(characters), looked_at(places), spelling[tokens.reshape(-1)]
+    letters, order = looked_at(characters), looked_at(places)
+    return letters, order, spelling[tokens.reshape(-1)], _shown(letters, order, merge * merge * LOOKS)
+
+
+def _shown(letters: npt.NDArray[np.int64], order: npt.NDArray[np.int64], looks: int) -> npt.NDArray[np.int64]:
+    """[tokens, WORD_PLACES], of the letters of every look and their order in their words."""
+    seen, at = letters.reshape(-1, looks), order.reshape(-1, looks)
+    table = np.zeros((len(seen), WORD_PLACES + 1), np.int64)
+    rows, columns = np.nonzero(at > 0)
+    table[rows, at[rows, columns]] = seen[rows, columns]
+    table[(seen == UNKNOWN).any(1)] = UNKNOWN
+    return table[:, 1:]

@@ -47,7 +47,7 @@ SOFTNESS = 0.7
 LOOKING_HEAD = 0
 TOLD = 0.3
 """Share of changes whose action is told, as an agent is told its own."""
-_BLANK_PATCHES, _BLANK_TOKENS = 0.1, 0.05
+_BLANK_PATCHES, _BLANK_TOKENS, _BLANK_LETTERS = 0.1, 0.05, 0.01
 """Shares of empty places that are asked about too: most of a page is blank."""
 
 
@@ -103,6 +103,7 @@ class PerceptionHeads(nn.Module):
         self.character = nn.Linear(vision_width, LOOKS * CHARACTER_CLASSES)
         self.letter = nn.Linear(vision_width, LOOKS * (WORD_PLACES + 1))
         self.spelling = nn.Linear(text_width, WORD_LETTERS * CHARACTER_CLASSES)
+        self.shown = nn.Linear(text_width, WORD_PLACES * CHARACTER_CLASSES)
         self.place = nn.Linear(text_width, 1)
 
     def read(self, batch: DenseBatch, patches: Tensor, tokens: Tensor) -> dict[str, tuple[Tensor, Tensor]]:
@@ -113,6 +114,7 @@ class PerceptionHeads(nn.Module):
                 ("character", self.character, patches, batch.characters),
                 ("letter", self.letter, patches, batch.places),
                 ("spelling", self.spelling, tokens, batch.spelling),
+                ("shown", self.shown, tokens, batch.shown),
             )
         }
 
@@ -198,9 +200,7 @@ class Perception:
         dense = self._dense_losses(batch, patches, tokens, rng.getrandbits(62))
         asked, prefixes = self.ask(studied, rng, questions=questions)
         hidden, mass = self._answer(studied, tokens, asked, prefixes)
-        rows, places, ids = asked.words
-        lm_head: Any = self.bundle.model.lm_head
-        words = F.cross_entropy(lm_head(hidden[rows, places]), ids)
+        words = self._word_losses(hidden, asked)
         numbers, place = self._coordinate_losses(hidden, asked)
         look = -mass.clamp_min(1e-6).log().mean()
         loss = words + numbers
@@ -218,8 +218,9 @@ class Perception:
 
         Returns:
             per kind of question ("point_named", …) and over all ("answers") the share answered rightly, each
-            token given the right ones before it; "character", "letter" (which of its word it is) and
-            "spelling" of places that hold one; "look", the mean attention on the target.
+            token given the right ones before it; "character", "letter" (which of its word it is), "shown" (a
+            word's first, second, … letter, by token) and "spelling" of places that hold one; "look", the mean
+            attention on the target.
         """
         rng = random.Random(seed)
         hits: dict[str, list[float]] = {}
@@ -302,11 +303,21 @@ class Perception:
         draws = torch.Generator().manual_seed(seed)
         patch = _drawn(batch.characters, _BLANK_PATCHES, draws)
         token = _drawn(batch.spelling[..., 0], _BLANK_TOKENS, draws)
+        shown = _drawn(batch.shown, _BLANK_LETTERS, draws)
+        drawn = {"character": patch, "letter": patch, "spelling": token, "shown": shown}
         losses: dict[str, Tensor] = {}
         for name, (logits, truth) in self.heads.read(batch, patches, tokens).items():
-            asked = token if name == "spelling" else patch
+            asked = drawn[name]
             losses[name] = _mean_loss(logits[asked].flatten(0, -2), truth[asked].flatten())
         return losses
+
+    def _word_losses(self, hidden: Tensor, asked: AskedBatch) -> Tensor:
+        """Of what is written, and of the form around it: each by itself, for most is form and soon known."""
+        rows, places, ids = asked.words
+        lm_head: Any = self.bundle.model.lm_head
+        each = F.cross_entropy(lm_head(hidden[rows, places]), ids, reduction="none")
+        parts = [each[chosen].mean() for chosen in (asked.written, ~asked.written) if bool(chosen.any())]
+        return torch.stack(parts).sum()
 
     def _coordinate_losses(self, hidden: Tensor, asked: AskedBatch) -> tuple[Tensor, Tensor]:
         """Of the numbers as soft targets, and of a head that names the place outright."""

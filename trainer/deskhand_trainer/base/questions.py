@@ -68,16 +68,16 @@ LONGEST = 24
 """Characters of an answer, at most."""
 
 SHARES: Mapping[Kind, float] = {
-    Kind.POINT_NAMED: 0.25,
+    Kind.POINT_NAMED: 0.15,
     Kind.POINT_DESCRIBED: 0.2,
-    Kind.POINT_WORD: 0.1,
-    Kind.READ_AT: 0.15,
+    Kind.POINT_WORD: 0.05,
+    Kind.READ_AT: 0.3,
     Kind.READ_THING: 0.1,
     Kind.VALUE: 0.05,
     Kind.STATE: 0.1,
     Kind.COPY: 0.05,
 }
-"""How often each kind is asked."""
+"""How often each kind is asked; reading is learned last."""
 ALWAYS = (Kind.POINT_NAMED, Kind.POINT_WORD, Kind.READ_AT)
 """Kinds that most pages can be asked, in this order."""
 
