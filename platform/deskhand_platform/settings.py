@@ -31,7 +31,7 @@ class SandboxSettings(BaseModel):
 
     model_config = {"extra": "forbid", "frozen": True}
 
-    kinds: tuple[str, ...] = ("browser", "desktop", "fake")
+    kinds: tuple[str, ...] = ("browser", "desktop", "fake", "world")
     """Kinds of sandbox it lends."""
     max_sandboxes: Annotated[int, Field(ge=1, le=512)] = 16
     """Sandboxes of one kind alive at once."""

@@ -16,6 +16,7 @@ BACKENDS: Mapping[str, str] = {
     "desktop": "deskhand_sandbox.backends.desktop:create",
     "fake": "deskhand_sandbox.backends.fake:create",
     "vm": "deskhand_sandbox.backends.vm:create",
+    "world": "deskhand_sandbox.backends.world:create",
 }
 """Kind of sandbox -> module and factory."""
 
@@ -28,6 +29,7 @@ VERIFIERS: Mapping[str, str] = {
     "game": "deskhand_sandbox.verifiers.game:create",
     "miniwob": "deskhand_sandbox.verifiers.miniwob:create",
     "osworld": "deskhand_sandbox.verifiers.osworld:create",
+    "world": "deskhand_sandbox.verifiers.world:create",
 }
 """Verifier -> module and factory."""
 

@@ -19,7 +19,8 @@ SETTINGS: Mapping[str, Mapping[str, JsonValue]] = {
 
 
 def test_kinds_are_known_without_loading_them() -> None:
-    assert backend_kinds() == tuple(sorted(BACKENDS)) == ("android", "browser", "desktop", "fake", "vm")
+    known = ("android", "browser", "desktop", "fake", "vm", "world")
+    assert backend_kinds() == tuple(sorted(BACKENDS)) == known
 
 
 async def test_a_backend_is_made_by_name() -> None:

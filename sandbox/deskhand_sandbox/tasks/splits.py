@@ -15,7 +15,7 @@ from deskhand_sandbox.tasks.families import family_of
 from deskhand_sandbox.tasks.held_out import HELD_OUT_TASKS
 from deskhand_sandbox.types import Split
 
-__all__ = ["HELD_OUT_TASKS", "seeds", "split_of"]
+__all__ = ["HELD_OUT_TASKS", "seeds", "split_by_hash", "split_of"]
 
 TRAIN_SHARE = 0.8
 VALIDATION_SHARE = 0.1
@@ -26,7 +26,7 @@ def split_of(task_id: str, seed: int) -> Split:
     """Where a start state belongs; every seed of a held-out task is test."""
     if task_id in HELD_OUT_TASKS:
         return Split.TEST
-    return _drawn(task_id if _fixed(task_id) else f"{task_id}\0{seed}")
+    return split_by_hash(task_id if _fixed(task_id) else f"{task_id}\0{seed}")
 
 
 def seeds(task_id: str, split: Split, count: int, offset: int = 0) -> list[int]:
@@ -40,7 +40,7 @@ def seeds(task_id: str, split: Split, count: int, offset: int = 0) -> list[int]:
         raise InvalidTask(f"count and offset must not be negative, not {count} and {offset}")
     if task_id in HELD_OUT_TASKS and split is not Split.TEST:
         raise InvalidTask(f"{task_id} is held out: it has test seeds only, and nothing may be trained on it")
-    if _fixed(task_id) and (own := _drawn(task_id)) is not split:
+    if _fixed(task_id) and (own := split_by_hash(task_id)) is not split:
         raise InvalidTask(
             f"{task_id} has one start state, which is {own.value}: it has no {split.value} seeds"
         )
@@ -53,7 +53,8 @@ def _fixed(task_id: str) -> bool:
     return family is not None and family.fixed(task_id)
 
 
-def _drawn(text: str) -> Split:
+def split_by_hash(text: str) -> Split:
+    """Where whatever a text names belongs, were it a start state."""
     digest = blake3(text.encode()).digest(length=8)
     share = int.from_bytes(digest, "big") / 2**64
     if share < TRAIN_SHARE:

@@ -31,23 +31,33 @@ def _points(state: State, name: str) -> list[tuple[int, int]]:
     return [(x, y) for x, y in cast("list[list[int]]", state[name])]
 
 
-def first_step(start: S, steps: Callable[[S], Iterable[tuple[str, S]]], done: Callable[[S], bool]) -> str:
-    """The first step of a shortest way, by breadth-first search.
+def shortest_way(
+    start: S, steps: Callable[[S], Iterable[tuple[str, S]]], done: Callable[[S], bool]
+) -> list[str]:
+    """The steps of a shortest way, by breadth-first search; none where it is done already.
 
     Raises:
         InvalidTask: there is no way.
     """
-    waiting = deque([(start, "")])
-    seen = {start}
+    waiting = deque([start])
+    came: dict[S, tuple[S, str] | None] = {start: None}
     while waiting:
-        state, first = waiting.popleft()
+        state = waiting.popleft()
         if done(state):
-            return first
+            return _back(came, state)
         for name, after in steps(state):
-            if after not in seen:
-                seen.add(after)
-                waiting.append((after, first or name))
+            if after not in came:
+                came[after] = state, name
+                waiting.append(after)
     raise InvalidTask("the game cannot be won from here")
+
+
+def _back(came: Mapping[S, tuple[S, str] | None], state: S) -> list[str]:
+    way: list[str] = []
+    while (last := came[state]) is not None:
+        state, name = last
+        way.append(name)
+    return way[::-1]
 
 
 def maze(state: State) -> Action:
@@ -83,12 +93,27 @@ def snake(state: State) -> Action:
             if 0 <= after[0] < side and 0 <= after[1] < side and after not in blocked:
                 yield name, after
 
-    return _press(first_step(body[0], steps, lambda place: place == apple))
+    return _press(shortest_way(body[0], steps, lambda place: place == apple)[0])
 
 
 def sokoban(state: State) -> Action:
-    """The first step of a shortest solution, over all places of player and boxes."""
+    """The first step of a shortest solution."""
     side, walls, goals = int(str(state["side"])), set(_ints(state, "walls")), frozenset(_ints(state, "goals"))
+    boxes = frozenset(_ints(state, "boxes"))
+    return _press(sokoban_way(side, walls, goals, int(str(state["player"])), boxes)[0])
+
+
+def sokoban_way(
+    side: int, walls: set[int], goals: frozenset[int], player: int, boxes: frozenset[int]
+) -> list[str]:
+    """The keys of a shortest solution, over all places of player and boxes.
+
+    Args:
+        side: of the board; places are counted line by line.
+
+    Raises:
+        InvalidTask: there is none.
+    """
     dead = _corners(side, walls) - goals
 
     def steps(
@@ -106,8 +131,7 @@ def sokoban(state: State) -> Action:
             if beyond not in walls and beyond not in boxes and beyond not in dead:
                 yield name, (after, boxes - {after} | {beyond})
 
-    start = (int(str(state["player"])), frozenset(_ints(state, "boxes")))
-    return _press(first_step(start, steps, lambda at: at[1] == goals))
+    return shortest_way((player, boxes), steps, lambda at: at[1] == goals)
 
 
 def _corners(side: int, walls: set[int]) -> set[int]:

@@ -12,7 +12,7 @@ from deskhand_sandbox.registry import create_verifier
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.games import GAMES
 from deskhand_sandbox.tasks.games.merging import best_move, moved
-from deskhand_sandbox.tasks.games.solvers import SOLVERS, first_step
+from deskhand_sandbox.tasks.games.solvers import SOLVERS, shortest_way
 from deskhand_sandbox.types import Click, Navigate, Outcome, Press, StepReward
 
 Play = Callable[[str, int], Awaitable[tuple[Outcome, float, int]]]
@@ -119,8 +119,8 @@ async def test_searching() -> None:
     def steps(n: int) -> list[tuple[str, int]]:
         return [("add", n + 1), ("double", n * 2)] if n < 50 else []
 
-    assert first_step(3, steps, lambda n: n == 12) == "double"
-    assert first_step(5, steps, lambda n: n == 7) == "add"
+    assert shortest_way(3, steps, lambda n: n == 12) == ["double", "double"]
+    assert shortest_way(5, steps, lambda n: n == 7) == ["add", "add"]
 
 
 async def test_merging() -> None:

@@ -1,0 +1,188 @@
+"""The computer that shows a world."""
+
+from __future__ import annotations
+
+import copy
+import io
+import time
+import uuid
+from functools import lru_cache
+
+from blake3 import blake3
+from PIL import Image as Picture
+
+from deskhand_sandbox.backends.action_checks import check_action
+from deskhand_sandbox.backends.world.rules import World, make_world
+from deskhand_sandbox.base import Backend, Capability, Sandbox
+from deskhand_sandbox.errors import (
+    InvalidAction,
+    InvalidTask,
+    SandboxDied,
+    UnknownName,
+    UnsupportedCapability,
+    VerifierError,
+)
+from deskhand_sandbox.types import (
+    Click,
+    DeviceAction,
+    Drag,
+    Image,
+    JsonValue,
+    KeyDown,
+    KeyUp,
+    MovePointer,
+    Observation,
+    PointerDown,
+    PointerUp,
+    Press,
+    Scroll,
+    Start,
+    Task,
+    TypeText,
+    Wait,
+)
+
+
+class WorldBackend(Backend):
+    """Makes sandboxes that show worlds."""
+
+    kind = "world"
+
+    def __init__(self) -> None:
+        self._made: list[WorldSandbox] = []
+        self._closed = False
+
+    async def create(self) -> WorldSandbox:
+        if self._closed:
+            raise SandboxDied("the world backend is closed")
+        self._made = [each for each in self._made if each.alive()]
+        self._made.append(WorldSandbox())
+        return self._made[-1]
+
+    async def close(self) -> None:
+        self._closed = True
+        for sandbox in self._made:
+            await sandbox.close()
+        self._made.clear()
+
+
+class WorldSandbox(Sandbox):
+    """See `Sandbox`. The screen never moves by itself: its settle time is always 0."""
+
+    kind = "world"
+    capabilities = frozenset({Capability.EVALUATE, Capability.SNAPSHOT, Capability.FORK})
+
+    def __init__(self, world: World | None = None, reward: float = 0.0) -> None:
+        self.id = uuid.uuid4().hex
+        self._world = world
+        self._reward = reward
+        """Earned since it was last asked for."""
+        self._dead = False
+        self._kept: dict[str, tuple[World, float]] = {}
+
+    async def reset(self, task: Task) -> Start:
+        self._living()
+        if task.environment.kind != self.kind:
+            raise InvalidTask(f"task {task.id} is for a {task.environment.kind} sandbox, not for a world")
+        settings = dict(task.environment.settings)
+        name = settings.pop("world", None)
+        try:
+            self._world = make_world(str(name), task.seed, settings)
+        except InvalidTask as error:
+            raise InvalidTask(f"{task.id}: {error}") from None
+        self._reward, self._kept = 0.0, {}
+        return Start(
+            instruction=task.instruction or self._world.instruction, observation=await self.observe()
+        )
+
+    async def observe(self, *, text_tree: bool = False) -> Observation:
+        if text_tree:
+            raise UnsupportedCapability("a world has no text tree: its terminal says all")
+        world = self._there()
+        picture = world.draw()
+        return Observation(
+            screenshot=_png(picture.tobytes(), picture.size),
+            captured_at_s=time.time(),
+            settled_ms=0.0,
+            terminal=world.text(),
+        )
+
+    async def act(self, action: DeviceAction) -> Observation:
+        world = self._there()
+        check_action(action, world.draw().size)
+        match action:
+            case Press():
+                if len(action.keys) != 1:
+                    raise InvalidAction("a world takes one key at a time")
+                self._reward += world.press(action.keys[0])
+            case TypeText():
+                for character in action.text:
+                    self._reward += world.press("Enter" if character == "\n" else character)
+            case Click() | MovePointer() | PointerDown() | PointerUp() | Drag() | Scroll():
+                pass  # a terminal has no pointer
+            case KeyDown() | KeyUp() | Wait():
+                pass  # nothing happens in a world by itself
+            case _:
+                raise UnsupportedCapability(f"a world has no {type(action).__name__}")
+        return await self.observe()
+
+    async def evaluate(self, expression: str) -> JsonValue:
+        """`done`, `won`, `score`, `state` by name, and `reward`: what was earned since it was last asked."""
+        world = self._there()
+        match expression:
+            case "done":
+                return world.done
+            case "won":
+                return world.won
+            case "score":
+                return world.score()
+            case "state":
+                return dict(world.state())
+            case "reward":
+                earned, self._reward = self._reward, 0.0
+                return earned
+            case _:
+                known = ("done", "won", "score", "state", "reward")
+                raise VerifierError(str(UnknownName("value of a world", expression, known)))
+
+    async def snapshot(self) -> str:
+        name = uuid.uuid4().hex
+        self._kept[name] = copy.deepcopy(self._there()), self._reward
+        return name
+
+    async def restore(self, snapshot_id: str) -> Observation:
+        self._living()
+        if snapshot_id not in self._kept:
+            raise UnknownName("snapshot", snapshot_id, self._kept)
+        self._world, self._reward = copy.deepcopy(self._kept[snapshot_id])
+        return await self.observe()
+
+    async def fork(self, n: int) -> list[Sandbox]:
+        world = self._there()
+        return [WorldSandbox(copy.deepcopy(world), self._reward) for _ in range(n)]
+
+    def alive(self) -> bool:
+        return not self._dead
+
+    async def close(self) -> None:
+        self._dead = True
+
+    def _there(self) -> World:
+        self._living()
+        if self._world is None:
+            raise SandboxDied("the world sandbox was given no task yet")
+        return self._world
+
+    def _living(self) -> None:
+        if self._dead:
+            raise SandboxDied("the world sandbox is closed")
+
+
+@lru_cache(maxsize=4096)
+def _png(picture: bytes, size: tuple[int, int]) -> Image:
+    buffer = io.BytesIO()
+    Picture.frombytes("RGB", size, picture).save(buffer, "PNG")
+    data = buffer.getvalue()
+    return Image(
+        digest=blake3(data).hexdigest(), format="png", width_px=size[0], height_px=size[1], data=data
+    )

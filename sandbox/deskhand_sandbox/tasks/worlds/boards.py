@@ -1,0 +1,110 @@
+"""Boards drawn from a seed, each proven to have a solution."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+
+from deskhand_sandbox.errors import InvalidTask
+from deskhand_sandbox.tasks.games.solvers import WAYS, shortest_way, sokoban_way
+
+SHORTEST = 4
+"""Moves of a Sokoban solution, at least: fewer is luck."""
+LONGEST_SHARE = 1.6
+"""Moves of a solution, at most, in lengths of the board's sides."""
+WALLS_SHARE = 0.2
+HOLES_SHARE = 0.25
+DRAWS = 10_000
+
+
+@lru_cache(maxsize=4096)
+def sokoban(task_id: str, seed: int, *, side: int, boxes: int) -> str:
+    """A Sokoban board in XSB.
+
+    Args:
+        side: of the board, its outer walls included.
+        boxes: and as many goals.
+
+    Returns:
+        One whose shortest solution has from `SHORTEST` to `LONGEST_SHARE` x side x boxes moves.
+    """
+
+    def drawn(draw: random.Random) -> str | None:
+        board = _room(draw, side, boxes)
+        moves = _moves(board.replace("\n", ""), side)
+        return board if moves and SHORTEST <= moves <= LONGEST_SHARE * side * boxes else None
+
+    return _of_its_split(task_id, seed, drawn)
+
+
+@lru_cache(maxsize=4096)
+def ice(task_id: str, seed: int, *, side: int) -> str:
+    """A frozen lake: from the first place to a flag elsewhere, and a way round the holes."""
+
+    def drawn(draw: random.Random) -> str | None:
+        cells = ["O" if draw.random() < HOLES_SHARE else "-" for _ in range(side * side)]
+        start, flag = draw.sample(range(side * side), 2)
+        cells[start], cells[flag] = "@", "G"
+        far = abs(start % side - flag % side) + abs(start // side - flag // side)
+        board = "\n".join("".join(cells[at : at + side]) for at in range(0, side * side, side))
+        return board if far >= side - 1 and _walkable(board, side) else None
+
+    return _of_its_split(task_id, seed, drawn)
+
+
+def _of_its_split(task_id: str, seed: int, drawn: Callable[[random.Random], str | None]) -> str:
+    """The first board that fits and that a hash of the board itself gives the split of the seed."""
+    # splits ask the families what they have
+    from deskhand_sandbox.tasks.splits import split_by_hash, split_of
+
+    split = split_of(task_id, seed)
+    draw = random.Random(f"{task_id}/{seed}")
+    for _ in range(DRAWS):
+        board = drawn(draw)
+        if board is not None and split_by_hash(f"{task_id}\0{board}") is split:
+            return board
+    raise InvalidTask(f"{task_id} finds no board for seed {seed}")
+
+
+def _room(draw: random.Random, side: int, boxes: int) -> str:
+    """Walls, some of them inside, boxes and goals apart, a player."""
+    inside = [x + y * side for y in range(1, side - 1) for x in range(1, side - 1)]
+    cells = ["#"] * (side * side)
+    for at in inside:
+        cells[at] = "-"
+    for at in draw.sample(inside, draw.randint(0, int(len(inside) * WALLS_SHARE))):
+        cells[at] = "#"
+    free = [at for at in inside if cells[at] == "-"]
+    chosen = draw.sample(free, 2 * boxes + 1)
+    for at, mark in zip(chosen, "$" * boxes + "." * boxes + "@", strict=True):
+        cells[at] = mark
+    return "\n".join("".join(cells[at : at + side]) for at in range(0, side * side, side))
+
+
+def _moves(cells: str, side: int) -> int:
+    """Of a shortest solution; 0 where there is none."""
+
+    def places(mark: str) -> frozenset[int]:
+        return frozenset(at for at, cell in enumerate(cells) if cell == mark)
+
+    try:
+        return len(sokoban_way(side, set(places("#")), places("."), cells.index("@"), places("$")))
+    except InvalidTask:
+        return 0
+
+
+def _walkable(board: str, side: int) -> bool:
+    cells = board.replace("\n", "")
+
+    def steps(at: int) -> Iterator[tuple[str, int]]:
+        for name, (dx, dy) in WAYS.items():
+            x, y = at % side + dx, at // side + dy
+            if 0 <= x < side and 0 <= y < side and cells[x + y * side] != "O":
+                yield name, x + y * side
+
+    try:
+        shortest_way(cells.index("@"), steps, lambda at: cells[at] == "G")
+    except InvalidTask:
+        return False
+    return True

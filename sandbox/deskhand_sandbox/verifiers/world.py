@@ -1,0 +1,40 @@
+"""The verdict of a world: it knows whether what is to be done is done."""
+
+from __future__ import annotations
+
+from deskhand_sandbox.base import RewardingVerifier, Sandbox
+from deskhand_sandbox.errors import VerifierError
+from deskhand_sandbox.types import Outcome, StepReward
+
+
+class WorldVerifier:
+    """Success when the world is won; the score is how much of it is done, and moves have rewards."""
+
+    async def score(self, sandbox: Sandbox, *, answer: str | None) -> Outcome:
+        """The state's verdict; what the agent said plays no part."""
+        done, won = await _flag(sandbox, "done"), await _flag(sandbox, "won")
+        state = "won" if won else "lost" if done else "not finished"
+        return Outcome(score=await _number(sandbox, "score"), success=won, detail=state)
+
+    async def step_reward(self, sandbox: Sandbox) -> StepReward:
+        """What was earned since the last call."""
+        return StepReward(reward=await _number(sandbox, "reward"), terminated=await _flag(sandbox, "done"))
+
+
+async def _flag(sandbox: Sandbox, name: str) -> bool:
+    value = await sandbox.evaluate(name)
+    if not isinstance(value, bool):
+        raise VerifierError(f"the world answered {value!r} for {name!r} where yes or no was expected")
+    return value
+
+
+async def _number(sandbox: Sandbox, name: str) -> float:
+    value = await sandbox.evaluate(name)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise VerifierError(f"the world answered {value!r} for {name!r} where a number was expected")
+    return float(value)
+
+
+def create() -> RewardingVerifier:
+    """The verifier `world`; it has no settings."""
+    return WorldVerifier()
