@@ -32,6 +32,7 @@ MODULES = (
     "deskhand_sandbox.tasks.generated",
     "deskhand_sandbox.tasks.android",
     "deskhand_sandbox.tasks.worlds",
+    "deskhand_sandbox.tasks.shop",
 )
 """Modules with `task_ids` and `make`; where they solve some themselves, with `PROVEN` (their ids) and
 `next_actions`; with `FIXED`, ids of tasks that have one start state, where there are such."""

@@ -31,8 +31,18 @@ def _pages() -> Path:
     return Path(str(files("deskhand_sandbox.tasks").joinpath("pages")))
 
 
-SITES: Mapping[str, Callable[[], Path]] = {"miniwob": _miniwob, "pages": _pages}
-"""Name of a site -> finds its folder."""
+def _store(address: str) -> str:
+    from deskhand_sandbox.store.html import as_html
+    from deskhand_sandbox.store.pages import show
+
+    return as_html(show(address))
+
+
+FOLDERS: Mapping[str, Callable[[], Path]] = {"miniwob": _miniwob, "pages": _pages}
+"""Name of a site of files -> finds its folder."""
+DRAWN: Mapping[str, Callable[[str], str]] = {"store": _store}
+"""Name of a site whose pages are drawn when asked for -> the HTML of an address, path and query."""
+SITES = (*FOLDERS, *DRAWN)
 
 
 def site_url(site: str, url: str) -> str:
@@ -91,11 +101,26 @@ class _Handler(SimpleHTTPRequestHandler):
         with contextlib.suppress(ConnectionError):
             super().handle()
 
+    def do_GET(self) -> None:
+        draw = DRAWN.get(self._site())
+        if draw is None:
+            super().do_GET()
+            return
+        data = draw(self.path).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
     def translate_path(self, path: str) -> str:
-        site = urlsplit(f"//{self.headers.get('Host', '')}").hostname or ""
-        folder = _folder(site.removesuffix(".localhost"))
+        folder = _folder(self._site())
         self.directory = str(folder if folder is not None else "/nonexistent")
         return super().translate_path(path)
+
+    def _site(self) -> str:
+        host = urlsplit(f"//{self.headers.get('Host', '')}").hostname or ""
+        return host.removesuffix(".localhost")
 
     def list_directory(self, path: object) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         self.send_error(404)
@@ -110,4 +135,4 @@ class _Handler(SimpleHTTPRequestHandler):
 
 @cache
 def _folder(site: str) -> Path | None:
-    return SITES[site]() if site in SITES else None
+    return FOLDERS[site]() if site in FOLDERS else None

@@ -17,6 +17,7 @@ WORLDS: Mapping[str, str] = {
     "chain": "Chain",
     "frozen_lake": "FrozenLake",
     "sokoban": "Sokoban",
+    "store": "Store",
 }
 """Name, which is the module's in this folder, -> class."""
 
