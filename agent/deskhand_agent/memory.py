@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+Screens: TypeAlias = Literal["picture", "text", "both"]
+"""How a screen is shown: its screenshot, its terminal as text, or the one after the other. A screen without a
+terminal is shown as a picture whatever was chosen."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,6 +31,7 @@ class WindowMemory:
     """Screenshots shown in all, the current one included."""
     action_chars: int = 2000
     """Most characters of past actions as text; the oldest are dropped, and counted, beyond it."""
+    screens: Screens = "picture"
 
     def __post_init__(self) -> None:
         if self.n_screenshots < 1:
@@ -34,6 +40,8 @@ class WindowMemory:
             )
         if self.action_chars < 0:
             raise ValueError(f"action_chars is {self.action_chars}: give 0 or more")
+        if self.screens not in get_args(Screens):
+            raise ValueError(f"screens is {self.screens!r}: give {', '.join(get_args(Screens))}")
 
     def view(self, lines: Sequence[str]) -> MemoryView:
         """Choose among the past turns.

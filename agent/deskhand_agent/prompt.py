@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from deskhand_agent.coordinates import CoordinateSystem
 from deskhand_agent.grammar import GRAMMAR, format_reply
-from deskhand_agent.memory import WindowMemory
+from deskhand_agent.memory import Screens, WindowMemory
 from deskhand_agent.types import Context, Step
 from deskhand_sandbox.types import Image, Observation
 
@@ -79,7 +79,8 @@ def build_prompt(
     """The messages for one turn; the last is the user's and ends with the current screenshot.
 
     Turns older than the memory's window stand as numbered lines of text in the first user message; turns
-    inside it are a user message with the screenshot and an assistant message with the reply.
+    inside it are a user message with the screen and an assistant message with the reply. A screen is its
+    screenshot, or what its terminal says, as the memory has it.
 
     Args:
         coordinates: the frame past actions are written in, the one the model itself writes.
@@ -93,11 +94,11 @@ def build_prompt(
     first = len(context.steps) - view.screenshots
     for step in context.steps[first:]:
         text += _output(step.observation)
-        messages.append(_user(text, step.observation.screenshot))
+        messages.append(_user(text, step.observation, memory.screens))
         messages.append(_assistant(step, coordinates, thoughts=thoughts))
         result = _result(step)
         text = f"{result}\n" if result else ""
-    messages.append(_user(text + _output(context.observation), context.observation.screenshot))
+    messages.append(_user(text + _output(context.observation), context.observation, memory.screens))
     return tuple(messages)
 
 
@@ -139,9 +140,13 @@ def _assistant(step: Step, coordinates: CoordinateSystem, *, thoughts: bool) -> 
     )
 
 
-def _user(text: str, image: Image) -> PromptMessage:
-    picture = ImageSegment(image=image)
-    return PromptMessage(role="user", segments=(Text(text=text), picture) if text else (picture,))
+def _user(text: str, observation: Observation, screens: Screens) -> PromptMessage:
+    terminal = observation.terminal if screens != "picture" else None
+    if terminal is not None:
+        text += f"{terminal}\n"
+    picture = ImageSegment(image=observation.screenshot)
+    shown: tuple[Segment, ...] = () if terminal is not None and screens == "text" else (picture,)
+    return PromptMessage(role="user", segments=(Text(text=text), *shown) if text else shown)
 
 
 def _output(observation: Observation) -> str:

@@ -24,6 +24,11 @@ def test_what_is_shown(n_screenshots: int, action_chars: int, view: MemoryView) 
     assert WindowMemory(n_screenshots=n_screenshots, action_chars=action_chars).view(LINES) == view
 
 
+def test_what_cannot_be_shown_is_refused() -> None:
+    with pytest.raises(ValueError, match="screens is 'sound': give picture, text, both"):
+        WindowMemory(screens="sound")  # pyright: ignore[reportArgumentType]
+
+
 @given(st.lists(st.text()), st.integers(1, 5), st.integers(0, 50))
 def test_every_turn_is_counted_once_and_the_text_is_bounded(
     lines: list[str], n_screenshots: int, action_chars: int

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -162,3 +163,45 @@ def test_the_system_prompt_shows_a_reply_that_can_be_read(kind: Any) -> None:
     assert ("1000" in text) == (kind == "normalised")
     example = "<think>why</think>\nclick(point='<point>x y</point>')".replace("x y", "1 2")
     assert parse_reply(example).actions == (Click(x=1, y=2),)
+
+
+def terminal_context(stub: SimpleNamespace, terminal: str | None) -> Context:
+    def shows(name: str, text: str | None) -> Any:
+        return replace(stub.observation(name), terminal=text)
+
+    first = replace(step(stub, 0, TypeText(text="a")), observation=shows("s0", "before"))
+    return Context(
+        task=stub.task(), instruction="Type it.", steps=(first,), observation=shows("now", terminal)
+    )
+
+
+@pytest.mark.parametrize(
+    ("screens", "expected"),
+    [
+        ("picture", ["Type it.\nDone so far:\n1. type(content='a')\n", "<now>"]),
+        ("text", ["Type it.\nDone so far:\n1. type(content='a')\n>_\n"]),
+        ("both", ["Type it.\nDone so far:\n1. type(content='a')\n>_\n", "<now>"]),
+    ],
+)
+def test_a_screen_is_a_picture_or_what_its_terminal_says(
+    stub: SimpleNamespace, screens: Any, expected: list[str]
+) -> None:
+    memory = WindowMemory(screens=screens)
+    messages = build_prompt(terminal_context(stub, ">_"), memory=memory, coordinates=PIXEL)
+    assert shown(messages) == [("user", expected)]
+
+
+def test_a_window_of_terminals_is_text_alone(stub: SimpleNamespace) -> None:
+    memory = WindowMemory(n_screenshots=2, screens="text")
+    messages = build_prompt(terminal_context(stub, "after"), memory=memory, coordinates=PIXEL)
+    assert shown(messages) == [
+        ("user", ["Type it.\nbefore\n"]),
+        ("assistant", ["type(content='a')"]),
+        ("user", ["after\n"]),
+    ]
+
+
+def test_a_screen_without_a_terminal_stays_a_picture(stub: SimpleNamespace) -> None:
+    memory = WindowMemory(screens="text")
+    messages = build_prompt(terminal_context(stub, None), memory=memory, coordinates=PIXEL)
+    assert shown(messages)[-1][1][-1] == "<now>"

@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 import torch
 
-from deskhand_trainer.batches import explained_variance, prepare, with_rewards
+from deskhand_trainer.batches import explained_variance, prepare, reward_rule, with_rewards
 from deskhand_trainer.chain import chain_episodes
 from deskhand_trainer.config import PpoConfig, ValuePretrainingConfig
 from deskhand_trainer.estimates import turn_returns
@@ -116,6 +116,17 @@ def test_returns_are_listed_turn_by_turn() -> None:
     got = turn_returns(episodes, gamma=0.9)
     want = [0.9 ** (len(e.samples) - 1 - h) * e.outcome for e in episodes for h in range(len(e.samples))]
     torch.testing.assert_close(got, torch.tensor(want), rtol=1e-5, atol=1e-7)
+
+
+def test_moves_earn_what_the_config_weighs_them_with() -> None:
+    (episode,) = walks(1)
+    turns = len(episode.samples)
+    moved = replace(episode, environment_rewards=(-0.25,) * turns)
+    (rewarded,) = with_rewards([moved], reward_rule(PpoConfig(environment_weight=2.0)))
+    assert [s.reward for s in rewarded.samples[:-1]] == [-0.5] * (turns - 1)
+    assert rewarded.samples[-1].reward == pytest.approx(episode.outcome - 0.5)
+    (plain,) = with_rewards([moved], reward_rule(PpoConfig()))
+    assert sum(s.reward for s in plain.samples) == episode.outcome
 
 
 def test_needs_two_episodes() -> None:

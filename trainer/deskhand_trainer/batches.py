@@ -50,7 +50,12 @@ class FirstScores:
 
 def reward_rule(config: PpoConfig) -> RewardRule:
     """The reward rule a config asks for."""
-    return RewardRule(process_weight=config.process_weight, process_cap=config.process_cap, gate=config.gate)
+    return RewardRule(
+        process_weight=config.process_weight,
+        process_cap=config.process_cap,
+        gate=config.gate,
+        environment_weight=config.environment_weight,
+    )
 
 
 def with_rewards(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from deskhand_agent.memory import Screens
 from deskhand_trainer.base.config import PretrainConfig
 from deskhand_trainer.choices import BY_CRITIC, AdvantageKind, Aggregation, Normalisation
 from deskhand_trainer.config_parsing import bounds, parse_config
@@ -95,6 +96,10 @@ class PpoConfig:
     probe: bool = False
     """Of held-out tasks alone: how fast they are learned. What comes out is measured and nothing else: no run
     and no round starts from it."""
+    screens: Screens | None = None
+    """What the policy is shown of a screen, from now on; None: what it was (a fresh one: the picture)."""
+    screenshots: int | None = field(default=None, metadata=bounds(1, 64))
+    """How many of the latest screens it is shown whole, from now on; None: what it was (a fresh one: 1)."""
     algorithm: Literal["ppo", "reinforce", "rejection", "cloning"] = "ppo"
     """"rejection": clone the policy's own successes; "cloning": clone the oracle's episodes."""
     advantage: AdvantageKind = "turn"
@@ -164,6 +169,8 @@ class PpoConfig:
     process_cap: float = field(default=0.3, metadata=bounds(0, 0.499))
     gate: float | None = field(default=None, metadata=bounds(0, 1))
     """Least outcome at which the rewards of single steps count (G-RA); None: they always do."""
+    environment_weight: float = field(default=0.0, metadata=bounds(0, 1000))
+    """Weight of the environment's own rewards for moves (Sokoban's); 0 where they repeat the outcome."""
     shuffled_rewards: bool = False
     """Sabotage control: outcomes are dealt out at random among an iteration's episodes."""
     value_pretraining: ValuePretrainingConfig = field(default_factory=ValuePretrainingConfig)

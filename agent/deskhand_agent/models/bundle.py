@@ -27,6 +27,7 @@ from transformers import Qwen3VLForConditionalGeneration as Qwen3
 from deskhand_agent.checksums import check_files
 from deskhand_agent.coordinates import CoordinateSystem
 from deskhand_agent.errors import ModelFilesError
+from deskhand_agent.memory import WindowMemory
 from deskhand_agent.models.images import ImageCache, ImageSettings
 from deskhand_agent.models.tiny import TinyConfig, VisionLanguageModel, build_model
 from deskhand_agent.models.torchvision_gap import require_torchvision
@@ -55,6 +56,8 @@ class ModelBundle:
     """Within a message the template puts pictures before text, whatever their order in the prompt."""
     tiny: TinyConfig | None = None
     """How it was built; None for a released model."""
+    memory: WindowMemory = field(default_factory=WindowMemory)
+    """What of an episode it is shown: in training as when it acts."""
     cache: ImageCache = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -87,6 +90,7 @@ class ModelBundle:
             "images": asdict(self.images),
             "coordinates": asdict(self.coordinates),
             "pictures_first": self.pictures_first,
+            "memory": asdict(self.memory),
             "tokens": sorted(self.tokenizer.get_vocab().items()),
         }
         return blake3.blake3(json.dumps(parts, sort_keys=True).encode()).hexdigest()
@@ -109,6 +113,7 @@ class ModelBundle:
             coordinates=self.coordinates,
             pictures_first=self.pictures_first,
             tiny=self.tiny,
+            memory=self.memory,
         )
 
 
@@ -149,6 +154,7 @@ def save_bundle(bundle: ModelBundle, path: Path | str, *, dtype: torch.dtype | N
             "coordinates": asdict(bundle.coordinates),
             "pictures_first": bundle.pictures_first,
             "images": asdict(bundle.images),
+            "memory": asdict(bundle.memory),
             "tiny": None if bundle.tiny is None else asdict(bundle.tiny),
         }
         (part / BUNDLE_FILE).write_text(json.dumps(described, indent=2) + "\n")
@@ -194,6 +200,7 @@ def load_bundle(path: Path | str, *, device: str = "cpu", dtype: torch.dtype = t
             coordinates=CoordinateSystem(**described["coordinates"]),
             pictures_first=described["pictures_first"],
             tiny=None if tiny is None else TinyConfig(**tiny),
+            memory=WindowMemory(**described.get("memory", {})),
         )
     except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
         raise ModelFilesError(

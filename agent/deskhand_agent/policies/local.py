@@ -29,10 +29,14 @@ class LocalPolicy:
         policy_id: str = "local",
         system: str = "",
     ) -> None:
+        """
+        Args:
+            memory: None: the one the model was trained with.
+        """
         self.id = policy_id
         self._bundle = bundle
         self._engine = engine
-        self._memory = memory or WindowMemory()
+        self._memory = memory or bundle.memory
         self._sampling = sampling or Sampling()
         self._system = system
 

@@ -11,6 +11,7 @@ from PIL import Image as PilImage
 from transformers import AutoProcessor, Qwen3VLForConditionalGeneration
 
 from deskhand_agent.errors import ModelFilesError
+from deskhand_agent.memory import WindowMemory
 from deskhand_agent.models.bundle import BUNDLE_FILE, ModelBundle, build_tiny, load_bundle, save_bundle
 from deskhand_agent.models.images import sized_pixels
 from deskhand_agent.models.prompting import tokenise_prompt
@@ -29,11 +30,13 @@ def same_weights(one: ModelBundle, other: ModelBundle) -> bool:
 def test_a_saved_bundle_loads_bit_equal(bundle: ModelBundle, tmp_path: Path, family: str) -> None:
     assert bundle.tiny is not None
     bundle = build_tiny(replace(bundle.tiny, family=family))
+    bundle.memory = WindowMemory(n_screenshots=3, screens="text")
     save_bundle(bundle, tmp_path / "policy")
     loaded = load_bundle(tmp_path / "policy")
     assert same_weights(bundle, loaded)
     assert loaded.processor_hash == bundle.processor_hash
     assert loaded.tiny == bundle.tiny
+    assert loaded.memory == loaded.clone().memory == bundle.memory
     assert loaded.suppressed_ids.tolist() == bundle.suppressed_ids.tolist()
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from deskhand_agent.errors import ModelFilesError
+from deskhand_agent.memory import Screens
 from deskhand_agent.models.bundle import ModelBundle, build_tiny, load_bundle
 from deskhand_agent.models.tiny import TinyConfig
 from deskhand_flywheel.errors import (
@@ -62,16 +63,28 @@ class RunContext:
         """Where the files of the policy it starts from are put."""
         return self.folder.path / "policy_in"
 
-    async def bundle(self, *, seed: int = 0) -> ModelBundle:
+    async def bundle(
+        self, *, seed: int = 0, screens: Screens | None = None, screenshots: int | None = None
+    ) -> ModelBundle:
         """The policy the run starts from.
 
         Args:
             seed: of the fresh weights, where it starts from nothing.
+            screens: what it is shown from now on; None: what it was.
+            screenshots: how many screens it is shown whole from now on; None: as many as it was.
 
         Raises:
             RunRefused: it is not in the store, or damaged; or it came out of a probe of held-out tasks, and
                 the run does more than measure it.
         """
+        bundle = await self._policy(seed)
+        memory = bundle.memory
+        bundle.memory = replace(
+            memory, screens=screens or memory.screens, n_screenshots=screenshots or memory.n_screenshots
+        )
+        return bundle
+
+    async def _policy(self, seed: int) -> ModelBundle:
         if self.spec.policy_in is None:
             return build_tiny(TinyConfig(seed=seed))
         try:

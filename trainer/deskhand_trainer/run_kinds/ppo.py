@@ -15,7 +15,7 @@ async def run(context: RunContext, config: PpoConfig) -> tuple[str, dict[str, Js
     loop_seeds(config.tasks, probe=config.probe)
     sandbox_kinds(config.tasks)
     refuse_unproven(config.tasks, allowed=config.unproven)
-    bundle = await context.bundle()
+    bundle = await context.bundle(screens=config.screens, screenshots=config.screenshots)
     reward_model = await context.reward_model()
     async with context.sandboxes(config.tasks, concurrency=config.concurrency) as source:
         outcome = await PpoLoop(

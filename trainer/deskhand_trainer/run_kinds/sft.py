@@ -31,7 +31,7 @@ async def run(context: RunContext, config: SftConfig) -> tuple[str, dict[str, Js
         raise RunRefused(
             f"the store holds no successful {wanted} of {', '.join(config.tasks)}: collect some first"
         )
-    bundle = await context.bundle(seed=config.seed)
+    bundle = await context.bundle(seed=config.seed, screens=config.screens, screenshots=config.screenshots)
     async with (
         context.sandboxes(config.perception_tasks or config.tasks, concurrency=CONCURRENCY) as source,
         stopping() as should_stop,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from deskhand_agent.memory import Screens
 from deskhand_trainer.base.precision import Precision
 from deskhand_trainer.config_parsing import bounds
 
@@ -35,6 +36,10 @@ class SftConfig:
     """Whose successful episodes: oracles', or policies' own (rejection fine-tuning)."""
     demonstrations_per_task: int = field(default=128, metadata=bounds(0, 100_000))
     """Oracle episodes taken from the store, at most; few, so that learning is left to do."""
+    screens: Screens | None = None
+    """What the policy is shown of a screen, from now on; None: what it was (a fresh one: the picture)."""
+    screenshots: int | None = field(default=None, metadata=bounds(1, 64))
+    """How many of the latest screens it is shown whole, from now on; None: what it was (a fresh one: 1)."""
     perception_tasks: tuple[str, ...] = PERCEPTION_TASKS
     """Empty: no perception stage (a model that can see already)."""
     perception_pages: int = field(default=2400, metadata=bounds(0, 1_000_000))

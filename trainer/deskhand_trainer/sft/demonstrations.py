@@ -34,11 +34,11 @@ def samples_from_trajectories(
 
     Args:
         trajectories: with image data.
-        memory: the one rollouts will use.
+        memory: the one rollouts will use; None: the bundle's.
         thoughts: replies keep the demonstrator's thoughts.
         system: the system message rollouts will use.
     """
-    memory = memory or WindowMemory()
+    memory = memory or bundle.memory
     samples: list[TrainingSample] = []
     for trajectory in trajectories:
         steps = tuple(_writable(step, bundle.coordinates) for step in trajectory.steps)
