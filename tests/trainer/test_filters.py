@@ -8,7 +8,7 @@ import torch
 
 from deskhand_agent.types import StopReason
 from deskhand_trainer.config import PpoConfig
-from deskhand_trainer.filters import high_entropy_turns, in_policy_loss, widest_groups
+from deskhand_trainer.filters import high_entropy_turns, in_policy_loss, low_covariance, widest_groups
 from deskhand_trainer.types import Episode, TrainingSample
 
 
@@ -64,3 +64,17 @@ def test_turns_the_policy_is_sure_of_are_left_out(quantile: float, stays: list[b
     kept = torch.tensor([True, True, True, False])
     assert high_entropy_turns(entropies, mask, kept, quantile=quantile).tolist() == stays
     assert not high_entropy_turns(entropies, mask, torch.zeros(4).bool(), quantile=0.5).any()
+
+
+def test_the_tokens_whose_probability_goes_most_with_their_advantage_are_left_out() -> None:
+    logprobs = torch.tensor([[-1.0, -3.0, -2.0], [-2.0, -2.0, float("nan")]])
+    advantages = torch.tensor([[2.0, -2.0, 0.0], [1.0, -1.0, float("nan")]])
+    mask = torch.tensor([[True, True, True], [True, True, False]])
+    # centred log-probabilities 1 -1 0 0 0 and advantages 2 -2 0 1 -1: covariances 2 2 0 0 0
+    assert low_covariance(logprobs, advantages, mask, share=0.4).tolist() == [
+        [False, False, True],
+        [True, True, False],
+    ]
+    # the first two are alike: where only one is to go, neither does
+    assert low_covariance(logprobs, advantages, mask, share=0.2).tolist() == mask.tolist()
+    assert low_covariance(logprobs, advantages, mask, share=0.1).tolist() == mask.tolist()

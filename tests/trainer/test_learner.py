@@ -427,3 +427,43 @@ def test_a_step_that_is_not_finite_is_left_out_and_too_many_end_the_run() -> Non
     assert learner.update(samples, lr=config.lr).skipped_steps == 0
     assert learner.skipped_in_row == 0
     assert not torch.equal(model.logits, fresh().logits)
+
+
+@pytest.mark.parametrize("ratio", ["token", "turn_product"])
+def test_what_a_reply_counts_scales_its_part_of_the_gradient(ratio: str) -> None:
+    config = replace(VARIANTS["token" if ratio == "token" else "turn product"], epochs=1, minibatch=999)
+    config = replace(config, betas=(0.0, 0.0), max_grad_norm=0.0)
+    samples = list(batch_for(config).samples)
+
+    def gradient(given: Sequence[TrainingSample]) -> Tensor:
+        learner = Learner(model := fresh(), config)
+        learner.update(given, lr=0.0)
+        assert model.logits.grad is not None
+        return model.logits.grad.clone()
+
+    whole = gradient(samples)
+    halved = [replace(s, policy_weights=(0.5,) * len(s.reply_ids)) for s in samples]
+    torch.testing.assert_close(gradient(halved), whole / 2, rtol=1e-5, atol=1e-8)
+    first = [i for i, s in enumerate(samples) if s.turn_index == 0]
+    silent = [
+        replace(s, policy_weights=(0.0,) * len(s.reply_ids)) if i in first else s
+        for i, s in enumerate(samples)
+    ]
+    alone = [replace(s, in_policy_loss=True) for s in silent]
+    got = gradient(alone)
+    assert (got[0] == 0).all() and (whole[0] != 0).any()
+
+
+def test_samples_for_the_policy_alone_leave_the_critic_and_the_engines_gap() -> None:
+    config = replace(BASE, epochs=1)
+    samples = list(batch_for(config).samples)
+    model = fresh()
+    before = model.critic.weight.clone()
+    report = Learner(model, config).update([replace(s, in_value_loss=False) for s in samples], lr=0.01)
+    assert torch.equal(model.critic.weight, before)
+    assert report.value_loss == 0.0
+    off = [replace(s, behaviour_logprobs=tuple(p - 1.0 for p in s.behaviour_logprobs)) for s in samples]
+    fresh_gap = Learner(fresh(), config).update(off, lr=0.0).logprob_gap
+    old_gap = Learner(fresh(), config).update([replace(s, replayed=True) for s in off], lr=0.0).logprob_gap
+    assert fresh_gap == pytest.approx(1.0, rel=1e-4)
+    assert old_gap == 0.0

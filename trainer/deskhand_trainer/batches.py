@@ -10,11 +10,11 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from deskhand_trainer.actor_critic import ActorCritic, TurnScores, by_length, reply_mask
+from deskhand_trainer.actor_critic import ActorCritic, TurnScores, by_length, padded, reply_mask
 from deskhand_trainer.choices import BY_TOKEN
 from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.estimates import estimated, groups_of
-from deskhand_trainer.filters import high_entropy_turns, in_policy_loss
+from deskhand_trainer.filters import high_entropy_turns, in_policy_loss, low_covariance
 from deskhand_trainer.normalisation import normalise
 from deskhand_trainer.rewards import RewardRule, turn_rewards
 from deskhand_trainer.side_by_side import side_by_side
@@ -55,6 +55,7 @@ def reward_rule(config: PpoConfig) -> RewardRule:
         process_cap=config.process_cap,
         gate=config.gate,
         environment_weight=config.environment_weight,
+        information_weight=config.information_weight,
     )
 
 
@@ -82,6 +83,7 @@ def with_rewards(
             process=episode.process_scores or None,
             centre=centre,
             environment=episode.environment_rewards or None,
+            information=episode.information_gains or None,
         )
         samples = tuple(
             replace(sample, reward=reward.total, reward_parts=reward.parts)
@@ -126,6 +128,13 @@ def prepare(
         learned = high_entropy_turns(first.entropies, mask, counted, quantile=config.entropy_quantile)
     judged = entries_of(mask, config)
     done = _completed(samples, learned.tolist(), values, advantages, estimates.returns)
+    if config.covariance_clip > 0:
+        drawn = padded([s.behaviour_logprobs for s in samples], mask.shape[1])
+        logprobs = drawn if first is None else first.logprobs
+        stay = low_covariance(
+            logprobs, advantages, mask & learned.unsqueeze(-1), share=config.covariance_clip
+        )
+        done = _weighted(done, stay)
     if first is not None and config.importance_cap is not None:
         done = _with_old_logprobs(done, first.logprobs)
     return Batch(
@@ -250,6 +259,13 @@ def _completed(
             )
         )
     return done
+
+
+def _weighted(samples: Sequence[TrainingSample], stay: Tensor) -> list[TrainingSample]:
+    return [
+        replace(sample, policy_weights=tuple(row[: len(sample.reply_ids)].float().tolist()))
+        for sample, row in zip(samples, stay, strict=True)
+    ]
 
 
 def _with_old_logprobs(samples: Sequence[TrainingSample], logprobs: Tensor) -> list[TrainingSample]:

@@ -118,6 +118,9 @@ class PpoConfig:
     entropy_quantile: float = field(default=0.0, metadata=bounds(0, 0.99))
     """Only turns whose mean token entropy is at or above this quantile of the iteration's are in the policy
     loss (DART: .2)."""
+    covariance_clip: float = field(default=0.0, metadata=bounds(0, 0.5))
+    """Share of the tokens left out of the policy loss: those whose probability goes most with their advantage
+    (Clip-Cov: .0002; SPEAR)."""
     value_clip: float | None = field(default=0.2, metadata=bounds(0))
     """None: plain squared error."""
     gamma: float = field(default=1.0, metadata=bounds(0, 1))
@@ -140,6 +143,10 @@ class PpoConfig:
     """The same for episodes with a turn that held no action (SimpleTIR)."""
     replay: int = field(default=0, metadata=bounds(0, 1000))
     """Successes kept of each task, to take the place of one episode of a group that all failed (ARPO: 8)."""
+    self_imitation: int = field(default=0, metadata=bounds(0, 1000))
+    """Successes kept of each task, to be learned again beside every iteration's own episodes (SPEAR)."""
+    self_imitation_warmup: int = field(default=50, metadata=bounds(1))
+    """Iterations until they count fully."""
     curate: bool = False
     """Fewer episodes of tasks that mostly succeed, and none longer than its task's longest success (DART)."""
     turn_limits: tuple[int, ...] = field(default=(), metadata=bounds(1))
@@ -171,6 +178,8 @@ class PpoConfig:
     """Least outcome at which the rewards of single steps count (G-RA); None: they always do."""
     environment_weight: float = field(default=0.0, metadata=bounds(0, 1000))
     """Weight of the environment's own rewards for moves (Sokoban's); 0 where they repeat the outcome."""
+    information_weight: float = field(default=0.0, metadata=bounds(0, 1000))
+    """Weight of how much likelier a turn made the right answer, where the task has it written down (IGPO)."""
     shuffled_rewards: bool = False
     """Sabotage control: outcomes are dealt out at random among an iteration's episodes."""
     value_pretraining: ValuePretrainingConfig = field(default_factory=ValuePretrainingConfig)

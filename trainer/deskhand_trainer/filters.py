@@ -16,6 +16,7 @@ from deskhand_agent.types import StopReason
 from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.estimates import groups_of
 from deskhand_trainer.types import Episode
+from deskhand_trainer.written import Written
 
 
 def in_policy_loss(episodes: Sequence[Episode], config: PpoConfig) -> list[bool]:
@@ -86,3 +87,29 @@ def high_entropy_turns(entropies: Tensor, mask: Tensor, kept: Tensor, *, quantil
     means = torch.where(mask, entropies, 0.0).sum(-1) / mask.sum(-1).clamp(min=1)
     least = torch.quantile(means[kept], quantile, interpolation="nearest")
     return kept & (means >= least)
+
+
+def low_covariance(logprobs: Tensor, advantages: Tensor, mask: Tensor, *, share: float) -> Tensor:
+    """All tokens but those whose log-probability goes most with their advantage (Clip-Cov, arXiv:2505.22617
+    eq. 10; SPEAR, arXiv:2509.22601): few tokens take most of the entropy away.
+
+    The papers draw among the tokens of a band of covariances; here the highest are left out, so that a batch
+    decides alone.
+
+    Args:
+        logprobs, advantages: [N, T].
+        mask: [N, T] bool, tokens in the policy loss: means are over them.
+        share: of them left out, rounded down; ties at the edge stay.
+
+    Returns:
+        [N, T] bool, never more than `mask`.
+    """
+    kept = Written(mask)
+    means = [kept.of(each) - kept.of(each).mean() for each in (logprobs, advantages)]
+    covariance = means[0] * means[1]
+    out = int(share * len(covariance))
+    if not out:
+        return mask
+    edge = covariance.topk(min(out + 1, len(covariance))).values[-1]
+    stays = covariance <= edge
+    return kept.spread(stays.to(logprobs.dtype)) > 0

@@ -256,7 +256,8 @@ class Learner:
                 tally.count_ratios(terms.ratio[counted], terms.clipped[counted])
             # an oracle's replies were not drawn from the policy: no ratio, no KL
             if c.algorithm != "cloning":
-                tally.count_drift(logprobs, rows.drawn_logprobs, rows.mask, first=first)
+                fresh = rows.mask & torch.tensor([not s.replayed for s in rows.samples]).unsqueeze(-1)
+                tally.count_drift(logprobs, rows.drawn_logprobs, fresh, first=first)
         return _Losses(policy=policy, rest=rest, clipped_mass=mass)
 
     def _policy_terms(self, rows: _Rows, logprobs: Tensor) -> PolicyTerms | None:
@@ -280,11 +281,14 @@ class Learner:
         names: dict[str, int] = {}
         trajectory = torch.tensor([names.setdefault(s.trajectory_id, len(names)) for s in picked])
         by_turn = c.algorithm == "ppo" and c.ratio != "token"
-        entries = entries_of(mask, c)
+        entries = entries_of(mask, c) & torch.tensor([s.in_value_loss for s in picked]).unsqueeze(-1)
         drawn = padded([s.behaviour_logprobs for s in picked], width)
         old = padded([s.old_logprobs or s.behaviour_logprobs for s in picked], width)
         learned = mask & torch.tensor([s.in_policy_loss for s in picked]).unsqueeze(-1)
         weights = (turn_weights if by_turn else token_weights)(learned, trajectory, c.aggregation)
+        if any(s.policy_weights for s in picked):
+            own = padded([s.policy_weights or (1.0,) * len(s.reply_ids) for s in picked], width)
+            weights = weights * (own.sum(-1) / mask.sum(-1).clamp(min=1) if by_turn else own)
         if c.importance_cap is not None:
             ratio = TURN_RATIOS[c.ratio] if by_turn else "token"
             weights = weights * truncated_importance(old, drawn, learned, cap=c.importance_cap, ratio=ratio)

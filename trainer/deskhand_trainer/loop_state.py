@@ -59,6 +59,8 @@ class Cursor:
     training_s: float = 0.0
     entropies: list[float] = field(default_factory=list[float])
     """Mean token entropy of each iteration before its update, where the config looks at it."""
+    usual: list[float] = field(default_factory=list[float])
+    """Mean outcomes of the latest groups, where the config learns from successes again."""
     tasks: dict[str, TaskRecord] = field(default_factory=dict[str, TaskRecord])
     """How each task has gone so far."""
     value_explained_variance: float | None = None

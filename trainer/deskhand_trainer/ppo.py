@@ -17,6 +17,7 @@ from dataclasses import asdict, replace
 from typing import Any, ParamSpec, TypeVar
 
 import torch
+from torch import Tensor
 
 from deskhand_agent.inference import Sampling
 from deskhand_agent.models.bundle import save_bundle
@@ -25,7 +26,7 @@ from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.policies.scripted import ScriptedPolicy
 from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.admission import loop_seeds
-from deskhand_trainer.batches import Batch, prepare, reward_rule, with_rewards
+from deskhand_trainer.batches import Batch, first_scores, prepare, reward_rule, with_rewards
 from deskhand_trainer.checkpoints import (
     load_checkpoint,
     next_number,
@@ -40,6 +41,7 @@ from deskhand_trainer.entropy import band_push
 from deskhand_trainer.errors import NoTrainableTurns
 from deskhand_trainer.evaluation import as_metrics, evaluate, pooled
 from deskhand_trainer.imitation import nothing_learned, oracle_episodes, to_learn
+from deskhand_trainer.information import informed
 from deskhand_trainer.learner import Learner, actor_lr
 from deskhand_trainer.loop_state import Cursor, PpoOutcome, PpoSetting
 from deskhand_trainer.replay import Successes, replayed
@@ -51,8 +53,9 @@ from deskhand_trainer.rollouts import (
     jobs_of,
     seed_ranges,
 )
+from deskhand_trainer.self_imitation import imitated, usual, warmed_up
 from deskhand_trainer.tally import UpdateReport
-from deskhand_trainer.types import Episode
+from deskhand_trainer.types import Episode, TrainingSample
 from deskhand_trainer.value_pretraining import pretrain_value
 from deskhand_trainer.vlm import VlmActorCritic
 
@@ -70,7 +73,7 @@ class PpoLoop:
         reference = VlmActorCritic(setting.bundle.clone()) if self.config.kl_coef > 0 else None
         self.learner = Learner(self.model, self.config, reference=reference)
         self.cursor, self.phase = Cursor(), "starting"
-        self.successes = Successes(size=self.config.replay)
+        self.successes = Successes(size=max(self.config.replay, self.config.self_imitation))
         self._replay_ids: dict[str, list[str]] = {}
         self.shuffle = torch.Generator().manual_seed(self.config.seed + 1)
         self._resume()
@@ -131,22 +134,25 @@ class PpoLoop:
 
     async def _learn(self, collected: Collected, lr: float) -> tuple[list[Episode], Batch, UpdateReport]:
         """The update."""
+        again: list[TrainingSample] = []
         if self._clones:
             samples = cloning_samples(collected.trajectories, self.s.bundle)
             episodes = oracle_episodes(collected)
             batch = Batch(samples=samples, explained_variance=float("nan"), reward_parts=())
         else:
             episodes = await self._episodes(collected)
-            mixed = list(episodes)
+            mixed, again = list(episodes), self._imitated(episodes)
             if self.config.replay:
                 mixed, self.successes = replayed(episodes, self.successes)
+            elif self.config.self_imitation:
+                self.successes = self.successes.stored(episodes)
             shuffle = self.shuffle if self.config.shuffled_rewards else None
             batch = await self._compute(prepare, mixed, self.model, self.config, shuffle=shuffle)
             swapped = sum(new is not old for new, old in zip(mixed, episodes, strict=True))
             batch = replace(batch, replayed=swapped)
             outcomes = [(e.task_id, e.success, len(e.samples)) for e in episodes]
             self.cursor.tasks = recorded(self.cursor.tasks, outcomes)
-        samples = to_learn(self.config, episodes, batch)
+        samples = [*to_learn(self.config, episodes, batch), *again]
         if not samples:
             return episodes, batch, nothing_learned(len(batch.samples))
         push = 0.0
@@ -165,7 +171,20 @@ class PpoLoop:
                 f"none of {len(found)} episodes has turns whose ids are known; "
                 f"dropped {dict(collected.dropped)}"
             )
+        if self.config.information_weight > 0:
+            episodes = await self._compute(informed, episodes, self.s.bundle, self._logprobs)
         return await self._scored(episodes)
+
+    def _logprobs(self, samples: Sequence[TrainingSample]) -> Tensor:
+        return first_scores(samples, self.model, self.config).logprobs
+
+    def _imitated(self, episodes: Sequence[Episode]) -> list[TrainingSample]:
+        """Successes of earlier iterations, to be learned again beside these episodes."""
+        if not self.config.self_imitation:
+            return []
+        self.cursor.usual = usual(self.cursor.usual, episodes)
+        weight = warmed_up(self.cursor.iteration, iterations=self.config.self_imitation_warmup)
+        return imitated(self.successes, self.cursor.usual, weight=weight)
 
     async def _scored(self, episodes: Sequence[Episode]) -> list[Episode]:
         """With the process reward model's scores, where there is one."""

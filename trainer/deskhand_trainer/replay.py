@@ -58,7 +58,8 @@ def replayed(episodes: Sequence[Episode], successes: Successes) -> tuple[list[Ep
         kept = turned.get(last.task_id, ())
         if kept and _failed([episodes[i].outcome for i in places]):
             turned[last.task_id] = (*kept[1:], kept[0])
-            mixed[places[-1]] = replace(kept[0], group_id=last.group_id)
+            old = tuple(replace(sample, replayed=True) for sample in kept[0].samples)
+            mixed[places[-1]] = replace(kept[0], group_id=last.group_id, samples=old)
     return mixed, replace(successes, of_task=turned).stored(episodes)
 
 

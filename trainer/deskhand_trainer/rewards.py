@@ -24,6 +24,8 @@ class RewardRule:
     None: they always do."""
     environment_weight: float = 0.0
     """Weight of the environment's own step rewards; 0 where they repeat the outcome (MiniWoB++)."""
+    information_weight: float = 0.0
+    """Weight of how much likelier a turn made the right answer (IGPO)."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.process_cap < 0.5:
@@ -40,7 +42,8 @@ class TurnReward:
 
     total: float
     parts: tuple[tuple[str, float], ...]
-    """("outcome", …), ("process", …), ("environment", …): only those in use; they add up to `total`."""
+    """("outcome", …), ("process", …), ("environment", …), ("information", …): only those in use; they add up
+    to `total`."""
 
 
 def turn_rewards(
@@ -51,6 +54,7 @@ def turn_rewards(
     process: Sequence[float] | None = None,
     centre: float = 0.5,
     environment: Sequence[float] | None = None,
+    information: Sequence[float] | None = None,
 ) -> tuple[TurnReward, ...]:
     """Reward of every turn of one trajectory.
 
@@ -61,6 +65,7 @@ def turn_rewards(
         process: score of each step, 0 to 1; None when there is no reward model.
         centre: score that earns nothing; the mean over the batch keeps the expected process reward at 0.
         environment: the environment's own reward of each turn.
+        information: how much likelier each turn made the right answer.
 
     Returns:
         One `TurnReward` per turn, in order.
@@ -68,7 +73,8 @@ def turn_rewards(
     Raises:
         ValueError: a sequence has another length than `turns`.
     """
-    for name, given in (("process", process), ("environment", environment)):
+    given_parts = (("process", process), ("environment", environment), ("information", information))
+    for name, given in given_parts:
         if given is not None and len(given) != turns:
             raise ValueError(f"{len(given)} {name} rewards for {turns} turns")
     counts = rule.gate is None or outcome >= rule.gate
@@ -81,6 +87,8 @@ def turn_rewards(
         if environment is not None and rule.environment_weight != 0:
             own = rule.environment_weight * environment[h]
             parts.append(("environment", own if counts else 0.0))
+        if information is not None and rule.information_weight != 0:
+            parts.append(("information", rule.information_weight * information[h] if counts else 0.0))
         rewards.append(TurnReward(total=sum(p for _, p in parts), parts=tuple(parts)))
     return tuple(rewards)
 

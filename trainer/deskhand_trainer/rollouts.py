@@ -245,7 +245,14 @@ def episode_of(trajectory: Trajectory, request: Requester) -> Episode | None:
         environment_rewards=tuple(step.reward for step in trajectory.steps),
         after=_state_after(trajectory, request) if trajectory.truncated else None,
         void_turns=sum(not step.decision.actions for step in trajectory.steps),
+        answer=_right_answer(trajectory.start.task),
     )
+
+
+def _right_answer(task: Task) -> str | None:
+    """What is to be answered, where the task says it."""
+    expected = task.verifier.settings.get("expected") if task.verifier.name == "answer" else None
+    return None if expected is None else str(expected)
 
 
 def _state_after(trajectory: Trajectory, request: Requester) -> TrainingSample | None:

@@ -59,7 +59,7 @@ class Tally:
     def count_drift(self, logprobs: Tensor, drawn_logprobs: Tensor, mask: Tensor, *, first: bool) -> None:
         """How far the policy has moved from the one that drew the replies; [turns, tokens] each."""
         self.kl += kl_k3(drawn_logprobs, logprobs, mask).sum().item()
-        self.kl_turns += len(mask)
+        self.kl_turns += int(mask.any(-1).sum().item())
         if first:
             gaps = (logprobs - drawn_logprobs).abs()[mask]
             self.gap += gaps.sum().item()

@@ -33,6 +33,12 @@ class TrainingSample:
     """The trajectory was truncated after this turn: V of the state after it counts."""
     in_policy_loss: bool = True
     """False where only the critic learns from it."""
+    in_value_loss: bool = True
+    """False where only the policy learns from it."""
+    policy_weights: tuple[float, ...] = ()
+    """What each reply token counts in the policy loss; empty: 1 each."""
+    replayed: bool = False
+    """Drawn by an earlier policy."""
     old_value: float = 0.0
     """V(s_h) at the last prompt token before the update."""
     old_values: tuple[float, ...] = ()
@@ -63,6 +69,10 @@ class Episode:
     """`Step.reward` of each turn."""
     process_scores: tuple[float, ...] = ()
     """The process reward model's score of each turn; empty when there is none."""
+    answer: str | None = None
+    """The right answer, where the task has it written down."""
+    information_gains: tuple[float, ...] = ()
+    """How much likelier each turn made the right answer; empty where nobody looked."""
     after: TrainingSample | None = None
     """The state after the last turn of a truncated episode, with an empty reply: V is read there."""
     void_turns: int = 0

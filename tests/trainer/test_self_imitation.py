@@ -1,0 +1,54 @@
+"""Learning again from what went well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from deskhand_trainer.replay import Successes
+from deskhand_trainer.self_imitation import USUAL_OF, imitated, usual, warmed_up
+from deskhand_trainer.types import Episode
+
+Made = Callable[..., Episode]
+
+
+@pytest.fixture
+def made(an_episode: Episode) -> Made:
+    def make(name: str, outcome: float, group: str = "g") -> Episode:
+        return replace(an_episode, trajectory_id=name, outcome=outcome, success=outcome >= 1, group_id=group)
+
+    return make
+
+
+def test_the_weight_rises_like_half_a_cosine() -> None:
+    assert [warmed_up(t, iterations=4) for t in range(6)] == pytest.approx(
+        [0.0, 0.5 - 0.5 * 2**-0.5, 0.5, 0.5 + 0.5 * 2**-0.5, 1.0, 1.0]
+    )
+
+
+def test_what_is_usual_are_the_means_of_the_latest_groups(made: Made) -> None:
+    batch = [made("a", 1.0), made("b", 0.0), made("c", 0.25, "h")]
+    assert usual([0.9], batch) == [0.9, 0.5, 0.25]
+    assert len(usual([0.0] * 300, batch)) == USUAL_OF
+    assert usual([0.0] * 300, batch)[-2:] == [0.5, 0.25]
+
+
+def test_a_success_counts_by_how_far_it_is_above_the_running_median(made: Made) -> None:
+    stored = Successes(size=4).stored([made("old", 1.0), made("older", 1.0)])
+    samples = imitated(stored, [0.0, 0.25, 0.9], weight=0.5)
+    assert {s.trajectory_id for s in samples} == {s.trajectory_id for s in made("old", 1.0).samples}
+    for sample in samples:
+        n = len(sample.reply_ids)
+        assert sample.advantage == (0.75,) * n
+        assert sample.policy_weights == (0.5,) * n
+        assert sample.replayed and sample.in_policy_loss and not sample.in_value_loss
+
+
+def test_nothing_is_imitated_where_success_is_usual_or_the_weight_nothing(made: Made) -> None:
+    stored = Successes(size=4).stored([made("old", 1.0)])
+    assert imitated(stored, [1.0, 1.0, 0.0], weight=1.0) == []
+    assert imitated(stored, [0.0], weight=0.0) == []
+    assert imitated(stored, [], weight=1.0) == []
+    assert imitated(Successes(size=4), [0.0], weight=1.0) == []
