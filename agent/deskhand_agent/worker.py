@@ -59,6 +59,8 @@ class WorkerSettings:
     """Further attempts at a job whose episode broke."""
     episodes_per_lease: int = 64
     """A sandbox is given back after so many, which bounds what a leak can grow to."""
+    idle_lease_s: float = 1.0
+    """A sandbox is given back when no further job comes for so long."""
     lease_wait_s: float = 60.0
     """How long to wait for a free sandbox."""
     release_s: float = 30.0
@@ -132,6 +134,8 @@ async def run_episodes(
     except BaseExceptionGroup as errors:
         # the first is the cause; the others are what its cancellation stirred up
         raise errors.exceptions[0] from errors
+    finally:
+        run.close()
     return run.stats()
 
 
@@ -185,17 +189,34 @@ class _Jobs:
         self._iterator = aiter(jobs) if isinstance(jobs, AsyncIterable) else iter(jobs)
         self._back: list[Job] = []
         self._lock = asyncio.Lock()
+        self._coming: asyncio.Future[Job | None] | None = None
 
-    async def take(self) -> Job | None:
+    async def take(self, *, within_s: float | None = None) -> Job | None:
+        """The next one; None where there are no more.
+
+        Raises:
+            TimeoutError: none came within `within_s`; it is for whoever asks next.
+        """
         if self._back:
             return self._back.pop()
-        async with self._lock:
-            if isinstance(self._iterator, AsyncIterator):
-                job = await anext(self._iterator, None)
-            else:
-                job = next(self._iterator, None)
+        async with asyncio.timeout(within_s), self._lock:
+            job = await self._following()
         # one may have been put back while this waited
         return self._back.pop() if job is None and self._back else job
+
+    async def _following(self) -> Job | None:
+        if isinstance(self._iterator, Iterator):
+            return next(self._iterator, None)
+        # asking must not be broken off: that would end a generator for good
+        self._coming = self._coming or asyncio.ensure_future(anext(self._iterator, None))
+        job = await asyncio.shield(self._coming)
+        self._coming = None
+        return job
+
+    def close(self) -> None:
+        """Stop waiting for one that has not come."""
+        if self._coming is not None:
+            self._coming.cancel()
 
     def put_back(self, job: Job) -> None:
         self._back.append(job)
@@ -268,11 +289,16 @@ class _Run:
                 if trajectory.end is not None and trajectory.end.failure is not None:
                     return await self._broken(attempt, trajectory, trajectory.end.failure)
                 self._count(trajectory)
-                following = await self._next()
+                try:
+                    following = await self._next(within_s=self._settings.idle_lease_s)
+                except TimeoutError:
+                    break
                 if following is None or following.job.task.environment.kind != kind:
                     return following
                 attempt = following
-            return attempt
+            else:
+                return attempt
+        return await self._next()
 
     @asynccontextmanager
     async def _lease(self, kind: str, owner: str) -> AsyncGenerator[Sandbox, None]:
@@ -345,8 +371,8 @@ class _Run:
         trajectory = Trajectory(start=start, steps=(), end=end)
         return await self._broken(attempt, trajectory, Failure.SANDBOX_LEASE)
 
-    async def _next(self) -> _Attempt | None:
-        job = await self._jobs.take()
+    async def _next(self, *, within_s: float | None = None) -> _Attempt | None:
+        job = await self._jobs.take(within_s=within_s)
         return None if job is None else _Attempt(job=job)
 
     def _count(self, trajectory: Trajectory) -> None:
@@ -361,6 +387,10 @@ class _Run:
     def _tell(self, trajectory: Trajectory) -> None:
         if self._on_done is not None:
             self._on_done(trajectory)
+
+    def close(self) -> None:
+        """Ask for no more jobs."""
+        self._jobs.close()
 
     def stats(self) -> WorkerStats:
         """What came of the jobs so far."""

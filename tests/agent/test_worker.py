@@ -266,3 +266,46 @@ async def test_jobs_may_come_as_they_are_made(stub: SimpleNamespace) -> None:
 async def test_no_workers_are_refused(stub: SimpleNamespace) -> None:
     with pytest.raises(ValueError, match="concurrency is 0"):
         await run(stub, [], concurrency=0)
+
+
+async def test_a_sandbox_is_given_back_while_no_job_comes(stub: SimpleNamespace) -> None:
+    """Whoever else wants one gets it meanwhile; the worker goes on with another when there is a job."""
+    more = asyncio.Event()
+    free: list[int] = []
+    source = stub.Source()
+
+    async def slowly() -> AsyncIterator[Job]:
+        for job in jobs(stub, 2):
+            yield job
+        while source.out:
+            await asyncio.sleep(0.001)
+        free.append(len(source.made))
+        more.set()
+        for job in jobs(stub, 2):
+            yield job
+
+    settings = WorkerSettings(idle_lease_s=0.02)
+    async with asyncio.timeout(10):
+        stats, _, _ = await run(stub, slowly(), source=source, settings=settings, concurrency=2)
+    assert more.is_set() and free
+    assert stats.episodes == 4
+    assert source.out == 0
+
+
+async def test_leaving_a_stream_of_jobs_that_waits_ends_it(stub: SimpleNamespace) -> None:
+    ended: list[str] = []
+
+    async def never() -> AsyncIterator[Job]:
+        yield jobs(stub, 1)[0]
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("yes")
+
+    sink = MemorySink()
+    stream = stream_episodes(never(), source=stub.Source(), policy=stub.Policy(), sink=sink, settings=QUICK)
+    async for _ in stream:
+        break
+    await stream.aclose()
+    await asyncio.sleep(0.01)
+    assert ended == ["yes"]

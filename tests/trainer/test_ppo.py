@@ -194,7 +194,7 @@ async def test_the_arms_beside_it_run_on_the_same_budget(
     monkeypatch: pytest.MonkeyPatch,
     algorithm: str,
 ) -> None:
-    monkeypatch.setattr("deskhand_trainer.ppo.ScriptedPolicy", lambda: spot_oracle)
+    monkeypatch.setattr("deskhand_trainer.gathering.ScriptedPolicy", lambda: spot_oracle)
     small = {"iterations": 2, "episodes_per_iteration": 16, "validation_episodes": 4}
     loop = PpoLoop(setting(store, spot, tiny, tmp_path / "run", algorithm=algorithm, **small))
     outcome = await loop.train()
@@ -223,3 +223,62 @@ async def test_broken_sandboxes_are_dropped_and_counted(store: Store, spot: Any,
     assert [t.start.task.seed for t in got.trajectories] == sorted(
         t.start.task.seed for t in got.trajectories
     )
+
+
+@pytest.mark.parametrize("group_size", [1, 4])
+async def test_an_asynchronous_loop_loses_nothing_over_a_death_and_says_how_old_its_turns_are(
+    store: Store,
+    spot: Any,
+    tiny: ModelBundle,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    group_size: int,
+) -> None:
+    """Killed in its second iteration after the rollouts were taken: what it had not learned comes back."""
+    changes: dict[str, Any] = {
+        "iterations": 3, "episodes_per_iteration": 16, "evaluate_every": 9, "validation_episodes": 4,
+        "value_pretraining": ValuePretrainingConfig(episodes=8, max_epochs=2), "group_size": group_size,
+        "asynchronous": True, "importance_cap": 2.0, "concurrency": 4,
+    }  # fmt: skip
+    loop = PpoLoop(setting(store, spot, tiny.clone(), tmp_path / "run", **changes))
+    learn, taken = loop._learn, list[set[str]]()  # pyright: ignore[reportPrivateUsage]
+
+    async def dies(collected: Any, lr: float) -> Any:
+        taken.append({t.id for t in collected.trajectories})
+        if len(taken) == 2:
+            raise KeyboardInterrupt
+        return await learn(collected, lr)
+
+    monkeypatch.setattr(loop, "_learn", dies)
+    with pytest.raises(KeyboardInterrupt):
+        await loop.train()
+    resumed = PpoLoop(setting(store, spot, tiny.clone(), tmp_path / "run", **changes))
+    assert resumed.cursor.iteration == 1
+    again, later = resumed._learn, list[set[str]]()  # pyright: ignore[reportPrivateUsage]
+
+    async def notes(collected: Any, lr: float) -> Any:
+        later.append({t.id for t in collected.trajectories})
+        return await again(collected, lr)
+
+    monkeypatch.setattr(resumed, "_learn", notes)
+    outcome = await resumed.train()
+    assert outcome.metrics["iterations"] == 3
+    learned = [taken[0], *later]
+    assert sum(map(len, learned)) == len(set().union(*learned)) == 48  # nothing is learned twice
+    assert taken[1] <= set().union(*later)  # nothing is lost
+    told = [e.data for e in await store.events_after(0) if e.name == "ppo/iteration"]
+    assert all(0 <= float(str(i["staleness_max"])) <= 1 for i in told)
+    assert any(float(str(i["staleness_mean"])) > 0 for i in told)
+    assert all(0 < float(str(i["effective_share"])) <= 1 + 1e-6 for i in told)
+
+
+async def test_an_asynchronous_loop_learns(
+    store: Store, spot: Any, spot_oracle: Any, tiny: ModelBundle, tmp_path: Path
+) -> None:
+    await warm_start(tiny, spot, spot_oracle, store, epochs=10)
+    await PpoLoop(
+        setting(store, spot, tiny, tmp_path / "run", asynchronous=True, importance_cap=2.0, max_staleness=2)
+    ).train()
+    seen = await validations(store)
+    start, best = seen[0]["success_sampled"], max(v["success_sampled"] for v in seen)
+    assert best >= min(0.9, start + 0.2)

@@ -37,6 +37,8 @@ class Batch:
     """Mean token entropy before the update, in nats, where the config asks for it."""
     replayed: int = 0
     """Episodes of earlier iterations among them."""
+    effective_share: float | None = None
+    """(Σw)² / (N·Σw²) of the tokens' importance weights, where the config weighs: 1 when all are alike."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -142,6 +144,7 @@ def prepare(
         explained_variance=explained_variance(values[judged], estimates.returns[judged]),
         reward_parts=_mean_parts(rewarded),
         entropy=None if first is None else float(first.entropies.sum() / mask.sum()),
+        effective_share=None if first is None else _effective_share(done, mask, config),
     )
 
 
@@ -273,6 +276,15 @@ def _with_old_logprobs(samples: Sequence[TrainingSample], logprobs: Tensor) -> l
         replace(sample, old_logprobs=tuple(row[: len(sample.reply_ids)].tolist()))
         for sample, row in zip(samples, logprobs, strict=True)
     ]
+
+
+def _effective_share(samples: Sequence[TrainingSample], mask: Tensor, config: PpoConfig) -> float | None:
+    if config.importance_cap is None:
+        return None
+    drawn = padded([s.behaviour_logprobs for s in samples], mask.shape[1])
+    old = padded([s.old_logprobs for s in samples], mask.shape[1])
+    weights = (old - drawn)[mask].exp().clamp(max=config.importance_cap)
+    return float(weights.sum() ** 2 / (len(weights) * (weights**2).sum()))
 
 
 def _mean_parts(episodes: Sequence[Episode]) -> tuple[tuple[str, float], ...]:

@@ -80,6 +80,7 @@ def iteration_metrics(
         "critic_grad_norm": report.critic_grad_norm,
         "bias_norm": report.bias_norm,
         "replayed": batch.replayed,
+        **({} if batch.effective_share is None else {"effective_share": batch.effective_share}),
         "learned_turns": sum(s.in_policy_loss for s in batch.samples),
         "optimizer_steps": report.optimizer_steps,
         "skipped_steps": report.skipped_steps,
@@ -87,6 +88,16 @@ def iteration_metrics(
         "seconds": times.environment_s + times.inference_s + times.training_s,
         **times.fractions(),
     }
+
+
+def staleness(episodes: Sequence[Episode], update: int) -> dict[str, JsonValue]:
+    """How many updates old the weights were that drew the turns.
+
+    Args:
+        update: what the weights to be trained have seen.
+    """
+    ages = [update - s.policy_update for e in episodes for s in e.samples]
+    return {"staleness_mean": sum(ages) / len(ages), "staleness_max": max(ages)}
 
 
 def alarms(episodes: Sequence[Episode], report: UpdateReport) -> tuple[Alarm, ...]:

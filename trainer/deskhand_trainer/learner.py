@@ -256,8 +256,12 @@ class Learner:
                 tally.count_ratios(terms.ratio[counted], terms.clipped[counted])
             # an oracle's replies were not drawn from the policy: no ratio, no KL
             if c.algorithm != "cloning":
-                fresh = rows.mask & torch.tensor([not s.replayed for s in rows.samples]).unsqueeze(-1)
-                tally.count_drift(logprobs, rows.drawn_logprobs, fresh, first=first)
+                own = torch.tensor([not s.replayed for s in rows.samples]).unsqueeze(-1)
+                now = torch.tensor([s.policy_update == self.updates for s in rows.samples]).unsqueeze(-1)
+                drawn = rows.drawn_logprobs
+                tally.count_drift(
+                    logprobs, drawn, rows.mask & own, compared=rows.mask & own & now if first else None
+                )
         return _Losses(policy=policy, rest=rest, clipped_mass=mass)
 
     def _policy_terms(self, rows: _Rows, logprobs: Tensor) -> PolicyTerms | None:

@@ -15,6 +15,7 @@ from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.curriculum import TaskRecord
 from deskhand_trainer.metrics import Reporter
+from deskhand_trainer.streaming import StreamState
 
 Progress = Callable[[str, int, int], None]
 """Told what is done now, units of work done, and in all."""
@@ -59,6 +60,8 @@ class Cursor:
     training_s: float = 0.0
     entropies: list[float] = field(default_factory=list[float])
     """Mean token entropy of each iteration before its update, where the config looks at it."""
+    stream: StreamState = field(default_factory=StreamState)
+    """What of an asynchronous loop's stream is learned from."""
     usual: list[float] = field(default_factory=list[float])
     """Mean outcomes of the latest groups, where the config learns from successes again."""
     tasks: dict[str, TaskRecord] = field(default_factory=dict[str, TaskRecord])
@@ -70,6 +73,7 @@ class Cursor:
     def restored(cls, kept: Mapping[str, Any]) -> Cursor:
         """From `dataclasses.asdict` of one."""
         cursor = cls(**kept)
+        cursor.stream = StreamState(**kept.get("stream", {}))
         cursor.tasks = {name: TaskRecord(**record) for name, record in kept.get("tasks", {}).items()}
         return cursor
 

@@ -23,7 +23,6 @@ from deskhand_agent.inference import Sampling
 from deskhand_agent.models.bundle import save_bundle
 from deskhand_agent.models.engine import EngineSettings, LocalEngine
 from deskhand_agent.policies.local import LocalPolicy
-from deskhand_agent.policies.scripted import ScriptedPolicy
 from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.admission import loop_seeds
 from deskhand_trainer.batches import Batch, first_scores, prepare, reward_rule, with_rewards
@@ -34,12 +33,13 @@ from deskhand_trainer.checkpoints import (
     restore_random_state,
     save_checkpoint,
 )
-from deskhand_trainer.curriculum import recorded, shares, turn_limit, turn_limits
+from deskhand_trainer.curriculum import recorded
 from deskhand_trainer.demonstrations import cloning_samples
-from deskhand_trainer.diagnostics import TimeSplit, alarms, iteration_metrics, success_rate
+from deskhand_trainer.diagnostics import TimeSplit, alarms, iteration_metrics, staleness, success_rate
 from deskhand_trainer.entropy import band_push
 from deskhand_trainer.errors import NoTrainableTurns
 from deskhand_trainer.evaluation import as_metrics, evaluate, pooled
+from deskhand_trainer.gathering import Gatherer
 from deskhand_trainer.imitation import nothing_learned, oracle_episodes, to_learn
 from deskhand_trainer.information import informed
 from deskhand_trainer.learner import Learner, actor_lr
@@ -48,10 +48,7 @@ from deskhand_trainer.replay import Successes, replayed
 from deskhand_trainer.rollouts import (
     Collected,
     SeedRange,
-    collect_or_reuse,
     episode_of,
-    jobs_of,
-    seed_ranges,
 )
 from deskhand_trainer.self_imitation import imitated, usual, warmed_up
 from deskhand_trainer.tally import UpdateReport
@@ -75,6 +72,7 @@ class PpoLoop:
         self.cursor, self.phase = Cursor(), "starting"
         self.successes = Successes(size=max(self.config.replay, self.config.self_imitation))
         self._replay_ids: dict[str, list[str]] = {}
+        self._alarms: set[asyncio.Task[None]] = set()
         self.shuffle = torch.Generator().manual_seed(self.config.seed + 1)
         self._resume()
         # a run taken up again must not draw the same replies again
@@ -87,6 +85,16 @@ class PpoLoop:
         )
         self.sampled = self._policy(self.config.temperature)
         self.greedy = self._policy(0.0)
+        self.gather = Gatherer(
+            setting,
+            self.cursor,
+            self.seeds,
+            engine=self.engine,
+            policy=self.sampled,
+            updates=lambda: self.learner.updates,
+            on_done=self._beat,
+            on_stall=self._stalled,
+        )
 
     async def train(self) -> PpoOutcome:
         """Value pretraining, then iterations until the budget is spent."""
@@ -105,6 +113,7 @@ class PpoLoop:
                     self._checkpoint()
             return PpoOutcome(best=self.s.folder / "best", metrics=self._metrics())
         finally:
+            await self.gather.close()
             await asyncio.to_thread(self.engine.close)
 
     # ---- one iteration ----
@@ -114,8 +123,9 @@ class PpoLoop:
         number = self.cursor.iteration + 1
         name = "PPO" if self.config.algorithm == "ppo" else self.config.algorithm
         self._say(f"{name} iteration {number} of {self.config.iterations}")
-        collected = await self._rollouts("rollout", self.config.episodes_per_iteration, oracle=self._clones)
+        collected = await self.gather.iteration()
         rolled = time.monotonic()
+        update = self.learner.updates
         lr = actor_lr(self.config, iteration=self.cursor.iteration, progress=self._progress())
         episodes, batch, report = await self._learn(collected, lr)
         self.engine.update_weights(self.s.bundle.model.state_dict(), update=self.learner.updates)
@@ -127,6 +137,7 @@ class PpoLoop:
         )
         self._account(times, len(collected.trajectories), time.monotonic() - began)
         metrics = iteration_metrics(episodes, batch, report, times, lr=lr)
+        metrics |= {} if self._clones else staleness(episodes, update)
         metrics |= {"elapsed_s": self.cursor.elapsed_s, "dropped": sum(collected.dropped.values())}
         await self.s.reporter.metric("ppo/iteration", metrics, step=number)
         for alarm in () if self._clones else alarms(episodes, report):
@@ -194,34 +205,6 @@ class PpoLoop:
         scores = iter(await self._compute(self.s.reward_model.turn_scores, samples))
         return [replace(e, process_scores=tuple(next(scores) for _ in e.samples)) for e in episodes]
 
-    async def _rollouts(self, purpose: str, episodes: int, *, oracle: bool = False) -> Collected:
-        ranges = self._ranges(-(-episodes // self.config.group_size))
-        # the labels name the iteration, so that a resumed run finds what it had collected of it
-        labels = {
-            **self.s.labels,
-            "run": self.s.run_id,
-            "purpose": "demonstration" if oracle else purpose,
-            "iteration": str(self.cursor.iteration),
-            "stage": purpose,
-        }
-        config = self.config
-        limit = turn_limit(config.turn_limits, every=config.turn_limit_every, iteration=self.cursor.iteration)
-        limits = turn_limits(config.tasks, limit, self.cursor.tasks if config.curate else {})
-        collected = await collect_or_reuse(
-            jobs_of(ranges, labels=labels, group_size=config.group_size, turn_limits=limits),
-            store=self.s.store,
-            labels=labels,
-            policy=ScriptedPolicy() if oracle else self.sampled,
-            source=self.s.source,
-            concurrency=self.config.concurrency,
-            owner=self.s.run_id,
-            policy_update=self.learner.updates,
-            void_limit=self.config.void_limit,
-            on_done=self._beat,
-        )
-        self.cursor.seeds_used += max(r.count for r in ranges)
-        return collected
-
     # ---- before the loop, and beside it ----
 
     async def _restore_successes(self) -> None:
@@ -240,7 +223,7 @@ class PpoLoop:
         if config.enabled and self.config.algorithm == "ppo" and self.config.by_critic:
             began, busy = time.monotonic(), self.engine.busy_s
             self._say("value pretraining")
-            collected = await self._rollouts("value_pretraining", config.episodes)
+            collected = await self.gather.batch("value_pretraining", config.episodes)
             rolled = time.monotonic()
             shuffle = self.shuffle if self.config.shuffled_rewards else None
             episodes = with_rewards(
@@ -325,12 +308,6 @@ class PpoLoop:
             policy_id=self.s.policy_id,
         )
 
-    def _ranges(self, starts: int) -> tuple[SeedRange, ...]:
-        offset = self.seeds.offset + self.config.seed_offset + self.cursor.seeds_used
-        tasks = self.config.tasks
-        counts = shares(tasks, starts, self.cursor.tasks) if self.config.curate else None
-        return seed_ranges(tasks, self.seeds.split, episodes=starts, offset=offset, counts=counts)
-
     def _progress(self) -> float:
         by_clock = self.cursor.elapsed_s / (60 * self.config.minutes) if self.config.minutes else 0.0
         return max(self.cursor.iteration / self.config.iterations, by_clock)
@@ -349,6 +326,13 @@ class PpoLoop:
     def _say(self, phase: str) -> None:
         self.phase = phase
         self._beat()
+
+    def _stalled(self, cause: str) -> None:
+        """No episode ends: say so while there is time to mend it."""
+        data: dict[str, JsonValue] = {"iteration": self.cursor.iteration + 1, "cause": cause}
+        task = asyncio.get_running_loop().create_task(self.s.reporter.alarm("no rollouts arriving", data))
+        self._alarms.add(task)
+        task.add_done_callback(self._alarms.discard)
 
     def _beat(self, *_: object) -> None:
         self.s.progress(self.phase, self.cursor.iteration, self.config.iterations)
@@ -380,7 +364,8 @@ class PpoLoop:
         total = max(1e-9, c.environment_s + c.inference_s + c.training_s)
         s, began = self.seeds, self.seeds.offset + self.config.seed_offset
         chosen, each = s.validation_offset, self.config.validation_episodes
-        used = SeedRange(task_id="each", split=s.split.value, offset=began, count=c.seeds_used)
+        seeds = c.seeds_used + c.stream.first + len(c.stream.beyond)
+        used = SeedRange(task_id="each", split=s.split.value, offset=began, count=seeds)
         validation = SeedRange(task_id="each", split=s.validation.value, offset=chosen, count=each)
         return {
             "iterations": c.iteration,

@@ -228,6 +228,7 @@ def episode_of(trajectory: Trajectory, request: Requester) -> Episode | None:
                 reply_ids=given.ids,
                 images=asked.images,
                 behaviour_logprobs=given.logprobs,
+                policy_update=given.policy_update,
                 reward=0.0,
                 last=step.index == len(trajectory.steps) - 1,
                 bootstrap=trajectory.truncated and step.index == len(trajectory.steps) - 1,

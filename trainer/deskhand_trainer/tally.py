@@ -56,12 +56,18 @@ class Tally:
         self.ratios += ratio.numel()
         self.clipped += int(clipped.sum().item())
 
-    def count_drift(self, logprobs: Tensor, drawn_logprobs: Tensor, mask: Tensor, *, first: bool) -> None:
-        """How far the policy has moved from the one that drew the replies; [turns, tokens] each."""
+    def count_drift(
+        self, logprobs: Tensor, drawn_logprobs: Tensor, mask: Tensor, *, compared: Tensor | None
+    ) -> None:
+        """How far the policy has moved from the one that drew the replies; [turns, tokens] each.
+
+        Args:
+            compared: tokens that the engine drew by the very weights they are scored with, before any step.
+        """
         self.kl += kl_k3(drawn_logprobs, logprobs, mask).sum().item()
         self.kl_turns += int(mask.any(-1).sum().item())
-        if first:
-            gaps = (logprobs - drawn_logprobs).abs()[mask]
+        if compared is not None:
+            gaps = (logprobs - drawn_logprobs).abs()[compared]
             self.gap += gaps.sum().item()
             self.gap_tokens += gaps.numel()
 

@@ -21,6 +21,8 @@ class TrainingSample:
     """In the order of their placeholder runs in `prompt_ids`; with data."""
     behaviour_logprobs: tuple[float, ...]
     """Log-probabilities at sampling, one per reply id; zeros for demonstrations."""
+    policy_update: int = 0
+    """Updates the weights had seen that drew the reply."""
     old_logprobs: tuple[float, ...] = ()
     """The same by the trainer before the update, one per reply id; empty: the engine's serve as they are."""
     reward: float

@@ -89,6 +89,11 @@ class LocalEngine:
         """How many online updates the weights in use have seen."""
         return self._update
 
+    @property
+    def waiting(self) -> int:
+        """Requests that no batch has taken yet."""
+        return self._waiting.qsize()
+
     async def generate(self, request: CompletionRequest) -> Completion:
         """Draw one reply; see `InferenceEngine.generate`."""
         if self._closed:

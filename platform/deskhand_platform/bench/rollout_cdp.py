@@ -1,6 +1,7 @@
-"""Rollout steps per second through our sandboxes, beside a bare protocol loop on the same pages.
+"""Rollout steps per second through our sandboxes, beside a bare protocol loop on the same pages; and what
+waiting costs, over simulated environments (`deskhand_trainer.bench.streaming`).
 
-    deskhand bench rollouts [--pages 1,4,8,16] [--seconds 4] [--repeats 5] [--results docs/results]
+    deskhand bench rollouts [--part pages] [--pages 1,4,8,16] [--seconds 4] [--repeats 5] [--results FOLDER]
 
 A step is reset + screenshot + click + screenshot + reward of miniwob/click-test-2, with the same settle rule
 in every way. The ways take turns within a repeat, in an order that rotates, so that a busy machine hits all
@@ -29,6 +30,7 @@ from deskhand_sandbox.registry import create_backend, create_verifier
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import Click
 from deskhand_sandbox.verifiers.miniwob import READ
+from deskhand_trainer.bench.streaming import Load, bench_streaming
 from deskhand_trainer.results import Figure, write_figures, write_results_page
 
 TASK_ID = "miniwob/click-test-2"
@@ -36,6 +38,8 @@ CLICK_AT = (50, 120)
 SEED_BASE = 1_000_000
 BARE, SANDBOX, REMOTE = "bare", "sandbox", "remote"
 COMMAND = "deskhand bench rollouts"
+PARTS = PAGES, SIMULATED = "pages", "simulated"
+"""Steps on real pages beside raw CDP, and what waiting costs over simulated environments."""
 
 StepOnce = Callable[[int], Awaitable[float]]
 """Takes a seed, does one step; the milliseconds of it that were waiting for a still screen."""
@@ -214,6 +218,7 @@ WAYS: Mapping[str, Callable[[int], AbstractAsyncContextManager[list[StepOnce]]]]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, and write rollouts.json; the ratio at 8 pages also goes into loop.json."""
     parser = argparse.ArgumentParser(prog=COMMAND, description="Rollout steps per second.")
+    parser.add_argument("--part", choices=("all", *PARTS), default="all", help="%(default)s")
     parser.add_argument("--pages", default="1,4,8,16", help="numbers of pages, with commas between")
     parser.add_argument("--seconds", type=float, default=4.0, help="for each way, in each repeat")
     parser.add_argument("--repeats", type=int, default=5)
@@ -225,15 +230,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"--pages takes whole numbers with commas between, not {options.pages!r}")
     if min(pages) < 1 or options.seconds <= 0 or options.repeats < 1:
         parser.error("pages, seconds and repeats must be positive")
+    figures: list[Figure] = []
     try:
-        figures = asyncio.run(
-            bench_rollouts(pages, seconds=options.seconds, repeats=options.repeats, say=_say)
-        )
+        if options.part != SIMULATED:
+            pages_figures = bench_rollouts(pages, seconds=options.seconds, repeats=options.repeats, say=_say)
+            figures += asyncio.run(pages_figures)
+        if options.part != PAGES:
+            figures += bench_streaming(Load(), repeats=options.repeats, command=COMMAND, say=_say)
     except SandboxError as error:
         print(f"cannot measure: {error}", file=sys.stderr)
         return 1
     for figure in figures:
-        print(f"{figure.name:28} {figure.value:9.3f}  {figure.low:9.3f} to {figure.high:9.3f}  {figure.unit}")
+        print(f"{figure.name:32} {figure.value:9.3f}  {figure.low:9.3f} to {figure.high:9.3f}  {figure.unit}")
     write_figures(options.results / "rollouts.json", figures)
     loop = [each for each in figures if each.name == "rollout_vs_cdp_8"]
     if loop:

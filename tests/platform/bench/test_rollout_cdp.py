@@ -47,7 +47,8 @@ def test_no_chromium_is_a_sentence_and_an_exit_code(
 
 @pytest.mark.browser
 def test_figures_are_written(tmp_path: Path) -> None:
-    assert main(["--pages", "1", "--seconds", "0.2", "--repeats", "1", "--results", str(tmp_path)]) == 0
+    told = ["--part", "pages", "--pages", "1", "--seconds", "0.2", "--repeats", "1"]
+    assert main([*told, "--results", str(tmp_path)]) == 0
     figures = json.loads((tmp_path / "rollouts.json").read_text())["figures"]
     assert figures["rollout_vs_cdp_1"]["value"] > 0
     assert figures["rollout_vs_cdp_1"]["command"] == "deskhand bench rollouts"

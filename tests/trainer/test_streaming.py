@@ -1,0 +1,189 @@
+"""Rollouts that go on while the trainer learns: order, bounds, groups, stalls, deaths."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deskhand_agent.sinks import MemorySink
+from deskhand_agent.types import Context, Decision, Trajectory
+from deskhand_agent.worker import Job
+from deskhand_sandbox.backends.fake import FakeBackend, FakeSandbox
+from deskhand_sandbox.tasks import make_task
+from deskhand_sandbox.types import Click, Limits, Task
+from deskhand_trainer.errors import RolloutsStalled
+from deskhand_trainer.streaming import START, RolloutStream, StreamSettings, StreamState
+
+SETTINGS = StreamSettings(ahead=4, concurrency=3, void_limit=3, stall_s=5.0)
+
+
+class Misses:
+    """Clicks where nothing is, so that an episode lasts to its limit."""
+
+    id = "misses"
+    reads_state = False
+
+    async def act(self, context: Context) -> Decision:
+        return Decision(actions=(Click(x=0, y=0),), text="click")
+
+
+class Fakes:
+    """Lends fake sandboxes."""
+
+    @asynccontextmanager
+    async def lease(self, kind: str, **_: Any) -> AsyncGenerator[FakeSandbox]:
+        async with await FakeBackend({}).create() as sandbox:
+            yield sandbox
+
+
+def task(turns: int, **settings: Any) -> Task:
+    made = make_task("fake/never-done", 0)
+    environment = replace(made.environment, settings={**made.environment.settings, **settings})
+    return replace(made, environment=environment, limits=Limits(turns=turns, seconds=30.0))
+
+
+class Made:
+    """Which start states were begun, in order."""
+
+    def __init__(self, *, group: int = 1, **settings: Any) -> None:
+        self.begun: list[int] = []
+        self.group, self.settings = group, settings
+
+    def __call__(self, number: int) -> Sequence[Job]:
+        self.begun.append(number)
+        job = Job(task=task(1 + number % 3, **self.settings), labels={START: str(number)})
+        return [job] * self.group
+
+
+def stream(made: Made, **changes: Any) -> RolloutStream:
+    told: dict[str, Any] = {"state": StreamState(), "sink": MemorySink(), "settings": SETTINGS, **changes}
+    source: Any = Fakes()
+    return RolloutStream(made, policy=Misses(), source=source, owner="t", policy_update=lambda: 0, **told)
+
+
+def starts(trajectories: Sequence[Trajectory]) -> list[int]:
+    return [int(t.start.labels[START]) for t in trajectories]
+
+
+async def test_each_start_state_is_taken_once_and_never_too_many_are_begun() -> None:
+    made, seen = Made(delay_s=0.001), list[int]()
+    rollouts = stream(made)
+    for _ in range(5):
+        taken = await rollouts.take(starts=3)
+        assert taken.starts == len(taken.trajectories) == 3
+        seen += starts(taken.trajectories)
+        await asyncio.sleep(0.02)
+        assert len(made.begun) <= len(seen) + SETTINGS.ahead
+    await rollouts.close()
+    assert len(seen) == len(set(seen)) == 15
+    assert made.begun == list(range(len(made.begun)))
+    assert all(rollouts.state.taken(number) for number in seen)
+
+
+async def test_rollouts_go_on_while_nobody_takes() -> None:
+    made = Made(delay_s=0.005)
+    rollouts = stream(made)
+    await asyncio.sleep(0.3)
+    async with asyncio.timeout(0.1):
+        taken = await rollouts.take(starts=4)
+    assert taken.waited_s < 0.05
+    assert sorted(starts(taken.trajectories)) == [0, 1, 2, 3]
+    await rollouts.close()
+
+
+async def test_a_group_is_taken_whole() -> None:
+    rollouts = stream(Made(group=3, delay_s=0.002))
+    taken = await rollouts.take(starts=2)
+    await rollouts.close()
+    names = starts(taken.trajectories)
+    assert len(names) == 6
+    assert names == sorted(names, key=names.index)
+    assert len(set(names[:3])) == len(set(names[3:])) == 1
+
+
+async def test_training_may_begin_with_fewer_that_have_enough_turns() -> None:
+    rollouts = stream(Made(delay_s=0.002))
+    taken = await rollouts.take(starts=4, turns=2)
+    await rollouts.close()
+    assert sum(len(t.steps) for t in taken.trajectories) >= 2
+    assert taken.starts < 4
+
+
+async def test_what_breaks_is_counted_and_its_group_goes_on_without_it() -> None:
+    rollouts = stream(Made(crash_at=0))
+    taken = await rollouts.take(starts=2)
+    await rollouts.close()
+    assert taken.trajectories == ()
+    assert taken.starts == 2
+    assert taken.dropped.keys() == {"sandbox_died"}
+    assert taken.dropped["sandbox_died"] >= 2
+
+
+async def test_a_stall_is_told_with_its_cause_and_ends_in_an_error() -> None:
+    told: list[str] = []
+    settings = replace(SETTINGS, stall_s=0.03)
+    rollouts = stream(Made(delay_s=30.0), settings=settings, on_stall=told.append)
+    with pytest.raises(RolloutsStalled, match=r"no episode ended for 0\.15 s: environments do not"):
+        await rollouts.take(starts=1)
+    await rollouts.close()
+    assert told == ["environments do not answer"] * 5
+    told.clear()
+    rollouts = stream(Made(delay_s=30.0), settings=settings, on_stall=told.append, waiting=lambda: 7)
+    with pytest.raises(RolloutsStalled):
+        await rollouts.take(starts=1)
+    await rollouts.close()
+    assert told[0] == "inference has 7 requests it has not answered"
+
+
+async def test_an_error_of_the_rollouts_reaches_whoever_takes() -> None:
+    class Broken(MemorySink):
+        async def begin(self, start: Any) -> None:
+            raise OSError("disk full")
+
+    rollouts = stream(Made(), sink=Broken())
+    with pytest.raises(OSError, match="disk full"):
+        await rollouts.take(starts=1)
+    await rollouts.close()
+
+
+async def test_more_than_may_be_begun_are_refused() -> None:
+    rollouts = stream(Made())
+    with pytest.raises(ValueError, match="5 start states are more than"):
+        await rollouts.take(starts=5)
+    await rollouts.close()
+
+
+async def test_a_later_life_takes_what_ended_and_begins_only_what_did_not() -> None:
+    sink, state = MemorySink(), StreamState()
+    first = stream(Made(delay_s=0.002), sink=sink, state=state)
+    learned = starts((await first.take(starts=2)).trajectories)
+    await asyncio.sleep(0.2)
+    await first.close()
+    ended = [t for t in sink.trajectories if t.end is not None and t.end.outcome is not None]
+    assert len(ended) > 2
+    made = Made(delay_s=0.002)
+    second = stream(made, sink=sink, state=state, finished=ended)
+    again = starts((await second.take(starts=4)).trajectories)
+    await second.close()
+    assert not set(learned) & set(again)
+    waiting = set(starts(ended)) - set(learned)
+    assert waiting <= set(again)
+    begun = {t.id for t in ended}
+    fresh = [t for t in sink.trajectories if t.id not in begun and t.end and t.end.outcome is not None]
+    assert not set(starts(fresh)) & set(starts(ended))
+
+
+@given(st.lists(st.integers(0, 30), max_size=40))
+def test_what_is_taken_is_known_whatever_the_order(numbers: list[int]) -> None:
+    state = StreamState()
+    for number in numbers:
+        state.take([number])
+    assert {n for n in range(40) if state.taken(n)} == set(numbers)
+    assert all(number > state.first for number in state.beyond)

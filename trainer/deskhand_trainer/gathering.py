@@ -1,0 +1,178 @@
+"""Where a loop's episodes come from: a batch while everybody waits, or a stream that goes on meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from deskhand_agent.models.engine import LocalEngine
+from deskhand_agent.policies.local import LocalPolicy
+from deskhand_agent.policies.scripted import ScriptedPolicy
+from deskhand_agent.types import Trajectory
+from deskhand_agent.worker import Job, WorkerStats
+from deskhand_flywheel.types import TrajectoryFilter
+from deskhand_trainer.admission import LoopSeeds
+from deskhand_trainer.curriculum import shares, turn_limit, turn_limits
+from deskhand_trainer.loop_state import Cursor, PpoSetting
+from deskhand_trainer.rollouts import Collected, SeedRange, collect_or_reuse, jobs_of, seed_ranges
+from deskhand_trainer.streaming import START, RolloutStream, StreamSettings
+
+ROLLOUT = "rollout"
+
+
+class Gatherer:
+    """Rolls out for one loop; `close` ends what is under way."""
+
+    def __init__(
+        self,
+        setting: PpoSetting,
+        cursor: Cursor,
+        seeds: LoopSeeds,
+        *,
+        engine: LocalEngine,
+        policy: LocalPolicy,
+        updates: Callable[[], int],
+        on_done: Callable[[int], None],
+        on_stall: Callable[[str], None],
+    ) -> None:
+        """
+        Args:
+            cursor: what is used up, and of a stream learned from, is counted there.
+            updates: optimizer updates so far.
+            on_done: told how many episodes of a batch are done.
+            on_stall: told why a stream stands still.
+        """
+        self._s, self._config, self._cursor, self._seeds = setting, setting.config, cursor, seeds
+        self._engine, self._policy, self._updates = engine, policy, updates
+        self._on_done, self._on_stall = on_done, on_stall
+        self._stream: RolloutStream | None = None
+
+    async def iteration(self) -> Collected:
+        """What an iteration learns from.
+
+        Raises:
+            RolloutsStalled: too much broke, or nothing ended for far too long.
+        """
+        config = self._config
+        if not config.asynchronous or config.algorithm == "cloning":
+            return await self.batch(
+                ROLLOUT, config.episodes_per_iteration, oracle=config.algorithm == "cloning"
+            )
+        stream = self._stream = self._stream or await self._begin()
+        starts = config.episodes_per_iteration // config.group_size
+        taken = await stream.take(starts=starts, turns=config.minimum_turns)
+        self._on_done(len(taken.trajectories))
+        fresh = [t for t in taken.trajectories if self._staleness(t) <= config.max_staleness]
+        stale = len(taken.trajectories) - len(fresh)
+        return Collected(
+            trajectories=tuple(fresh),
+            dropped={**taken.dropped, **({"stale": stale} if stale else {})},
+            stats=_stats(fresh, taken.waited_s),
+        )
+
+    async def batch(self, purpose: str, episodes: int, *, oracle: bool = False) -> Collected:
+        """So many episodes, run while the caller waits; those the store has of an earlier life are reused."""
+        config, cursor = self._config, self._cursor
+        ranges = self._ranges(-(-episodes // config.group_size))
+        # the labels name the iteration, so that a resumed run finds what it had collected of it
+        labels = {
+            **self._s.labels,
+            "run": self._s.run_id,
+            "purpose": "demonstration" if oracle else purpose,
+            "iteration": str(cursor.iteration),
+            "stage": purpose,
+        }
+        collected = await collect_or_reuse(
+            jobs_of(ranges, labels=labels, group_size=config.group_size, turn_limits=self._turn_limits()),
+            store=self._s.store,
+            labels=labels,
+            policy=ScriptedPolicy() if oracle else self._policy,
+            source=self._s.source,
+            concurrency=config.concurrency,
+            owner=self._s.run_id,
+            policy_update=self._updates(),
+            void_limit=config.void_limit,
+            on_done=self._on_done,
+        )
+        cursor.seeds_used += max(r.count for r in ranges)
+        return collected
+
+    async def close(self) -> None:
+        """End the stream; its episodes under way are recorded as cancelled."""
+        if self._stream is not None:
+            await self._stream.close()
+
+    async def _begin(self) -> RolloutStream:
+        config = self._config
+        labels = self._stream_labels()
+        ids = await self._s.store.trajectory_ids(TrajectoryFilter(labels=labels, ended=True))
+        finished = [t async for t in self._s.store.each_trajectory(ids, images=True)]
+        starts = config.episodes_per_iteration // config.group_size
+        return RolloutStream(
+            self._jobs_of_start,
+            state=self._cursor.stream,
+            policy=self._policy,
+            source=self._s.source,
+            sink=self._s.store,
+            settings=StreamSettings(
+                ahead=starts * config.max_staleness,
+                concurrency=config.concurrency,
+                void_limit=config.void_limit,
+            ),
+            owner=self._s.run_id,
+            policy_update=self._updates,
+            waiting=lambda: self._engine.waiting,
+            on_stall=self._on_stall,
+            finished=[t for t in finished if t.end is not None and t.end.outcome is not None and t.steps],
+        )
+
+    def _stream_labels(self) -> dict[str, str]:
+        return {**self._s.labels, "run": self._s.run_id, "purpose": ROLLOUT, "stage": "stream"}
+
+    def _jobs_of_start(self, number: int) -> Sequence[Job]:
+        """Tasks take turns, each as often as its share says, all through the same seeds in order."""
+        config, seeds = self._config, self._seeds
+        counts = [1] * len(config.tasks)
+        if config.curate:
+            counts = shares(config.tasks, config.episodes_per_iteration, self._cursor.tasks)
+        turns = [task for task, count in zip(config.tasks, counts, strict=True) for _ in range(count)]
+        offset = seeds.offset + config.seed_offset + self._cursor.seeds_used + number
+        one = SeedRange(task_id=turns[number % len(turns)], split=seeds.split.value, offset=offset, count=1)
+        labels = {**self._stream_labels(), START: str(number)}
+        return jobs_of([one], labels=labels, group_size=config.group_size, turn_limits=self._turn_limits())
+
+    def _staleness(self, trajectory: Trajectory) -> int:
+        """Updates since the oldest weights that drew a turn of it."""
+        drawn = [
+            step.decision.completion.policy_update
+            for step in trajectory.steps
+            if step.decision.completion is not None
+        ]
+        return self._updates() - min(drawn, default=self._updates())
+
+    def _turn_limits(self) -> dict[str, int]:
+        config, cursor = self._config, self._cursor
+        limit = turn_limit(config.turn_limits, every=config.turn_limit_every, iteration=cursor.iteration)
+        return dict(turn_limits(config.tasks, limit, cursor.tasks if config.curate else {}))
+
+    def _ranges(self, starts: int) -> tuple[SeedRange, ...]:
+        offset = self._seeds.offset + self._config.seed_offset + self._cursor.seeds_used
+        tasks = self._config.tasks
+        counts = shares(tasks, starts, self._cursor.tasks) if self._config.curate else None
+        return seed_ranges(tasks, self._seeds.split, episodes=starts, offset=offset, counts=counts)
+
+
+def _stats(trajectories: Sequence[Trajectory], seconds: float) -> WorkerStats:
+    """Of episodes taken from a stream; `seconds` is what the trainer waited for them."""
+    steps = [step for t in trajectories for step in t.steps]
+    return WorkerStats(
+        episodes=len(trajectories),
+        successes=sum(
+            t.end is not None and t.end.outcome is not None and t.end.outcome.success for t in trajectories
+        ),
+        steps=len(steps),
+        failures={},
+        given_up=0,
+        seconds=seconds,
+        model_s=sum(step.timings.model_ms for step in steps) / 1000,
+        act_s=sum(step.timings.act_ms for step in steps) / 1000,
+    )

@@ -1,0 +1,260 @@
+"""Rollouts that never wait for the trainer: episodes go on while it learns, and it begins when enough ended.
+
+After DART (arXiv:2509.23866): environments, inference, data and training are four parts that only pass on
+what is finished. An episode under way goes on with whatever weights serve its next turn; each turn says which
+those were. How old they may be is bounded by how many episodes may be begun ahead of what was learned.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from deskhand_agent.types import Policy, StepSink, Trajectory
+from deskhand_agent.worker import Job, WorkerSettings, stream_episodes
+from deskhand_sandbox.base import SandboxSource
+from deskhand_trainer.errors import RolloutsStalled
+
+START = "start"
+"""Label of a job: number of its start state in the stream."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StreamSettings:
+    """How rollouts run ahead of training."""
+
+    ahead: int
+    """Start states begun and not yet learned from, at most; with g of them learned from at a time, no episode
+    is older than ahead / g updates when its turn comes, unless it takes longer than that itself."""
+    concurrency: int
+    void_limit: int
+    stall_s: float = 120.0
+    """Without a finished episode for so long, there is an alarm; after five times as long, the end."""
+
+
+@dataclass(slots=True)
+class StreamState:
+    """What of a stream is learned from; part of every checkpoint."""
+
+    first: int = 0
+    """All start states before this one are."""
+    beyond: list[int] = field(default_factory=list[int])
+    """Later ones that are."""
+
+    def take(self, numbers: Iterable[int]) -> None:
+        """These are learned from now."""
+        taken = {*self.beyond, *(number for number in numbers if number >= self.first)}
+        while self.first in taken:
+            taken.remove(self.first)
+            self.first += 1
+        self.beyond = sorted(taken)
+
+    def taken(self, number: int) -> bool:
+        return number < self.first or number in self.beyond
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Taken:
+    """What was finished when the trainer came."""
+
+    trajectories: tuple[Trajectory, ...]
+    """With a verdict, whole groups one after another, in order of ending."""
+    dropped: Mapping[str, int]
+    """Episodes that broke outside the agent for good, by kind of failure."""
+    starts: int
+    """Start states they are of."""
+    waited_s: float
+    """By the trainer, for them to be finished."""
+
+
+@dataclass(slots=True)
+class _Group:
+    """Episodes of one start state."""
+
+    missing: int
+    trajectories: list[Trajectory] = field(default_factory=list[Trajectory])
+
+
+class RolloutStream:
+    """Episodes of start state after start state; `take` gives those that ended."""
+
+    def __init__(
+        self,
+        make: Callable[[int], Sequence[Job]],
+        *,
+        state: StreamState,
+        policy: Policy,
+        source: SandboxSource,
+        sink: StepSink,
+        settings: StreamSettings,
+        owner: str,
+        policy_update: Callable[[], int],
+        worker: WorkerSettings | None = None,
+        waiting: Callable[[], int] = lambda: 0,
+        on_stall: Callable[[str], None] = lambda _: None,
+        finished: Sequence[Trajectory] = (),
+    ) -> None:
+        """
+        Args:
+            make: the jobs of the n-th start state, each labelled with it under `START`.
+            state: which of them are learned from already; kept up to date.
+            worker: how episodes are run; its limit of void replies is the stream's.
+            waiting: requests the inference engine has not answered, to name the cause of a stall.
+            on_stall: told the cause.
+            finished: episodes of earlier lives that nobody learned from.
+        """
+        self._make, self.state, self._settings = make, state, settings
+        self._waiting, self._on_stall = waiting, on_stall
+        self._groups: dict[int, _Group] = {}
+        self._ready: deque[int] = deque()
+        self._dropped: Counter[str] = Counter()
+        self._changed = asyncio.Condition()
+        self._begun = 0
+        """Start states begun or found finished, and not yet taken."""
+        self._number = state.first
+        self._old: dict[int, list[Trajectory]] = {}
+        for trajectory in finished:
+            number = int(trajectory.start.labels.get(START, -1))
+            if number >= 0 and not state.taken(number):
+                self._old.setdefault(number, []).append(trajectory)
+        self._running = asyncio.create_task(
+            self._collect(
+                stream_episodes(
+                    self._jobs(),
+                    source=source,
+                    policy=policy,
+                    sink=sink,
+                    settings=replace(worker or WorkerSettings(), void_limit=settings.void_limit),
+                    concurrency=settings.concurrency,
+                    policy_update=policy_update,
+                    owner=owner,
+                )
+            ),
+            name="rollouts",
+        )
+
+    async def take(self, *, starts: int, turns: int = 0) -> Taken:
+        """Wait until so many start states are finished, or finished episodes have so many turns; take them.
+
+        Args:
+            starts: taken at most.
+            turns: 0: as many start states as asked for. Otherwise fewer will do that have so many turns.
+
+        Raises:
+            ValueError: more start states than the stream may begin.
+            RolloutsStalled: nothing was finished for far too long; the message names the cause.
+            Exception: the rollouts ended by an error of their own.
+        """
+        if starts > self._settings.ahead:
+            raise ValueError(
+                f"{starts} start states are more than the {self._settings.ahead} that may be begun"
+            )
+        began = time.monotonic()
+        await self._finished(starts, turns)
+        numbers: list[int] = []
+        found: list[Trajectory] = []
+        while self._ready and len(numbers) < starts and (not numbers or not turns or _turns(found) < turns):
+            numbers.append(self._ready.popleft())
+            found += self._groups.pop(numbers[-1]).trajectories
+        async with self._changed:
+            self.state.take(numbers)
+            self._begun -= len(numbers)
+            self._changed.notify_all()
+        dropped, self._dropped = dict(self._dropped), Counter()
+        return Taken(
+            trajectories=tuple(found),
+            dropped=dropped,
+            starts=len(numbers),
+            waited_s=time.monotonic() - began,
+        )
+
+    async def close(self) -> None:
+        """Stop what is under way; it is recorded as cancelled."""
+        self._running.cancel()
+        with suppress(asyncio.CancelledError, Exception):
+            await self._running
+
+    async def _finished(self, starts: int, turns: int) -> None:
+        quiet = 0
+
+        def enough() -> bool:
+            ready = [t for number in self._ready for t in self._groups[number].trajectories]
+            many = len(self._ready) >= starts or bool(turns and _turns(ready) >= turns)
+            return many or self._running.done()
+
+        async with self._changed:
+            while not enough():
+                try:
+                    async with asyncio.timeout(self._settings.stall_s):
+                        await self._changed.wait()
+                    quiet = 0
+                except TimeoutError:
+                    quiet += 1
+                    cause = self._cause()
+                    self._on_stall(cause)
+                    if quiet >= 5:
+                        raise RolloutsStalled(
+                            f"no episode ended for {quiet * self._settings.stall_s:g} s: {cause}"
+                        ) from None
+        if self._running.done():
+            self._running.result()
+            raise RolloutsStalled("the stream of rollouts ended by itself")
+
+    def _cause(self) -> str:
+        """What keeps episodes from ending, as far as can be seen from here."""
+        if self._dropped:
+            kinds = ", ".join(f"{count} {kind}" for kind, count in self._dropped.most_common(3))
+            return f"episodes break outside the agent ({kinds})"
+        asked = self._waiting()
+        if asked:
+            return f"inference has {asked} requests it has not answered"
+        return "environments do not answer"
+
+    async def _jobs(self) -> AsyncIterator[Job]:
+        """Start states one after another, as long as there is room ahead of what is learned."""
+        while True:
+            async with self._changed:
+                await self._changed.wait_for(lambda: self._begun < self._settings.ahead)
+                number = self._number
+                self._number += 1
+                if self.state.taken(number):
+                    continue
+                self._begun += 1
+                jobs = self._make(number)
+                done = self._old.pop(number, [])[: len(jobs)]
+                self._groups[number] = _Group(missing=len(jobs) - len(done), trajectories=done)
+                if len(done) == len(jobs):
+                    self._ready.append(number)
+                    self._changed.notify_all()
+            for job in jobs[len(done) :]:
+                yield job
+
+    async def _collect(self, episodes: AsyncIterator[Trajectory]) -> None:
+        try:
+            async for trajectory in episodes:
+                await self._note(trajectory)
+        finally:
+            async with self._changed:
+                self._changed.notify_all()
+
+    async def _note(self, trajectory: Trajectory) -> None:
+        number = int(trajectory.start.labels[START])
+        end = trajectory.end
+        async with self._changed:
+            group = self._groups[number]
+            group.missing -= 1
+            if end is not None and end.outcome is not None and trajectory.steps:
+                group.trajectories.append(trajectory)
+            elif end is not None and end.failure is not None:
+                self._dropped[end.failure.value] += 1
+            if group.missing == 0:
+                self._ready.append(number)
+            self._changed.notify_all()
+
+
+def _turns(trajectories: Iterable[Trajectory]) -> int:
+    return sum(len(t.steps) for t in trajectories)
