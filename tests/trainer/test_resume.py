@@ -1,0 +1,162 @@
+"""Killed again and again, a loop goes on to the bit: on a recorded stream of batches, after every checkpoint
+and between any two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from deskhand_agent.models.bundle import ModelBundle
+from deskhand_flywheel.store import Store
+from deskhand_trainer.checkpoints import random_state
+from deskhand_trainer.config import PpoConfig, ValuePretrainingConfig
+from deskhand_trainer.loop_state import PpoSetting
+from deskhand_trainer.metrics import Reporter
+from deskhand_trainer.ppo import PpoLoop
+from deskhand_trainer.presets import method
+from deskhand_trainer.rollouts import Collected
+
+ITERATIONS = 10
+"""Two deaths in each: 20 in all."""
+BASE = PpoConfig(
+    tasks=("fake/spot",), iterations=ITERATIONS, minutes=0.0, episodes_per_iteration=8, minibatch=8,
+    concurrency=8, max_tokens=12, lr=1e-3, checkpoint_every=1, evaluate_every=1000, threads=1,
+    value_pretraining=ValuePretrainingConfig(episodes=8, max_epochs=2),
+)  # fmt: skip
+CONFIGS = {
+    "a critic, KL, shuffled rewards": replace(BASE, kl_coef=0.01, shuffled_rewards=True),
+    "replay, curriculum, entropy, self-imitation": replace(
+        BASE,
+        **{**method("dart").ppo, "asynchronous": False},
+        entropy_smoothing=0.05,
+        self_imitation=4,
+        self_imitation_warmup=3,
+        turn_limits=(1, 2, 3),
+        turn_limit_every=3,
+    ),
+}
+CLOCKS = ("elapsed_s", "environment_s", "inference_s", "training_s")
+
+
+class Died(BaseException):
+    """As SIGKILL: nobody catches it."""
+
+
+@pytest.fixture
+def make(store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path) -> Callable[..., PpoLoop]:
+    def made(config: PpoConfig, folder: str) -> PpoLoop:
+        path = tmp_path / folder
+        path.mkdir(exist_ok=True)
+        return PpoLoop(
+            PpoSetting(
+                run_id=folder, config=config, bundle=tiny.clone(), policy_id="tiny", store=store, source=spot,
+                reporter=Reporter(store, subject=f"run:{folder}", folder=path / "board"), folder=path,
+                progress=lambda phase, done, total: None, labels={},
+            )
+        )  # fmt: skip
+
+    return made
+
+
+@pytest.fixture(autouse=True)
+def unexamined(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Validation plays no part in what is learned."""
+
+    async def evaluate(self: PpoLoop) -> None:
+        self.cursor.best = 0.0
+
+    monkeypatch.setattr(PpoLoop, "_evaluate", evaluate)
+
+
+def playing(loop: PpoLoop, recorded: list[Collected], monkeypatch: pytest.MonkeyPatch) -> PpoLoop:
+    """The loop on recorded batches, each by its number."""
+
+    async def iteration() -> Collected:
+        return recorded[loop.cursor.iteration]
+
+    async def batch(purpose: str, episodes: int, *, oracle: bool = False) -> Collected:
+        return recorded[0]
+
+    monkeypatch.setattr(loop.gather, "iteration", iteration)
+    monkeypatch.setattr(loop.gather, "batch", batch)
+    return loop
+
+
+def everything(loop: PpoLoop) -> dict[str, Any]:
+    """All that decides how it would go on."""
+    cursor = {name: value for name, value in asdict(loop.cursor).items() if name not in CLOCKS}
+    return {
+        "learner": loop.learner.state(),
+        "cursor": cursor,
+        "replay": loop.successes.ids(),
+        "shuffle": loop.shuffle.get_state(),
+        "rng": random_state(),
+    }
+
+
+def assert_same(one: Any, other: Any, where: str = "") -> None:
+    if isinstance(one, torch.Tensor):
+        assert torch.equal(one, other), where
+    elif isinstance(one, dict):
+        assert one.keys() == other.keys(), where
+        for key in one:
+            assert_same(one[key], other[key], f"{where}/{key}")
+    elif isinstance(one, list | tuple):
+        assert len(one) == len(other), where
+        for index, (a, b) in enumerate(zip(one, other, strict=True)):
+            assert_same(a, b, f"{where}/{index}")
+    else:
+        assert one == other, where
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+async def test_twenty_deaths_change_no_bit(
+    make: Callable[..., PpoLoop], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    config = CONFIGS[name]
+    recorder = make(config, "recorder")
+    recorded: list[Collected] = []
+    learn = recorder._learn  # pyright: ignore[reportPrivateUsage]
+
+    async def noting(collected: Collected, lr: float) -> Any:
+        recorded.append(collected)
+        return await learn(collected, lr)
+
+    monkeypatch.setattr(recorder, "_learn", noting)
+    await recorder.train()
+    assert len(recorded) == ITERATIONS
+
+    torch.manual_seed(0)
+    whole = playing(make(config, "whole"), recorded, monkeypatch)
+    await whole.train()
+
+    torch.manual_seed(0)
+    deaths = 0
+    for number in range(ITERATIONS):
+        for saved in (False, True):
+            loop = playing(make(config, "killed"), recorded, monkeypatch)
+            save = loop._checkpoint  # pyright: ignore[reportPrivateUsage]
+
+            def dying(
+                loop: PpoLoop = loop, save: Any = save, number: int = number, saved: bool = saved
+            ) -> None:
+                last = loop.cursor.iteration == number + 1
+                if not last or saved:
+                    save()
+                if last:
+                    raise Died
+
+            monkeypatch.setattr(loop, "_checkpoint", dying)
+            with pytest.raises(Died):
+                await loop.train()
+            assert loop.cursor.iteration == number + 1
+            deaths += 1
+    assert deaths == 20
+    resumed = playing(make(config, "killed"), recorded, monkeypatch)
+    assert resumed.cursor.iteration == ITERATIONS
+    assert_same(everything(resumed), everything(whole))
