@@ -23,6 +23,12 @@ def test_tasks_that_mostly_succeed_give_half_of_their_share_to_the_rest() -> Non
     assert shares(["a", "b", "c"], 2, records) == [0, 1, 1]
 
 
+def test_what_is_known_and_what_is_out_of_reach_give_to_what_is_between() -> None:
+    records = {"a": TaskRecord(success=0.95), "b": TaskRecord(success=0.1), "c": TaskRecord(success=0.05)}
+    assert shares(["a", "b", "c"], 8, records, band=(0.1, 0.9)) == [2, 4, 2]
+    assert shares(["a", "b", "c", "new"], 12, records, band=(0.1, 0.9)) == [2, 4, 2, 4]
+
+
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=9), st.integers(1, 200))
 def test_shares_add_up_and_leave_no_task_out(successes: list[float], starts: int) -> None:
     tasks = [str(i) for i in range(len(successes))]

@@ -149,6 +149,8 @@ class PpoConfig:
     """Iterations until they count fully."""
     curate: bool = False
     """Fewer episodes of tasks that mostly succeed, and none longer than its task's longest success (DART)."""
+    success_band: tuple[float, float] | None = field(default=None, metadata=bounds(0, 1))
+    """Fewer episodes of tasks whose last success lies outside of this (CRAFT-GUI); None: all alike."""
     turn_limits: tuple[int, ...] = field(default=(), metadata=bounds(1))
     """Turn limits of rollouts, one after another (ScalingInter-RL); none: the tasks' own."""
     turn_limit_every: int = field(default=100, metadata=bounds(1))

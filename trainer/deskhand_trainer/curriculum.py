@@ -9,6 +9,7 @@ MOSTLY = 0.6
 """Success above which a task gets fewer episodes (DART, arXiv:2509.23866 §3.3)."""
 FEWER = 0.5
 """Of an even share, then."""
+DART_BAND = (0.0, MOSTLY)
 
 
 def turn_limit(limits: Sequence[int], *, every: int, iteration: int) -> int | None:
@@ -34,18 +35,28 @@ class TaskRecord:
     """Turns of its longest success; 0 before the first."""
 
 
-def shares(tasks: Sequence[str], starts: int, records: Mapping[str, TaskRecord]) -> list[int]:
-    """How many start states each task gets of `starts`: fewer where it mostly succeeds.
+def shares(
+    tasks: Sequence[str],
+    starts: int,
+    records: Mapping[str, TaskRecord],
+    *,
+    band: tuple[float, float] = DART_BAND,
+) -> list[int]:
+    """How many start states each task gets of `starts`: fewer where its success lies outside a band.
 
-    What those give up goes to the rest; where all mostly succeed, all get the same. Every task gets one at
-    least where there are enough, so that its record stays true.
+    What those give up goes to the rest; where all lie outside, all get the same. Every task gets one at
+    least where there are enough, so that its record stays true. With both ends inside 0 and 1 this is a
+    curriculum by difficulty (CRAFT-GUI, arXiv:2508.11360): neither what is known nor what is out of reach.
 
     Args:
         tasks: in order.
         starts: in all.
         records: of tasks that were tried.
+        band: least and most success of the last iteration, both inside.
     """
-    weights = [FEWER if task in records and records[task].success > MOSTLY else 1.0 for task in tasks]
+    low, high = band
+    inside = [task not in records or low <= records[task].success <= high for task in tasks]
+    weights = [1.0 if each else FEWER for each in inside]
     exact = [starts * weight / sum(weights) for weight in weights]
     counts = [max(1, int(share)) if starts >= len(tasks) else int(share) for share in exact]
     by_remainder = sorted(range(len(tasks)), key=lambda i: (int(exact[i]) - exact[i], i))

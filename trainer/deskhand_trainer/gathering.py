@@ -131,9 +131,7 @@ class Gatherer:
     def _jobs_of_start(self, number: int) -> Sequence[Job]:
         """Tasks take turns, each as often as its share says, all through the same seeds in order."""
         config, seeds = self._config, self._seeds
-        counts = [1] * len(config.tasks)
-        if config.curate:
-            counts = shares(config.tasks, config.episodes_per_iteration, self._cursor.tasks)
+        counts = self._shares(config.episodes_per_iteration) or [1] * len(config.tasks)
         turns = [task for task, count in zip(config.tasks, counts, strict=True) for _ in range(count)]
         offset = seeds.offset + config.seed_offset + self._cursor.seeds_used + number
         one = SeedRange(task_id=turns[number % len(turns)], split=seeds.split.value, offset=offset, count=1)
@@ -157,8 +155,15 @@ class Gatherer:
     def _ranges(self, starts: int) -> tuple[SeedRange, ...]:
         offset = self._seeds.offset + self._config.seed_offset + self._cursor.seeds_used
         tasks = self._config.tasks
-        counts = shares(tasks, starts, self._cursor.tasks) if self._config.curate else None
+        counts = self._shares(starts)
         return seed_ranges(tasks, self._seeds.split, episodes=starts, offset=offset, counts=counts)
+
+    def _shares(self, starts: int) -> list[int] | None:
+        """Of each task, where the config does not give all alike."""
+        config, records = self._config, self._cursor.tasks
+        if config.success_band is not None:
+            return shares(config.tasks, starts, records, band=config.success_band)
+        return shares(config.tasks, starts, records) if config.curate else None
 
 
 def _stats(trajectories: Sequence[Trajectory], seconds: float) -> WorkerStats:
