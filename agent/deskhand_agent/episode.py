@@ -27,6 +27,7 @@ from deskhand_agent.types import (
     Trajectory,
     TrajectoryEnd,
     TrajectoryStart,
+    Watcher,
 )
 from deskhand_sandbox.base import GivenUpVerifier, Sandbox, Verifier
 from deskhand_sandbox.errors import (
@@ -57,6 +58,7 @@ async def run_episode(
     deadlines: Deadlines | None = None,
     user: User | None = None,
     void_limit: int = VOID_LIMIT,
+    watcher: Watcher | None = None,
 ) -> Trajectory:
     """Work one task in one sandbox, from reset to verdict.
 
@@ -68,6 +70,7 @@ async def run_episode(
         user: answers `AskUser`; nobody does when None.
         void_limit: so many replies in a row without an action end the episode: a model that has lost the
             grammar reads its own errors from then on, and does not find back.
+        watcher: may end it after any step; the verdict is on the state it leaves.
 
     Raises:
         asyncio.CancelledError: somebody stopped it; recorded first.
@@ -95,7 +98,17 @@ async def run_episode(
         await sink.begin(start)
         begun = True
         end = await _work(
-            start, ready.observation, steps, sandbox, policy, verifier, sink, deadlines, user, void_limit
+            start,
+            ready.observation,
+            steps,
+            sandbox,
+            policy,
+            verifier,
+            sink,
+            deadlines,
+            user,
+            void_limit,
+            watcher,
         )
     except (SandboxError, AgentError) as error:
         end = failed_end(error, after_setup=begun)
@@ -119,6 +132,7 @@ async def _work(
     deadlines: Deadlines,
     user: User | None,
     void_limit: int,
+    watcher: Watcher | None,
 ) -> TrajectoryEnd:
     """The turns and the verdict; `steps` grows as they happen."""
     limits = start.task.limits
@@ -143,6 +157,8 @@ async def _work(
             observation, stop = result.observation, result.stop
             if stop is None and _void_run(steps) >= void_limit:
                 stop = StopReason.VOID_LIMIT
+            if stop is None and watcher is not None and await watcher.doomed(step):
+                stop = StopReason.DOOMED
             answer = result.answer if result.answer is not None else answer
     late = VerifierError(f"no verdict within {deadlines.verify_s:g} s")
     if stop is StopReason.GAVE_UP and isinstance(verifier, GivenUpVerifier):

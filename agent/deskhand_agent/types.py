@@ -89,6 +89,8 @@ class StopReason(StrEnum):
     """Truncated."""
     TIME_LIMIT = "time_limit"
     """Truncated."""
+    DOOMED = "doomed"
+    """A watcher saw that nothing would come of it."""
     CANCELLED = "cancelled"
     """Somebody stopped it."""
     INFRASTRUCTURE = "infrastructure"
@@ -203,6 +205,14 @@ class Trajectory:
     def truncated(self) -> bool:
         """Cut off by a limit: bootstrap from the final observation."""
         return self.end is not None and self.end.stop_reason.truncated
+
+
+class Watcher(Protocol):
+    """Looks over one episode's shoulder."""
+
+    async def doomed(self, step: Step) -> bool:
+        """Whether to end the episode after this step: nothing would come of it."""
+        ...
 
 
 class StepSink(Protocol):

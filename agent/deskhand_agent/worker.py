@@ -12,10 +12,8 @@ from collections import Counter
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
-    AsyncIterator,
     Callable,
     Iterable,
-    Iterator,
     Mapping,
 )
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -23,8 +21,10 @@ from dataclasses import dataclass, field, replace
 
 from deskhand_agent.episode import VOID_LIMIT, failed_end, run_episode
 from deskhand_agent.ids import new_id
+from deskhand_agent.jobs import Job as Job
+from deskhand_agent.jobs import JobQueue
 from deskhand_agent.turn import Deadlines, User, within
-from deskhand_agent.types import Failure, Policy, StepSink, Trajectory, TrajectoryStart
+from deskhand_agent.types import Failure, Policy, StepSink, Trajectory, TrajectoryStart, Watcher
 from deskhand_sandbox.base import Sandbox, SandboxSource
 from deskhand_sandbox.errors import (
     BackendMissing,
@@ -34,19 +34,7 @@ from deskhand_sandbox.errors import (
 )
 from deskhand_sandbox.registry import create_verifier
 from deskhand_sandbox.tasks.splits import split_of
-from deskhand_sandbox.types import Split, Task
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Job:
-    """One episode to be run."""
-
-    task: Task
-    group_id: str | None = None
-    """Episodes of one task and seed sampled together share it."""
-    labels: Mapping[str, str] = field(default_factory=dict[str, str])
-    split: Split | None = None
-    """None: the one the task's id and seed belong to."""
+from deskhand_sandbox.types import Split
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,6 +58,8 @@ class WorkerSettings:
     deadlines: Deadlines = field(default_factory=Deadlines)
     void_limit: int = VOID_LIMIT
     """Replies in a row without an action that end an episode."""
+    watcher: Callable[[], Watcher] | None = None
+    """Makes what watches over an episode, one for each; None: nothing does."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -126,7 +116,7 @@ async def run_episodes(
     workers = settings.concurrency if concurrency is None else concurrency
     if workers < 1:
         raise ValueError(f"concurrency is {workers}: give 1 or more")
-    run = _Run(_Jobs(jobs), source, policy, sink, settings, policy_update, user, on_done)
+    run = _Run(JobQueue(jobs), source, policy, sink, settings, policy_update, user, on_done)
     try:
         async with asyncio.TaskGroup() as group:
             for number in range(workers):
@@ -181,47 +171,6 @@ async def stream_episodes(
         await asyncio.gather(running, return_exceptions=True)
 
 
-class _Jobs:
-    """Jobs taken one by one by several workers; one may be put back."""
-
-    def __init__(self, jobs: Iterable[Job] | AsyncIterable[Job]) -> None:
-        self._iterator: AsyncIterator[Job] | Iterator[Job]
-        self._iterator = aiter(jobs) if isinstance(jobs, AsyncIterable) else iter(jobs)
-        self._back: list[Job] = []
-        self._lock = asyncio.Lock()
-        self._coming: asyncio.Future[Job | None] | None = None
-
-    async def take(self, *, within_s: float | None = None) -> Job | None:
-        """The next one; None where there are no more.
-
-        Raises:
-            TimeoutError: none came within `within_s`; it is for whoever asks next.
-        """
-        if self._back:
-            return self._back.pop()
-        async with asyncio.timeout(within_s), self._lock:
-            job = await self._following()
-        # one may have been put back while this waited
-        return self._back.pop() if job is None and self._back else job
-
-    async def _following(self) -> Job | None:
-        if isinstance(self._iterator, Iterator):
-            return next(self._iterator, None)
-        # asking must not be broken off: that would end a generator for good
-        self._coming = self._coming or asyncio.ensure_future(anext(self._iterator, None))
-        job = await asyncio.shield(self._coming)
-        self._coming = None
-        return job
-
-    def close(self) -> None:
-        """Stop waiting for one that has not come."""
-        if self._coming is not None:
-            self._coming.cancel()
-
-    def put_back(self, job: Job) -> None:
-        self._back.append(job)
-
-
 @dataclass(kw_only=True, slots=True)
 class _Attempt:
     """A job in a worker's hands."""
@@ -236,7 +185,7 @@ class _Run:
 
     def __init__(
         self,
-        jobs: _Jobs,
+        jobs: JobQueue,
         source: SandboxSource,
         policy: Policy,
         sink: StepSink,
@@ -335,6 +284,7 @@ class _Run:
             deadlines=self._settings.deadlines,
             user=self._user,
             void_limit=self._settings.void_limit,
+            watcher=None if self._settings.watcher is None else self._settings.watcher(),
         )
 
     async def _broken(self, attempt: _Attempt, trajectory: Trajectory, failure: Failure) -> _Attempt | None:

@@ -58,6 +58,7 @@ MUTATIONS = {
     "replayed keeps the group": ("replay", "group_id=last.group_id, samples=old", "samples=old"),
     "low_covariance": ("filters", "covariance <= edge", "covariance >= -edge"),
     "low_covariance of centred numbers": ("filters", "kept.of(each) - kept.of(each).mean()", "kept.of(each)"),
+    "LowScores counts steps in a row": ("early_stop", "< self._below else 0", "< self._below else self._low"),
     "warmed_up": ("self_imitation", "0.5 * (1 - math.cos", "0.5 * (1 + math.cos"),
     "imitated above what is usual": ("self_imitation", "if episode.outcome > middle", "if True"),
     "gains": ("information", "after - before for before, after", "before - after for before, after"),

@@ -282,3 +282,25 @@ async def test_an_asynchronous_loop_learns(
     seen = await validations(store)
     start, best = seen[0]["success_sampled"], max(v["success_sampled"] for v in seen)
     assert best >= min(0.9, start + 0.2)
+
+
+async def test_a_reward_model_that_takes_too_long_is_left_out_and_told_of(
+    store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path
+) -> None:
+    class Slow:
+        def turn_scores(self, turns: Any) -> list[float]:
+            time.sleep(0.3)
+            return [0.5] * len(turns)
+
+    small = {"iterations": 1, "episodes_per_iteration": 8, "validation_episodes": 4, "process_weight": 1.0}
+    told = setting(
+        store, spot, tiny, tmp_path / "run", **small, scoring_s=0.05,
+        value_pretraining=ValuePretrainingConfig(enabled=False),
+    )  # fmt: skip
+    slow: Any = Slow()
+    outcome = await PpoLoop(replace(told, reward_model=slow)).train()
+    assert outcome.metrics["episodes"] == 8
+    events = await store.events_after(0)
+    assert [e.data["turns"] for e in events if e.name == "reward model too slow"]
+    (iteration,) = [e.data for e in events if e.name == "ppo/iteration"]
+    assert "reward_process" not in iteration

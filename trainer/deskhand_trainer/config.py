@@ -176,6 +176,12 @@ class PpoConfig:
     """Weight of k3 KL to the policy the run began with."""
     process_weight: float = field(default=0.0, metadata=bounds(0))
     process_cap: float = field(default=0.3, metadata=bounds(0, 0.499))
+    scoring_s: float = field(default=120.0, metadata=bounds(0.01))
+    """Longest the process reward model may take for an iteration's episodes; later they go without it."""
+    stop_below: float | None = field(default=None, metadata=bounds(0, 1))
+    """Process score below which a step is lost; None: no episode is ended for it."""
+    stop_after: int = field(default=3, metadata=bounds(1))
+    """Lost steps in a row that end an episode (ActiveVLN)."""
     gate: float | None = field(default=None, metadata=bounds(0, 1))
     """Least outcome at which the rewards of single steps count (G-RA); None: they always do."""
     environment_weight: float = field(default=0.0, metadata=bounds(0, 1000))

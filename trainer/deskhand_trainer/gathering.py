@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from deskhand_agent.models.engine import LocalEngine
 from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.policies.scripted import ScriptedPolicy
-from deskhand_agent.types import Trajectory
-from deskhand_agent.worker import Job, WorkerStats
+from deskhand_agent.types import Trajectory, Watcher
+from deskhand_agent.worker import Job, WorkerSettings, WorkerStats
 from deskhand_flywheel.types import TrajectoryFilter
 from deskhand_trainer.admission import LoopSeeds
 from deskhand_trainer.curriculum import shares, turn_limit, turn_limits
+from deskhand_trainer.early_stop import LowScores
 from deskhand_trainer.loop_state import Cursor, PpoSetting
 from deskhand_trainer.rollouts import Collected, SeedRange, collect_or_reuse, jobs_of, seed_ranges
 from deskhand_trainer.streaming import START, RolloutStream, StreamSettings
@@ -91,6 +92,7 @@ class Gatherer:
             owner=self._s.run_id,
             policy_update=self._updates(),
             void_limit=config.void_limit,
+            watcher=self._watcher(),
             on_done=self._on_done,
         )
         cursor.seeds_used += max(r.count for r in ranges)
@@ -118,11 +120,22 @@ class Gatherer:
                 concurrency=config.concurrency,
                 void_limit=config.void_limit,
             ),
+            worker=WorkerSettings(watcher=self._watcher()),
             owner=self._s.run_id,
             policy_update=self._updates,
             waiting=lambda: self._engine.waiting,
             on_stall=self._on_stall,
             finished=[t for t in finished if t.end is not None and t.end.outcome is not None and t.steps],
+        )
+
+    def _watcher(self) -> Callable[[], Watcher] | None:
+        """What ends episodes whose process score stays low, where the config asks for it."""
+        config, model = self._config, self._s.reward_model
+        if config.stop_below is None or model is None:
+            return None
+        below = config.stop_below
+        return lambda: LowScores(
+            model.turn_scores, below=below, steps=config.stop_after, timeout_s=config.scoring_s
         )
 
     def _stream_labels(self) -> dict[str, str]:

@@ -202,7 +202,13 @@ class PpoLoop:
         if self.s.reward_model is None:
             return list(episodes)
         samples = [s for e in episodes for s in e.samples]
-        scores = iter(await self._compute(self.s.reward_model.turn_scores, samples))
+        try:
+            async with asyncio.timeout(self.config.scoring_s):
+                scores = iter(await self._compute(self.s.reward_model.turn_scores, samples))
+        except TimeoutError:
+            late: dict[str, JsonValue] = {"turns": len(samples), "limit_s": self.config.scoring_s}
+            await self.s.reporter.alarm("reward model too slow", late)
+            return list(episodes)
         return [replace(e, process_scores=tuple(next(scores) for _ in e.samples)) for e in episodes]
 
     # ---- before the loop, and beside it ----

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from deskhand_agent.inference import CompletionRequest
-from deskhand_agent.types import Context, Policy, StepSink, Trajectory
+from deskhand_agent.types import Context, Policy, StepSink, Trajectory, Watcher
 from deskhand_agent.worker import Job, WorkerSettings, WorkerStats, run_episodes
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import TrajectoryFilter
@@ -108,12 +108,14 @@ async def collect(
     owner: str,
     policy_update: int = 0,
     void_limit: int,
+    watcher: Callable[[], Watcher] | None = None,
     on_done: Callable[[int], None] | None = None,
 ) -> Collected:
     """Run jobs, many at once.
 
     Args:
         void_limit: replies in a row without an action that end an episode.
+        watcher: makes what watches over an episode.
         on_done: told how many are done.
 
     Raises:
@@ -132,7 +134,7 @@ async def collect(
         source=source,
         policy=policy,
         sink=sink,
-        settings=WorkerSettings(void_limit=void_limit),
+        settings=WorkerSettings(void_limit=void_limit, watcher=watcher),
         concurrency=min(concurrency, max(1, len(jobs))),
         policy_update=lambda: policy_update,
         owner=owner,
@@ -160,6 +162,7 @@ async def collect_or_reuse(
     owner: str,
     policy_update: int = 0,
     void_limit: int,
+    watcher: Callable[[], Watcher] | None = None,
     on_done: Callable[[int], None] | None = None,
 ) -> Collected:
     """As `collect`; jobs the store has whole under the same labels are taken from there, not run again.
@@ -190,6 +193,7 @@ async def collect_or_reuse(
         owner=owner,
         policy_update=policy_update,
         void_limit=void_limit,
+        watcher=watcher,
         on_done=None if on_done is None else lambda n: on_done(n + done_before),
     )
     return Collected(

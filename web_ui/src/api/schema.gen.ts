@@ -824,7 +824,7 @@ export interface components {
          * @description Why an episode ended.
          * @enum {string}
          */
-        StopReason: "terminated" | "finished" | "gave_up" | "void_limit" | "turn_limit" | "time_limit" | "cancelled" | "infrastructure";
+        StopReason: "terminated" | "finished" | "gave_up" | "void_limit" | "turn_limit" | "time_limit" | "doomed" | "cancelled" | "infrastructure";
         /**
          * SubmittedTask
          * @description A task in the queue, under way, or over.
