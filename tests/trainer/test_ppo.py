@@ -267,7 +267,7 @@ async def test_an_asynchronous_loop_loses_nothing_over_a_death_and_says_how_old_
     assert sum(map(len, learned)) == len(set().union(*learned)) == 48  # nothing is learned twice
     assert taken[1] <= set().union(*later)  # nothing is lost
     told = [e.data for e in await store.events_after(0) if e.name == "ppo/iteration"]
-    assert all(0 <= float(str(i["staleness_max"])) <= 1 for i in told)
+    assert all(0 <= float(str(i["staleness_max"])) <= 2 for i in told)
     assert any(float(str(i["staleness_mean"])) > 0 for i in told)
     assert all(0 < float(str(i["effective_share"])) <= 1 + 1e-6 for i in told)
 

@@ -199,11 +199,11 @@ class PpoConfig:
     """Episodes at a time."""
     asynchronous: bool = False
     """Episodes go on while the policy learns, by older weights (DART); `importance_cap` corrects for them."""
-    max_staleness: int = field(default=1, metadata=bounds(1, 64))
-    """Iterations that episodes may be begun ahead of; an older one is left out, and counted."""
+    max_staleness: int = field(default=2, metadata=bounds(1, 64))
+    """Updates that the oldest weights of an episode may be behind; beyond it is left out, and counted."""
     minimum_turns: int = field(default=0, metadata=bounds(0))
-    """Turns of finished episodes an asynchronous iteration begins with, however few they are; 0: with
-    `episodes_per_iteration`."""
+    """Turns of finished episodes an asynchronous iteration begins with, however few those are; 0: with
+    `episodes_per_iteration`. Smaller updates are more: give `max_staleness` as much more."""
     iterations: int = field(default=50, metadata=bounds(1))
     """The learning-rate schedule ends here."""
     minutes: float = field(default=15.0, metadata=bounds(0))

@@ -116,7 +116,7 @@ class Gatherer:
             source=self._s.source,
             sink=self._s.store,
             settings=StreamSettings(
-                ahead=starts * config.max_staleness,
+                ahead=starts + -(-config.concurrency // config.group_size),
                 concurrency=config.concurrency,
                 void_limit=config.void_limit,
             ),

@@ -28,8 +28,8 @@ class StreamSettings:
     """How rollouts run ahead of training."""
 
     ahead: int
-    """Start states begun and not yet learned from, at most; with g of them learned from at a time, no episode
-    is older than ahead / g updates when its turn comes, unless it takes longer than that itself."""
+    """Start states begun and not yet learned from, at most: those of a batch, and as many more as are under
+    way at a time, so that nobody waits for a batch's last ones."""
     concurrency: int
     void_limit: int
     stall_s: float = 120.0

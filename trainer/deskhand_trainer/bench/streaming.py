@@ -242,7 +242,9 @@ async def _stream(load: Load, seen: Seen, *, turns: int) -> None:
         policy=policy,
         source=_Source(load, seen),
         sink=MemorySink(),
-        settings=StreamSettings(ahead=2 * load.batch, concurrency=load.environments, void_limit=3),
+        settings=StreamSettings(
+            ahead=load.batch + load.environments, concurrency=load.environments, void_limit=3
+        ),
         worker=_settings(load),
         owner="bench",
         policy_update=lambda: policy.update,
