@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from deskhand_agent.errors import AgentError, InferenceTimeout
 from deskhand_agent.ids import new_id
@@ -40,6 +40,8 @@ from deskhand_sandbox.errors import (
 from deskhand_sandbox.tasks.setup import set_up
 from deskhand_sandbox.types import Observation, Outcome, Split, Task
 
+TRY_AGAIN = "That was not right. Try again."
+"""What the agent is told between two attempts."""
 VOID_LIMIT = 3
 """Replies in a row without an action after which an episode ends, unless told otherwise."""
 
@@ -59,6 +61,7 @@ async def run_episode(
     user: User | None = None,
     void_limit: int = VOID_LIMIT,
     watcher: Watcher | None = None,
+    attempts: int = 1,
 ) -> Trajectory:
     """Work one task in one sandbox, from reset to verdict.
 
@@ -71,6 +74,8 @@ async def run_episode(
         void_limit: so many replies in a row without an action end the episode: a model that has lost the
             grammar reads its own errors from then on, and does not find back.
         watcher: may end it after any step; the verdict is on the state it leaves.
+        attempts: where one ends without success, the start state comes again, and the agent is told to try
+            again; each has the task's turns.
 
     Raises:
         asyncio.CancelledError: somebody stopped it; recorded first.
@@ -97,19 +102,20 @@ async def run_episode(
         start = replace(start, instruction=ready.instruction)
         await sink.begin(start)
         begun = True
-        end = await _work(
-            start,
-            ready.observation,
-            steps,
-            sandbox,
-            policy,
-            verifier,
-            sink,
-            deadlines,
-            user,
-            void_limit,
-            watcher,
+        loop = _Loop(
+            start=start,
+            sandbox=sandbox,
+            policy=policy,
+            verifier=verifier,
+            sink=sink,
+            deadlines=deadlines,
+            user=user,
+            void_limit=void_limit,
+            watcher=watcher,
+            attempts=attempts,
+            steps=steps,
         )
+        end = await loop.work(ready.observation)
     except (SandboxError, AgentError) as error:
         end = failed_end(error, after_setup=begun)
     except asyncio.CancelledError as error:
@@ -121,72 +127,104 @@ async def run_episode(
     return trajectory
 
 
-async def _work(
-    start: TrajectoryStart,
-    observation: Observation,
-    steps: list[Step],
-    sandbox: Sandbox,
-    policy: Policy,
-    verifier: Verifier,
-    sink: StepSink,
-    deadlines: Deadlines,
-    user: User | None,
-    void_limit: int,
-    watcher: Watcher | None,
-) -> TrajectoryEnd:
-    """The turns and the verdict; `steps` grows as they happen."""
-    limits = start.task.limits
-    ends_at_s = time.monotonic() + limits.seconds
-    turns = TurnRunner(sandbox, verifier, deadlines=deadlines, ends_at_s=ends_at_s, user=user)
-    stop: StopReason | None = None
-    answer: str | None = None
-    while stop is None:
-        if len(steps) >= limits.turns:
-            stop = StopReason.TURN_LIMIT
-        elif time.monotonic() >= ends_at_s:
-            stop = StopReason.TIME_LIMIT
-        else:
+@dataclass(kw_only=True, slots=True)
+class _Loop:
+    """The turns of one episode and its verdict; `steps` grows as they happen."""
+
+    start: TrajectoryStart
+    sandbox: Sandbox
+    policy: Policy
+    verifier: Verifier
+    sink: StepSink
+    deadlines: Deadlines
+    user: User | None
+    void_limit: int
+    watcher: Watcher | None
+    attempts: int
+    steps: list[Step]
+    began: int = 0
+    """Steps before this attempt."""
+
+    async def work(self, observation: Observation) -> TrajectoryEnd:
+        ends_at_s = time.monotonic() + self.start.task.limits.seconds
+        turns = TurnRunner(
+            self.sandbox, self.verifier, deadlines=self.deadlines, ends_at_s=ends_at_s, user=self.user
+        )
+        answer: str | None = None
+        while True:
             asked = time.monotonic()
-            decision = await _decide(policy, start, steps, observation, sandbox, deadlines)
+            decision = await self._decide(observation)
             decided = time.monotonic()
             result = await turns.run(decision.actions, observation)
             times = (asked, decided, time.monotonic())
-            step = _step(len(steps), observation, decision, result, times)
-            await sink.step(start.id, step)
-            steps.append(step)
-            observation, stop = result.observation, result.stop
-            if stop is None and _void_run(steps) >= void_limit:
-                stop = StopReason.VOID_LIMIT
-            if stop is None and watcher is not None and await watcher.doomed(step):
-                stop = StopReason.DOOMED
+            step = _step(len(self.steps), observation, decision, result, times)
+            observation = result.observation
             answer = result.answer if result.answer is not None else answer
-    late = VerifierError(f"no verdict within {deadlines.verify_s:g} s")
-    if stop is StopReason.GAVE_UP and isinstance(verifier, GivenUpVerifier):
-        verdict = verifier.score_given_up(sandbox)
-    else:
-        verdict = verifier.score(sandbox, answer=answer)
-    outcome = await within(deadlines.verify_s, verdict, late)
-    return _end(stop, final_observation=observation, outcome=outcome)
+            stop = result.stop or await self._stopped(step, ends_at_s)
+            if stop is None:
+                await self._keep(step)
+                continue
+            last = self.attempts == 1 or stop is StopReason.TIME_LIMIT
+            outcome = await self._judged(step, stop, answer, last=last)
+            if outcome.success or last:
+                return _end(stop, final_observation=observation, outcome=outcome)
+            observation, answer = await self._again(), None
+            self.attempts, self.began = self.attempts - 1, len(self.steps)
 
+    async def _judged(self, step: Step, stop: StopReason, answer: str | None, *, last: bool) -> Outcome:
+        """The verdict after a step, which is kept whatever comes; before another attempt it says so."""
+        if last:
+            await self._keep(step)
+            return await self._verdict(stop, answer)
+        try:
+            outcome = await self._verdict(stop, answer)
+            if not outcome.success:
+                told = TRY_AGAIN if step.answer is None else f"{step.answer} {TRY_AGAIN}"
+                step = replace(step, answer=told)
+            return outcome
+        finally:
+            await self._keep(step)
 
-async def _decide(
-    policy: Policy,
-    start: TrajectoryStart,
-    steps: list[Step],
-    observation: Observation,
-    sandbox: Sandbox,
-    deadlines: Deadlines,
-) -> Decision:
-    reads_state = isinstance(policy, Oracle) and policy.reads_state
-    context = Context(
-        task=start.task,
-        instruction=start.instruction,
-        steps=tuple(steps),
-        observation=observation,
-        sandbox=sandbox if reads_state else None,
-    )
-    late = InferenceTimeout(f"no decision within {deadlines.model_s:g} s")
-    return await within(deadlines.model_s, policy.act(context), late)
+    async def _stopped(self, step: Step, ends_at_s: float) -> StopReason | None:
+        """What ends the attempt after a step that did not end it by itself."""
+        attempt = [*self.steps[self.began :], step]
+        if _void_run(attempt) >= self.void_limit:
+            return StopReason.VOID_LIMIT
+        if self.watcher is not None and await self.watcher.doomed(step):
+            return StopReason.DOOMED
+        if len(attempt) >= self.start.task.limits.turns:
+            return StopReason.TURN_LIMIT
+        return StopReason.TIME_LIMIT if time.monotonic() >= ends_at_s else None
+
+    async def _again(self) -> Observation:
+        """The start state once more."""
+        late = SandboxTimeout(f"reset took more than {self.deadlines.reset_s:g} s")
+        ready = await within(self.deadlines.reset_s, set_up(self.sandbox, self.start.task), late)
+        return ready.observation
+
+    async def _keep(self, step: Step) -> None:
+        await self.sink.step(self.start.id, step)
+        self.steps.append(step)
+
+    async def _verdict(self, stop: StopReason, answer: str | None) -> Outcome:
+        late = VerifierError(f"no verdict within {self.deadlines.verify_s:g} s")
+        if stop is StopReason.GAVE_UP and isinstance(self.verifier, GivenUpVerifier):
+            verdict = self.verifier.score_given_up(self.sandbox)
+        else:
+            verdict = self.verifier.score(self.sandbox, answer=answer)
+        return await within(self.deadlines.verify_s, verdict, late)
+
+    async def _decide(self, observation: Observation) -> Decision:
+        reads_state = isinstance(self.policy, Oracle) and self.policy.reads_state
+        context = Context(
+            task=self.start.task,
+            instruction=self.start.instruction,
+            steps=tuple(self.steps),
+            observation=observation,
+            sandbox=self.sandbox if reads_state else None,
+        )
+        late = InferenceTimeout(f"no decision within {self.deadlines.model_s:g} s")
+        return await within(self.deadlines.model_s, self.policy.act(context), late)
 
 
 def _void_run(steps: list[Step]) -> int:

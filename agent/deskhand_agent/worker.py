@@ -58,6 +58,8 @@ class WorkerSettings:
     deadlines: Deadlines = field(default_factory=Deadlines)
     void_limit: int = VOID_LIMIT
     """Replies in a row without an action that end an episode."""
+    attempts: int = 1
+    """At a task within an episode, each from its start state, as long as none succeeds."""
     watcher: Callable[[], Watcher] | None = None
     """Makes what watches over an episode, one for each; None: nothing does."""
 
@@ -284,6 +286,7 @@ class _Run:
             deadlines=self._settings.deadlines,
             user=self._user,
             void_limit=self._settings.void_limit,
+            attempts=self._settings.attempts,
             watcher=None if self._settings.watcher is None else self._settings.watcher(),
         )
 

@@ -467,3 +467,21 @@ def test_samples_for_the_policy_alone_leave_the_critic_and_the_engines_gap() -> 
     old_gap = Learner(fresh(), config).update([replace(s, replayed=True) for s in off], lr=0.0).logprob_gap
     assert fresh_gap == pytest.approx(1.0, rel=1e-4)
     assert old_gap == 0.0
+
+
+def test_kl_on_the_first_attempt_leaves_later_ones_free() -> None:
+    config = replace(BASE, kl_coef=100.0, epochs=1, minibatch=999, betas=(0.0, 0.0), max_grad_norm=0.0)
+    samples = [replace(s, advantage=(0.0,) * len(s.reply_ids)) for s in batch_for(config).samples]
+    away = fresh()
+    with torch.no_grad():
+        away.logits.copy_(away.logits + torch.randn(away.logits.shape))
+
+    def pull(held: str, attempt: int) -> float:
+        learner = Learner(model := fresh(), replace(config, kl_on=held), reference=away)
+        learner.update([replace(s, attempt=attempt) for s in samples], lr=0.0)
+        assert model.logits.grad is not None
+        return float(model.logits.grad.abs().sum())
+
+    assert pull("first_attempt", 0) == pytest.approx(pull("all", 0), rel=1e-5)
+    assert pull("all", 1) > 0
+    assert pull("first_attempt", 1) == 0.0

@@ -58,3 +58,10 @@ def test_steps_count_from_the_gate_on(outcome: float, counts: bool) -> None:
     rule = RewardRule(process_weight=1.0, process_cap=0.4, environment_weight=2.0, gate=0.5)
     got = turn_rewards(rule, turns=2, outcome=outcome, process=[0.7, 0.5], environment=[0.25, 0.0])
     assert [r.total for r in got] == pytest.approx([0.2 + 0.5 if counts else 0.0, outcome])
+
+
+def test_what_a_second_attempt_gains_is_paid_and_a_first_success_is_not() -> None:
+    rule = RewardRule(progress_bonus=2.0)
+    assert [r.total for r in turn_rewards(rule, turns=2, outcome=1.0, retried=True)] == [0.0, 3.0]
+    assert [r.total for r in turn_rewards(rule, turns=2, outcome=1.0)] == [0.0, 1.0]
+    assert [r.total for r in turn_rewards(rule, turns=2, outcome=0.0, retried=True)] == [0.0, 0.0]

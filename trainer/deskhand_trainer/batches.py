@@ -58,6 +58,7 @@ def reward_rule(config: PpoConfig) -> RewardRule:
         gate=config.gate,
         environment_weight=config.environment_weight,
         information_weight=config.information_weight,
+        progress_bonus=config.progress_bonus,
     )
 
 
@@ -86,6 +87,7 @@ def with_rewards(
             centre=centre,
             environment=episode.environment_rewards or None,
             information=episode.information_gains or None,
+            retried=episode.samples[-1].attempt > 0,
         )
         samples = tuple(
             replace(sample, reward=reward.total, reward_parts=reward.parts)

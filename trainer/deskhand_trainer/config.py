@@ -147,6 +147,10 @@ class PpoConfig:
     """Successes kept of each task, to be learned again beside every iteration's own episodes (SPEAR)."""
     self_imitation_warmup: int = field(default=50, metadata=bounds(1))
     """Iterations until they count fully."""
+    attempts: int = field(default=1, metadata=bounds(1, 16))
+    """At the task within a rollout, each from its start state: "Try again." after one that failed (UFO)."""
+    progress_bonus: float = field(default=0.0, metadata=bounds(0, 100))
+    """Weight of what a later attempt scored above a failed first one (SCoRe's α)."""
     curate: bool = False
     """Fewer episodes of tasks that mostly succeed, and none longer than its task's longest success (DART)."""
     success_band: tuple[float, float] | None = field(default=None, metadata=bounds(0, 1))
@@ -174,6 +178,8 @@ class PpoConfig:
     """κ_l and κ_r, times the mean entropy of the iterations before."""
     kl_coef: float = field(default=0.0, metadata=bounds(0))
     """Weight of k3 KL to the policy the run began with."""
+    kl_on: Literal["all", "first_attempt"] = "all"
+    """Turns it holds: with "first_attempt" only what follows a failed attempt is free to change (SCoRe)."""
     process_weight: float = field(default=0.0, metadata=bounds(0))
     process_cap: float = field(default=0.3, metadata=bounds(0, 0.499))
     scoring_s: float = field(default=120.0, metadata=bounds(0.01))

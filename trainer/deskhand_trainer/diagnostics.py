@@ -67,6 +67,7 @@ def iteration_metrics(
         "tokens_per_turn": tokens / max(1, report.turns),
         "void_turns": sum(e.void_turns for e in episodes),
         "truncated": sum(e.stop_reason.truncated for e in episodes),
+        "retried": sum(e.samples[-1].attempt > 0 for e in episodes),
         "doomed": sum(e.stop_reason is StopReason.DOOMED for e in episodes),
         **{f"reward_{name}": value for name, value in batch.reward_parts},
         "explained_variance": batch.explained_variance,

@@ -93,6 +93,7 @@ class Gatherer:
             policy_update=self._updates(),
             void_limit=config.void_limit,
             watcher=self._watcher(),
+            attempts=config.attempts if purpose == ROLLOUT and not oracle else 1,
             on_done=self._on_done,
         )
         cursor.seeds_used += max(r.count for r in ranges)
@@ -120,7 +121,7 @@ class Gatherer:
                 concurrency=config.concurrency,
                 void_limit=config.void_limit,
             ),
-            worker=WorkerSettings(watcher=self._watcher()),
+            worker=WorkerSettings(watcher=self._watcher(), attempts=config.attempts),
             owner=self._s.run_id,
             policy_update=self._updates,
             waiting=lambda: self._engine.waiting,

@@ -245,7 +245,10 @@ class Learner:
         imitates = c.algorithm in ("rejection", "cloning")
         rest = (0.0 if imitates else value) - self._entropy_coef * entropy
         if c.kl_coef > 0:
-            rest = rest + c.kl_coef * (rows.token_shares * kl_k3(logprobs, rows.reference, rows.mask)).sum()
+            held = rows.token_shares
+            if c.kl_on == "first_attempt":
+                held = held * torch.tensor([[s.attempt == 0] for s in rows.samples])
+            rest = rest + c.kl_coef * (held * kl_k3(logprobs, rows.reference, rows.mask)).sum()
         tally.policy_loss += policy.item()
         tally.value_loss += value.item()
         tally.entropy += entropy.item()

@@ -24,6 +24,9 @@ class RewardRule:
     None: they always do."""
     environment_weight: float = 0.0
     """Weight of the environment's own step rewards; 0 where they repeat the outcome (MiniWoB++)."""
+    progress_bonus: float = 0.0
+    """Weight of the outcome of an episode whose first attempt failed: α·(r₂ − r₁), r₁ = 0 (SCoRe,
+    arXiv:2409.12917 §5.2)."""
     information_weight: float = 0.0
     """Weight of how much likelier a turn made the right answer (IGPO)."""
 
@@ -42,8 +45,8 @@ class TurnReward:
 
     total: float
     parts: tuple[tuple[str, float], ...]
-    """("outcome", …), ("process", …), ("environment", …), ("information", …): only those in use; they add up
-    to `total`."""
+    """("outcome", …), ("process", …), ("environment", …), ("information", …), ("progress", …): only those
+    in use; they add up to `total`."""
 
 
 def turn_rewards(
@@ -55,6 +58,7 @@ def turn_rewards(
     centre: float = 0.5,
     environment: Sequence[float] | None = None,
     information: Sequence[float] | None = None,
+    retried: bool = False,
 ) -> tuple[TurnReward, ...]:
     """Reward of every turn of one trajectory.
 
@@ -66,6 +70,7 @@ def turn_rewards(
         centre: score that earns nothing; the mean over the batch keeps the expected process reward at 0.
         environment: the environment's own reward of each turn.
         information: how much likelier each turn made the right answer.
+        retried: a first attempt failed.
 
     Returns:
         One `TurnReward` per turn, in order.
@@ -89,6 +94,8 @@ def turn_rewards(
             parts.append(("environment", own if counts else 0.0))
         if information is not None and rule.information_weight != 0:
             parts.append(("information", rule.information_weight * information[h] if counts else 0.0))
+        if rule.progress_bonus > 0:
+            parts.append(("progress", rule.progress_bonus * outcome if retried and h == turns - 1 else 0.0))
         rewards.append(TurnReward(total=sum(p for _, p in parts), parts=tuple(parts)))
     return tuple(rewards)
 

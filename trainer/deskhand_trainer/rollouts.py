@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
+from deskhand_agent.episode import TRY_AGAIN
 from deskhand_agent.inference import CompletionRequest
-from deskhand_agent.types import Context, Policy, StepSink, Trajectory, Watcher
+from deskhand_agent.types import Context, Policy, Step, StepSink, Trajectory, Watcher
 from deskhand_agent.worker import Job, WorkerSettings, WorkerStats, run_episodes
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import TrajectoryFilter
@@ -109,6 +110,7 @@ async def collect(
     policy_update: int = 0,
     void_limit: int,
     watcher: Callable[[], Watcher] | None = None,
+    attempts: int = 1,
     on_done: Callable[[int], None] | None = None,
 ) -> Collected:
     """Run jobs, many at once.
@@ -116,6 +118,7 @@ async def collect(
     Args:
         void_limit: replies in a row without an action that end an episode.
         watcher: makes what watches over an episode.
+        attempts: at the task within an episode.
         on_done: told how many are done.
 
     Raises:
@@ -134,7 +137,7 @@ async def collect(
         source=source,
         policy=policy,
         sink=sink,
-        settings=WorkerSettings(void_limit=void_limit, watcher=watcher),
+        settings=WorkerSettings(void_limit=void_limit, watcher=watcher, attempts=attempts),
         concurrency=min(concurrency, max(1, len(jobs))),
         policy_update=lambda: policy_update,
         owner=owner,
@@ -163,6 +166,7 @@ async def collect_or_reuse(
     policy_update: int = 0,
     void_limit: int,
     watcher: Callable[[], Watcher] | None = None,
+    attempts: int = 1,
     on_done: Callable[[int], None] | None = None,
 ) -> Collected:
     """As `collect`; jobs the store has whole under the same labels are taken from there, not run again.
@@ -194,6 +198,7 @@ async def collect_or_reuse(
         policy_update=policy_update,
         void_limit=void_limit,
         watcher=watcher,
+        attempts=attempts,
         on_done=None if on_done is None else lambda n: on_done(n + done_before),
     )
     return Collected(
@@ -235,6 +240,7 @@ def episode_of(trajectory: Trajectory, request: Requester) -> Episode | None:
                 policy_update=given.policy_update,
                 reward=0.0,
                 last=step.index == len(trajectory.steps) - 1,
+                attempt=sum(told_again(earlier) for earlier in trajectory.steps[: step.index]),
                 bootstrap=trajectory.truncated and step.index == len(trajectory.steps) - 1,
             )
         )
@@ -252,6 +258,11 @@ def episode_of(trajectory: Trajectory, request: Requester) -> Episode | None:
         void_turns=sum(not step.decision.actions for step in trajectory.steps),
         answer=_right_answer(trajectory.start.task),
     )
+
+
+def told_again(step: Step) -> bool:
+    """Whether an attempt ended with it and another began."""
+    return step.answer is not None and step.answer.endswith(TRY_AGAIN)
 
 
 def _right_answer(task: Task) -> str | None:

@@ -31,6 +31,8 @@ class TrainingSample:
     """("outcome", 1.0), ("process", 0.02), …: they add up to `reward`."""
     last: bool = False
     """The trajectory's last turn."""
+    attempt: int = 0
+    """At the task, from 0."""
     bootstrap: bool = False
     """The trajectory was truncated after this turn: V of the state after it counts."""
     in_policy_loss: bool = True
