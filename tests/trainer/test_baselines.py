@@ -5,7 +5,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskhand_trainer.baselines import group_relative, leave_one_out, return_batch_normalised
+from deskhand_trainer.baselines import (
+    group_relative,
+    leave_one_out,
+    return_batch_normalised,
+    step_and_episode,
+)
 
 TIGHT = {"rtol": 1e-5, "atol": 1e-7}
 RETURNS = torch.tensor([1.0, 0.0, 0.0, 1.0, 1.0, 0.5])
@@ -63,3 +68,16 @@ def test_a_batch_of_equals_teaches_nothing() -> None:
     same = return_batch_normalised(torch.ones(3, 1), torch.ones(3, 1).bool(), gamma=0.9)
     assert not same.any()
     assert not return_batch_normalised(torch.ones(2, 2), torch.zeros(2, 2).bool(), gamma=0.9).any()
+
+
+def test_golden_step_and_episode() -> None:
+    """Two episodes of one start state, γ = ½: returns 1.25 ½ against ½ 0 0; each pair is ±1 by itself."""
+    rewards = torch.tensor([[1.0, 0.5, 9.0], [0.5, 0.0, 0.0]])
+    mask = torch.tensor([[True, True, False], [True, True, True]])
+    got = step_and_episode(rewards, mask, torch.tensor([0, 0]), gamma=0.5, weight=0.25)
+    want = torch.tensor([[1.25, 1.25, 0.0], [-1.25, -1.25, -0.25]])
+    torch.testing.assert_close(got, want, **TIGHT)
+    alone = step_and_episode(rewards, mask, torch.tensor([0, 1]), gamma=0.5)
+    assert not alone.any()
+    out = step_and_episode(rewards, mask, torch.tensor([0, 0]), torch.tensor([True, False]), gamma=0.5)
+    assert not out.any()

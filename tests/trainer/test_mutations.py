@@ -35,6 +35,9 @@ MUTATIONS = {
         "returns, index",
     ),
     "leave_one_out": ("baselines", "(_sums(own, index)[index] - own)", "(_sums(own, index)[index])"),
+    "step_and_episode of the same turn": ("baselines", "kept & mask[:, turn])", "kept)"),
+    "step_and_episode weighs": ("baselines", "weight * whole.unsqueeze(-1)", "whole.unsqueeze(-1)"),
+    "nearness": ("semi_online", "EXACT if alike else 0.0", "0.0 if alike else EXACT"),
     "return_batch_normalised": ("baselines", "kept.std(unbiased=False)", "kept.std()"),
     "dual clip": (
         "losses",

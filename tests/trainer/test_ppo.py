@@ -15,6 +15,7 @@ from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import EventKind, TrajectoryFilter
 from deskhand_sandbox.types import Split
 from deskhand_trainer.config import PpoConfig, SftConfig, ValuePretrainingConfig
+from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.loop_state import PpoSetting
 from deskhand_trainer.metrics import Reporter
 from deskhand_trainer.ppo import PpoLoop
@@ -304,3 +305,23 @@ async def test_a_reward_model_that_takes_too_long_is_left_out_and_told_of(
     assert [e.data["turns"] for e in events if e.name == "reward model too slow"]
     (iteration,) = [e.data for e in events if e.name == "ppo/iteration"]
     assert "reward_process" not in iteration
+
+
+async def test_a_policy_learns_beside_recorded_demonstrations_without_a_sandbox(
+    store: Store, spot: Any, spot_oracle: Any, tiny: ModelBundle, tmp_path: Path
+) -> None:
+    ui_s1 = {**method("ui-s1").ppo, "validation_episodes": 4}
+    refused = setting(store, spot, tiny, tmp_path / "none", **ui_s1)
+    with pytest.raises(RunRefused, match="no successful demonstration"):
+        await PpoLoop(refused).train()
+    await warm_start(tiny, spot, spot_oracle, store, epochs=10)
+    before = await store.count_trajectories(TrajectoryFilter())
+    told = {**ui_s1, "iterations": 6, "episodes_per_iteration": 48, "evaluate_every": 9, "kl_coef": 0.0}
+    loop = PpoLoop(setting(store, spot, tiny, tmp_path / "run", **told))
+    outcome = await loop.train()
+    assert outcome.metrics["episodes"] == 6 * 48
+    rollouts = await store.count_trajectories(TrajectoryFilter(labels={"stage": "rollout"}))
+    assert rollouts == 0 and await store.count_trajectories(TrajectoryFilter()) > before
+    told_of = [e.data for e in await store.events_after(0) if e.name == "ppo/iteration"]
+    rewards = [float(str(i["reward_environment"])) for i in told_of]
+    assert max(rewards[3:]) > rewards[0]

@@ -69,6 +69,37 @@ def return_batch_normalised(rewards: Tensor, mask: Tensor, *, gamma: float) -> T
     return torch.where(mask, (returns - kept.mean()) / (kept.std(unbiased=False) + EPSILON), 0.0)
 
 
+def step_and_episode(
+    rewards: Tensor,
+    mask: Tensor,
+    groups: Tensor,
+    counted: Tensor | None = None,
+    *,
+    gamma: float,
+    weight: float = 1.0,
+) -> Tensor:
+    """A_step + ω·A_episode, each (R − mean)/std of the group: UI-S1 (arXiv:2509.11543 §3.3).
+
+    The one compares a turn's discounted return with those of the group's turns of the same number, the other
+    the episode's with those of its group.
+
+    Args:
+        rewards: [N, H] of each turn.
+        mask: [N, H] bool, True where the episode has such a turn.
+        groups, counted: as in `group_relative`, [N].
+        gamma: discount in [0, 1].
+        weight: ω.
+
+    Returns:
+        [N, H]; 0 where the mask is False.
+    """
+    returns = monte_carlo_returns(rewards, mask, gamma=gamma)
+    kept = torch.ones(len(mask), dtype=torch.bool) if counted is None else counted
+    whole = group_relative(returns[:, 0], groups, kept)
+    steps = [group_relative(returns[:, turn], groups, kept & mask[:, turn]) for turn in range(mask.shape[1])]
+    return torch.where(mask, torch.stack(steps, dim=-1) + weight * whole.unsqueeze(-1), 0.0)
+
+
 def _kept(returns: Tensor, groups: Tensor, counted: Tensor | None) -> tuple[Tensor, Tensor]:
     """1 for counted episodes, and each episode's group as an index from 0, both [N]."""
     _, index = torch.unique(groups, return_inverse=True)

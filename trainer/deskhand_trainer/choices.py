@@ -10,9 +10,12 @@ Aggregation: TypeAlias = Literal["token", "turn", "trajectory"]
 Normalisation: TypeAlias = Literal["none", "batch", "group"]
 """What advantages are centred and scaled by."""
 
-AdvantageKind: TypeAlias = Literal["turn", "token", "bilevel", "return", "grpo", "rloo", "rebn"]
+AdvantageKind: TypeAlias = Literal[
+    "turn", "token", "bilevel", "return", "grpo", "rloo", "rebn", "step_episode"
+]
 """How much better than expected: by a critic over turns, tokens or both; or without one, by the return as it
-is, by other episodes of the group (GRPO, RLOO), or by all turns of the batch (ReBN)."""
+is, by other episodes of the group (GRPO, RLOO) and their turns of the same number (UI-S1), or by all turns of
+the batch (ReBN)."""
 
 BY_CRITIC: tuple[AdvantageKind, ...] = ("turn", "token", "bilevel")
 BY_TOKEN: tuple[AdvantageKind, ...] = ("token", "bilevel")

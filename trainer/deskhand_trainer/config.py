@@ -203,6 +203,11 @@ class PpoConfig:
     """Replies in a row without an action that end an episode."""
     concurrency: int = field(default=16, metadata=bounds(1, 512))
     """Episodes at a time."""
+    semi_online: bool = False
+    """Roll out against recorded demonstrations instead of sandboxes; a turn's own reward is how near it came
+    to the expert's (UI-S1)."""
+    patches: int = field(default=1, metadata=bounds(0, 1000))
+    """Turns of such an episode in which the expert's action may take the policy's place."""
     asynchronous: bool = False
     """Episodes go on while the policy learns, by older weights (DART); `importance_cap` corrects for them."""
     max_staleness: int = field(default=2, metadata=bounds(1, 64))

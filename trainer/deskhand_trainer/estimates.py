@@ -18,7 +18,12 @@ from deskhand_trainer.advantages import (
     spread_over_tokens,
     token_gae,
 )
-from deskhand_trainer.baselines import group_relative, leave_one_out, return_batch_normalised
+from deskhand_trainer.baselines import (
+    group_relative,
+    leave_one_out,
+    return_batch_normalised,
+    step_and_episode,
+)
 from deskhand_trainer.choices import BY_TOKEN
 from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.types import Episode
@@ -57,6 +62,8 @@ def estimated(
         table = monte_carlo_returns(rewards, mask, gamma=config.gamma)
     elif config.advantage == "rebn":
         table = return_batch_normalised(rewards, mask & kept.unsqueeze(-1), gamma=config.gamma)
+    elif config.advantage == "step_episode":
+        table = step_and_episode(rewards, mask, groups_of(episodes), kept, gamma=config.gamma)
     else:
         compare = group_relative if config.advantage == "grpo" else leave_one_out
         table = compare(rewards.sum(-1), groups_of(episodes), kept).unsqueeze(-1).expand(mask.shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 
 from deskhand_agent.models.engine import LocalEngine
@@ -9,12 +10,14 @@ from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.policies.scripted import ScriptedPolicy
 from deskhand_agent.types import Trajectory, Watcher
 from deskhand_agent.worker import Job, WorkerSettings, WorkerStats
-from deskhand_flywheel.types import TrajectoryFilter
+from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
 from deskhand_trainer.admission import LoopSeeds
 from deskhand_trainer.curriculum import shares, turn_limit, turn_limits
 from deskhand_trainer.early_stop import LowScores
+from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.loop_state import Cursor, PpoSetting
 from deskhand_trainer.rollouts import Collected, SeedRange, collect_or_reuse, jobs_of, seed_ranges
+from deskhand_trainer.semi_online import SemiOnline, all_beside
 from deskhand_trainer.streaming import START, RolloutStream, StreamSettings
 
 ROLLOUT = "rollout"
@@ -54,6 +57,8 @@ class Gatherer:
             RolloutsStalled: too much broke, or nothing ended for far too long.
         """
         config = self._config
+        if config.semi_online:
+            return await self._beside_experts()
         if not config.asynchronous or config.algorithm == "cloning":
             return await self.batch(
                 ROLLOUT, config.episodes_per_iteration, oracle=config.algorithm == "cloning"
@@ -69,6 +74,38 @@ class Gatherer:
             dropped={**taken.dropped, **({"stale": stale} if stale else {})},
             stats=_stats(fresh, taken.waited_s),
         )
+
+    async def _beside_experts(self) -> Collected:
+        """The next of the demonstrations, one after another, and again from the first."""
+        config, cursor = self._config, self._cursor
+        chosen = TrajectoryFilter(
+            task_ids=config.tasks,
+            split=self._seeds.split,
+            outcome=OutcomeFilter.SUCCESS,
+            labels={"purpose": "demonstration"},
+            ended=True,
+        )
+        ids = await self._s.store.trajectory_ids(chosen)
+        if not ids:
+            raise RunRefused(
+                f"the store holds no successful demonstration of {', '.join(config.tasks)} to roll out "
+                "against: collect some first"
+            )
+        starts = config.episodes_per_iteration // config.group_size
+        picked = [ids[(cursor.seeds_used + number) % len(ids)] for number in range(starts)]
+        cursor.seeds_used += starts
+        experts = {t.id: t async for t in self._s.store.each_trajectory(picked, images=True)}
+        began = time.monotonic()
+        found = await all_beside(
+            [experts[each] for each in picked],
+            self._policy,
+            SemiOnline(patches=config.patches),
+            group_size=config.group_size,
+            concurrency=config.concurrency,
+            policy_update=self._updates(),
+        )
+        self._on_done(len(found))
+        return Collected(trajectories=tuple(found), dropped={}, stats=_stats(found, time.monotonic() - began))
 
     async def batch(self, purpose: str, episodes: int, *, oracle: bool = False) -> Collected:
         """So many episodes, run while the caller waits; those the store has of an earlier life are reused."""

@@ -1,0 +1,135 @@
+"""Rolling out against what an expert recorded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from deskhand_agent.errors import EndpointError
+from deskhand_agent.sinks import MemorySink
+from deskhand_agent.types import Context, Decision, StopReason, Trajectory
+from deskhand_agent.worker import Job, run_episodes
+from deskhand_sandbox.backends.fake import FakeSandbox
+from deskhand_sandbox.tasks import make_task
+from deskhand_sandbox.types import Action, Click, Drag, Limits, Press, Scroll, TypeText
+from deskhand_trainer.semi_online import SemiOnline, all_beside, beside, nearness
+
+SIZE = (160, 200)
+EXPERT: tuple[Action, ...] = (
+    Click(x=50, y=100),
+    TypeText(text="ada"),
+    Press(keys=("Enter",)),
+    Click(x=9, y=9),
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "expert", "reward"),
+    [
+        ((), (Click(x=50, y=100),), 0.0),
+        ((TypeText(text="ada"),), (Click(x=50, y=100),), 0.1),
+        ((Click(x=50, y=100), Click(x=1, y=1)), (Click(x=50, y=100),), 0.1),
+        ((Click(x=70, y=100),), (Click(x=50, y=100),), 0.5),
+        ((Click(x=60, y=100),), (Click(x=50, y=100),), 1.0),
+        ((Click(x=50, y=100, count=2),), (Click(x=50, y=100),), 0.5),
+        ((Click(x=50, y=100, button="right"),), (Click(x=50, y=100),), 0.5),
+        ((TypeText(text="ada "),), (TypeText(text="ada"),), 1.0),
+        ((TypeText(text="Ada"),), (TypeText(text="ada"),), 0.5),
+        ((Press(keys=("Tab",)),), (Press(keys=("Enter",)),), 0.5),
+        ((Scroll(x=9, y=9, dy_px=300),), (Scroll(x=90, y=90, dy_px=100),), 1.0),
+        ((Scroll(x=9, y=9, dy_px=-100),), (Scroll(x=9, y=9, dy_px=100),), 0.5),
+        ((Drag(path=((1, 1), (9, 50), (80, 80))),), (Drag(path=((2, 2), (78, 82))),), 1.0),
+        ((Drag(path=((1, 1), (80, 120))),), (Drag(path=((2, 2), (78, 82))),), 0.5),
+    ],
+)
+def test_nearness(said: tuple[Action, ...], expert: tuple[Action, ...], reward: float) -> None:
+    assert nearness(said, expert, SIZE, 0.05) == pytest.approx(reward)
+
+
+class Says:
+    id = "says"
+    reads_state = False
+
+    def __init__(self, *actions: Action) -> None:
+        self.actions, self.seen = list(actions), list[Context]()
+
+    async def act(self, context: Context) -> Decision:
+        self.seen.append(context)
+        return Decision(actions=(self.actions[len(context.steps)],), text="says")
+
+
+@pytest.fixture
+async def expert() -> Trajectory:
+    """Four turns on a screen that shows what was typed."""
+    task = make_task("fake/never-done", 0)
+    task = replace(task, limits=Limits(turns=len(EXPERT), seconds=30))
+
+    class Source:
+        def lease(self, kind: str, **_: Any) -> FakeSandbox:
+            return FakeSandbox({})
+
+    source: Any = Source()
+    sink = MemorySink()
+    await run_episodes([Job(task=task)], source=source, policy=Says(*EXPERT), sink=sink, concurrency=1)
+    return sink.trajectories[0]
+
+
+async def go(expert: Trajectory, policy: Says, patches: int) -> Trajectory:
+    return await beside(expert, policy, SemiOnline(patches=patches), group_id="g", policy_update=7)
+
+
+async def test_doing_what_the_expert_did_is_success(expert: Trajectory) -> None:
+    policy = Says(*EXPERT)
+    done = await go(expert, policy, 0)
+    assert [step.reward for step in done.steps] == [1.0] * 4
+    assert [step.observation for step in done.steps] == [step.observation for step in expert.steps]
+    assert done.end is not None and done.end.outcome is not None
+    assert (done.end.outcome.success, done.end.outcome.score) == (True, 1.0)
+    assert (done.start.group_id, done.start.policy_update, done.start.policy_id) == ("g", 7, "says")
+    assert done.id != expert.id
+
+
+async def test_where_it_strays_the_expert_takes_the_turns_place(expert: Trajectory) -> None:
+    policy = Says(EXPERT[0], TypeText(text="bob"), *EXPERT[2:])
+    done = await go(expert, policy, 1)
+    assert [step.reward for step in done.steps] == [1.0, 0.5, 1.0, 1.0]
+    assert done.steps[1].decision.actions == (TypeText(text="bob"),)
+    # its past shows what the screen is of: the expert's action
+    assert policy.seen[2].steps[1].decision.actions == (EXPERT[1],)
+    assert policy.seen[2].steps[0].decision.actions == (EXPERT[0],)
+    assert done.end is not None and done.end.outcome is not None
+    assert (done.end.outcome.success, done.end.outcome.score) == (False, 3 / 4)
+    assert done.end.stop_reason is StopReason.FINISHED
+
+
+async def test_once_too_often_ends_it(expert: Trajectory) -> None:
+    wrong = Click(x=150, y=190)
+    done = await go(expert, Says(EXPERT[0], wrong, wrong, EXPERT[3]), 1)
+    assert [step.reward for step in done.steps] == pytest.approx([1.0, 0.1, 0.1])
+    assert done.end is not None and done.end.outcome is not None
+    assert done.end.outcome.score == pytest.approx(1 / 4)
+    assert done.end.stop_reason is StopReason.TERMINATED
+    at_once = await go(expert, Says(wrong), 0)
+    assert at_once.end is not None and at_once.end.outcome is not None
+    assert (len(at_once.steps), at_once.end.outcome.score) == (1, 0.0)
+
+
+async def test_groups_of_each_expert_in_order(expert: Trajectory) -> None:
+    other = replace(expert, start=replace(expert.start, id="other"))
+    told: dict[str, Any] = {"concurrency": 3, "policy_update": 0}
+    found = await all_beside([expert, other], Says(*EXPERT), SemiOnline(), group_size=2, **told)
+    assert len(found) == 4
+    assert found[0].start.group_id == found[1].start.group_id != found[2].start.group_id
+    single = await all_beside([expert], Says(*EXPERT), SemiOnline(), group_size=1, **told)
+    assert single[0].start.group_id is None
+
+
+async def test_a_model_that_fails_mostly_is_an_error(expert: Trajectory) -> None:
+    class Fails(Says):
+        async def act(self, context: Context) -> Decision:
+            raise EndpointError("gone")
+
+    with pytest.raises(EndpointError):
+        await all_beside([expert], Fails(), SemiOnline(), group_size=2, concurrency=1, policy_update=0)
