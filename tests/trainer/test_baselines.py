@@ -71,8 +71,8 @@ def test_a_batch_of_equals_teaches_nothing() -> None:
 
 
 def test_golden_step_and_episode() -> None:
-    """Two episodes of one start state, γ = ½: returns 1.25 ½ against ½ 0 0; each pair is ±1 by itself."""
-    rewards = torch.tensor([[1.0, 0.5, 9.0], [0.5, 0.0, 0.0]])
+    """Two episodes of one start state, γ = ½: returns 1.25 .5 against .7 .4 .8; each pair is ±1 by itself."""
+    rewards = torch.tensor([[1.0, 0.5, 9.0], [0.5, 0.0, 0.8]])
     mask = torch.tensor([[True, True, False], [True, True, True]])
     got = step_and_episode(rewards, mask, torch.tensor([0, 0]), gamma=0.5, weight=0.25)
     want = torch.tensor([[1.25, 1.25, 0.0], [-1.25, -1.25, -0.25]])
