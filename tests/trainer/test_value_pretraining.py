@@ -9,11 +9,11 @@ import torch
 from deskhand_trainer.batches import explained_variance, prepare, reward_rule, with_rewards
 from deskhand_trainer.chain import chain_episodes
 from deskhand_trainer.config import PpoConfig, ValuePretrainingConfig
-from deskhand_trainer.estimates import turn_returns
+from deskhand_trainer.estimates import token_returns, turn_returns
 from deskhand_trainer.rewards import RewardRule
 from deskhand_trainer.tabular import TabularActorCritic
 from deskhand_trainer.types import Episode
-from deskhand_trainer.value_pretraining import pretrain_value
+from deskhand_trainer.value_pretraining import pretrain_value, token_states
 
 LENGTH, SLIP = 6, 0.15
 CONFIG = ValuePretrainingConfig(max_epochs=100, lr=0.005, flat=1e-3, patience=8, explained_variance=0.05)
@@ -127,6 +127,32 @@ def test_moves_earn_what_the_config_weighs_them_with() -> None:
     assert rewarded.samples[-1].reward == pytest.approx(episode.outcome - 0.5)
     (plain,) = with_rewards([moved], reward_rule(PpoConfig()))
     assert sum(s.reward for s in plain.samples) == episode.outcome
+
+
+def test_of_one_token_turns_the_token_critic_learns_what_the_turn_critic_does() -> None:
+    by_turn, _ = fitted(CONFIG, walks(60))
+    model = TabularActorCritic(states=LENGTH + 1, tokens=2)
+    episodes = with_rewards(walks(60), RewardRule())
+    report = pretrain_value(model, episodes, CONFIG, gamma=1.0, seed=0, by_token=True)
+    assert torch.equal(table_of(model), table_of(by_turn))
+    assert report.train_turns + report.held_out_turns == sum(len(e.samples) for e in episodes)
+
+
+def test_every_token_has_its_state_and_its_return() -> None:
+    (episode,) = walks(1)
+    samples = [
+        replace(s, reply_ids=s.reply_ids * n) for s, n in zip(episode.samples, (2, 1, 3), strict=False)
+    ]
+    longer = replace(episode, samples=tuple(samples))
+    (rewarded,) = with_rewards([longer], RewardRule())
+    lengths = [len(s.reply_ids) for s in samples]
+    got = token_returns([rewarded, rewarded], gamma=0.5)
+    want = [0.5**n * episode.outcome for n in reversed(range(sum(lengths)))]
+    torch.testing.assert_close(got, torch.tensor(want * 2), rtol=1e-6, atol=0)
+    model = TabularActorCritic(states=LENGTH + 1, tokens=2, reply_length=3)
+    states = token_states(model, [rewarded], microbatch=2)
+    where = [s.prompt_ids[-1] for s, n in zip(samples, lengths, strict=True) for _ in range(n)]
+    assert states.argmax(-1).tolist() == where
 
 
 def test_needs_two_episodes() -> None:

@@ -83,6 +83,12 @@ def turn_returns(episodes: Sequence[Episode], *, gamma: float) -> Tensor:
     return monte_carlo_returns(rewards, mask, gamma=gamma)[mask]
 
 
+def token_returns(episodes: Sequence[Episode], *, gamma: float) -> Tensor:
+    """[N] as `turn_returns`, of every reply token; γ is per token."""
+    rewards, mask, _ = _token_table(episodes)
+    return monte_carlo_returns(rewards, mask, gamma=gamma)[mask]
+
+
 def _turn_table(episodes: Sequence[Episode]) -> tuple[Tensor, Tensor]:
     longest = max(len(e.samples) for e in episodes)
     rewards = padded([[s.reward for s in e.samples] for e in episodes], longest)
@@ -114,22 +120,13 @@ def _turn_estimates(
 def _token_estimates(
     episodes: Sequence[Episode], values: Sequence[Tensor], bootstraps: Tensor, config: PpoConfig
 ) -> Estimates:
+    rewards, mask, turns = _token_table(episodes)
     rows = [reply_mask(e.samples) for e in episodes]
-    longest = max(int(m.sum().item()) for m in rows)
-    mask = torch.arange(longest) < torch.tensor([int(m.sum().item()) for m in rows]).unsqueeze(-1)
-    rewards = torch.zeros(len(episodes), longest)
-    turns = torch.zeros(len(episodes), longest, dtype=torch.long)
-    for row, episode in enumerate(episodes):
-        at = 0
-        for number, sample in enumerate(episode.samples):
-            turns[row, at : at + len(sample.reply_ids)] = number
-            at += len(sample.reply_ids)
-            rewards[row, at - 1] = sample.reward
     flat = [v[:, : m.shape[1]][m].tolist() for v, m in zip(values, rows, strict=True)]
     gae = partial(bilevel_gae, turns=turns) if config.advantage == "bilevel" else token_gae
     got = decoupled_gae(
         rewards,
-        padded(flat, longest),
+        padded(flat, mask.shape[1]),
         mask,
         gamma=config.gamma,
         lam_policy=_lambda(config, mask.sum(-1)),
@@ -141,6 +138,22 @@ def _token_estimates(
     advantages, returns = torch.zeros(tokens.shape), torch.zeros(tokens.shape)
     advantages[tokens], returns[tokens] = got.advantages[mask], got.returns[mask]
     return Estimates(advantages=advantages, returns=returns)
+
+
+def _token_table(episodes: Sequence[Episode]) -> tuple[Tensor, Tensor, Tensor]:
+    """Rewards, mask and numbers of turns of every episode's reply tokens in a row, [episodes, T] each; a
+    turn's reward is earned by its last token."""
+    lengths = torch.tensor([sum(len(s.reply_ids) for s in e.samples) for e in episodes])
+    longest = int(lengths.max().item())
+    rewards = torch.zeros(len(episodes), longest)
+    turns = torch.zeros(len(episodes), longest, dtype=torch.long)
+    for row, episode in enumerate(episodes):
+        at = 0
+        for number, sample in enumerate(episode.samples):
+            turns[row, at : at + len(sample.reply_ids)] = number
+            at += len(sample.reply_ids)
+            rewards[row, at - 1] = sample.reward
+    return rewards, torch.arange(longest) < lengths.unsqueeze(-1), turns
 
 
 def _lambda(config: PpoConfig, lengths: Tensor) -> float | Tensor:

@@ -33,6 +33,7 @@ from deskhand_trainer.checkpoints import (
     restore_random_state,
     save_checkpoint,
 )
+from deskhand_trainer.choices import BY_TOKEN
 from deskhand_trainer.curriculum import recorded
 from deskhand_trainer.demonstrations import cloning_samples
 from deskhand_trainer.diagnostics import TimeSplit, alarms, iteration_metrics, staleness, success_rate
@@ -241,6 +242,7 @@ class PpoLoop:
                 episodes,
                 config,
                 gamma=self.config.gamma,
+                by_token=self.config.advantage in BY_TOKEN,
                 seed=self.config.seed,
                 microbatch=self.config.microbatch,
                 on_epoch=self._beat,

@@ -19,7 +19,7 @@ from torch import Tensor
 from deskhand_trainer.actor_critic import ActorCritic, by_length
 from deskhand_trainer.batches import explained_variance
 from deskhand_trainer.config import ValuePretrainingConfig
-from deskhand_trainer.estimates import turn_returns
+from deskhand_trainer.estimates import token_returns, turn_returns
 from deskhand_trainer.types import Episode
 
 MINIBATCH = 64
@@ -36,6 +36,7 @@ class ValueReport:
     explained_variance: float
     """Held out; NaN when the held-out returns do not vary."""
     train_turns: int
+    """Or tokens, where the critic is read before each of them."""
     held_out_turns: int
 
 
@@ -46,6 +47,7 @@ def pretrain_value(
     *,
     gamma: float,
     seed: int,
+    by_token: bool = False,
     microbatch: int = 64,
     on_epoch: Callable[[int, float, float], None] | None = None,
 ) -> ValueReport:
@@ -56,6 +58,7 @@ def pretrain_value(
         episodes: rewarded episodes of the policy as it is (`batches.with_rewards`).
         config: how long and how well.
         gamma: discount of the returns.
+        by_token: the critic is read before every reply token; otherwise before every reply.
         seed: of the split and the order.
         microbatch: turns per forward pass when states are computed.
         on_epoch: told epoch, held-out loss and held-out explained variance.
@@ -66,9 +69,9 @@ def pretrain_value(
     if len(episodes) < 2:
         raise ValueError(f"value pretraining needs at least 2 episodes, got {len(episodes)}")
     generator = torch.Generator().manual_seed(seed)
-    states = first_states(model, episodes, microbatch=microbatch)
-    returns = turn_returns(episodes, gamma=gamma)
-    held = _held_out(episodes, config.held_out, generator)
+    states = (token_states if by_token else first_states)(model, episodes, microbatch=microbatch)
+    returns = (token_returns if by_token else turn_returns)(episodes, gamma=gamma)
+    held = _held_out(episodes, config.held_out, generator, by_token=by_token)
     optimizer = torch.optim.AdamW([p for _, p in model.critic_parameters()], lr=config.lr, weight_decay=0.0)
     watch = _StopRule(config)
     best_loss, best, epoch = math.inf, _copy(model), 0
@@ -107,6 +110,18 @@ def first_states(model: ActorCritic, episodes: Sequence[Episode], *, microbatch:
     return states[torch.tensor(order).argsort()]
 
 
+def token_states(model: ActorCritic, episodes: Sequence[Episode], *, microbatch: int = 32) -> Tensor:
+    """[N, D] what the critic reads before every reply token, in order."""
+    samples = [s for e in episodes for s in e.samples]
+    order = by_length(samples, range(len(samples)))
+    found: dict[int, Tensor] = {}
+    for at in range(0, len(order), microbatch):
+        rows = order[at : at + microbatch]
+        states = model.states([samples[i] for i in rows]).detach()
+        found |= {i: states[row, : len(samples[i].reply_ids)] for row, i in enumerate(rows)}
+    return torch.cat([found[i] for i in range(len(samples))])
+
+
 @torch.no_grad()
 def evaluate_value(model: ActorCritic, states: Tensor, returns: Tensor) -> tuple[float, float]:
     """½ mean squared error and explained variance of the critic on states [N, D] with returns [N]."""
@@ -118,13 +133,16 @@ def _copy(model: ActorCritic) -> dict[str, Tensor]:
     return {name: p.detach().clone() for name, p in model.critic_parameters()}
 
 
-def _held_out(episodes: Sequence[Episode], share: float, generator: torch.Generator) -> Tensor:
-    """[N] bool over turns; whole episodes are held out, their turns share one outcome."""
+def _held_out(
+    episodes: Sequence[Episode], share: float, generator: torch.Generator, *, by_token: bool
+) -> Tensor:
+    """[N] bool over turns or tokens; whole episodes are held out, their turns share one outcome."""
     order = torch.randperm(len(episodes), generator=generator)
     count = min(len(episodes) - 1, max(1, round(share * len(episodes))))
     chosen = torch.zeros(len(episodes), dtype=torch.bool)
     chosen[order[:count]] = True
-    return torch.repeat_interleave(chosen, torch.tensor([len(e.samples) for e in episodes]))
+    each = [sum(len(s.reply_ids) if by_token else 1 for s in e.samples) for e in episodes]
+    return torch.repeat_interleave(chosen, torch.tensor(each))
 
 
 def _one_epoch(
