@@ -37,6 +37,8 @@ MUTATIONS = {
     "leave_one_out": ("baselines", "(_sums(own, index)[index] - own)", "(_sums(own, index)[index])"),
     "step_and_episode of the same turn": ("baselines", "kept & mask[:, turn])", "kept)"),
     "step_and_episode weighs": ("baselines", "weight * whole.unsqueeze(-1)", "whole.unsqueeze(-1)"),
+    "compared with what was usual before": ("self_play", "baseline=new[e.task_id]", "baseline=0.0"),
+    "compared decays": ("self_play", "DECAY * new[episode.task_id]", "new[episode.task_id]"),
     "nearness": ("semi_online", "EXACT if alike else 0.0", "0.0 if alike else EXACT"),
     "return_batch_normalised": ("baselines", "kept.std(unbiased=False)", "kept.std()"),
     "dual clip": (

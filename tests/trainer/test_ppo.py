@@ -325,3 +325,22 @@ async def test_a_policy_learns_beside_recorded_demonstrations_without_a_sandbox(
     told_of = [e.data for e in await store.events_after(0) if e.name == "ppo/iteration"]
     rewards = [float(str(i["reward_environment"])) for i in told_of]
     assert max(rewards[3:]) > rewards[0]
+
+
+async def test_a_policy_plays_against_itself_and_what_is_usual_outlives_a_death(
+    store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def evaluate(self: PpoLoop) -> None:
+        self.cursor.best = 0.0
+
+    monkeypatch.setattr(PpoLoop, "_evaluate", evaluate)
+    told = {**method("spiral").ppo, "tasks": ("worlds/tic-tac-toe",)}
+    small = {"iterations": 3, "episodes_per_iteration": 16}
+    loop = PpoLoop(setting(store, spot, tiny.clone(), tmp_path / "run", **told, **small))
+    await loop.train()
+    assert set(loop.cursor.sides) <= {"worlds/tic-tac-toe:X", "worlds/tic-tac-toe:O"}
+    again = PpoLoop(setting(store, spot, tiny.clone(), tmp_path / "run", **told, **small))
+    assert again.cursor.sides == loop.cursor.sides and loop.cursor.sides
+    refused = PpoLoop(setting(store, spot, tiny, tmp_path / "other", **{**told, "tasks": (SPOT,)}, **small))
+    with pytest.raises(RunRefused, match="cannot be played by both sides"):
+        await refused.train()

@@ -203,6 +203,8 @@ class PpoConfig:
     """Replies in a row without an action that end an episode."""
     concurrency: int = field(default=16, metadata=bounds(1, 512))
     """Episodes at a time."""
+    self_play: bool = False
+    """Play both sides of the tasks' games (SPIRAL); validation is against the tasks' own opponents."""
     semi_online: bool = False
     """Roll out against recorded demonstrations instead of sandboxes; a turn's own reward is how near it came
     to the expert's (UI-S1)."""
@@ -232,6 +234,9 @@ class PpoConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        others = [name for name in ("self_play", "semi_online", "asynchronous") if getattr(self, name)]
+        if len(others) > 1:
+            raise ValueError(f"{' and '.join(others)} are different ways to roll out: choose one")
         episodes, group = self.episodes_per_iteration, self.group_size
         if episodes % group:
             fewer = episodes - episodes % group

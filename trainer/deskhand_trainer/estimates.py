@@ -59,7 +59,8 @@ def estimated(
     rewards, mask = _turn_table(episodes)
     kept = torch.tensor(counted)
     if config.advantage == "return":
-        table = monte_carlo_returns(rewards, mask, gamma=config.gamma)
+        usual = torch.tensor([e.baseline for e in episodes]).unsqueeze(-1)
+        table = torch.where(mask, monte_carlo_returns(rewards, mask, gamma=config.gamma) - usual, 0.0)
     elif config.advantage == "rebn":
         table = return_batch_normalised(rewards, mask & kept.unsqueeze(-1), gamma=config.gamma)
     elif config.advantage == "step_episode":

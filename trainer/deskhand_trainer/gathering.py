@@ -17,6 +17,7 @@ from deskhand_trainer.early_stop import LowScores
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.loop_state import Cursor, PpoSetting
 from deskhand_trainer.rollouts import Collected, SeedRange, collect_or_reuse, jobs_of, seed_ranges
+from deskhand_trainer.self_play import GAMES, games
 from deskhand_trainer.semi_online import SemiOnline, all_beside
 from deskhand_trainer.streaming import START, RolloutStream, StreamSettings
 
@@ -59,6 +60,8 @@ class Gatherer:
         config = self._config
         if config.semi_online:
             return await self._beside_experts()
+        if config.self_play:
+            return await self._against_itself()
         if not config.asynchronous or config.algorithm == "cloning":
             return await self.batch(
                 ROLLOUT, config.episodes_per_iteration, oracle=config.algorithm == "cloning"
@@ -74,6 +77,24 @@ class Gatherer:
             dropped={**taken.dropped, **({"stale": stale} if stale else {})},
             stats=_stats(fresh, taken.waited_s),
         )
+
+    async def _against_itself(self) -> Collected:
+        config, cursor = self._config, self._cursor
+        if others := sorted(set(config.tasks) - set(GAMES)):
+            raise RunRefused(f"{', '.join(others)} cannot be played by both sides; {', '.join(GAMES)} can")
+        count = config.episodes_per_iteration // 2
+        numbers = range(cursor.seeds_used, cursor.seeds_used + count)
+        cursor.seeds_used += count
+        began = time.monotonic()
+        found = await games(
+            config.tasks,
+            numbers,
+            self._policy,
+            concurrency=config.concurrency,
+            policy_update=self._updates(),
+        )
+        self._on_done(len(found))
+        return Collected(trajectories=tuple(found), dropped={}, stats=_stats(found, time.monotonic() - began))
 
     async def _beside_experts(self) -> Collected:
         """The next of the demonstrations, one after another, and again from the first."""

@@ -62,6 +62,8 @@ class Cursor:
     """Mean token entropy of each iteration before its update, where the config looks at it."""
     stream: StreamState = field(default_factory=StreamState)
     """What of an asynchronous loop's stream is learned from."""
+    sides: dict[str, float] = field(default_factory=dict[str, float])
+    """What each side of each game usually earns, where the policy plays against itself."""
     usual: list[float] = field(default_factory=list[float])
     """Mean outcomes of the latest groups, where the config learns from successes again."""
     tasks: dict[str, TaskRecord] = field(default_factory=dict[str, TaskRecord])

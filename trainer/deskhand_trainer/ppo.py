@@ -52,6 +52,7 @@ from deskhand_trainer.rollouts import (
     episode_of,
 )
 from deskhand_trainer.self_imitation import imitated, usual, warmed_up
+from deskhand_trainer.self_play import compared
 from deskhand_trainer.tally import UpdateReport
 from deskhand_trainer.types import Episode, TrainingSample
 from deskhand_trainer.value_pretraining import pretrain_value
@@ -153,6 +154,8 @@ class PpoLoop:
             batch = Batch(samples=samples, explained_variance=float("nan"), reward_parts=())
         else:
             episodes = await self._episodes(collected)
+            if self.config.self_play:
+                episodes, self.cursor.sides = compared(episodes, self.cursor.sides)
             mixed, again = list(episodes), self._imitated(episodes)
             if self.config.replay:
                 mixed, self.successes = replayed(episodes, self.successes)

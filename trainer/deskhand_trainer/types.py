@@ -71,6 +71,8 @@ class Episode:
     stop_reason: StopReason
     environment_rewards: tuple[float, ...] = ()
     """`Step.reward` of each turn."""
+    baseline: float = 0.0
+    """What is usually earned, taken from returns that stand for advantages."""
     process_scores: tuple[float, ...] = ()
     """The process reward model's score of each turn; empty when there is none."""
     answer: str | None = None

@@ -10,6 +10,7 @@ import pytest
 
 from deskhand_sandbox.backends.world import WorldSandbox
 from deskhand_sandbox.backends.world.rules import make_world
+from deskhand_sandbox.backends.world.rules.tic_tac_toe import best_key, score_of, to_move, winner
 from deskhand_sandbox.backends.world.rules.tiles import TILE_PX
 from deskhand_sandbox.conformance import CHECKS, check_backend
 from deskhand_sandbox.errors import InvalidAction, InvalidTask, SandboxDied, VerifierError
@@ -167,6 +168,30 @@ async def test_a_chain_and_a_bandit() -> None:
         paid += await sandbox.evaluate("won") is True
         assert await sandbox.evaluate("done") is True
     assert 0.6 < paid / 200 < 0.8
+
+
+def test_tic_tac_toe_by_hand() -> None:
+    assert (to_move("-" * 9), to_move("X--------"), to_move("XO-------")) == ("X", "O", "X")
+    assert winner("XXXOO----") == "X" and winner("XX-OOO---") == "O" and winner("X-O-X-O-X") == "X"
+    assert winner("XOXXOOOXX") is None
+    assert (score_of("XXXOO----", "X"), score_of("XXXOO----", "O")) == (1.0, 0.0)
+    assert score_of("XOXXOOOXX", "X") == score_of("XOXXOOOXX", "O") == 0.5
+    assert score_of("XX-OO----", "X") == 0.0
+    assert best_key("XX-OO----") == "3"
+    assert best_key("XX-O-----") == "3"
+
+
+async def test_tic_tac_toe_is_answered_and_a_taken_place_is_no_move() -> None:
+    sandbox = WorldSandbox()
+    start = (await sandbox.reset(task("tic_tac_toe", 3, side="O"))).observation
+    assert (start.terminal or "").count("X") == 1
+    taken = (start.terminal or "").replace("\n", "").index("X") + 1
+    assert (await sandbox.act(TypeText(text=str(taken)))).terminal == start.terminal
+    free = 1 if taken != 1 else 2
+    seen = await sandbox.act(Press(keys=(str(free),)))
+    assert ((seen.terminal or "").count("X"), (seen.terminal or "").count("O")) == (2, 1)
+    with pytest.raises(InvalidTask, match="side must be X or O"):
+        await sandbox.reset(task("tic_tac_toe", side="XO"))
 
 
 async def test_the_picture_shows_what_the_terminal_says() -> None:

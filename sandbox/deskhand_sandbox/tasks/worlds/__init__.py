@@ -1,4 +1,4 @@
-"""Small worlds: Sokoban, the frozen lake, a chain, a bandit. On a terminal as text, and as a picture of it.
+"""Small worlds, as text on a terminal and as a picture: Sokoban, frozen lake, chain, bandit, tic-tac-toe.
 
 Boards are drawn from the seed, proven solvable, and of the seed's own split: no board of a test seed is ever
 that of a train seed.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from deskhand_sandbox.backends.world.rules.tic_tac_toe import best_key
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.errors import InfrastructureError
 from deskhand_sandbox.tasks.games.solvers import SOLVERS
@@ -68,6 +69,12 @@ WORLDS = {
         turns=40,
         description="Push two boxes onto goals.",
     ),
+    "worlds/tic-tac-toe": Drawn(
+        world="tic_tac_toe",
+        settings=lambda _, seed: {"side": "XO"[seed % 2]},
+        turns=8,
+        description="Play tic-tac-toe against chance and do not lose.",
+    ),
 }
 _CHANCY = ("worlds/bandit", "worlds/frozen-lake-4x4-slippery")
 """Nobody wins these every time."""
@@ -111,4 +118,6 @@ async def next_actions(task: Task, sandbox: Sandbox, turn: int) -> Sequence[Acti
         return (Press(keys=(best_way(state),)),)
     if "chances" in state:
         return (Press(keys=(str(1 + ARMS.index(max(ARMS))),)),)
+    if "cells" in state:
+        return (Press(keys=(best_key(str(state["cells"])),)),)
     return (Press(keys=("ArrowRight",)),)

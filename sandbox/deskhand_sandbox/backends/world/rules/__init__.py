@@ -18,6 +18,7 @@ WORLDS: Mapping[str, str] = {
     "frozen_lake": "FrozenLake",
     "sokoban": "Sokoban",
     "store": "Store",
+    "tic_tac_toe": "TicTacToe",
 }
 """Name, which is the module's in this folder, -> class."""
 

@@ -78,7 +78,24 @@ LAKE: Mapping[str, Sequence[Callable[[_Pen, _Box], None]]] = {
     "X": (_ICE, _hole, _person),
     "!": (_ICE, _flag, _person),
 }
-_SETS = {"sokoban": SOKOBAN, "lake": LAKE}
+
+
+def _cross(pen: _Pen, box: _Box) -> None:
+    left, top, right, bottom = box
+    pen.line((left + 3, top + 3, right - 3, bottom - 3), fill="#1f4e9c", width=2)
+    pen.line((left + 3, bottom - 3, right - 3, top + 3), fill="#1f4e9c", width=2)
+
+
+def _frame(pen: _Pen, box: _Box) -> None:
+    pen.rectangle(box, fill="white", outline="#aeb6bf")
+
+
+MARKS: Mapping[str, Sequence[Callable[[_Pen, _Box], None]]] = {
+    "-": (_frame,),
+    "X": (_frame, _cross),
+    "O": (_frame, _ring),
+}
+_SETS = {"sokoban": SOKOBAN, "lake": LAKE, "marks": MARKS}
 
 
 @lru_cache(maxsize=4096)
@@ -87,7 +104,7 @@ def draw_board(text: str, tiles: str) -> Picture.Image:
 
     Args:
         text: lines of one length.
-        tiles: "sokoban" or "lake".
+        tiles: "sokoban", "lake" or "marks".
     """
     lines = text.splitlines()
     picture = Picture.new("RGB", (TILE_PX * len(lines[0]), TILE_PX * len(lines)), "white")
