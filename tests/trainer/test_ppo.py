@@ -15,7 +15,7 @@ from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import EventKind, TrajectoryFilter
 from deskhand_sandbox.types import Split
 from deskhand_trainer.config import PpoConfig, SftConfig, ValuePretrainingConfig
-from deskhand_trainer.errors import RunRefused
+from deskhand_trainer.errors import RolloutsStalled, RunRefused
 from deskhand_trainer.loop_state import PpoSetting
 from deskhand_trainer.metrics import Reporter
 from deskhand_trainer.ppo import PpoLoop
@@ -344,3 +344,23 @@ async def test_a_policy_plays_against_itself_and_what_is_usual_outlives_a_death(
     refused = PpoLoop(setting(store, spot, tiny, tmp_path / "other", **{**told, "tasks": (SPOT,)}, **small))
     with pytest.raises(RunRefused, match="cannot be played by both sides"):
         await refused.train()
+
+
+async def test_an_asynchronous_loop_waits_for_episodes_it_can_learn_from_and_not_for_ever(
+    store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: dict[str, Any] = {
+        "iterations": 1, "episodes_per_iteration": 8, "validation_episodes": 4, "concurrency": 4,
+        "value_pretraining": ValuePretrainingConfig(enabled=False), "asynchronous": True,
+    }  # fmt: skip
+    loop = PpoLoop(setting(store, spot, tiny.clone(), tmp_path / "run", **told))
+    ages = iter([9] * 8 + [0] * 999)
+    monkeypatch.setattr(loop.gather, "_staleness", lambda _: next(ages))
+    outcome = await loop.train()
+    assert outcome.metrics["episodes"] == 8
+    (iteration,) = [e.data for e in await store.events_after(0) if e.name == "ppo/iteration"]
+    assert iteration["dropped"] == 8
+    loop = PpoLoop(setting(store, spot, tiny, tmp_path / "never", **told, run_id="never"))
+    monkeypatch.setattr(loop.gather, "_staleness", lambda _: 9)
+    with pytest.raises(RolloutsStalled, match=r"no episode could be learned from \({'stale': 80}\)"):
+        await loop.train()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from deskhand_agent.models.engine import LocalEngine
@@ -14,7 +15,7 @@ from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
 from deskhand_trainer.admission import LoopSeeds
 from deskhand_trainer.curriculum import shares, turn_limit, turn_limits
 from deskhand_trainer.early_stop import LowScores
-from deskhand_trainer.errors import RunRefused
+from deskhand_trainer.errors import RolloutsStalled, RunRefused
 from deskhand_trainer.loop_state import Cursor, PpoSetting
 from deskhand_trainer.rollouts import Collected, SeedRange, collect_or_reuse, jobs_of, seed_ranges
 from deskhand_trainer.self_play import GAMES, games
@@ -22,6 +23,8 @@ from deskhand_trainer.semi_online import SemiOnline, all_beside
 from deskhand_trainer.streaming import START, RolloutStream, StreamSettings
 
 ROLLOUT = "rollout"
+FRUITLESS = 10
+"""Batches in a row from a stream without an episode to learn from that end a run."""
 
 
 class Gatherer:
@@ -66,16 +69,27 @@ class Gatherer:
             return await self.batch(
                 ROLLOUT, config.episodes_per_iteration, oracle=config.algorithm == "cloning"
             )
+        return await self._from_stream()
+
+    async def _from_stream(self) -> Collected:
+        """What of the stream has ended and is not too old."""
+        config = self._config
         stream = self._stream = self._stream or await self._begin()
         starts = config.episodes_per_iteration // config.group_size
-        taken = await stream.take(starts=starts, turns=config.minimum_turns)
-        self._on_done(len(taken.trajectories))
-        fresh = [t for t in taken.trajectories if self._staleness(t) <= config.max_staleness]
-        stale = len(taken.trajectories) - len(fresh)
-        return Collected(
-            trajectories=tuple(fresh),
-            dropped={**taken.dropped, **({"stale": stale} if stale else {})},
-            stats=_stats(fresh, taken.waited_s),
+        dropped: Counter[str] = Counter()
+        waited_s = 0.0
+        for _ in range(FRUITLESS):
+            taken = await stream.take(starts=starts, turns=config.minimum_turns)
+            self._on_done(len(taken.trajectories))
+            fresh = [t for t in taken.trajectories if self._staleness(t) <= config.max_staleness]
+            dropped.update(taken.dropped)
+            dropped.update({"stale": len(taken.trajectories) - len(fresh)})
+            waited_s += taken.waited_s
+            if fresh:
+                return Collected(trajectories=tuple(fresh), dropped=+dropped, stats=_stats(fresh, waited_s))
+        raise RolloutsStalled(
+            f"of {FRUITLESS} batches no episode could be learned from ({dict(+dropped)}): where they are "
+            "stale, raise max_staleness or lower concurrency"
         )
 
     async def _against_itself(self) -> Collected:
