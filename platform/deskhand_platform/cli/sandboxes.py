@@ -256,6 +256,8 @@ async def _try(
             address = await _vnc(bare)
             say(f"VNC: {address.host}:{address.port}, password {address.password}")
         out.print(start.instruction, markup=False)
+        if start.observation.terminal is not None:
+            out.print(start.observation.terminal, markup=False, highlight=False)
         out.print(_keep(start.observation, folder, 0), markup=False)
         numbers = itertools.count(1)
         async for text, actions in _asked(given):
@@ -343,6 +345,8 @@ def _read(text: str) -> list[DeviceAction]:
 def _tell(seen: Observation, folder: Path, number: int) -> None:
     if seen.output is not None:
         out.print(seen.output, markup=False)
+    elif seen.terminal is not None:
+        out.print(seen.terminal, markup=False, highlight=False)
     if seen.dialog is not None:
         out.print(f"a dialog waits: {seen.dialog}", markup=False)
     still = "still" if seen.settled else "moving"

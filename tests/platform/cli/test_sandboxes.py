@@ -19,7 +19,7 @@ def deskhand(*arguments: str, given: str | None = None) -> subprocess.CompletedP
 def test_the_kinds_are_listed() -> None:
     listed = deskhand("list")
     assert listed.returncode == 0
-    for kind in ("browser", "desktop", "fake"):
+    for kind in ("browser", "desktop", "fake", "world"):
         assert kind in listed.stdout
 
 
@@ -31,6 +31,13 @@ def test_actions_are_done_in_order_and_each_screen_is_kept(tmp_path: Path) -> No
     pictures = sorted(tmp_path.iterdir())
     assert [each.name for each in pictures] == ["000.png", "001.png"]
     assert all(each.read_bytes().startswith(PICTURE) for each in pictures)
+
+
+def test_what_a_terminal_shows_is_printed(tmp_path: Path) -> None:
+    told = ("--task", "worlds/chain", "--screens", str(tmp_path), "--do", "hotkey(key='right')")
+    done = deskhand("try", "world", *told)
+    assert done.returncode == 0, done.stderr
+    assert "@----G" in done.stdout and "-@---G" in done.stdout
 
 
 def test_lines_of_the_standard_input_are_actions(tmp_path: Path) -> None:
