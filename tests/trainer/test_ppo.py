@@ -364,3 +364,22 @@ async def test_an_asynchronous_loop_waits_for_episodes_it_can_learn_from_and_not
     monkeypatch.setattr(loop.gather, "_staleness", lambda _: 9)
     with pytest.raises(RolloutsStalled, match=r"no episode could be learned from \({'stale': 80}\)"):
         await loop.train()
+
+
+async def test_a_budget_of_turns_ends_the_loop_and_counts_value_pretraining(
+    store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path
+) -> None:
+    told = {"episodes_per_iteration": 8, "validation_episodes": 4, "evaluate_every": 99, "minutes": 0.0}
+    pretraining = ValuePretrainingConfig(episodes=8, max_epochs=1)
+    loop = PpoLoop(
+        setting(
+            store, spot, tiny, tmp_path / "run", **told, environment_steps=40, iterations=100,
+            value_pretraining=pretraining,
+        )
+    )  # fmt: skip
+    outcome = await loop.train()
+    turns = int(str(outcome.metrics["turns"]))
+    rollouts = [e.data for e in await store.events_after(0) if e.name == "ppo/iteration"]
+    assert 40 <= turns < 40 + 8 * 3
+    assert turns > sum(int(str(i["turns"])) for i in rollouts)
+    assert float(str(rollouts[-1]["lr"])) < float(str(rollouts[0]["lr"]))

@@ -221,7 +221,9 @@ class PpoConfig:
     """The learning-rate schedule ends here."""
     minutes: float = field(default=15.0, metadata=bounds(0))
     """Wall clock of value pretraining and loop; the loop also ends when it is spent, and the schedule
-    follows whichever of the two is further on. 0: no limit."""
+    follows whichever limit is nearest. 0: no limit."""
+    environment_steps: int = field(default=0, metadata=bounds(0))
+    """Turns of rollouts after which the loop ends, value pretraining's among them; 0: no limit."""
     evaluate_every: int = field(default=10, metadata=bounds(1))
     """Iterations between evaluations on validation seeds."""
     validation_episodes: int = field(default=64, metadata=bounds(1))

@@ -12,9 +12,11 @@ from deskhand_flywheel.prm.scoring import ProcessRewardModel
 from deskhand_flywheel.store import Store
 from deskhand_sandbox.base import SandboxSource
 from deskhand_sandbox.types import JsonValue
+from deskhand_trainer.admission import LoopSeeds
 from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.curriculum import TaskRecord
 from deskhand_trainer.metrics import Reporter
+from deskhand_trainer.rollouts import SeedRange
 from deskhand_trainer.streaming import StreamState
 
 Progress = Callable[[str, int, int], None]
@@ -51,6 +53,8 @@ class Cursor:
     elapsed_s: float = 0.0
     """Wall clock spent training, earlier lives included; evaluations are not in it."""
     episodes: int = 0
+    turns: int = 0
+    """Of all episodes, value pretraining's too."""
     pretrained: bool = False
     best: float = -1.0
     """Validation success of the weights under best/; −1 before the first evaluation."""
@@ -87,3 +91,34 @@ class PpoOutcome:
     best: Path
     """Folder of the weights that did best on validation seeds."""
     metrics: Mapping[str, JsonValue]
+
+
+def loop_metrics(c: Cursor, seeds: LoopSeeds, config: PpoConfig) -> dict[str, JsonValue]:
+    """What a loop came to, its seeds among it."""
+    total = max(1e-9, c.environment_s + c.inference_s + c.training_s)
+    used = SeedRange(
+        task_id="each",
+        split=seeds.split.value,
+        offset=seeds.offset + config.seed_offset,
+        count=c.seeds_used + c.stream.first + len(c.stream.beyond),
+    )
+    validation = SeedRange(
+        task_id="each",
+        split=seeds.validation.value,
+        offset=seeds.validation_offset,
+        count=config.validation_episodes,
+    )
+    return {
+        "iterations": c.iteration,
+        "episodes": c.episodes,
+        "turns": c.turns,
+        "minutes": c.elapsed_s / 60,
+        "validation_best": c.best,
+        "best_iteration": c.best_iteration,
+        "value_explained_variance": c.value_explained_variance,
+        "time_environment": c.environment_s / total,
+        "time_inference": c.inference_s / total,
+        "time_training": c.training_s / total,
+        "train_seeds": used.as_json(),
+        "validation_seeds": validation.as_json(),
+    }

@@ -44,11 +44,10 @@ from deskhand_trainer.gathering import Gatherer
 from deskhand_trainer.imitation import nothing_learned, oracle_episodes, to_learn
 from deskhand_trainer.information import informed
 from deskhand_trainer.learner import Learner, actor_lr
-from deskhand_trainer.loop_state import Cursor, PpoOutcome, PpoSetting
+from deskhand_trainer.loop_state import Cursor, PpoOutcome, PpoSetting, loop_metrics
 from deskhand_trainer.replay import Successes, replayed
 from deskhand_trainer.rollouts import (
     Collected,
-    SeedRange,
     episode_of,
 )
 from deskhand_trainer.self_imitation import imitated, usual, warmed_up
@@ -113,7 +112,9 @@ class PpoLoop:
                     await self._evaluate()
                 if last or self.cursor.iteration % self.config.checkpoint_every == 0:
                     self._checkpoint()
-            return PpoOutcome(best=self.s.folder / "best", metrics=self._metrics())
+            return PpoOutcome(
+                best=self.s.folder / "best", metrics=loop_metrics(self.cursor, self.seeds, self.config)
+            )
         finally:
             await self.gather.close()
             await asyncio.to_thread(self.engine.close)
@@ -137,7 +138,8 @@ class PpoLoop:
             inference_s=inference,
             training_s=time.monotonic() - rolled,
         )
-        self._account(times, len(collected.trajectories), time.monotonic() - began)
+        lengths = [len(t.steps) for t in collected.trajectories]
+        self._account(times, lengths, time.monotonic() - began)
         metrics = iteration_metrics(episodes, batch, report, times, lr=lr)
         metrics |= {} if self._clones else staleness(episodes, update)
         metrics |= {"elapsed_s": self.cursor.elapsed_s, "dropped": sum(collected.dropped.values())}
@@ -256,7 +258,8 @@ class PpoLoop:
                 inference_s=inference,
                 training_s=time.monotonic() - rolled,
             )
-            self._account(times, len(episodes), time.monotonic() - began, iteration=False)
+            lengths = [len(e.samples) for e in episodes]
+            self._account(times, lengths, time.monotonic() - began, iteration=False)
             if math.isfinite(report.explained_variance):
                 self.cursor.value_explained_variance = report.explained_variance
             values: dict[str, JsonValue] = {**asdict(report), "success_sampled": success_rate(episodes)}
@@ -320,15 +323,20 @@ class PpoLoop:
         )
 
     def _progress(self) -> float:
-        by_clock = self.cursor.elapsed_s / (60 * self.config.minutes) if self.config.minutes else 0.0
-        return max(self.cursor.iteration / self.config.iterations, by_clock)
+        c, budget = self.config, self.cursor
+        by_clock = budget.elapsed_s / (60 * c.minutes) if c.minutes else 0.0
+        by_turns = budget.turns / c.environment_steps if c.environment_steps else 0.0
+        return max(budget.iteration / c.iterations, by_clock, by_turns)
 
     def _spent(self) -> bool:
         return self._progress() >= 1.0
 
-    def _account(self, times: TimeSplit, episodes: int, seconds: float, *, iteration: bool = True) -> None:
+    def _account(
+        self, times: TimeSplit, lengths: Sequence[int], seconds: float, *, iteration: bool = True
+    ) -> None:
         self.cursor.iteration += iteration
-        self.cursor.episodes += episodes
+        self.cursor.episodes += len(lengths)
+        self.cursor.turns += sum(lengths)
         self.cursor.elapsed_s += seconds
         self.cursor.environment_s += times.environment_s
         self.cursor.inference_s += times.inference_s
@@ -369,25 +377,3 @@ class PpoLoop:
         self._replay_ids = state.get("replay", {})
         self.shuffle.set_state(state["shuffle"])
         restore_random_state(state["rng"])
-
-    def _metrics(self) -> dict[str, JsonValue]:
-        c = self.cursor
-        total = max(1e-9, c.environment_s + c.inference_s + c.training_s)
-        s, began = self.seeds, self.seeds.offset + self.config.seed_offset
-        chosen, each = s.validation_offset, self.config.validation_episodes
-        seeds = c.seeds_used + c.stream.first + len(c.stream.beyond)
-        used = SeedRange(task_id="each", split=s.split.value, offset=began, count=seeds)
-        validation = SeedRange(task_id="each", split=s.validation.value, offset=chosen, count=each)
-        return {
-            "iterations": c.iteration,
-            "episodes": c.episodes,
-            "minutes": c.elapsed_s / 60,
-            "validation_best": c.best,
-            "best_iteration": c.best_iteration,
-            "value_explained_variance": c.value_explained_variance,
-            "time_environment": c.environment_s / total,
-            "time_inference": c.inference_s / total,
-            "time_training": c.training_s / total,
-            "train_seeds": used.as_json(),
-            "validation_seeds": validation.as_json(),
-        }
