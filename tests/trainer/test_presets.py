@@ -34,3 +34,16 @@ def test_groups_that_do_not_come_out_even_are_refused_with_the_arithmetic(
     told = {"episodes_per_iteration": episodes, "group_size": group}
     with pytest.raises(ConfigError, match=f"field 'ppo': .*no whole number of groups of {group}: {near}"):
         parse_config(PpoConfig, told, path="ppo.")
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        ({"self_play": True, "asynchronous": True}, "self_play and asynchronous are different ways"),
+        ({"semi_online": True, "replay": 8}, "episodes of semi_online are in no store"),
+        ({"self_play": True, "self_imitation": 8}, "episodes of self_play are in no store"),
+    ],
+)
+def test_ways_to_roll_out_that_do_not_go_together_are_refused(told: dict[str, object], why: str) -> None:
+    with pytest.raises(ConfigError, match=why):
+        parse_config(PpoConfig, told, path="ppo.")

@@ -239,6 +239,8 @@ class PpoConfig:
         others = [name for name in ("self_play", "semi_online", "asynchronous") if getattr(self, name)]
         if len(others) > 1:
             raise ValueError(f"{' and '.join(others)} are different ways to roll out: choose one")
+        if (self.replay or self.self_imitation) and (self.self_play or self.semi_online):
+            raise ValueError(f"episodes of {others[0]} are in no store: leave replay and self_imitation at 0")
         episodes, group = self.episodes_per_iteration, self.group_size
         if episodes % group:
             fewer = episodes - episodes % group
