@@ -73,6 +73,7 @@ def make_run(home: Path, kind: str, config: dict[str, Any], **more: Any) -> Path
             {"dataset": "round-1/stf@1"},
             "the dataset round-1/stf@1 cannot be used: no version 1",
         ),
+        ("ppo", {**PPO, "stop_below": 0.2}, {}, "field 'stop_below': it needs a process reward model"),
         ("prefer", {"tasks": [TASK]}, {}, f"the store holds no pairs of {TASK}: tdpo needs several episodes"),
         ("dance", {}, {}, "kind must be one of collect, score, pretrain, sft, prefer, ppo, evaluate"),
     ],

@@ -51,6 +51,9 @@ def train(
         str | None, typer.Option(help="dataset to learn from alone, as NAME@VERSION, e.g. round-3/sft@1")
     ] = None,
     name: Annotated[str | None, typer.Option(help="name of the run; an unfinished one goes on")] = None,
+    reward_model: Annotated[
+        str | None, typer.Option(help="id of a process reward model for a ppo run, as `train score` keeps it")
+    ] = None,
 ) -> None:
     """Run one run of the trainer in the foreground; it brings its own sandboxes."""
     if kind == "presets":
@@ -59,7 +62,7 @@ def train(
     if kind not in list(RunKind):
         raise NotFound("kind of run", kind, [*(str(one) for one in RunKind), "presets"])
     values = merge(_method(kind, preset), _read(config))
-    _run(RunKind(kind), merge(values, overrides.parse(set_ or [])), policy, name, dataset)
+    _run(RunKind(kind), merge(values, overrides.parse(set_ or [])), policy, name, dataset, reward_model)
 
 
 def evaluate(config: ConfigFile = None, policy: PolicyIn = None, set_: Set = None) -> None:
@@ -73,6 +76,7 @@ def _run(
     policy: str | None,
     name: str | None = None,
     dataset: str | None = None,
+    reward_model: str | None = None,
 ) -> None:
     settings = load_settings()
     check_phase(str(kind), values)
@@ -84,6 +88,7 @@ def _run(
         store_url=settings.db_url,
         blobs_url=settings.blobs_url,
         policy_in=None if policy is None else asyncio.run(_kept(settings, policy)),
+        prm_in=None if reward_model is None else asyncio.run(_kept(settings, reward_model)),
         dataset=dataset,
         labels={"run": folder.name},
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.admission import loop_seeds, refuse_unproven
 from deskhand_trainer.config import PpoConfig
+from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.loop_state import PpoSetting
 from deskhand_trainer.ppo import PpoLoop
 from deskhand_trainer.run_kinds.context import RunContext, sandbox_kinds
@@ -17,6 +18,8 @@ async def run(context: RunContext, config: PpoConfig) -> tuple[str, dict[str, Js
     refuse_unproven(config.tasks, allowed=config.unproven)
     bundle = await context.bundle(screens=config.screens, screenshots=config.screenshots)
     reward_model = await context.reward_model()
+    if config.stop_below is not None and reward_model is None:
+        raise RunRefused("field 'stop_below': it needs a process reward model; `train score` makes one")
     async with context.sandboxes(config.tasks, concurrency=config.concurrency) as source:
         outcome = await PpoLoop(
             PpoSetting(
