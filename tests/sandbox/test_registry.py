@@ -1,4 +1,5 @@
 import builtins
+import random
 from collections.abc import Mapping
 from typing import Any
 
@@ -6,6 +7,7 @@ import pytest
 
 from deskhand_sandbox.errors import BackendMissing, InvalidTask, UnknownName
 from deskhand_sandbox.registry import BACKENDS, VERIFIERS, backend_kinds, create_backend, create_verifier
+from deskhand_sandbox.store.goals import draw_goal
 from deskhand_sandbox.types import JsonValue, VerifierSpec
 
 SETTINGS: Mapping[str, Mapping[str, JsonValue]] = {
@@ -14,6 +16,7 @@ SETTINGS: Mapping[str, Mapping[str, JsonValue]] = {
     "checks": {"checks": {"it is so": "true"}},
     "expression": {"expression": "1"},
     "osworld": {"evaluator": {"func": "infeasible"}},
+    "store": {"goal": draw_goal(random.Random(0)).settings()},
 }
 """Settings of the verifiers that need some."""
 

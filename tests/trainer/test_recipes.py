@@ -17,6 +17,7 @@ RECIPE = Path(__file__).parents[2] / "infra/models/deskhand-tiny"
 KINDS = {
     "pretrain": PretrainConfig,
     "further": PretrainConfig,
+    "reading": PretrainConfig,
     "demonstrations": CollectConfig,
     "forms": CollectConfig,
     "sft": SftConfig,
