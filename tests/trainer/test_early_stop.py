@@ -24,7 +24,9 @@ def decision(number: int) -> Decision:
     completion = Completion(
         ids=(7,), logprobs=(-0.1,), finish_reason=FinishReason.STOP, policy_id="p", policy_update=0
     )
-    return Decision(actions=(Click(x=0, y=0),), text="", request=request, completion=completion)
+    return Decision(
+        actions=(Click(x=0, y=0),), text="", request=request, completion=completion, trainable=True
+    )
 
 
 async def a_step(number: int, made: Decision) -> Step:

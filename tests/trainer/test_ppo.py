@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from deskhand_agent.models.bundle import ModelBundle, load_bundle
+from deskhand_agent.worker import WorkerSettings
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import EventKind, TrajectoryFilter
 from deskhand_sandbox.types import Split
@@ -63,8 +64,7 @@ async def warm_start(bundle: ModelBundle, source: Any, oracle: Any, store: Store
         policy=oracle,
         source=source,
         sink=store,
-        concurrency=8,
-        void_limit=1,
+        settings=WorkerSettings(concurrency=8, void_limit=1),
         owner="t",
     )
     samples = samples_from_trajectories(shown.trajectories, bundle)
@@ -215,8 +215,7 @@ async def test_broken_sandboxes_are_dropped_and_counted(store: Store, spot: Any,
         policy=spot_oracle,
         source=spot,
         sink=store,
-        concurrency=2,
-        void_limit=1,
+        settings=WorkerSettings(concurrency=2, void_limit=1),
         owner="t",
     )
     assert len(got.trajectories) == 8
@@ -239,7 +238,7 @@ async def test_an_asynchronous_loop_loses_nothing_over_a_death_and_says_how_old_
     changes: dict[str, Any] = {
         "iterations": 3, "episodes_per_iteration": 16, "evaluate_every": 9, "validation_episodes": 4,
         "value_pretraining": ValuePretrainingConfig(episodes=8, max_epochs=2), "group_size": group_size,
-        "asynchronous": True, "importance_cap": 2.0, "concurrency": 4,
+        "rollouts": "stream", "importance_cap": 2.0, "concurrency": 4,
     }  # fmt: skip
     loop = PpoLoop(setting(store, spot, tiny.clone(), tmp_path / "run", **changes))
     learn, taken = loop._learn, list[set[str]]()  # pyright: ignore[reportPrivateUsage]
@@ -278,7 +277,7 @@ async def test_an_asynchronous_loop_learns(
 ) -> None:
     await warm_start(tiny, spot, spot_oracle, store, epochs=10)
     await PpoLoop(
-        setting(store, spot, tiny, tmp_path / "run", asynchronous=True, importance_cap=2.0, max_staleness=2)
+        setting(store, spot, tiny, tmp_path / "run", rollouts="stream", importance_cap=2.0, max_staleness=2)
     ).train()
     seen = await validations(store)
     start, best = seen[0]["success_sampled"], max(v["success_sampled"] for v in seen)
@@ -351,7 +350,7 @@ async def test_an_asynchronous_loop_waits_for_episodes_it_can_learn_from_and_not
 ) -> None:
     told: dict[str, Any] = {
         "iterations": 1, "episodes_per_iteration": 8, "validation_episodes": 4, "concurrency": 4,
-        "value_pretraining": ValuePretrainingConfig(enabled=False), "asynchronous": True,
+        "value_pretraining": ValuePretrainingConfig(enabled=False), "rollouts": "stream",
     }  # fmt: skip
     loop = PpoLoop(setting(store, spot, tiny.clone(), tmp_path / "run", **told))
     ages = iter([9] * 8 + [0] * 999)

@@ -39,9 +39,10 @@ def test_groups_that_do_not_come_out_even_are_refused_with_the_arithmetic(
 @pytest.mark.parametrize(
     ("told", "why"),
     [
-        ({"self_play": True, "asynchronous": True}, "self_play and asynchronous are different ways"),
-        ({"semi_online": True, "replay": 8}, "episodes of semi_online are in no store"),
-        ({"self_play": True, "self_imitation": 8}, "episodes of self_play are in no store"),
+        ({"rollouts": "stream", "algorithm": "cloning"}, "cloning plays no episodes of the policy's own"),
+        ({"rollouts": "recorded", "replay": 8}, "recorded episodes are in no store"),
+        ({"rollouts": "self_play", "self_imitation": 8}, "self_play episodes are in no store"),
+        ({"rollouts": "online"}, "must be 'batch' or 'stream'"),
     ],
 )
 def test_ways_to_roll_out_that_do_not_go_together_are_refused(told: dict[str, object], why: str) -> None:

@@ -32,7 +32,7 @@ CONFIGS = {
     "a critic, KL, shuffled rewards": replace(BASE, kl_coef=0.01, shuffled_rewards=True),
     "replay, curriculum, entropy, self-imitation": replace(
         BASE,
-        **{**method("dart").ppo, "asynchronous": False},
+        **{**method("dart").ppo, "rollouts": "batch"},
         entropy_smoothing=0.05,
         self_imitation=4,
         self_imitation_warmup=3,

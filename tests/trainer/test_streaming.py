@@ -14,14 +14,15 @@ from hypothesis import strategies as st
 
 from deskhand_agent.sinks import MemorySink
 from deskhand_agent.types import Context, Decision, Trajectory
-from deskhand_agent.worker import Job
+from deskhand_agent.worker import Job, WorkerSettings
 from deskhand_sandbox.backends.fake import FakeBackend, FakeSandbox
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import Click, Limits, Task
 from deskhand_trainer.errors import RolloutsStalled
 from deskhand_trainer.streaming import START, RolloutStream, StreamSettings, StreamState
 
-SETTINGS = StreamSettings(ahead=4, concurrency=3, void_limit=3, stall_s=5.0)
+SETTINGS = StreamSettings(ahead=4, stall_s=5.0)
+WORKER = WorkerSettings(concurrency=3)
 
 
 class Misses:
@@ -65,7 +66,8 @@ class Made:
 def stream(made: Made, **changes: Any) -> RolloutStream:
     told: dict[str, Any] = {"state": StreamState(), "sink": MemorySink(), "settings": SETTINGS, **changes}
     source: Any = Fakes()
-    return RolloutStream(made, policy=Misses(), source=source, owner="t", policy_update=lambda: 0, **told)
+    shared: dict[str, Any] = {"worker": WORKER, "owner": "t", "policy_update": lambda: 0}
+    return RolloutStream(made, policy=Misses(), source=source, **shared, **told)
 
 
 def starts(trajectories: Sequence[Trajectory]) -> list[int]:

@@ -10,6 +10,11 @@ Aggregation: TypeAlias = Literal["token", "turn", "trajectory"]
 Normalisation: TypeAlias = Literal["none", "batch", "group"]
 """What advantages are centred and scaled by."""
 
+Rollouts: TypeAlias = Literal["batch", "stream", "recorded", "self_play"]
+"""Where episodes come from: a batch that everybody waits for; a stream that goes on while the policy learns,
+by older weights, for which `importance_cap` corrects (DART); recorded demonstrations, a turn's own reward
+being how near it came to the expert's (UI-S1); or both sides of the tasks' games (SPIRAL)."""
+
 AdvantageKind: TypeAlias = Literal[
     "turn", "token", "bilevel", "return", "grpo", "rloo", "rebn", "step_episode"
 ]

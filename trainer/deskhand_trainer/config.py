@@ -7,7 +7,7 @@ from typing import Literal
 
 from deskhand_agent.memory import Screens
 from deskhand_trainer.base.config import PretrainConfig
-from deskhand_trainer.choices import BY_CRITIC, AdvantageKind, Aggregation, Normalisation
+from deskhand_trainer.choices import BY_CRITIC, AdvantageKind, Aggregation, Normalisation, Rollouts
 from deskhand_trainer.config_parsing import bounds, parse_config
 from deskhand_trainer.preferences.config import PreferenceConfig
 from deskhand_trainer.sft.config import SftConfig
@@ -203,19 +203,13 @@ class PpoConfig:
     """Replies in a row without an action that end an episode."""
     concurrency: int = field(default=16, metadata=bounds(1, 512))
     """Episodes at a time."""
-    self_play: bool = False
-    """Play both sides of the tasks' games (SPIRAL); validation is against the tasks' own opponents."""
-    semi_online: bool = False
-    """Roll out against recorded demonstrations instead of sandboxes; a turn's own reward is how near it came
-    to the expert's (UI-S1)."""
+    rollouts: Rollouts = "batch"
     patches: int = field(default=1, metadata=bounds(0, 1000))
-    """Turns of such an episode in which the expert's action may take the policy's place."""
-    asynchronous: bool = False
-    """Episodes go on while the policy learns, by older weights (DART); `importance_cap` corrects for them."""
+    """Turns of an episode beside a recorded one in which the expert's action may take the policy's place."""
     max_staleness: int = field(default=2, metadata=bounds(1, 64))
     """Updates that the oldest weights of an episode may be behind; beyond it is left out, and counted."""
     minimum_turns: int = field(default=0, metadata=bounds(0))
-    """Turns of finished episodes an asynchronous iteration begins with, however few those are; 0: with
+    """Turns of finished episodes an iteration from the stream begins with, however few those are; 0: with
     `episodes_per_iteration`. Smaller updates are more: give `max_staleness` as much more."""
     iterations: int = field(default=50, metadata=bounds(1))
     """The learning-rate schedule ends here."""
@@ -236,11 +230,14 @@ class PpoConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        others = [name for name in ("self_play", "semi_online", "asynchronous") if getattr(self, name)]
-        if len(others) > 1:
-            raise ValueError(f"{' and '.join(others)} are different ways to roll out: choose one")
-        if (self.replay or self.self_imitation) and (self.self_play or self.semi_online):
-            raise ValueError(f"episodes of {others[0]} are in no store: leave replay and self_imitation at 0")
+        if self.algorithm == "cloning" and self.rollouts != "batch":
+            raise ValueError(
+                f"cloning plays no episodes of the policy's own: leave rollouts {self.rollouts!r} out"
+            )
+        if (self.replay or self.self_imitation) and self.rollouts in ("recorded", "self_play"):
+            raise ValueError(
+                f"{self.rollouts} episodes are in no store: leave replay and self_imitation at 0"
+            )
         episodes, group = self.episodes_per_iteration, self.group_size
         if episodes % group:
             fewer = episodes - episodes % group

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from deskhand_agent.types import Step
+from deskhand_trainer.rollouts import sample_of
 from deskhand_trainer.types import TrainingSample
 
 Scorer = Callable[[Sequence[TrainingSample]], Sequence[float]]
@@ -29,7 +30,7 @@ class LowScores:
         """Steps in a row."""
 
     async def doomed(self, step: Step) -> bool:
-        sample = _as_sample(step)
+        sample = sample_of(step)
         score = None if sample is None else await self._of(sample)
         self._low = self._low + 1 if score is not None and score < self._below else 0
         return self._low >= self._steps
@@ -41,18 +42,3 @@ class LowScores:
         except TimeoutError:
             return None
         return score
-
-
-def _as_sample(step: Step) -> TrainingSample | None:
-    asked, given = step.decision.request, step.decision.completion
-    if asked is None or given is None:
-        return None
-    return TrainingSample(
-        trajectory_id="",
-        turn_index=step.index,
-        prompt_ids=asked.prompt_ids,
-        reply_ids=given.ids,
-        images=asked.images,
-        behaviour_logprobs=given.logprobs,
-        reward=0.0,
-    )

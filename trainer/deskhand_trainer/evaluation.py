@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from deskhand_agent.types import Policy, StepSink, Trajectory
+from deskhand_agent.worker import WorkerSettings
 from deskhand_sandbox.base import SandboxSource
 from deskhand_sandbox.types import JsonValue, Split
 from deskhand_trainer.click_targets import Hit, TargetWatcher
@@ -71,10 +72,9 @@ async def evaluate(
             policy=watcher or policy,
             source=source,
             sink=sink,
-            concurrency=concurrency,
+            settings=WorkerSettings(concurrency=concurrency, void_limit=void_limit),
             owner=owner,
             policy_update=policy_update,
-            void_limit=void_limit,
             on_done=None if on_done is None else lambda n, before=before: on_done(before + n),
         )
         found.append(_summary(task, mode, ranged, collected.trajectories, collected.dropped, watcher))

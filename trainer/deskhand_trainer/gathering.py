@@ -61,15 +61,16 @@ class Gatherer:
             RolloutsStalled: too much broke, or nothing ended for far too long.
         """
         config = self._config
-        if config.semi_online:
-            return await self._beside_experts()
-        if config.self_play:
-            return await self._against_itself()
-        if not config.asynchronous or config.algorithm == "cloning":
-            return await self.batch(
-                ROLLOUT, config.episodes_per_iteration, oracle=config.algorithm == "cloning"
-            )
-        return await self._from_stream()
+        match config.rollouts:
+            case "stream":
+                return await self._from_stream()
+            case "recorded":
+                return await self._beside_experts()
+            case "self_play":
+                return await self._against_itself()
+            case "batch":
+                oracle = config.algorithm == "cloning"
+                return await self.batch(ROLLOUT, config.episodes_per_iteration, oracle=oracle)
 
     async def _from_stream(self) -> Collected:
         """What of the stream has ended and is not too old."""
@@ -160,12 +161,9 @@ class Gatherer:
             labels=labels,
             policy=ScriptedPolicy() if oracle else self._policy,
             source=self._s.source,
-            concurrency=config.concurrency,
+            settings=self._worker(attempts=config.attempts if purpose == ROLLOUT and not oracle else 1),
             owner=self._s.run_id,
             policy_update=self._updates(),
-            void_limit=config.void_limit,
-            watcher=self._watcher(),
-            attempts=config.attempts if purpose == ROLLOUT and not oracle else 1,
             on_done=self._on_done,
         )
         cursor.seeds_used += max(r.count for r in ranges)
@@ -188,17 +186,23 @@ class Gatherer:
             policy=self._policy,
             source=self._s.source,
             sink=self._s.store,
-            settings=StreamSettings(
-                ahead=starts + -(-config.concurrency // config.group_size),
-                concurrency=config.concurrency,
-                void_limit=config.void_limit,
-            ),
-            worker=WorkerSettings(watcher=self._watcher(), attempts=config.attempts),
+            settings=StreamSettings(ahead=starts + -(-config.concurrency // config.group_size)),
+            worker=self._worker(attempts=config.attempts),
             owner=self._s.run_id,
             policy_update=self._updates,
             waiting=lambda: self._engine.waiting,
             on_stall=self._on_stall,
             finished=[t for t in finished if t.end is not None and t.end.outcome is not None and t.steps],
+        )
+
+    def _worker(self, *, attempts: int) -> WorkerSettings:
+        """How episodes are run."""
+        config = self._config
+        return WorkerSettings(
+            concurrency=config.concurrency,
+            void_limit=config.void_limit,
+            attempts=attempts,
+            watcher=self._watcher(),
         )
 
     def _watcher(self) -> Callable[[], Watcher] | None:

@@ -156,7 +156,7 @@ class PpoLoop:
             batch = Batch(samples=samples, explained_variance=float("nan"), reward_parts=())
         else:
             episodes = await self._episodes(collected)
-            if self.config.self_play:
+            if self.config.rollouts == "self_play":
                 episodes, self.cursor.sides = compared(episodes, self.cursor.sides)
             mixed, again = list(episodes), self._imitated(episodes)
             if self.config.replay:

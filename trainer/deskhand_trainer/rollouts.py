@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 
 from deskhand_agent.episode import TRY_AGAIN
 from deskhand_agent.inference import CompletionRequest
-from deskhand_agent.types import Context, Policy, Step, StepSink, Trajectory, Watcher
+from deskhand_agent.types import Context, Policy, Step, StepSink, Trajectory
 from deskhand_agent.worker import Job, WorkerSettings, WorkerStats, run_episodes
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import TrajectoryFilter
@@ -105,20 +105,14 @@ async def collect(
     policy: Policy,
     source: SandboxSource,
     sink: StepSink,
-    concurrency: int,
+    settings: WorkerSettings,
     owner: str,
     policy_update: int = 0,
-    void_limit: int,
-    watcher: Callable[[], Watcher] | None = None,
-    attempts: int = 1,
     on_done: Callable[[int], None] | None = None,
 ) -> Collected:
     """Run jobs, many at once.
 
     Args:
-        void_limit: replies in a row without an action that end an episode.
-        watcher: makes what watches over an episode.
-        attempts: at the task within an episode.
         on_done: told how many are done.
 
     Raises:
@@ -137,8 +131,8 @@ async def collect(
         source=source,
         policy=policy,
         sink=sink,
-        settings=WorkerSettings(void_limit=void_limit, watcher=watcher, attempts=attempts),
-        concurrency=min(concurrency, max(1, len(jobs))),
+        settings=settings,
+        concurrency=min(settings.concurrency, max(1, len(jobs))),
         policy_update=lambda: policy_update,
         owner=owner,
         on_done=note,
@@ -161,12 +155,9 @@ async def collect_or_reuse(
     labels: Mapping[str, str],
     policy: Policy,
     source: SandboxSource,
-    concurrency: int,
+    settings: WorkerSettings,
     owner: str,
     policy_update: int = 0,
-    void_limit: int,
-    watcher: Callable[[], Watcher] | None = None,
-    attempts: int = 1,
     on_done: Callable[[int], None] | None = None,
 ) -> Collected:
     """As `collect`; jobs the store has whole under the same labels are taken from there, not run again.
@@ -193,12 +184,9 @@ async def collect_or_reuse(
         policy=policy,
         source=source,
         sink=store,
-        concurrency=concurrency,
+        settings=settings,
         owner=owner,
         policy_update=policy_update,
-        void_limit=void_limit,
-        watcher=watcher,
-        attempts=attempts,
         on_done=None if on_done is None else lambda n: on_done(n + done_before),
     )
     return Collected(
@@ -225,25 +213,15 @@ def episode_of(trajectory: Trajectory, request: Requester) -> Episode | None:
     end = trajectory.end
     assert end is not None and end.outcome is not None
     samples: list[TrainingSample] = []
+    attempt = 0
     for step in trajectory.steps:
-        asked, given = step.decision.request, step.decision.completion
-        if not step.decision.trainable or asked is None or given is None:
+        drawn = sample_of(step, trajectory.id)
+        if drawn is None:
             return None
-        samples.append(
-            TrainingSample(
-                trajectory_id=trajectory.id,
-                turn_index=step.index,
-                prompt_ids=asked.prompt_ids,
-                reply_ids=given.ids,
-                images=asked.images,
-                behaviour_logprobs=given.logprobs,
-                policy_update=given.policy_update,
-                reward=0.0,
-                last=step.index == len(trajectory.steps) - 1,
-                attempt=sum(told_again(earlier) for earlier in trajectory.steps[: step.index]),
-                bootstrap=trajectory.truncated and step.index == len(trajectory.steps) - 1,
-            )
-        )
+        last = step.index == len(trajectory.steps) - 1
+        bootstrap = last and trajectory.truncated
+        samples.append(replace(drawn, last=last, attempt=attempt, bootstrap=bootstrap))
+        attempt += told_again(step)
     return Episode(
         trajectory_id=trajectory.id,
         task_id=trajectory.start.task.id,
@@ -269,6 +247,23 @@ def _right_answer(task: Task) -> str | None:
     """What is to be answered, where the task says it."""
     expected = task.verifier.settings.get("expected") if task.verifier.name == "answer" else None
     return None if expected is None else str(expected)
+
+
+def sample_of(step: Step, trajectory_id: str = "") -> TrainingSample | None:
+    """A turn as it was drawn, its reward still to come; None when its ids are not known exactly."""
+    asked, given = step.decision.request, step.decision.completion
+    if not step.decision.trainable or asked is None or given is None:
+        return None
+    return TrainingSample(
+        trajectory_id=trajectory_id,
+        turn_index=step.index,
+        prompt_ids=asked.prompt_ids,
+        reply_ids=given.ids,
+        images=asked.images,
+        behaviour_logprobs=given.logprobs,
+        policy_update=given.policy_update,
+        reward=0.0,
+    )
 
 
 def _state_after(trajectory: Trajectory, request: Requester) -> TrainingSample | None:

@@ -12,7 +12,7 @@ import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from deskhand_agent.types import Policy, StepSink, Trajectory
 from deskhand_agent.worker import Job, WorkerSettings, stream_episodes
@@ -30,8 +30,6 @@ class StreamSettings:
     ahead: int
     """Start states begun and not yet learned from, at most: those of a batch, and as many more as are under
     way at a time, so that nobody waits for a batch's last ones."""
-    concurrency: int
-    void_limit: int
     stall_s: float = 120.0
     """Without a finished episode for so long, there is an alarm; after five times as long, the end."""
 
@@ -91,9 +89,9 @@ class RolloutStream:
         source: SandboxSource,
         sink: StepSink,
         settings: StreamSettings,
+        worker: WorkerSettings,
         owner: str,
         policy_update: Callable[[], int],
-        worker: WorkerSettings | None = None,
         waiting: Callable[[], int] = lambda: 0,
         on_stall: Callable[[str], None] = lambda _: None,
         finished: Sequence[Trajectory] = (),
@@ -102,7 +100,7 @@ class RolloutStream:
         Args:
             make: the jobs of the n-th start state, each labelled with it under `START`.
             state: which of them are learned from already; kept up to date.
-            worker: how episodes are run; its limit of void replies is the stream's.
+            worker: how episodes are run.
             waiting: requests the inference engine has not answered, to name the cause of a stall.
             on_stall: told the cause.
             finished: episodes of earlier lives that nobody learned from.
@@ -128,8 +126,7 @@ class RolloutStream:
                     source=source,
                     policy=policy,
                     sink=sink,
-                    settings=replace(worker or WorkerSettings(), void_limit=settings.void_limit),
-                    concurrency=settings.concurrency,
+                    settings=worker,
                     policy_update=policy_update,
                     owner=owner,
                 )

@@ -25,6 +25,7 @@ from deskhand_agent.models.engine import EngineSettings, LocalEngine
 from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.shipped import DESKHAND_TINY
 from deskhand_agent.sinks import MemorySink
+from deskhand_agent.worker import WorkerSettings
 from deskhand_flywheel.errors import FlywheelError
 from deskhand_platform.bench.models import model_folder
 from deskhand_sandbox.base import SandboxSource
@@ -119,9 +120,8 @@ async def _work(
         policy=policy,
         source=source,
         sink=MemorySink(),
-        concurrency=environments,
+        settings=WorkerSettings(concurrency=environments, void_limit=1),
         owner="bench actions",
-        void_limit=1,
     )
 
 

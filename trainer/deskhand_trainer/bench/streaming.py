@@ -160,7 +160,7 @@ def task_of(load: Load, number: int) -> Task:
 
 def _settings(load: Load) -> WorkerSettings:
     deadlines = replace(Deadlines(), act_s=load.deadline_s)
-    return WorkerSettings(deadlines=deadlines, retries=0, backoff_s=0.0)
+    return WorkerSettings(concurrency=load.environments, deadlines=deadlines, retries=0, backoff_s=0.0)
 
 
 async def _synchronous(load: Load, seen: Seen) -> None:
@@ -170,7 +170,7 @@ async def _synchronous(load: Load, seen: Seen) -> None:
         await run_episodes(
             [Job(task=task_of(load, number), split=Split.TRAIN) for number in numbers],
             source=_Source(load, seen), policy=policy, sink=MemorySink(),
-            settings=_settings(load), concurrency=load.environments, on_done=seen.note,
+            settings=_settings(load), on_done=seen.note,
         )  # fmt: skip
         await asyncio.sleep(load.update_ms / 1000)
 
@@ -242,9 +242,7 @@ async def _stream(load: Load, seen: Seen, *, turns: int) -> None:
         policy=policy,
         source=_Source(load, seen),
         sink=MemorySink(),
-        settings=StreamSettings(
-            ahead=load.batch + load.environments, concurrency=load.environments, void_limit=3
-        ),
+        settings=StreamSettings(ahead=load.batch + load.environments),
         worker=_settings(load),
         owner="bench",
         policy_update=lambda: policy.update,

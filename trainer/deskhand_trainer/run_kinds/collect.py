@@ -8,6 +8,7 @@ from deskhand_agent.inference import Sampling
 from deskhand_agent.models.engine import EngineSettings, LocalEngine
 from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.policies.scripted import ScriptedPolicy, oracle_tasks
+from deskhand_agent.worker import WorkerSettings
 from deskhand_sandbox.types import JsonValue, Split
 from deskhand_trainer.admission import refuse_held_out, refuse_unproven
 from deskhand_trainer.config import CollectConfig
@@ -56,9 +57,8 @@ async def _collect(
             labels=labels,
             policy=policy,
             source=source,
-            concurrency=config.concurrency,
+            settings=WorkerSettings(concurrency=config.concurrency, void_limit=config.void_limit),
             owner=context.spec.id,
-            void_limit=config.void_limit,
             on_done=lambda done: context.folder.progress("collecting", done, total),
         )
     metrics = _metrics(collected)
