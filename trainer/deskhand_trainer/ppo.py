@@ -290,7 +290,8 @@ class PpoLoop:
                 on_done=self._beat,
             )
         ]
-        await self.s.reporter.metric("ppo/validation", as_metrics(found), step=self.cursor.iteration)
+        measured = as_metrics(found) | {"turns": self.cursor.turns}
+        await self.s.reporter.metric("ppo/validation", measured, step=self.cursor.iteration)
         # both ways of drawing count: a policy that is sure of the wrong thing does well in neither
         score = (pooled(found, "sampled").value + pooled(found, "greedy").value) / 2
         if score >= self.cursor.best:

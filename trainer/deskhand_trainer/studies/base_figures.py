@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from statistics import mean, stdev
+from statistics import mean
 from typing import Any
 
-from scipy.stats import t as student
-
 from deskhand_trainer.results import Figure
+from deskhand_trainer.student import student_mean
 
 COMMAND = "deskhand study base"
 _NORMAL = 1.96
@@ -99,10 +98,8 @@ def means(
 
 
 def _over_seeds(after: Sequence[Sequence[Figure]], seeds: Sequence[int]) -> list[Figure]:
-    each = [mean(figure.value for figure in figures) for figures in after]
-    middle = mean(each)
-    reach = float(student.ppf(0.975, len(each) - 1)) * stdev(each) / math.sqrt(len(each))
-    low, high = round(max(0.0, middle - reach), 4), round(min(1.0, middle + reach), 4)
+    found = student_mean([mean(figure.value for figure in figures) for figures in after])
+    low, high = round(max(0.0, found.low), 4), round(min(1.0, found.high), 4)
     shared: dict[str, Any] = {
         "unit": "share",
         "command": COMMAND,
@@ -112,7 +109,7 @@ def _over_seeds(after: Sequence[Sequence[Figure]], seeds: Sequence[int]) -> list
     }
     name = "ppo_ten_tasks_after"
     return [
-        Figure(name=f"{name}_mean", value=round(middle, 4), low=low, high=high, goal=">= 0.9", **shared),
+        Figure(name=f"{name}_mean", value=round(found.value, 4), low=low, high=high, goal=">= 0.9", **shared),
         Figure(name=f"{name}_low", value=low, goal=">= 0.85", **shared),
     ]
 

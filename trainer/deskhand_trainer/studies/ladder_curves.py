@@ -1,0 +1,69 @@
+"""How the ladder's arms got where they came to: success on validation seeds over turns played."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import mean
+from typing import TypeAlias
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure as Plot
+
+from deskhand_flywheel.store import Store
+from deskhand_trainer.studies.runs import run_id
+
+Curve: TypeAlias = tuple[tuple[float, float], ...]
+"""Turns played, and sampled success on validation seeds."""
+SIZE_IN = (7.0, 4.0)
+DPI = 110
+
+
+def read_curves(store: tuple[str, str], names: Sequence[str]) -> dict[str, Curve]:
+    """Curves of training runs, those that have begun.
+
+    Args:
+        store: URLs of the study's database and of its blobs.
+        names: of the runs' folders below the study's.
+    """
+    return asyncio.run(_read(*store, names))
+
+
+async def _read(store_url: str, blobs_url: str, names: Sequence[str]) -> dict[str, Curve]:
+    subjects = {f"run:{run_id(name)}": name for name in names}
+    found: dict[str, dict[int, tuple[float, float]]] = {}
+    last = 0
+    async with await Store.open(store_url, blobs_url) as opened:
+        while events := await opened.events_after(last, subjects=list(subjects)):
+            last = events[-1].id
+            for event in events:
+                if event.name == "ppo/validation":
+                    data = {key: float(event.data[key]) for key in ("step", "turns", "success_sampled")}  # pyright: ignore[reportArgumentType]
+                    # a run that was killed measures some of it again
+                    of_run = found.setdefault(subjects[event.subject], {})
+                    of_run[int(data["step"])] = data["turns"], data["success_sampled"]
+    return {name: tuple(of_run[step] for step in sorted(of_run)) for name, of_run in found.items()}
+
+
+def draw_curves(curves: Mapping[str, Sequence[Curve]], title: str, path: Path) -> None:
+    """A picture of arms beside each other: every seed faint, their mean bold.
+
+    Args:
+        curves: arm -> a curve per seed.
+    """
+    plot = Plot(figsize=SIZE_IN, dpi=DPI, layout="constrained")
+    FigureCanvasAgg(plot)
+    axes = plot.subplots()
+    for number, (arm, seeds) in enumerate(curves.items()):
+        colour = f"C{number}"
+        for curve in seeds:
+            axes.plot(*zip(*curve, strict=True), color=colour, alpha=0.25, linewidth=1)
+        # arms end iterations at other turns in every seed: the n-th measurements are averaged
+        together = [tuple(map(mean, zip(*points, strict=True))) for points in zip(*seeds, strict=False)]
+        axes.plot(*zip(*together, strict=True), color=colour, linewidth=2, label=arm)
+    axes.set(xlabel="turns played", ylabel="success on validation seeds, sampled", title=title, ylim=(0, 1))
+    axes.grid(visible=True, alpha=0.3)
+    axes.legend(loc="lower right", fontsize="small")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    plot.savefig(path)
