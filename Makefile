@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 PY := .venv/bin/python
 DESKHAND_HOME ?= $(CURDIR)/.deskhand
-ROUND ?= from-scratch
+ROUND ?=
 # most tests wait for a browser or a desktop: files run side by side, a file's tests one after another
 SIDE_BY_SIDE ?= -n auto --maxprocesses=4 --dist loadfile
 export DESKHAND_HOME
@@ -17,7 +17,7 @@ setup: ## Install everything (idempotent; seconds the second time)
 	@infra/setup.sh
 
 run: setup ## One training round on real pages, then the web page stays open (ROUND=name picks a preset, RUN_ARGS=--exit ends with it)
-	@$(PY) -m deskhand_platform.cli.app run --round $(ROUND) $(RUN_ARGS)
+	@$(PY) -m deskhand_platform.cli.app run $(if $(ROUND),--round $(ROUND)) $(RUN_ARGS)
 
 test: setup check ## Every check and test that ends in minutes
 	@$(PY) -m pytest -m "not slow and not gpu" $(SIDE_BY_SIDE) $(PYTEST_ARGS)

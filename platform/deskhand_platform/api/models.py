@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from deskhand_agent.types import Failure, StopReason
 from deskhand_flywheel.types import EventKind
+from deskhand_platform.rounds.presets import DEFAULT
 from deskhand_platform.states import WorkState
 from deskhand_sandbox.types import Split
 
@@ -160,7 +161,7 @@ class Preset(BaseModel):
 
 
 class RoundStart(Incoming):
-    preset: str = "from-scratch"
+    preset: str = DEFAULT
     overrides: JsonObject = {}
     """Merged into the preset: {"ppo": {"iterations": 10}}."""
 

@@ -18,7 +18,10 @@ from deskhand_platform.cli.signals import run_until_signal
 from deskhand_platform.lock import serving
 from deskhand_platform.settings import Settings, load_settings
 
-Preset = Annotated[str, typer.Option("--round", help="preset of the round")]
+Preset = Annotated[
+    str | None,
+    typer.Option("--round", help="preset of the round; without, the first of `deskhand rounds presets`"),
+]
 Set = Annotated[list[str] | None, typer.Option("--set", help="override, e.g. ppo.iterations=10; repeatable")]
 Exit = Annotated[bool, typer.Option("--exit", help="stop when the round is over")]
 
@@ -28,13 +31,14 @@ def register(app: typer.Typer) -> None:
     app.command(epilog="Example:  deskhand run --round from-scratch --set ppo.minutes=5")(run)
 
 
-def run(preset: Preset = "from-scratch", set_: Set = None, exit_: Exit = False, port: Port = None) -> None:
+def run(preset: Preset = None, set_: Set = None, exit_: Exit = False, port: Port = None) -> None:
     """Run one training round and show it; a second one goes on from the promoted policy."""
-    from deskhand_platform.rounds.presets import checked_preset
+    from deskhand_platform.rounds.presets import DEFAULT, checked_preset
 
     settings, changed = load_settings(port=port), overrides.parse(set_ or [])
-    checked_preset(preset, changed)  # what is wrong with it is said before anything starts
-    raise typer.Exit(run_until_signal(_run(settings, preset, changed, exit_)))
+    name = DEFAULT if preset is None else preset
+    checked_preset(name, changed)  # what is wrong with it is said before anything starts
+    raise typer.Exit(run_until_signal(_run(settings, name, changed, exit_)))
 
 
 async def _run(settings: Settings, preset: str, changed: dict[str, Any], exit_: bool) -> int:

@@ -12,13 +12,14 @@ from deskhand_platform.errors import NotFound
 from deskhand_platform.rounds.config import RoundConfig, check_runs, merge, round_config
 
 FOLDER = files("deskhand_platform") / "presets"
+DEFAULT = "from-scratch"
+"""What a round is when nobody says otherwise, `make run` among it."""
 
 
 def preset_names() -> tuple[str, ...]:
-    """Every preset, by name."""
-    return tuple(
-        sorted(file.name.removesuffix(".yaml") for file in FOLDER.iterdir() if file.name.endswith(".yaml"))
-    )
+    """Every preset, the default first, the others by name."""
+    names = (file.name.removesuffix(".yaml") for file in FOLDER.iterdir() if file.name.endswith(".yaml"))
+    return tuple(sorted(names, key=lambda name: (name != DEFAULT, name)))
 
 
 def preset(name: str, overrides: Mapping[str, Any] | None = None) -> RoundConfig:

@@ -5,7 +5,7 @@ import pytest
 from deskhand_platform.errors import InvalidField, NotFound
 from deskhand_platform.rounds.config import as_json, merge, round_config
 from deskhand_platform.rounds.plan import plan
-from deskhand_platform.rounds.presets import checked_preset, preset, preset_names
+from deskhand_platform.rounds.presets import DEFAULT, checked_preset, preset, preset_names
 
 
 @pytest.mark.parametrize("name", preset_names())
@@ -17,8 +17,9 @@ def test_every_preset_is_valid_and_comes_back_from_json(name: str) -> None:
     assert len(set(names)) == len(names) and names[-1] == "promote"
 
 
-def test_the_demo_is_there() -> None:
+def test_the_default_comes_first() -> None:
     assert {"from-scratch", "smoke"} <= set(preset_names())
+    assert preset_names()[0] == DEFAULT and list(preset_names()[1:]) == sorted(preset_names()[1:])
 
 
 def test_a_trained_start_needs_no_warm_start() -> None:

@@ -22,10 +22,8 @@ function Choose({ onClose }: { onClose: () => void }) {
   const [picked, setPicked] = useState<string | null>(null);
   const client = useQueryClient();
   const navigate = useNavigate();
-  const names = presets.data?.map((preset) => preset.name) ?? [];
-  const chosen = presets.data?.find(
-    (preset) => preset.name === (picked ?? (names.includes("from-scratch") ? "from-scratch" : names[0])),
-  );
+  // the platform's default comes first
+  const chosen = presets.data?.find((preset) => preset.name === picked) ?? presets.data?.[0];
   const start = useMutation({
     mutationFn: (preset: string) => answer(api.POST("/v1/rounds", { body: { preset, overrides: {} } })),
     onSuccess: async (round) => {
