@@ -114,11 +114,16 @@ def _over_seeds(after: Sequence[Sequence[Figure]], seeds: Sequence[int]) -> list
     ]
 
 
-def _mean(name: str, figures: Sequence[Figure], *, goal: str | None, note: str) -> Figure:
-    middle = mean(figure.value for figure in figures)
+def reach_of_mean(figures: Sequence[Figure]) -> float:
+    """Half the width of the 95 % interval of the mean of rates, by the binomial variance of each."""
     # a rate of 0 or 1 is not known without error: its interval's half width stands for the deviation
     errors = [((figure.high or 0.0) - (figure.low or 0.0)) / (2 * _NORMAL) for figure in figures]
-    reach = _NORMAL * math.sqrt(sum(error**2 for error in errors)) / len(figures)
+    return _NORMAL * math.sqrt(sum(error**2 for error in errors)) / len(figures)
+
+
+def _mean(name: str, figures: Sequence[Figure], *, goal: str | None, note: str) -> Figure:
+    middle = mean(figure.value for figure in figures)
+    reach = reach_of_mean(figures)
     return Figure(
         name=name,
         value=round(middle, 4),

@@ -51,8 +51,17 @@ class StudyRuns:
     Safe to use from several threads; runs of one name wait for one another.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, store: tuple[str, str] | None = None) -> None:
+        """
+        Args:
+            store: URLs of a database and of its blobs; None: both are in the folder.
+        """
         self.folder = folder.resolve()
+        self.store = store or (
+            f"sqlite+aiosqlite:///{self.folder / 'store.db'}",
+            f"file://{self.folder / 'blobs'}",
+        )
+        """URLs of the study's database and of its blobs."""
         self._guard = threading.Lock()
         self._stopped = threading.Event()
         self._running: set[subprocess.Popen[bytes]] = set()
@@ -119,11 +128,6 @@ class StudyRuns:
         """Held by whoever works in a folder."""
         with self._guard:
             return self._locks.setdefault(folder, threading.Lock())
-
-    @property
-    def store(self) -> tuple[str, str]:
-        """URLs of the study's database and of its blobs."""
-        return f"sqlite+aiosqlite:///{self.folder / 'store.db'}", f"file://{self.folder / 'blobs'}"
 
     def _wait(self, command: list[str], log: BinaryIO) -> None:
         """Run a program to its end, or until the study is stopped."""

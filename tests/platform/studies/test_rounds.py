@@ -1,0 +1,67 @@
+"""The study of rounds: what it makes of what its arms came to, and how it goes on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deskhand_platform.studies.rounds import WORK, RoundsStudy, main
+from deskhand_platform.studies.rounds_figures import rounds_figures
+from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
+from deskhand_trainer.studies.base import TEN, train_tasks
+
+TASKS = ("miniwob/one", "miniwob/two")
+
+
+def metrics(rates: Sequence[float], seconds: float) -> dict[str, Any]:
+    return {"seconds": seconds} | {
+        f"{name}_greedy:{task}{end}": value
+        for task, rate in zip(TASKS, rates, strict=True)
+        for name, end, value in (
+            ("success", "", rate), ("success", "_low", rate - 0.1), ("success", "_high", rate + 0.1),
+            ("episodes", "", 100),
+        )
+    }  # fmt: skip
+
+
+def test_figures_are_means_over_tasks_and_their_differences() -> None:
+    measured = [metrics((0.2, 0.4), 0), metrics((0.6, 0.8), 600), metrics((0.5, 0.5), 630)]
+    found = {f.name: f for f in rounds_figures(TASKS, measured, rounds=3, config={})}
+    assert [found[f"rounds_{arm}_mean"].value for arm in ("before", "after", "cloned")] == [0.3, 0.7, 0.5]
+    assert found["rounds_after_two"].value == 0.8
+    gain = found["rounds_gain"]
+    # two tasks of half width .1 each: that of a mean is .1/√2, of the difference of two means .1
+    assert (gain.value, gain.low, gain.high) == pytest.approx((0.4, 0.3, 0.5))
+    assert found["rounds_gain_low"].value == gain.low and found["rounds_gain_low"].met
+    assert found["rounds_minus_cloning"].value == pytest.approx(0.2)
+    assert found["rounds_after_mean"].low == pytest.approx(0.7 - 0.1 / math.sqrt(2), abs=1e-4)
+    assert (found["rounds_after_minutes"].value, found["rounds_cloned_minutes"].value) == (10, 10.5)
+
+
+def test_no_gain_is_shown_as_missed() -> None:
+    measured = [metrics((0.5, 0.5), 0), metrics((0.5, 0.55), 600), metrics((0.5, 0.5), 600)]
+    found = {f.name: f for f in rounds_figures(TASKS, measured, rounds=3, config={})}
+    assert found["rounds_gain_low"].value < 0 and found["rounds_gain_low"].met is False
+
+
+def test_its_rounds_are_about_every_task_the_model_was_shown(tmp_path: Path) -> None:
+    study = RoundsStudy(tmp_path, rounds=3, changed={})
+    assert study.tasks == train_tasks()
+    assert not {*study.tasks} & {*HELD_OUT_TASKS, *TEN}
+    assert {name for name in WORK if getattr(study.config, name) is not None} == set(WORK)
+    # whatever the environment says, the study's episodes go into no other store
+    assert study.settings.db_url.startswith(f"sqlite+aiosqlite:///{tmp_path}")
+
+
+def test_what_is_wrong_is_said_before_anything_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(tmp_path / "study"), "--set", "ppo.minuets=1"]) == 1
+    assert "did you mean minutes" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main([str(tmp_path / "study"), "--rounds", "0"])
+    assert "give 1 or more" in capsys.readouterr().err
