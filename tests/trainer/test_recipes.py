@@ -18,6 +18,7 @@ KINDS = {
     "pretrain": PretrainConfig,
     "further": PretrainConfig,
     "reading": PretrainConfig,
+    "reading-again": PretrainConfig,
     "demonstrations": CollectConfig,
     "forms": CollectConfig,
     "sft": SftConfig,
