@@ -5,8 +5,12 @@ A task with one start state, which every seed means, belongs to one split altoge
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Iterator
+from functools import lru_cache
 from itertools import count as counting
 from itertools import islice
+from threading import Lock
 
 from blake3 import blake3
 
@@ -20,13 +24,15 @@ __all__ = ["HELD_OUT_TASKS", "seeds", "split_by_hash", "split_of"]
 TRAIN_SHARE = 0.8
 VALIDATION_SHARE = 0.1
 """The rest is test."""
+REMEMBERED = 512
+"""Pairs of a task and a split whose seeds are kept once found, eight bytes each."""
 
 
 def split_of(task_id: str, seed: int) -> Split:
     """Where a start state belongs; every seed of a held-out task is test."""
     if task_id in HELD_OUT_TASKS:
         return Split.TEST
-    return split_by_hash(task_id if _fixed(task_id) else f"{task_id}\0{seed}")
+    return split_by_hash(task_id if _fixed(task_id) else _start(task_id, seed))
 
 
 def seeds(task_id: str, split: Split, count: int, offset: int = 0) -> list[int]:
@@ -38,14 +44,46 @@ def seeds(task_id: str, split: Split, count: int, offset: int = 0) -> list[int]:
     """
     if count < 0 or offset < 0:
         raise InvalidTask(f"count and offset must not be negative, not {count} and {offset}")
-    if task_id in HELD_OUT_TASKS and split is not Split.TEST:
+    held_out, fixed = task_id in HELD_OUT_TASKS, _fixed(task_id)
+    if held_out and split is not Split.TEST:
         raise InvalidTask(f"{task_id} is held out: it has test seeds only, and nothing may be trained on it")
-    if _fixed(task_id) and (own := split_by_hash(task_id)) is not split:
+    if fixed and (own := split_of(task_id, 0)) is not split:
         raise InvalidTask(
             f"{task_id} has one start state, which is {own.value}: it has no {split.value} seeds"
         )
-    matching = (seed for seed in counting() if split_of(task_id, seed) is split)
-    return list(islice(matching, offset, offset + count))
+    if held_out or fixed:
+        return list(range(offset, offset + count))
+    return _matching(task_id, split).window(offset, count)
+
+
+class _Matching:
+    """Seeds of one split of a task, found as far as anybody asked; many threads may."""
+
+    def __init__(self, task_id: str, split: Split) -> None:
+        self._task_id, self._split = task_id, split
+        self._found = array("q")
+        self._lock = Lock()
+
+    def window(self, offset: int, count: int) -> list[int]:
+        """`count` of them in ascending order, after the first `offset`."""
+        with self._lock:
+            missing = max(0, offset + count - len(self._found))
+            self._found.extend(islice(self._further(), missing))
+            return self._found[offset : offset + count].tolist()
+
+    def _further(self) -> Iterator[int]:
+        after = self._found[-1] + 1 if self._found else 0
+        return (seed for seed in counting(after) if split_by_hash(_start(self._task_id, seed)) is self._split)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _matching(task_id: str, split: Split) -> _Matching:
+    return _Matching(task_id, split)
+
+
+def _start(task_id: str, seed: int) -> str:
+    """What is hashed for a start state."""
+    return f"{task_id}\0{seed}"
 
 
 def _fixed(task_id: str) -> bool:

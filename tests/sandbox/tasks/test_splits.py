@@ -1,12 +1,16 @@
+import random
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
+from time import sleep
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deskhand_sandbox.errors import InvalidTask
-from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS, seeds, split_of
+from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS, seeds, split_by_hash, split_of
 from deskhand_sandbox.types import Split
 
 TASK = "miniwob/click-test"
@@ -39,6 +43,46 @@ def test_seeds_are_a_window_of_one_sequence(split: Split, offset: int, count: in
     assert whole == sorted(set(whole))
 
 
+def test_seeds_are_the_same_in_whatever_order_and_by_however_many_they_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    task = "worlds/nobody-asked-yet"
+    every = [split_of(task, seed) for seed in range(3000)]
+    slow = {split: [seed for seed, own in enumerate(every) if own is split] for split in Split}
+    windows = [
+        (split, offset, count) for split in Split for offset in (0, 3, 60, 180) for count in (0, 1, 70)
+    ]
+    random.Random(7).shuffle(windows)
+    together = Barrier(8)
+
+    def hashed(text: str) -> Split:
+        sleep(0)  # another thread may come in between
+        return split_by_hash(text)
+
+    monkeypatch.setattr("deskhand_sandbox.tasks.splits.split_by_hash", hashed)
+
+    def asked(turn: int) -> list[list[int]]:
+        together.wait()
+        return [seeds(task, split, count, offset) for split, offset, count in windows[turn:] + windows[:turn]]
+
+    with ThreadPoolExecutor(8) as pool:
+        for turn, found in enumerate(pool.map(asked, range(8))):
+            for (split, offset, count), window in zip(windows[turn:] + windows[:turn], found, strict=True):
+                assert window == slow[split][offset : offset + count]
+
+
+def test_seeds_once_found_are_not_looked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = seeds(TASK, Split.TEST, 30, offset=20)
+
+    def again(text: str) -> Split:
+        raise AssertionError(f"{text!r} was hashed again")
+
+    monkeypatch.setattr("deskhand_sandbox.tasks.splits.split_by_hash", again)
+    assert seeds(TASK, Split.TEST, 10, offset=25) == found[5:15]
+    with pytest.raises(AssertionError, match="hashed again"):
+        seeds(TASK, Split.TEST, 10_000)
+
+
 def test_held_out_tasks_have_test_seeds_only() -> None:
     task = min(HELD_OUT_TASKS)
     assert {split_of(task, seed) for seed in range(200)} == {Split.TEST}
@@ -62,6 +106,8 @@ def test_a_task_with_one_start_state_is_in_one_split(tmp_path: Path, monkeypatch
     assert seeds(task_id, Split.TRAIN, 3) == [0, 1, 2]
     with pytest.raises(InvalidTask, match="one start state, which is train: it has no test seeds"):
         seeds(task_id, Split.TEST, 1)
+    monkeypatch.setattr("deskhand_sandbox.tasks.splits.HELD_OUT_TASKS", frozenset({task_id}))
+    assert seeds(task_id, Split.TEST, 2, offset=1) == [1, 2]
 
 
 def test_negative_counts_are_refused() -> None:
