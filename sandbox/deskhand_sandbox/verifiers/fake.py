@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from deskhand_sandbox.base import RewardingVerifier, Sandbox
-from deskhand_sandbox.errors import VerifierError
 from deskhand_sandbox.types import Outcome, StepReward
+from deskhand_sandbox.verifiers.values import flag
 
 
 class FakeVerifier:
@@ -12,21 +12,18 @@ class FakeVerifier:
 
     async def score(self, sandbox: Sandbox, *, answer: str | None) -> Outcome:
         """The state's verdict; what the agent said plays no part."""
-        done, success = await _read(sandbox)
+        done, success = await _flag(sandbox, "done"), await _flag(sandbox, "success")
         detail = "the goal was reached" if success else "a wrong button" if done else "not finished"
         return Outcome(score=float(success), success=success, detail=detail)
 
     async def step_reward(self, sandbox: Sandbox) -> StepReward:
         """1 for reaching the goal."""
-        done, success = await _read(sandbox)
-        return StepReward(reward=float(success), terminated=done)
+        success = await _flag(sandbox, "success")
+        return StepReward(reward=float(success), terminated=await _flag(sandbox, "done"))
 
 
-async def _read(sandbox: Sandbox) -> tuple[bool, bool]:
-    done, success = await sandbox.evaluate("done"), await sandbox.evaluate("success")
-    if not isinstance(done, bool) or not isinstance(success, bool):
-        raise VerifierError(f"the fake sandbox answered {done!r}, {success!r} instead of two booleans")
-    return done, success
+async def _flag(sandbox: Sandbox, name: str) -> bool:
+    return flag(await sandbox.evaluate(name), f"the fake sandbox's {name}")
 
 
 def create() -> RewardingVerifier:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from deskhand_sandbox.base import RewardingVerifier, Sandbox
 from deskhand_sandbox.errors import VerifierError
 from deskhand_sandbox.types import JsonValue, Outcome, StepReward
+from deskhand_sandbox.verifiers.values import number
 
 SCORE = "typeof NAME === 'undefined' ? null : [NAME.done, NAME.won, NAME.score()]"
 STEP = "typeof NAME === 'undefined' ? null : [NAME.done, NAME.takeReward()]"
@@ -23,7 +24,8 @@ class GameVerifier:
             return Outcome(score=0.0, success=False, detail="the page in front is not the game's")
         done, won, score = _items(told, 3)
         state = "won" if won is True else "lost" if done is True else "not finished"
-        return Outcome(score=_number(score), success=won is True, detail=f"{state}, score {_number(score):g}")
+        reached = number(score, "the game's score")
+        return Outcome(score=reached, success=won is True, detail=f"{state}, score {reached:g}")
 
     async def step_reward(self, sandbox: Sandbox) -> StepReward:
         """Progress since the last call; over all steps of a game won they add up to 1."""
@@ -31,19 +33,13 @@ class GameVerifier:
         if told is None:
             return StepReward(reward=0.0, terminated=False)
         done, reward = _items(told, 2)
-        return StepReward(reward=_number(reward), terminated=done is True)
+        return StepReward(reward=number(reward, "the game's reward"), terminated=done is True)
 
 
 def _items(told: JsonValue, count: int) -> list[JsonValue]:
     if not isinstance(told, list) or len(told) != count:
         raise VerifierError(f"the game answered {told!r}, not {count} values")
     return told
-
-
-def _number(value: JsonValue) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise VerifierError(f"the game answered {value!r} where a number was expected")
-    return float(value)
 
 
 def create(*, name: str = "game") -> RewardingVerifier:

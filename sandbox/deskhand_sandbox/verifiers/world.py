@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from deskhand_sandbox.base import RewardingVerifier, Sandbox
-from deskhand_sandbox.errors import VerifierError
 from deskhand_sandbox.types import Outcome, StepReward
+from deskhand_sandbox.verifiers.values import flag, number
 
 
 class WorldVerifier:
@@ -22,17 +22,11 @@ class WorldVerifier:
 
 
 async def _flag(sandbox: Sandbox, name: str) -> bool:
-    value = await sandbox.evaluate(name)
-    if not isinstance(value, bool):
-        raise VerifierError(f"the world answered {value!r} for {name!r} where yes or no was expected")
-    return value
+    return flag(await sandbox.evaluate(name), f"the world's {name}")
 
 
 async def _number(sandbox: Sandbox, name: str) -> float:
-    value = await sandbox.evaluate(name)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise VerifierError(f"the world answered {value!r} for {name!r} where a number was expected")
-    return float(value)
+    return number(await sandbox.evaluate(name), f"the world's {name}")
 
 
 def create() -> RewardingVerifier:
