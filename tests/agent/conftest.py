@@ -10,11 +10,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from blake3 import blake3
 
 from deskhand_agent.types import Context, Decision
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.errors import InvalidAction, LeaseUnavailable
+from deskhand_sandbox.pictures import as_image
 from deskhand_sandbox.types import (
     Action,
     Click,
@@ -36,7 +36,7 @@ Trouble = Exception | str
 
 def picture(name: str) -> Image:
     data = f"picture of {name}".encode()
-    return Image(digest=blake3(data).hexdigest(), format="png", width_px=100, height_px=80, data=data)
+    return as_image(data, (100, 80))
 
 
 def observation(name: str = "0", **fields: Any) -> Observation:

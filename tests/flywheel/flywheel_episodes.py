@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from blake3 import blake3
 from PIL import Image as PilImage
 from PIL import ImageDraw
 
@@ -23,6 +21,7 @@ from deskhand_agent.types import (
     TrajectoryStart,
 )
 from deskhand_flywheel.store import Store
+from deskhand_sandbox.pictures import encoded
 from deskhand_sandbox.types import (
     Action,
     Click,
@@ -59,12 +58,7 @@ def picture(number: int, size: tuple[int, int] = (160, 210)) -> Image:
     pen.text((8, 8), f"page {number}", fill="black")
     pen.rectangle((30, 80, 110, 104), fill="#dddddd", outline="#555555")
     pen.text((45, 86), "Submit", fill="black")
-    written = io.BytesIO()
-    drawn.save(written, "PNG")
-    data = written.getvalue()
-    return Image(
-        digest=blake3(data).hexdigest(), format="png", width_px=size[0], height_px=size[1], data=data
-    )
+    return encoded(drawn)
 
 
 def make_start(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import random
 import time
 from collections.abc import AsyncGenerator
@@ -11,7 +10,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from blake3 import blake3
 from PIL import Image as Picture
 from PIL import ImageDraw, ImageFont
 
@@ -22,13 +20,13 @@ from deskhand_agent.types import Context, Decision, StopReason
 from deskhand_flywheel.store import Store
 from deskhand_sandbox.base import Capability, Sandbox
 from deskhand_sandbox.errors import SandboxDied
+from deskhand_sandbox.pictures import encoded
 from deskhand_sandbox.tasks.generated import Description, Thing
 from deskhand_sandbox.tasks.layout import CharacterBox
 from deskhand_sandbox.types import (
     Click,
     DeviceAction,
     EnvironmentSpec,
-    Image,
     JsonValue,
     Limits,
     Observation,
@@ -96,11 +94,7 @@ class SpotSandbox(Sandbox):
         page = Picture.new("RGB", (SIDE, SIDE), "white")
         if not self.done:
             ImageDraw.Draw(page).rectangle(self.box, fill="black")
-        out = io.BytesIO()
-        page.save(out, "PNG")
-        data = out.getvalue()
-        image = Image(digest=blake3(data).hexdigest(), format="png", width_px=SIDE, height_px=SIDE, data=data)
-        return Observation(screenshot=image, captured_at_s=time.time(), settled_ms=0.0)
+        return Observation(screenshot=encoded(page), captured_at_s=time.time(), settled_ms=0.0)
 
 
 class SpotVerifier:
@@ -214,13 +208,10 @@ def draw_page(seed: int) -> SeenPage:
                 ),
             )
         )
-    out = io.BytesIO()
-    picture.save(out, "PNG")
-    data = out.getvalue()
     return SeenPage(
         task_id="drawn",
         seed=seed,
-        image=Image(digest=blake3(data).hexdigest(), format="png", width_px=64, height_px=64, data=data),
+        image=encoded(picture),
         things=tuple(things),
         characters=tuple(characters),
         content_top_px=10.0,

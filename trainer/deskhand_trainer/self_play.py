@@ -6,13 +6,10 @@ What a side earns is compared with what that side of that game usually earns: wh
 from __future__ import annotations
 
 import asyncio
-import io
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-
-from blake3 import blake3
 
 from deskhand_agent.ids import new_id
 from deskhand_agent.types import (
@@ -36,6 +33,7 @@ from deskhand_sandbox.backends.world.rules.tic_tac_toe import (
     winner,
 )
 from deskhand_sandbox.backends.world.rules.tiles import draw_board
+from deskhand_sandbox.pictures import encoded
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import Action, Image, Observation, Outcome, Press, Split, Task, TypeText
 from deskhand_trainer.types import Episode
@@ -170,8 +168,4 @@ def _seen(cells: str) -> Observation:
 
 @lru_cache(maxsize=8192)
 def _picture(text: str) -> Image:
-    picture, buffer = draw_board(text, "marks"), io.BytesIO()
-    picture.save(buffer, "PNG")
-    data = buffer.getvalue()
-    width, height = picture.size
-    return Image(digest=blake3(data).hexdigest(), format="png", width_px=width, height_px=height, data=data)
+    return encoded(draw_board(text, "marks"))

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 import torch
-from blake3 import blake3
 from PIL import Image as PilImage
 
 from deskhand_agent.models.bundle import ModelBundle, build_tiny
 from deskhand_agent.models.tiny import TinyConfig
+from deskhand_sandbox.pictures import encoded
 from deskhand_sandbox.types import Image
 
 SMALL = TinyConfig(
@@ -44,10 +43,6 @@ def picture() -> Callable[..., Image]:
 
     def make(seed: int = 0, width: int = 48, height: int = 30) -> Image:
         noise = np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8)
-        out = io.BytesIO()
-        PilImage.fromarray(noise).save(out, "PNG")
-        data = out.getvalue()
-        digest = blake3(data).hexdigest()
-        return Image(digest=digest, format="png", width_px=width, height_px=height, data=data)
+        return encoded(PilImage.fromarray(noise))
 
     return make

@@ -1,11 +1,9 @@
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 
 import pytest
 import torch
-from blake3 import blake3
 from PIL import Image as PilImage
 
 from deskhand_agent.inference import Completion, CompletionRequest, FinishReason, Sampling
@@ -16,7 +14,8 @@ from deskhand_agent.models.tiny import TinyConfig
 from deskhand_agent.policies import create_policy
 from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.types import Context
-from deskhand_sandbox.types import Click, EnvironmentSpec, Image, Observation, Task, VerifierSpec
+from deskhand_sandbox.pictures import encoded
+from deskhand_sandbox.types import Click, EnvironmentSpec, Observation, Task, VerifierSpec
 
 
 @pytest.fixture(scope="module")
@@ -38,11 +37,7 @@ def bundle() -> ModelBundle:
 
 
 def context(width: int = 60, height: int = 50) -> Context:
-    out = io.BytesIO()
-    PilImage.new("RGB", (width, height), "white").save(out, "PNG")
-    data = out.getvalue()
-    digest = blake3(data).hexdigest()
-    image = Image(digest=digest, format="png", width_px=width, height_px=height, data=data)
+    image = encoded(PilImage.new("RGB", (width, height), "white"))
     task = Task(id="t", environment=EnvironmentSpec(kind="fake"), verifier=VerifierSpec(name="fake"))
     observation = Observation(screenshot=image, captured_at_s=0, settled_ms=0)
     return Context(task=task, instruction="Click it.", steps=(), observation=observation)

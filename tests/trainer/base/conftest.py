@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 import pytest_asyncio
-from blake3 import blake3
 from PIL import Image as Picture
 from PIL import ImageDraw
 
 from deskhand_sandbox.backends.browser import create
-from deskhand_sandbox.types import Action, Click, Image, Split, TypeText
+from deskhand_sandbox.pictures import encoded
+from deskhand_sandbox.types import Action, Click, Split, TypeText
 from deskhand_trainer.base.changes import FOCUS, SeenChange, change_tasks, watch
 from deskhand_trainer.base.pages import SIZES, SeenPage, look, page_tasks
 
@@ -84,8 +84,4 @@ def _painted(
     picture = Picture.open(io.BytesIO(page.image.data)).convert("RGB")
     if box is not None:
         ImageDraw.Draw(picture).rectangle(box, fill=color)
-    out = io.BytesIO()
-    picture.save(out, "PNG")
-    data = out.getvalue()
-    image = Image(digest=blake3(data).hexdigest(), format="png", width_px=64, height_px=64, data=data)
-    return replace(page, image=image, things=(thing,))
+    return replace(page, image=encoded(picture), things=(thing,))

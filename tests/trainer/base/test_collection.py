@@ -5,14 +5,13 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from blake3 import blake3
 
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.errors import SandboxDied
+from deskhand_sandbox.pictures import as_image
 from deskhand_sandbox.types import (
     DeviceAction,
     EnvironmentSpec,
-    Image,
     JsonValue,
     Observation,
     Start,
@@ -49,8 +48,7 @@ class Page(Sandbox):
             raise SandboxDied("the browser is gone")
         self.seed = task.seed
         data = f"page {task.seed}".encode()
-        digest = blake3(data).hexdigest()
-        image = Image(digest=digest, format="png", width_px=160, height_px=210, data=data)
+        image = as_image(data, (160, 210))
         return Start(instruction="", observation=Observation(screenshot=image, captured_at_s=0, settled_ms=0))
 
     async def observe(self, *, text_tree: bool = False) -> Observation:

@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 import torch
-from blake3 import blake3
 from PIL import Image as Picture
 
 from deskhand_agent.models.bundle import ModelBundle, build_tiny
 from deskhand_agent.models.prompting import tokenise_prompt, tokenise_reply
 from deskhand_agent.prompt import ImageSegment, PromptMessage, Text
-from deskhand_sandbox.types import Image
+from deskhand_sandbox.pictures import encoded
 from deskhand_trainer.base.pages import SeenPage
 from deskhand_trainer.base.perception import Perception, StudiedPage
 from deskhand_trainer.base.train import StageProgress
@@ -65,11 +64,7 @@ def larger(page: SeenPage) -> SeenPage:
     assert page.image.data is not None
     paper = Picture.new("RGB", (128, 128), "white")
     paper.paste(Picture.open(io.BytesIO(page.image.data)), (0, 0))
-    out = io.BytesIO()
-    paper.save(out, "PNG")
-    data = out.getvalue()
-    digest = blake3(data).hexdigest()
-    return replace(page, image=Image(digest=digest, format="png", width_px=128, height_px=128, data=data))
+    return replace(page, image=encoded(paper))
 
 
 def weights(bundle: ModelBundle) -> dict[str, torch.Tensor]:

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from blake3 import blake3
 from PIL import Image as Picture
 from PIL import UnidentifiedImageError
 
@@ -37,6 +36,7 @@ from deskhand_sandbox.errors import (
     SandboxDied,
     UnsupportedCapability,
 )
+from deskhand_sandbox.pictures import as_image, encoded
 from deskhand_sandbox.types import DeviceAction, Image, JsonValue, Observation, Start, Task
 
 DEMO = "am broadcast -a com.android.systemui.demo -e command"
@@ -273,21 +273,11 @@ class AndroidSandbox(Sandbox):
         screen = self._screen
         try:
             with Picture.open(io.BytesIO(png)) as picture:
-                width, height = picture.size
-                data = png
-                if screen.image_format != "png":
-                    kept = io.BytesIO()
-                    picture.convert("RGB").save(kept, screen.image_format, quality=screen.image_quality)
-                    data = kept.getvalue()
+                if screen.image_format == "png":
+                    return as_image(png, picture.size)
+                return encoded(picture.convert("RGB"), screen.image_format, quality=screen.image_quality)
         except (UnidentifiedImageError, OSError) as error:
             raise InfrastructureError(f"the device gives a broken picture of its screen: {error}") from error
-        return Image(
-            digest=blake3(data).hexdigest(),
-            format=screen.image_format,
-            width_px=width,
-            height_px=height,
-            data=data,
-        )
 
     async def _text_tree(self) -> str:
         tries = TREE_TRIES

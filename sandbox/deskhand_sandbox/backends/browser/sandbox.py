@@ -10,6 +10,7 @@ import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
+from PIL import Image as Picture
 from playwright.async_api import Error as PlaywrightError
 
 from deskhand_sandbox.backends.browser.actions import perform
@@ -18,7 +19,6 @@ from deskhand_sandbox.backends.browser.chromium import Chromium
 from deskhand_sandbox.backends.browser.context import Context
 from deskhand_sandbox.backends.browser.endpoint import Endpoint
 from deskhand_sandbox.backends.browser.folder import OwnFolder
-from deskhand_sandbox.backends.browser.picture import blank, picture
 from deskhand_sandbox.backends.browser.recording import Recorder, Recording
 from deskhand_sandbox.backends.browser.settings import (
     BrowserSettings,
@@ -32,6 +32,7 @@ from deskhand_sandbox.backends.browser.tree import text_tree_of
 from deskhand_sandbox.base import Capability, Sandbox
 from deskhand_sandbox.deadlines import asked_s
 from deskhand_sandbox.errors import InfrastructureError, InvalidTask, SandboxDied, SandboxTimeout
+from deskhand_sandbox.pictures import as_image, encoded
 from deskhand_sandbox.tools.program import Program
 from deskhand_sandbox.types import DeviceAction, Image, JsonValue, Observation, Start, Task
 
@@ -273,13 +274,14 @@ class BrowserSandbox(Sandbox):
                 await self._raise_if_died()
                 context.forget(front)
                 continue
-            self._seen = picture(data, page)
+            self._seen = as_image(data, page.viewport_px, page.image_format)
             return self._observation(settled, settled_ms, tree)
 
     def _without_picture(self, began: float, *, settled: bool = True) -> Observation:
         """What can be seen of a page that a dialog stops, or that has not come yet: what was seen last."""
         if self._seen is None:
-            self._seen = blank(self._page)
+            blank = Picture.new("RGB", self._page.viewport_px, "white")
+            self._seen = encoded(blank, self._page.image_format)
         return self._observation(settled, (time.perf_counter() - began) * 1000, None)
 
     def _observation(self, settled: bool, settled_ms: float, tree: str | None) -> Observation:

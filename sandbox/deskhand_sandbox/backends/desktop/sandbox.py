@@ -7,8 +7,6 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from blake3 import blake3
-
 from deskhand_sandbox.backends.calls import Calls
 from deskhand_sandbox.backends.desktop.actions import perform
 from deskhand_sandbox.backends.desktop.session import Session
@@ -17,8 +15,9 @@ from deskhand_sandbox.backends.desktop.stock import Stock
 from deskhand_sandbox.base import Capability, Sandbox
 from deskhand_sandbox.deadlines import asked_s
 from deskhand_sandbox.errors import InfrastructureError, InvalidTask
+from deskhand_sandbox.pictures import as_image
 from deskhand_sandbox.tools.program import Program
-from deskhand_sandbox.types import DeviceAction, Image, JsonValue, Observation, Start, Task
+from deskhand_sandbox.types import DeviceAction, JsonValue, Observation, Start, Task
 from deskhand_sandbox.vnc import VncAddress
 
 
@@ -156,16 +155,8 @@ class DesktopSandbox(Sandbox):
             format=screen.image_format,
             quality=screen.image_quality,
         )
-        width, height = screen.size_px
-        image = Image(
-            digest=blake3(data).hexdigest(),
-            format=screen.image_format,
-            width_px=width,
-            height_px=height,
-            data=data,
-        )
         return Observation(
-            screenshot=image,
+            screenshot=as_image(data, screen.size_px, screen.image_format),
             captured_at_s=time.time(),
             settled_ms=float(str(told["settled_ms"])),
             settled=told["settled"] is True,

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import cast
 
-from blake3 import blake3
 from PIL import Image as Picture
 from PIL import ImageDraw
 
 from deskhand_sandbox.errors import InvalidTask, UnknownName
+from deskhand_sandbox.pictures import encoded
 from deskhand_sandbox.types import Image
 
 TITLE_PX = 24
@@ -145,13 +144,4 @@ def draw(settings: FakeSettings, state: FakeState) -> Image:
         )
         pen.text(((box[0] + box[2]) // 2, (box[1] + box[3]) // 2), label, fill="black", anchor="mm")
     pen.text((6, settings.height_px - FIELD_PX + 6), state.text[-40:], fill="black")
-    buffer = io.BytesIO()
-    picture.save(buffer, "PNG")
-    data = buffer.getvalue()
-    return Image(
-        digest=blake3(data).hexdigest(),
-        format="png",
-        width_px=settings.width_px,
-        height_px=settings.height_px,
-        data=data,
-    )
+    return encoded(picture)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import time
 from dataclasses import dataclass
-from typing import Literal
 
-from blake3 import blake3
 from PIL import Image as Picture
 
 from deskhand_sandbox.backends.vm.machine import Frame, Machine
+from deskhand_sandbox.pictures import Format, encoded
 from deskhand_sandbox.types import Image
 
 POLL_S = 0.02
@@ -76,19 +74,8 @@ class Eye:
         await self.still(still_s=READ_S, deadline_s=ECHO_S)
 
 
-def encode(frame: Frame, format: Literal["png", "jpeg", "webp"], quality: int) -> Image:
+def encode(frame: Frame, format: Format, quality: int) -> Image:
     """A frame as a picture; the same frame is always the same bytes."""
     picture = Picture.frombytes("RGB", (frame.width, frame.height), frame.pixels)
-    out = io.BytesIO()
-    if format == "png":
-        picture.save(out, "PNG", compress_level=PNG_LEVEL)
-    else:
-        picture.save(out, format.upper(), quality=quality)
-    data = out.getvalue()
-    return Image(
-        digest=blake3(data).hexdigest(),
-        format=format,
-        width_px=frame.width,
-        height_px=frame.height,
-        data=data,
-    )
+    options = {"compress_level": PNG_LEVEL} if format == "png" else {"quality": quality}
+    return encoded(picture, format, **options)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import copy
-import io
 import time
 import uuid
 from functools import lru_cache
 
-from blake3 import blake3
 from PIL import Image as Picture
 
 from deskhand_sandbox.backends.action_checks import check_action
@@ -22,6 +20,7 @@ from deskhand_sandbox.errors import (
     UnsupportedCapability,
     VerifierError,
 )
+from deskhand_sandbox.pictures import encoded
 from deskhand_sandbox.types import (
     Click,
     DeviceAction,
@@ -180,9 +179,4 @@ class WorldSandbox(Sandbox):
 
 @lru_cache(maxsize=4096)
 def _png(picture: bytes, size: tuple[int, int]) -> Image:
-    buffer = io.BytesIO()
-    Picture.frombytes("RGB", size, picture).save(buffer, "PNG")
-    data = buffer.getvalue()
-    return Image(
-        digest=blake3(data).hexdigest(), format="png", width_px=size[0], height_px=size[1], data=data
-    )
+    return encoded(Picture.frombytes("RGB", size, picture))

@@ -1,0 +1,32 @@
+"""Pictures as records: encoded, and named by their content."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from blake3 import blake3
+
+from deskhand_sandbox.types import Image
+
+if TYPE_CHECKING:
+    from PIL import Image as Picture
+
+Format: TypeAlias = Literal["png", "jpeg", "webp"]
+
+
+def encoded(picture: Picture.Image, format: Format = "png", **options: int) -> Image:
+    """A drawn picture; the same pixels always give the same bytes.
+
+    Args:
+        options: of Pillow's encoder, such as `quality` and `compress_level`.
+    """
+    buffer = io.BytesIO()
+    picture.save(buffer, format, **options)
+    return as_image(buffer.getvalue(), picture.size, format)
+
+
+def as_image(data: bytes, size_px: tuple[int, int], format: Format = "png") -> Image:
+    """A picture that is encoded already."""
+    width, height = size_px
+    return Image(digest=blake3(data).hexdigest(), format=format, width_px=width, height_px=height, data=data)
