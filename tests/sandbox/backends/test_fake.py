@@ -141,16 +141,6 @@ async def test_an_unknown_value_is_named() -> None:
         await sandbox.evaluate("presed")
 
 
-async def test_a_closed_backend_makes_nothing_and_leaves_nothing_alive() -> None:
-    backend = create_backend("fake")
-    sandbox = await backend.create()
-    await backend.close()
-    with pytest.raises(SandboxDied):
-        await sandbox.observe()
-    with pytest.raises(SandboxDied):
-        await backend.create()
-
-
 async def test_the_same_seed_shows_the_same_screen() -> None:
     sandbox = await create_backend("fake").create()
     shown = [

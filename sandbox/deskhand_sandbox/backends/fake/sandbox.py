@@ -10,7 +10,8 @@ from collections.abc import Mapping
 
 from deskhand_sandbox.backends.action_checks import check_action
 from deskhand_sandbox.backends.fake.screen import FakeSettings, FakeState, button_boxes, draw, fake_settings
-from deskhand_sandbox.base import Backend, Capability, Sandbox
+from deskhand_sandbox.backends.in_process import InProcessBackend
+from deskhand_sandbox.base import Capability, Sandbox
 from deskhand_sandbox.errors import (
     InvalidTask,
     SandboxDied,
@@ -38,29 +39,18 @@ from deskhand_sandbox.types import (
 )
 
 
-class FakeBackend(Backend):
+class FakeBackend(InProcessBackend["FakeSandbox"]):
     """Makes fake computers; its settings are defaults for those of their tasks."""
 
     kind = "fake"
 
     def __init__(self, defaults: Mapping[str, object]) -> None:
+        super().__init__()
         fake_settings("the fake backend", defaults)
         self._defaults = dict(defaults)
-        self._alive: list[FakeSandbox] = []
-        self._closed = False
 
-    async def create(self) -> FakeSandbox:
-        if self._closed:
-            raise SandboxDied("the fake backend is closed")
-        sandbox = FakeSandbox(self._defaults)
-        self._alive.append(sandbox)
-        return sandbox
-
-    async def close(self) -> None:
-        self._closed = True
-        for sandbox in self._alive:
-            await sandbox.close()
-        self._alive.clear()
+    def make(self) -> FakeSandbox:
+        return FakeSandbox(self._defaults)
 
 
 class FakeSandbox(Sandbox):

@@ -10,8 +10,9 @@ from functools import lru_cache
 from PIL import Image as Picture
 
 from deskhand_sandbox.backends.action_checks import check_action
+from deskhand_sandbox.backends.in_process import InProcessBackend
 from deskhand_sandbox.backends.world.rules import World, make_world
-from deskhand_sandbox.base import Backend, Capability, Sandbox
+from deskhand_sandbox.base import Capability, Sandbox
 from deskhand_sandbox.errors import (
     InvalidAction,
     InvalidTask,
@@ -42,27 +43,13 @@ from deskhand_sandbox.types import (
 )
 
 
-class WorldBackend(Backend):
+class WorldBackend(InProcessBackend["WorldSandbox"]):
     """Makes sandboxes that show worlds."""
 
     kind = "world"
 
-    def __init__(self) -> None:
-        self._made: list[WorldSandbox] = []
-        self._closed = False
-
-    async def create(self) -> WorldSandbox:
-        if self._closed:
-            raise SandboxDied("the world backend is closed")
-        self._made = [each for each in self._made if each.alive()]
-        self._made.append(WorldSandbox())
-        return self._made[-1]
-
-    async def close(self) -> None:
-        self._closed = True
-        for sandbox in self._made:
-            await sandbox.close()
-        self._made.clear()
+    def make(self) -> WorldSandbox:
+        return WorldSandbox()
 
 
 class WorldSandbox(Sandbox):
