@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from deskhand_agent.types import Context, Decision
-from deskhand_sandbox.backends.world.rules.tic_tac_toe import best_key
+from deskhand_sandbox.boards.tic_tac_toe import best_key
 from deskhand_sandbox.types import Action, Press, TypeText
 from deskhand_trainer.self_play import DECAY, GAMES, compared, game, games
 from deskhand_trainer.types import Episode

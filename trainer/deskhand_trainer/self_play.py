@@ -22,17 +22,18 @@ from deskhand_agent.types import (
     TrajectoryEnd,
     TrajectoryStart,
 )
-from deskhand_sandbox.backends.world.rules.tic_tac_toe import (
-    EMPTY,
+from deskhand_sandbox.backends.world.rules.tiles import draw_board
+from deskhand_sandbox.boards.tic_tac_toe import (
     SIDES,
+    START,
     board_text,
+    ended,
+    instruction,
     moved,
     places,
     score_of,
     to_move,
-    winner,
 )
-from deskhand_sandbox.backends.world.rules.tiles import draw_board
 from deskhand_sandbox.pictures import encoded
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import Action, Image, Observation, Outcome, Press, Split, Task, TypeText
@@ -52,15 +53,17 @@ async def game(task_id: str, number: int, policy: Policy, *, policy_update: int)
     Returns:
         An episode for each side that had a turn, in order of beginning; none of them belongs in a store.
     """
-    cells, loser = EMPTY * 9, None
+    cells, loser = START, None
     steps: dict[str, list[Step]] = {side: [] for side in SIDES}
-    while winner(cells) is None and EMPTY in cells and loser is None:
+    while not ended(cells) and loser is None:
         side = to_move(cells)
         own = steps[side]
         began = time.monotonic()
         seen = _seen(cells)
         decision = await policy.act(
-            Context(task=_task(task_id, side), instruction=_told(side), steps=tuple(own), observation=seen)
+            Context(
+                task=_task(task_id, side), instruction=instruction(side), steps=tuple(own), observation=seen
+            )
         )
         own.append(
             Step(
@@ -124,7 +127,7 @@ def _episode(
     now = time.time()
     return Trajectory(
         start=TrajectoryStart(
-            id=new_id(), task=replace(_task(task_id, side), seed=number), instruction=_told(side),
+            id=new_id(), task=replace(_task(task_id, side), seed=number), instruction=instruction(side),
             policy_id=policy.id, policy_update=policy_update, group_id=None, split=Split.TRAIN,
             started_at_s=now,
         ),
@@ -144,10 +147,6 @@ def _task(task_id: str, side: str) -> Task:
 @lru_cache
 def _made(task_id: str) -> Task:
     return make_task(task_id, 0)
-
-
-def _told(side: str) -> str:
-    return f"You are {side}. Do not lose at tic-tac-toe."
 
 
 def _key(actions: Sequence[Action]) -> str:

@@ -10,7 +10,6 @@ import pytest
 
 from deskhand_sandbox.backends.world import WorldSandbox
 from deskhand_sandbox.backends.world.rules import make_world
-from deskhand_sandbox.backends.world.rules.tic_tac_toe import best_key, score_of, to_move, winner
 from deskhand_sandbox.backends.world.rules.tiles import TILE_PX
 from deskhand_sandbox.conformance import CHECKS, check_backend
 from deskhand_sandbox.errors import InvalidAction, InvalidTask, SandboxDied, VerifierError
@@ -168,17 +167,6 @@ async def test_a_chain_and_a_bandit() -> None:
         paid += await sandbox.evaluate("won") is True
         assert await sandbox.evaluate("done") is True
     assert 0.6 < paid / 200 < 0.8
-
-
-def test_tic_tac_toe_by_hand() -> None:
-    assert (to_move("-" * 9), to_move("X--------"), to_move("XO-------")) == ("X", "O", "X")
-    assert winner("XXXOO----") == "X" and winner("XX-OOO---") == "O" and winner("X-O-X-O-X") == "X"
-    assert winner("XOXXOOOXX") is None
-    assert (score_of("XXXOO----", "X"), score_of("XXXOO----", "O")) == (1.0, 0.0)
-    assert score_of("XOXXOOOXX", "X") == score_of("XOXXOOOXX", "O") == 0.5
-    assert score_of("XX-OO----", "X") == 0.0
-    assert best_key("XX-OO----") == "3"
-    assert best_key("XX-O-----") == "3"
 
 
 async def test_tic_tac_toe_is_answered_and_a_taken_place_is_no_move() -> None:

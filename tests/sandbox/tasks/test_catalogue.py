@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import miniwob
@@ -33,6 +35,15 @@ def test_the_catalogue_is_sorted_and_can_be_made() -> None:
         assert task.limits.seconds >= task.limits.turns
         assert each.description.endswith(".")
         json.dumps(dict(task.environment.settings))
+
+
+def test_listing_imports_nothing_that_draws_browses_or_learns() -> None:
+    code = (
+        "import sys; from deskhand_sandbox.tasks import list_tasks; list_tasks();"
+        "print(sorted({'PIL', 'playwright', 'torch'} & set(sys.modules)))"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "[]"
 
 
 def test_an_unknown_task_is_answered_with_the_nearest() -> None:

@@ -7,11 +7,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar, cast
 
+from deskhand_sandbox.boards.grid import WAYS
 from deskhand_sandbox.errors import InvalidTask
 from deskhand_sandbox.tasks.games.merging import best_move
 from deskhand_sandbox.types import Action, Click, JsonValue, Press
 
-WAYS = {"ArrowUp": (0, -1), "ArrowDown": (0, 1), "ArrowLeft": (-1, 0), "ArrowRight": (1, 0)}
 BOARD_PX = (12, 36, 296)
 """Left, top and side of the board on the page."""
 
@@ -25,6 +25,10 @@ def _press(key: str) -> Action:
 
 def _ints(state: State, name: str) -> list[int]:
     return cast("list[int]", state[name])
+
+
+def _where(state: State, name: str) -> frozenset[int]:
+    return frozenset(_ints(state, name))
 
 
 def _points(state: State, name: str) -> list[tuple[int, int]]:
@@ -98,13 +102,13 @@ def snake(state: State) -> Action:
 
 def sokoban(state: State) -> Action:
     """The first step of a shortest solution."""
-    side, walls, goals = int(str(state["side"])), set(_ints(state, "walls")), frozenset(_ints(state, "goals"))
-    boxes = frozenset(_ints(state, "boxes"))
+    side, walls, goals = int(str(state["side"])), _where(state, "walls"), _where(state, "goals")
+    boxes = _where(state, "boxes")
     return _press(sokoban_way(side, walls, goals, int(str(state["player"])), boxes)[0])
 
 
 def sokoban_way(
-    side: int, walls: set[int], goals: frozenset[int], player: int, boxes: frozenset[int]
+    side: int, walls: frozenset[int], goals: frozenset[int], player: int, boxes: frozenset[int]
 ) -> list[str]:
     """The keys of a shortest solution, over all places of player and boxes.
 
@@ -134,7 +138,7 @@ def sokoban_way(
     return shortest_way((player, boxes), steps, lambda at: at[1] == goals)
 
 
-def _corners(side: int, walls: set[int]) -> set[int]:
+def _corners(side: int, walls: frozenset[int]) -> set[int]:
     """Places a box never leaves."""
     return {
         at

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from deskhand_sandbox.backends.world.rules.tic_tac_toe import best_key
 from deskhand_sandbox.base import Sandbox
+from deskhand_sandbox.boards.tic_tac_toe import best_key
 from deskhand_sandbox.errors import InfrastructureError
 from deskhand_sandbox.tasks.games.solvers import SOLVERS
 from deskhand_sandbox.tasks.worlds.boards import ice, sokoban

@@ -6,8 +6,10 @@ import random
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
+from deskhand_sandbox.boards.frozen_lake import CIRCLE, stepped
+from deskhand_sandbox.boards.grid import as_lines, where
 from deskhand_sandbox.errors import InvalidTask
-from deskhand_sandbox.tasks.games.solvers import WAYS, shortest_way, sokoban_way
+from deskhand_sandbox.tasks.games.solvers import shortest_way, sokoban_way
 
 SHORTEST = 4
 """Moves of a Sokoban solution, at least: fewer is luck."""
@@ -31,9 +33,9 @@ def sokoban(task_id: str, seed: int, *, side: int, boxes: int) -> str:
     """
 
     def drawn(draw: random.Random) -> str | None:
-        board = _room(draw, side, boxes)
-        moves = _moves(board.replace("\n", ""), side)
-        return board if moves and SHORTEST <= moves <= LONGEST_SHARE * side * boxes else None
+        cells = _room(draw, side, boxes)
+        moves = _moves(cells, side)
+        return as_lines(cells, side) if moves and SHORTEST <= moves <= LONGEST_SHARE * side * boxes else None
 
     return _of_its_split(task_id, seed, drawn)
 
@@ -47,8 +49,7 @@ def ice(task_id: str, seed: int, *, side: int) -> str:
         start, flag = draw.sample(range(side * side), 2)
         cells[start], cells[flag] = "@", "G"
         far = abs(start % side - flag % side) + abs(start // side - flag // side)
-        board = "\n".join("".join(cells[at : at + side]) for at in range(0, side * side, side))
-        return board if far >= side - 1 and _walkable(board, side) else None
+        return as_lines(cells, side) if far >= side - 1 and _walkable("".join(cells), side) else None
 
     return _of_its_split(task_id, seed, drawn)
 
@@ -67,7 +68,7 @@ def _of_its_split(task_id: str, seed: int, drawn: Callable[[random.Random], str 
     raise InvalidTask(f"{task_id} finds no board for seed {seed}")
 
 
-def _room(draw: random.Random, side: int, boxes: int) -> str:
+def _room(draw: random.Random, side: int, boxes: int) -> list[str]:
     """Walls, some of them inside, boxes and goals apart, a player."""
     inside = [x + y * side for y in range(1, side - 1) for x in range(1, side - 1)]
     cells = ["#"] * (side * side)
@@ -79,29 +80,24 @@ def _room(draw: random.Random, side: int, boxes: int) -> str:
     chosen = draw.sample(free, 2 * boxes + 1)
     for at, mark in zip(chosen, "$" * boxes + "." * boxes + "@", strict=True):
         cells[at] = mark
-    return "\n".join("".join(cells[at : at + side]) for at in range(0, side * side, side))
+    return cells
 
 
-def _moves(cells: str, side: int) -> int:
+def _moves(cells: list[str], side: int) -> int:
     """Of a shortest solution; 0 where there is none."""
-
-    def places(mark: str) -> frozenset[int]:
-        return frozenset(at for at, cell in enumerate(cells) if cell == mark)
-
+    walls, goals, boxes = (where(cells, mark) for mark in "#.$")
     try:
-        return len(sokoban_way(side, set(places("#")), places("."), cells.index("@"), places("$")))
+        return len(sokoban_way(side, walls, goals, cells.index("@"), boxes))
     except InvalidTask:
         return 0
 
 
-def _walkable(board: str, side: int) -> bool:
-    cells = board.replace("\n", "")
-
+def _walkable(cells: str, side: int) -> bool:
     def steps(at: int) -> Iterator[tuple[str, int]]:
-        for name, (dx, dy) in WAYS.items():
-            x, y = at % side + dx, at // side + dy
-            if 0 <= x < side and 0 <= y < side and cells[x + y * side] != "O":
-                yield name, x + y * side
+        for way in CIRCLE:
+            after = stepped(at, way, cells, side)
+            if cells[after] != "O":
+                yield way, after
 
     try:
         shortest_way(cells.index("@"), steps, lambda at: cells[at] == "G")

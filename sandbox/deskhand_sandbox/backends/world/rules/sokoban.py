@@ -10,12 +10,11 @@ from PIL import Image as Picture
 
 from deskhand_sandbox.backends.world.rules.tiles import SOKOBAN, draw_board
 from deskhand_sandbox.backends.world.rules.world import World
+from deskhand_sandbox.boards.grid import WAYS, as_lines, read_board, where
 from deskhand_sandbox.errors import InvalidTask
 from deskhand_sandbox.types import JsonValue
 
 STEP, BOX = -0.01, 0.1
-MOST_CELLS = 32 * 32
-_WAYS = {"ArrowUp": (0, -1), "ArrowDown": (0, 1), "ArrowLeft": (-1, 0), "ArrowRight": (1, 0)}
 
 
 class Sokoban(World):
@@ -32,23 +31,17 @@ class Sokoban(World):
         Raises:
             InvalidTask: it is no such board.
         """
-        lines = board.splitlines() if isinstance(board, str) else []  # pyright: ignore[reportUnnecessaryIsInstance]
-        self._side = len(lines[0]) if lines else 0
-        cells = "".join(lines)
-        if not cells or any(len(line) != self._side for line in lines) or len(cells) > MOST_CELLS:
-            raise InvalidTask(f"a board has lines of one length and at most {MOST_CELLS} cells: {board!r}")
+        cells, self._side = read_board(board, "a board")
         if unknown := set(cells) - set(SOKOBAN):
             raise InvalidTask(f"a board is written in {''.join(SOKOBAN)}, not in {sorted(unknown)}")
-        self._walls = frozenset(i for i, cell in enumerate(cells) if cell == "#")
-        self._goals = frozenset(i for i, cell in enumerate(cells) if cell in ".*+")
-        self._boxes = frozenset(i for i, cell in enumerate(cells) if cell in "$*")
-        players = [i for i, cell in enumerate(cells) if cell in "@+"]
+        self._walls, self._goals = where(cells, "#"), where(cells, ".*+")
+        self._boxes, players = where(cells, "$*"), where(cells, "@+")
         if len(players) != 1 or not self._boxes or len(self._boxes) != len(self._goals):
             raise InvalidTask("a board has one player, one box or more, and as many goals")
-        edge = (lines[0], lines[-1], *(line[0] + line[-1] for line in lines))
-        if set("".join(edge)) != {"#"}:
+        side = self._side
+        if set(cells[:side] + cells[-side:] + cells[::side] + cells[side - 1 :: side]) != {"#"}:
             raise InvalidTask("a board must be walled in")
-        self._player = players[0]
+        (self._player,) = players
         self._cells = len(cells)
 
     @property
@@ -60,18 +53,17 @@ class Sokoban(World):
         return self._boxes == self._goals
 
     def text(self) -> str:
-        cells = [self._cell(i) for i in range(self._cells)]
-        lines = ("".join(cells[at : at + self._side]) for at in range(0, self._cells, self._side))
-        return "\n".join(lines)
+        return as_lines([self._cell(at) for at in range(self._cells)], self._side)
 
     def draw(self) -> Picture.Image:
         return draw_board(self.text(), "sokoban")
 
     def press(self, key: str) -> float:
-        if key not in _WAYS or self.done:
+        if key not in WAYS or self.done:
             return 0.0
-        dx, dy = _WAYS[key]
-        after, beyond = self._player + dx + dy * self._side, self._player + 2 * (dx + dy * self._side)
+        dx, dy = WAYS[key]
+        step = dx + dy * self._side
+        after, beyond = self._player + step, self._player + 2 * step
         if after in self._walls:
             return STEP
         before = len(self._boxes & self._goals)

@@ -1,0 +1,1 @@
+"""Rules of boards, without pictures: worlds show them, tasks draw and solve them, a trainer plays on them."""
