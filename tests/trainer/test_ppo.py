@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +28,7 @@ from deskhand_trainer.presets import method
 from deskhand_trainer.rollouts import collect, jobs_of, seed_ranges
 from deskhand_trainer.sft.demonstrations import samples_from_trajectories
 from deskhand_trainer.sft.train import train_sft
+from deskhand_trainer.streaming import StreamSettings
 
 SPOT = "fake/spot"
 CONFIG = PpoConfig(
@@ -282,6 +287,33 @@ async def test_an_asynchronous_loop_learns(
     seen = await validations(store)
     start, best = seen[0]["success_sampled"], max(v["success_sampled"] for v in seen)
     assert best >= min(0.9, start + 0.2)
+
+
+async def test_rollouts_that_stand_still_are_told_of_with_their_cause(
+    store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No sandbox ever comes: every silence is stored as an alarm, the last one before the run ends too."""
+
+    @asynccontextmanager
+    async def nobody(kind: str, **_: Any) -> AsyncGenerator[Any]:
+        await asyncio.Event().wait()
+        yield None
+
+    async def evaluate(self: PpoLoop) -> None:
+        self.cursor.best = 0.0
+
+    monkeypatch.setattr(PpoLoop, "_evaluate", evaluate)
+    monkeypatch.setattr(spot, "lease", nobody)
+    monkeypatch.setattr("deskhand_trainer.gathering.StreamSettings", partial(StreamSettings, stall_s=0.02))
+    told = setting(
+        store, spot, tiny, tmp_path / "run", rollouts="stream", importance_cap=2.0,
+        value_pretraining=ValuePretrainingConfig(enabled=False),
+    )  # fmt: skip
+    with pytest.raises(RolloutsStalled, match="environments do not answer"):
+        await PpoLoop(told).train()
+    alarms = [e for e in await store.events_after(0) if e.kind is EventKind.ALARM]
+    assert {(e.name, e.subject) for e in alarms} == {("no rollouts arriving", "run:r")}
+    assert [e.data for e in alarms] == [{"iteration": 1, "cause": "environments do not answer"}] * 5
 
 
 async def test_a_reward_model_that_takes_too_long_is_left_out_and_told_of(

@@ -118,6 +118,8 @@ class PpoLoop:
         finally:
             await self.gather.close()
             await asyncio.to_thread(self.engine.close)
+            if self._alarms:
+                await asyncio.wait(self._alarms)
 
     # ---- one iteration ----
 
