@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import cast
@@ -12,6 +11,7 @@ from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.errors import InfrastructureError, InvalidTask
 from deskhand_sandbox.store.goals import Goal, draw_goal, fitting, read_goal
 from deskhand_sandbox.store.pages import HOME, Page, bought, show
+from deskhand_sandbox.tasks.splits import drawn_within
 from deskhand_sandbox.types import (
     Action,
     Click,
@@ -31,7 +31,6 @@ PROVEN = (PAGES, TEXT)
 TURNS = 20
 SECONDS_PER_TURN = 10.0
 VIEWPORT_PX = (448, 448)
-DRAWS = 10_000
 
 _PLACE = """(() => {
   const found = [...document.querySelectorAll('a')].find((each) => each.textContent === LABEL)
@@ -127,16 +126,7 @@ def _back(page: Page) -> str:
 
 @lru_cache(maxsize=4096)
 def _goal(task_id: str, seed: int) -> Goal:
-    """Drawn until it is one of the seed's own split."""
-    # splits ask the families what they have
-    from deskhand_sandbox.tasks.splits import split_by_hash, split_of
-
-    split, draw = split_of(task_id, seed), random.Random(f"{FAMILY}/{seed}")
-    for _ in range(DRAWS):
-        goal = draw_goal(draw)
-        if split_by_hash(f"{FAMILY}\0{_named(goal)}") is split:
-            return goal
-    raise InvalidTask(f"{task_id} finds no goal for seed {seed}")
+    return drawn_within(task_id, seed, draw_goal, among=FAMILY, name=_named)
 
 
 def _named(goal: Goal) -> str:

@@ -5,12 +5,14 @@ A task with one start state, which every seed means, belongs to one split altoge
 
 from __future__ import annotations
 
+import random
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import count as counting
 from itertools import islice
 from threading import Lock
+from typing import TypeVar
 
 from blake3 import blake3
 
@@ -19,13 +21,16 @@ from deskhand_sandbox.tasks.families import family_of
 from deskhand_sandbox.tasks.held_out import HELD_OUT_TASKS
 from deskhand_sandbox.types import Split
 
-__all__ = ["HELD_OUT_TASKS", "seeds", "split_by_hash", "split_of"]
+__all__ = ["HELD_OUT_TASKS", "drawn_within", "seeds", "split_by_hash", "split_of"]
+
+T = TypeVar("T")
 
 TRAIN_SHARE = 0.8
 VALIDATION_SHARE = 0.1
 """The rest is test."""
 REMEMBERED = 512
 """Pairs of a task and a split whose seeds are kept once found, eight bytes each."""
+DRAWS = 10_000
 
 
 def split_of(task_id: str, seed: int) -> Split:
@@ -98,3 +103,29 @@ def split_by_hash(text: str) -> Split:
     if share < TRAIN_SHARE:
         return Split.TRAIN
     return Split.VALIDATION if share < TRAIN_SHARE + VALIDATION_SHARE else Split.TEST
+
+
+def drawn_within(
+    task_id: str,
+    seed: int,
+    draw: Callable[[random.Random], T | None],
+    *,
+    among: str,
+    name: Callable[[T], str] = str,
+) -> T:
+    """The first thing drawn from a seed that is of the seed's own split: no two splits share one.
+
+    Args:
+        draw: one try; None where what came will not do.
+        among: whose things are told apart, a task or a family; seeds draw alike for all that name the same.
+        name: the same text for the same thing; its hash says which split it belongs to.
+
+    Raises:
+        InvalidTask: `DRAWS` tries found none.
+    """
+    split, chance = split_of(task_id, seed), random.Random(f"{among}/{seed}")
+    for _ in range(DRAWS):
+        thing = draw(chance)
+        if thing is not None and split_by_hash(f"{among}\0{name(thing)}") is split:
+            return thing
+    raise InvalidTask(f"{task_id} finds nothing for seed {seed} in {DRAWS} draws")

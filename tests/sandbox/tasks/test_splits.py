@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deskhand_sandbox.errors import InvalidTask
-from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS, seeds, split_by_hash, split_of
+from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS, drawn_within, seeds, split_by_hash, split_of
 from deskhand_sandbox.types import Split
 
 TASK = "miniwob/click-test"
@@ -81,6 +81,24 @@ def test_seeds_once_found_are_not_looked_for_again(monkeypatch: pytest.MonkeyPat
     assert seeds(TASK, Split.TEST, 10, offset=25) == found[5:15]
     with pytest.raises(AssertionError, match="hashed again"):
         seeds(TASK, Split.TEST, 10_000)
+
+
+def test_what_is_drawn_is_of_the_seeds_split_and_tries_end() -> None:
+    def number(chance: random.Random) -> int | None:
+        drawn = chance.randrange(1000)
+        return drawn if drawn % 2 else None
+
+    found = {
+        split: {drawn_within(TASK, seed, number, among="numbers") for seed in seeds(TASK, split, 60)}
+        for split in Split
+    }
+    for split, numbers in found.items():
+        assert all(each % 2 and split_by_hash(f"numbers\0{each}") is split for each in numbers)
+    # tasks of the same split that draw among the same things draw the same one
+    other = next(f"t{n}" for n in range(99) if split_of(f"t{n}", 0) is split_of(TASK, 0))
+    assert drawn_within(TASK, 0, number, among="n") == drawn_within(other, 0, number, among="n")
+    with pytest.raises(InvalidTask, match="finds nothing for seed 4"):
+        drawn_within(TASK, 4, lambda _: None, among="numbers")
 
 
 def test_held_out_tasks_have_test_seeds_only() -> None:

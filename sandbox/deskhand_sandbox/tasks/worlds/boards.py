@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 
 from deskhand_sandbox.boards.frozen_lake import CIRCLE, stepped
 from deskhand_sandbox.boards.grid import as_lines, where
 from deskhand_sandbox.errors import InvalidTask
 from deskhand_sandbox.tasks.games.solvers import shortest_way, sokoban_way
+from deskhand_sandbox.tasks.splits import drawn_within
 
 SHORTEST = 4
 """Moves of a Sokoban solution, at least: fewer is luck."""
@@ -17,7 +18,6 @@ LONGEST_SHARE = 1.6
 """Moves of a solution, at most, in lengths of the board's sides."""
 WALLS_SHARE = 0.2
 HOLES_SHARE = 0.25
-DRAWS = 10_000
 
 
 @lru_cache(maxsize=4096)
@@ -37,7 +37,7 @@ def sokoban(task_id: str, seed: int, *, side: int, boxes: int) -> str:
         moves = _moves(cells, side)
         return as_lines(cells, side) if moves and SHORTEST <= moves <= LONGEST_SHARE * side * boxes else None
 
-    return _of_its_split(task_id, seed, drawn)
+    return drawn_within(task_id, seed, drawn, among=task_id)
 
 
 @lru_cache(maxsize=4096)
@@ -51,21 +51,7 @@ def ice(task_id: str, seed: int, *, side: int) -> str:
         far = abs(start % side - flag % side) + abs(start // side - flag // side)
         return as_lines(cells, side) if far >= side - 1 and _walkable("".join(cells), side) else None
 
-    return _of_its_split(task_id, seed, drawn)
-
-
-def _of_its_split(task_id: str, seed: int, drawn: Callable[[random.Random], str | None]) -> str:
-    """The first board that fits and that a hash of the board itself gives the split of the seed."""
-    # splits ask the families what they have
-    from deskhand_sandbox.tasks.splits import split_by_hash, split_of
-
-    split = split_of(task_id, seed)
-    draw = random.Random(f"{task_id}/{seed}")
-    for _ in range(DRAWS):
-        board = drawn(draw)
-        if board is not None and split_by_hash(f"{task_id}\0{board}") is split:
-            return board
-    raise InvalidTask(f"{task_id} finds no board for seed {seed}")
+    return drawn_within(task_id, seed, drawn, among=task_id)
 
 
 def _room(draw: random.Random, side: int, boxes: int) -> list[str]:
