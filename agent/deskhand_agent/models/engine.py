@@ -13,15 +13,18 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from deskhand_agent.errors import InferenceError, InferenceTimeout
 from deskhand_agent.inference import Completion, CompletionRequest, FinishReason
 from deskhand_agent.models.bundle import ModelBundle
-from deskhand_agent.models.forward import TokenSequence, collate, forward, keep_rows, step
+from deskhand_agent.models.decoding import Decoder
+from deskhand_agent.models.drawing import draw
+from deskhand_agent.models.forward import TokenSequence
 from deskhand_agent.models.scoring import reply_logits
 from deskhand_agent.models.value import ValueHead
 
@@ -39,6 +42,8 @@ class EngineSettings:
     """CPU threads of the worker."""
     seed: int = 0
     """Of the sampling."""
+    remember_bytes: int = 64 * 2**20
+    """For features of pictures seen lately, and as much for keys and values of prompts seen lately."""
 
 
 @dataclass(slots=True)
@@ -76,7 +81,8 @@ class LocalEngine:
         self._waiting: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._weights = threading.Lock()
         self._closed = False
-        self._generator = torch.Generator(device=bundle.device).manual_seed(self.settings.seed)
+        self._decoder = Decoder(bundle, remember_bytes=self.settings.remember_bytes)
+        self._begun = 0
         self._worker = threading.Thread(target=self._serve, name="inference", daemon=True)
         self._worker.start()
 
@@ -129,6 +135,8 @@ class LocalEngine:
                     self._value_head.load_state_dict(dict(value_state))
             except RuntimeError as error:
                 raise ValueError(f"weights of another model: {error}") from error
+            finally:
+                self._decoder.forget()
             self._update = update
 
     def close(self) -> None:
@@ -154,10 +162,7 @@ class LocalEngine:
             started = time.perf_counter()
             with self._weights:
                 update = self._update
-                try:
-                    self._reply(batch, update)
-                except (InferenceError, RuntimeError, ValueError) as error:
-                    self._refuse(batch, error)
+                self._reply(batch, update)
             self.busy_s += time.perf_counter() - started
         with contextlib.suppress(queue.Empty):
             while True:
@@ -186,108 +191,101 @@ class LocalEngine:
             batch.append(item)
         return batch
 
-    def _refuse(self, batch: list[_Waiting], error: Exception) -> None:
-        """One bad request must not fail its neighbours: try each alone, then name the culprit."""
-        if len(batch) == 1:
-            _fail(batch[0], error if isinstance(error, InferenceError) else InferenceError(str(error)))
-            return
+    def _reply(self, batch: list[_Waiting], update: int) -> None:
+        """Read the prompts, then one token at a time; a finished row leaves at once."""
+        self.batches += 1
+        drafts: list[_Draft] = []
+        hidden: list[Tensor] = []
         for waiting in batch:
-            if waiting.reply.done():
-                continue
+            sequence = TokenSequence(ids=waiting.request.prompt_ids, images=waiting.request.images)
             try:
-                self._reply([waiting], self._update)
-            except (InferenceError, RuntimeError, ValueError) as alone:
-                self._refuse([waiting], alone)
+                hidden.append(self._decoder.join(sequence, room=waiting.request.sampling.max_tokens))
+            except (InferenceError, RuntimeError, ValueError, IndexError) as error:
+                _fail(waiting, error if isinstance(error, InferenceError) else InferenceError(str(error)))
+                continue
+            drafts.append(_Draft(waiting, self._value(hidden[-1]), self._chances(waiting.request)))
+        if not drafts:
+            return
+        last = torch.stack(hidden)
+        while True:
+            self._draw(last, drafts)
+            for row in reversed(range(len(drafts))):
+                if self._ended(drafts[row], update):
+                    self._decoder.leave(row, spoilt=drafts[row].spoilt)
+                    drafts[row] = drafts[-1]
+                    del drafts[-1]
+            if not drafts:
+                return
+            last = self._decoder.step([draft.ids[-1] for draft in drafts])
 
     @torch.no_grad()
-    def _reply(self, batch: list[_Waiting], update: int) -> None:
-        """Prefill, then one token at a time; a finished row leaves the batch at once."""
-        requests = [waiting.request for waiting in batch]
-        collated = collate(self._bundle, [TokenSequence(ids=r.prompt_ids, images=r.images) for r in requests])
-        self.batches += 1
-        hidden, cache = forward(self._bundle, collated, cache=True)
-        assert cache is not None
-        count = len(batch)
-        last = hidden[torch.arange(count), collated.lengths - 1]
-        values = None if self._value_head is None else self._value_head(last).tolist()
-        drafts = [_Draft([], [], []) for _ in batch]
-        alive = torch.arange(count, device=last.device)
-        visible = torch.arange(collated.ids.shape[1], device=last.device) < collated.lengths[:, None]
-        positions = collated.next_positions
-        while True:
-            rows = alive.tolist()
-            drawn = self._draw(
-                last, [requests[i].sampling.temperature for i in rows], [drafts[i] for i in rows]
-            )
-            going: list[int] = []
-            for place, (row, token) in enumerate(zip(rows, drawn, strict=True)):
-                ended = token == self._bundle.end_id
-                if ended or len(drafts[row].ids) >= requests[row].sampling.max_tokens:
-                    value = None if values is None else float(values[row])
-                    self._finish(batch[row], drafts[row], ended=ended, value=value, update=update)
-                else:
-                    going.append(place)
-            if not going:
-                return
-            if len(going) < len(rows):
-                kept = torch.tensor(going, device=last.device)
-                cache = keep_rows(cache, kept)
-                alive, visible, positions = alive[kept], visible[kept], positions[kept]
-                drawn = [drawn[place] for place in going]
-            visible = torch.cat([visible, visible.new_ones(len(going), 1)], dim=1)
-            last, cache = step(
-                self._bundle, torch.tensor(drawn, device=last.device), positions, visible, cache
-            )
-            positions = positions + 1
+    def _draw(self, hidden: Tensor, drafts: Sequence[_Draft]) -> None:
+        """One token for each row, from one distribution each."""
+        temperatures = [draft.waiting.request.sampling.temperature for draft in drafts]
+        alike = temperatures[0] if len(set(temperatures)) == 1 else None
+        scored = torch.tensor([each or 1.0 for each in temperatures], device=hidden.device)
+        logits = reply_logits(self._bundle, hidden, scored if alike is None else alike)
+        chances = [draft.chances[len(draft.ids)] for draft in drafts]
+        for draft, drawn in zip(drafts, draw(logits, temperatures, chances), strict=True):
+            draft.spoilt = drawn is None
+            if drawn is not None:
+                draft.ids.append(drawn.token)
+                draft.logprobs.append(drawn.logprob)
+                draft.entropies.append(drawn.entropy)
 
-    def _draw(self, hidden: Tensor, temperatures: Sequence[float], drafts: Sequence[_Draft]) -> list[int]:
-        """One token per row, with its log-probability and the entropy of where it was drawn from."""
-        by_temperature: dict[float, list[int]] = {}
-        for place, temperature in enumerate(temperatures):
-            by_temperature.setdefault(temperature, []).append(place)
-        tokens = [0] * len(drafts)
-        for temperature, places in by_temperature.items():
-            every = reply_logits(self._bundle, hidden[places], temperature).float().log_softmax(-1)
-            if temperature == 0:
-                chosen = every.argmax(-1)
-            else:
-                chosen = torch.multinomial(every.exp(), 1, generator=self._generator)[:, 0]
-            logprobs = every.gather(-1, chosen[:, None])[:, 0].tolist()
-            entropies = (-(every.exp() * every).sum(-1)).tolist()
-            for place, token, logprob, entropy in zip(
-                places, chosen.tolist(), logprobs, entropies, strict=True
-            ):
-                tokens[place] = token
-                drafts[place].ids.append(token)
-                drafts[place].logprobs.append(logprob)
-                drafts[place].entropies.append(entropy)
-        return tokens
+    @torch.no_grad()
+    def _value(self, hidden: Tensor) -> float | None:
+        return None if self._value_head is None else float(self._value_head(hidden))
 
-    def _finish(
-        self, waiting: _Waiting, draft: _Draft, *, ended: bool, value: float | None, update: int
-    ) -> None:
+    def _chances(self, request: CompletionRequest) -> Sequence[float]:
+        """Where in its distributions a reply's tokens lie: fixed by the seed and how many came before."""
+        self._begun += 1
+        source = np.random.default_rng([abs(self.settings.seed), self._begun])
+        return source.random(request.sampling.max_tokens).tolist()
+
+    def _ended(self, draft: _Draft, update: int) -> bool:
+        """Whether a row has its reply; gives it."""
+        if draft.spoilt:
+            _fail(draft.waiting, InferenceError("the model's numbers overflowed: its weights are damaged"))
+            return True
+        stopped = draft.ids[-1] == self._bundle.end_id
+        if not stopped and len(draft.ids) < draft.waiting.request.sampling.max_tokens:
+            return False
+        self._finish(draft, stopped=stopped, update=update)
+        return True
+
+    def _finish(self, draft: _Draft, *, stopped: bool, update: int) -> None:
         self.replies += 1
         completion = Completion(
             ids=tuple(draft.ids),
             logprobs=tuple(draft.logprobs),
-            finish_reason=FinishReason.STOP if ended else FinishReason.LENGTH,
+            finish_reason=FinishReason.STOP if stopped else FinishReason.LENGTH,
             policy_id=self.policy_id,
             policy_update=update,
             entropy=sum(draft.entropies) / len(draft.entropies),
-            value=value,
+            value=draft.value,
         )
-        if not waiting.reply.done():
+        if not draft.waiting.reply.done():
             with contextlib.suppress(asyncio.InvalidStateError):
-                waiting.reply.set_result(completion)
+                draft.waiting.reply.set_result(completion)
 
 
 @dataclass(slots=True)
 class _Draft:
-    ids: list[int]
-    logprobs: list[float]
-    entropies: list[float]
+    """A reply under way."""
+
+    waiting: _Waiting
+    value: float | None
+    chances: Sequence[float]
+    """Per token it may have."""
+    ids: list[int] = field(default_factory=list[int])
+    logprobs: list[float] = field(default_factory=list[float])
+    entropies: list[float] = field(default_factory=list[float])
+    spoilt: bool = False
+    """Its numbers are none."""
 
 
 def _fail(waiting: _Waiting, error: InferenceError) -> None:
     if not waiting.reply.done():
-        waiting.reply.set_exception(error)
+        with contextlib.suppress(asyncio.InvalidStateError):
+            waiting.reply.set_exception(error)

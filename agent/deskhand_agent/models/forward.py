@@ -142,45 +142,6 @@ def forward(bundle: ModelBundle, batch: Batch, *, cache: bool = False) -> tuple[
     return hidden, kept if cache else None
 
 
-def step(
-    bundle: ModelBundle, ids: Tensor, positions: Tensor, visible: Tensor, cache: KeyValueCache
-) -> tuple[Tensor, KeyValueCache]:
-    """Hidden states of one more token per row.
-
-    Args:
-        ids: [b] the tokens drawn last.
-        positions: [b] their rotary positions.
-        visible: bool [b, cached + 1], False at padding.
-
-    Returns:
-        [b, width] and the grown cache.
-    """
-    model: Any = bundle.model
-    placed = positions[None, :, None].expand(3, -1, 1)
-    if isinstance(cache, DynamicCache):
-        out = model.model(
-            input_ids=ids[:, None],
-            attention_mask=visible.long(),
-            position_ids=placed,
-            past_key_values=cache,
-            use_cache=True,
-        )
-        return out.last_hidden_state[:, 0], cache
-    embeddings = model.get_input_embeddings()(ids)[:, None]
-    hidden, grown = fast.decode_text(
-        model.model.language_model, embeddings, placed, visible[:, None, None], cache
-    )
-    return hidden[:, 0], grown
-
-
-def keep_rows(cache: KeyValueCache, rows: Tensor) -> KeyValueCache:
-    """The cache of some rows of the batch."""
-    if isinstance(cache, DynamicCache):
-        cache.batch_select_indices(rows)
-        return cache
-    return [(key[rows], value[rows]) for key, value in cache]
-
-
 def _encode(model: Any, batch: Batch) -> Tensor:
     by_grid: dict[tuple[int, int], list[int]] = {}
     for index, grid in enumerate(batch.grids):

@@ -90,17 +90,19 @@ def score_turns(
     )
 
 
-def reply_logits(bundle: ModelBundle, hidden: Tensor, temperature: float) -> Tensor:
+def reply_logits(bundle: ModelBundle, hidden: Tensor, temperature: float | Tensor) -> Tensor:
     """Logits a reply token is drawn from and scored with.
 
     Args:
         hidden: [..., width] at the token before.
-        temperature: 0 (greedy) is scored as 1.
+        temperature: 0 (greedy) is scored as 1; or one for each, [...], none of them 0.
 
     Returns:
         [..., vocabulary]; suppressed ids at the lowest finite number, so that they weigh exactly nothing.
     """
     logits: Tensor = bundle.model.lm_head(hidden)
-    if temperature not in (0.0, 1.0):
+    if isinstance(temperature, Tensor):
+        logits = logits / temperature[..., None]
+    elif temperature not in (0.0, 1.0):
         logits = logits / temperature
     return logits.index_fill(-1, bundle.suppressed_ids.to(logits.device), torch.finfo(logits.dtype).min)

@@ -5,17 +5,20 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
 from deskhand_agent.errors import InferenceError, InferenceTimeout
 from deskhand_agent.inference import CompletionRequest, FinishReason, Sampling
-from deskhand_agent.models.bundle import ModelBundle, build_tiny
+from deskhand_agent.models.bundle import ModelBundle, build_tiny, load_bundle
 from deskhand_agent.models.engine import EngineSettings, LocalEngine
+from deskhand_agent.models.forward import TokenSequence, collate, forward
 from deskhand_agent.models.prompting import tokenise_prompt
-from deskhand_agent.models.scoring import score_turns
+from deskhand_agent.models.scoring import reply_logits, score_turns
 from deskhand_agent.models.value import ValueHead
 from deskhand_agent.prompt import ImageSegment, PromptMessage, Text
+from deskhand_agent.shipped import shipped_model
 from deskhand_sandbox.types import Image
 
 Picture = Callable[..., Image]
@@ -65,6 +68,76 @@ async def test_what_is_sampled_is_what_is_scored(
         )
         assert reply.entropy == pytest.approx(float(scores.entropy[row, :count].mean()), abs=1e-4)
         assert not set(reply.ids) & set(bundle.suppressed_ids.tolist())
+
+
+async def test_what_is_drawn_does_not_depend_on_company(bundle: ModelBundle, picture: Picture) -> None:
+    asked = [request(bundle, picture(i % 3), "Find " * i, temperature=0.5 + i % 2) for i in range(6)]
+    async with LocalEngine(bundle) as engine:
+        together = await asyncio.gather(*(engine.generate(one) for one in asked))
+    settings = EngineSettings(max_batch=1, remember_bytes=0)
+    async with LocalEngine(bundle, settings=settings) as engine:
+        alone = [await engine.generate(one) for one in asked]
+    for one, other in zip(together, alone, strict=True):
+        assert one.ids == other.ids
+        assert one.logprobs == pytest.approx(other.logprobs, abs=1e-5)
+    async with LocalEngine(bundle, settings=EngineSettings(seed=1)) as engine:
+        assert [(await engine.generate(one)).ids for one in asked] != [each.ids for each in alone]
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.3])
+async def test_replies_are_those_of_the_slow_way(
+    bundle: ModelBundle, picture: Picture, temperature: float
+) -> None:
+    """One pass over everything for every token, and a walk through the distribution."""
+    async with LocalEngine(bundle, settings=EngineSettings(seed=3)) as engine:
+        for number in range(1, 4):
+            asked = request(bundle, picture(number), temperature=temperature)
+            reply = await engine.generate(asked)
+            chances = np.random.default_rng([3, number]).random(8)
+            ids: list[int] = []
+            for chance in chances[: len(reply.ids)]:
+                one = TokenSequence(ids=(*asked.prompt_ids, *ids), images=asked.images)
+                with torch.no_grad():
+                    hidden, _ = forward(bundle, collate(bundle, [one]))
+                    shares = reply_logits(bundle, hidden[0, -1], temperature).softmax(-1).tolist()
+                token, below = 0, shares[0]
+                while below <= chance:
+                    token += 1
+                    below += shares[token]
+                ids.append(token if temperature else int(np.argmax(shares)))
+            assert tuple(ids) == reply.ids
+
+
+async def test_the_shipped_model_scores_what_it_drew(picture: Picture) -> None:
+    bundle = load_bundle(shipped_model())
+    asked = [request(bundle, picture(i), "Click " * (i + 1), max_tokens=12) for i in range(4)]
+    async with LocalEngine(bundle) as engine:
+        replies = await asyncio.gather(*(engine.generate(one) for one in [*asked, *asked]))
+    turns = [
+        SimpleNamespace(prompt_ids=a.prompt_ids, images=a.images, reply_ids=r.ids)
+        for a, r in zip([*asked, *asked], replies, strict=True)
+    ]
+    with torch.no_grad():
+        scores = score_turns(bundle, turns)
+    drawn = torch.tensor([each for reply in replies for each in reply.logprobs])
+    assert float((drawn - scores.logprobs[scores.mask]).abs().mean()) < 1e-5
+
+
+async def test_damaged_weights_are_named_and_mended_by_the_next_update(
+    bundle: ModelBundle, picture: Picture
+) -> None:
+    right = {name: value.clone() for name, value in bundle.model.state_dict().items()}
+    asked = request(bundle, picture(0), temperature=0.0)
+    async with LocalEngine(bundle) as engine:
+        before = await engine.generate(asked)
+        damaged = {name: torch.full_like(value, float("nan")) for name, value in right.items()}
+        engine.update_weights(damaged, update=1)
+        with pytest.raises(InferenceError, match="damaged"):
+            await engine.generate(asked)
+        engine.update_weights(right, update=2)
+        after = await engine.generate(asked)
+    assert after.ids == before.ids
+    assert after.logprobs == pytest.approx(before.logprobs, abs=1e-5)
 
 
 async def test_greedy_does_not_depend_on_company(
