@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -17,6 +18,12 @@ class Sampling:
     """0 takes the likeliest token."""
     max_tokens: int = 64
     """Reply length at most, end token included."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.temperature < math.inf:
+            raise ValueError(f"temperature is {self.temperature}: give 0 or more")
+        if self.max_tokens < 1:
+            raise ValueError(f"max_tokens is {self.max_tokens}: give 1 or more")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,7 +1,9 @@
-"""The engine in this process: batches whatever waits, draws replies, says with which weights.
+"""The engine in this process: draws many replies at once, says with which weights.
 
-Callers on the event loop await; one worker thread owns the model. A batch takes every request waiting at
-that moment (up to a limit), so many episodes share a forward pass without ever waiting for one another.
+Callers on the event loop await; one worker thread owns the model. A request joins the replies under way at
+their next token and leaves at its own last, so many episodes share a forward pass without ever waiting for
+one another. A reply is drawn by one state of the weights: new ones wait until those under way have ended,
+and who asks meanwhile waits for them.
 """
 
 from __future__ import annotations
@@ -12,8 +14,9 @@ import queue
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -34,8 +37,10 @@ class EngineSettings:
     """How requests are batched."""
 
     max_batch: int = 16
-    max_wait_ms: float = 2.0
-    """How long a batch waits for company after its first request."""
+    """Replies under way at once, at most."""
+    prompts_per_token: int = 1
+    """Prompts that are read, at most, before those under way get their next token. On a processor 1 costs
+    nothing and ends replies sooner; an accelerator is used better by more."""
     deadline_s: float = 120.0
     """A reply that takes longer is given up with `InferenceTimeout`."""
     threads: int = 1
@@ -73,13 +78,17 @@ class LocalEngine:
         self.settings = settings or EngineSettings()
         self.busy_s = 0.0
         """Seconds the worker has spent computing, for utilisation figures."""
-        self.batches = 0
+        self.steps = 0
+        """Passes of one token per row."""
         self.replies = 0
         self._bundle = bundle
         self._value_head = value_head
         self._update = update
         self._waiting: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
-        self._weights = threading.Lock()
+        self._turn = threading.Condition()
+        """Guards the two below: the weights are the worker's while it runs, else their updaters'."""
+        self._running = False
+        self._updates_waiting = 0
         self._closed = False
         self._decoder = Decoder(bundle, remember_bytes=self.settings.remember_bytes)
         self._begun = 0
@@ -97,7 +106,7 @@ class LocalEngine:
 
     @property
     def waiting(self) -> int:
-        """Requests that no batch has taken yet."""
+        """Requests whose prompts are not read yet."""
         return self._waiting.qsize()
 
     async def generate(self, request: CompletionRequest) -> Completion:
@@ -109,6 +118,7 @@ class LocalEngine:
                 f"the prompt was made by processor {request.processor_hash[:12]}, this engine has "
                 f"{self.processor_hash[:12]}: tokenise with the bundle of the model that serves"
             )
+        self._refuse_unfit(request)
         waiting = _Waiting(request, Future(), time.monotonic() + self.settings.deadline_s)
         self._waiting.put(waiting)
         try:
@@ -123,21 +133,27 @@ class LocalEngine:
         update: int,
         value_state: Mapping[str, Tensor] | None = None,
     ) -> None:
-        """Take new weights between two batches; replies dispatched from then on carry `update`.
+        """Take new weights once the replies under way have ended; blocks until then.
+
+        A reply is drawn by one state of the weights: what is asked meanwhile waits, and carries `update`.
 
         Raises:
             ValueError: the weights are not of this model.
         """
-        with self._weights:
+        with self._turn:
+            self._updates_waiting += 1
             try:
+                self._turn.wait_for(lambda: not self._running)
+                self._decoder.forget()
                 self._bundle.model.load_state_dict(dict(state))
                 if value_state is not None and self._value_head is not None:
                     self._value_head.load_state_dict(dict(value_state))
+                self._update = update
             except RuntimeError as error:
                 raise ValueError(f"weights of another model: {error}") from error
             finally:
-                self._decoder.forget()
-            self._update = update
+                self._updates_waiting -= 1
+                self._turn.notify_all()
 
     def close(self) -> None:
         """Stop the worker; whoever still waits gets an `InferenceError`. Safe to call twice."""
@@ -153,74 +169,104 @@ class LocalEngine:
     async def __aexit__(self, *_: object) -> None:
         await asyncio.to_thread(self.close)
 
+    def _refuse_unfit(self, request: CompletionRequest) -> None:
+        model: Any = self._bundle.model
+        rows = int(model.get_input_embeddings().weight.shape[0])
+        if not request.prompt_ids:
+            raise InferenceError("the prompt is empty")
+        if not 0 <= min(request.prompt_ids) <= max(request.prompt_ids) < rows:
+            raise InferenceError(f"the prompt has ids that are none of the model's {rows}")
+
     def _serve(self) -> None:
         torch.set_num_threads(self.settings.threads)
-        while True:
-            batch = self._next_batch()
-            if batch is None:
-                break
+        drafts: list[_Draft] = []
+        while self._admit(drafts):
             started = time.perf_counter()
-            with self._weights:
-                update = self._update
-                self._reply(batch, update)
+            try:
+                self._token(drafts)
+            except (RuntimeError, ValueError) as error:
+                self._give_up(drafts, InferenceError(str(error)))
+            if not drafts:
+                self._rest()
             self.busy_s += time.perf_counter() - started
+        self._give_up(drafts, InferenceError("the engine was closed"))
+        self._rest()
         with contextlib.suppress(queue.Empty):
             while True:
                 left = self._waiting.get_nowait()
                 if left is not None:
                     _fail(left, InferenceError("the engine was closed"))
 
-    def _next_batch(self) -> list[_Waiting] | None:
-        """Whatever waits, or None once closed."""
-        batch: list[_Waiting] = []
-        until = float("inf")
-        while len(batch) < self.settings.max_batch:
-            timeout = None if not batch else max(0.0, until - time.monotonic())
+    def _admit(self, drafts: list[_Draft]) -> bool:
+        """Take what waits as further rows, a few before each token; False once closed.
+
+        Waits for the first where there is none. Takes none while new weights wait for those under way.
+        """
+        most = min(self.settings.max_batch, len(drafts) + self.settings.prompts_per_token)
+        while len(drafts) < most and not (drafts and self._updates_waiting):
             try:
-                item = self._waiting.get(timeout=timeout)
+                waiting = self._waiting.get(block=not drafts)
             except queue.Empty:
                 break
-            if item is None:
-                for waiting in batch:
-                    _fail(waiting, InferenceError("the engine was closed"))
-                return None
-            if item.reply.cancelled() or item.deadline_s < time.monotonic():
+            if waiting is None:
+                return False
+            if waiting.reply.cancelled() or waiting.deadline_s < time.monotonic():
                 continue
-            if not batch:
-                until = time.monotonic() + self.settings.max_wait_ms / 1000
-            batch.append(item)
-        return batch
+            if not drafts:
+                self._begin()
+            started = time.perf_counter()
+            self._join(waiting, drafts)
+            self.busy_s += time.perf_counter() - started
+            if not drafts:
+                self._rest()
+        return True
 
-    def _reply(self, batch: list[_Waiting], update: int) -> None:
-        """Read the prompts, then one token at a time; a finished row leaves at once."""
-        self.batches += 1
-        drafts: list[_Draft] = []
-        hidden: list[Tensor] = []
-        for waiting in batch:
-            sequence = TokenSequence(ids=waiting.request.prompt_ids, images=waiting.request.images)
-            try:
-                hidden.append(self._decoder.join(sequence, room=waiting.request.sampling.max_tokens))
-            except (InferenceError, RuntimeError, ValueError, IndexError) as error:
-                _fail(waiting, error if isinstance(error, InferenceError) else InferenceError(str(error)))
-                continue
-            drafts.append(_Draft(waiting, self._value(hidden[-1]), self._chances(waiting.request)))
+    def _begin(self) -> None:
+        """The weights stay as they are until `_rest`."""
+        with self._turn:
+            self._turn.wait_for(lambda: not self._updates_waiting)
+            self._running = True
+
+    def _rest(self) -> None:
+        with self._turn:
+            self._running = False
+            self._turn.notify_all()
+
+    def _join(self, waiting: _Waiting, drafts: list[_Draft]) -> None:
+        request = waiting.request
+        sequence = TokenSequence(ids=request.prompt_ids, images=request.images)
+        try:
+            hidden = self._decoder.join(sequence, room=request.sampling.max_tokens)
+        except (InferenceError, RuntimeError, ValueError) as error:
+            _fail(waiting, error if isinstance(error, InferenceError) else InferenceError(str(error)))
+            return
+        drafts.append(_Draft(waiting, hidden, self._value(hidden), self._chances(request)))
+
+    def _token(self, drafts: list[_Draft]) -> None:
+        """One more token for every row; a row that ended leaves."""
+        self._draw(drafts)
+        for row in reversed(range(len(drafts))):
+            if self._ended(drafts[row]):
+                self._decoder.leave(row, spoilt=drafts[row].spoilt)
+                drafts[row] = drafts[-1]
+                del drafts[-1]
         if not drafts:
             return
-        last = torch.stack(hidden)
-        while True:
-            self._draw(last, drafts)
-            for row in reversed(range(len(drafts))):
-                if self._ended(drafts[row], update):
-                    self._decoder.leave(row, spoilt=drafts[row].spoilt)
-                    drafts[row] = drafts[-1]
-                    del drafts[-1]
-            if not drafts:
-                return
-            last = self._decoder.step([draft.ids[-1] for draft in drafts])
+        hidden = self._decoder.step([draft.ids[-1] for draft in drafts])
+        self.steps += 1
+        for draft, at in zip(drafts, hidden.unbind(), strict=True):
+            draft.hidden = at
+
+    def _give_up(self, drafts: list[_Draft], error: InferenceError) -> None:
+        for draft in drafts:
+            _fail(draft.waiting, error)
+        drafts.clear()
+        self._decoder.forget()
 
     @torch.no_grad()
-    def _draw(self, hidden: Tensor, drafts: Sequence[_Draft]) -> None:
-        """One token for each row, from one distribution each."""
+    def _draw(self, drafts: Sequence[_Draft]) -> None:
+        """A token for each row."""
+        hidden = torch.stack([draft.hidden for draft in drafts])
         temperatures = [draft.waiting.request.sampling.temperature for draft in drafts]
         alike = temperatures[0] if len(set(temperatures)) == 1 else None
         scored = torch.tensor([each or 1.0 for each in temperatures], device=hidden.device)
@@ -243,30 +289,32 @@ class LocalEngine:
         source = np.random.default_rng([abs(self.settings.seed), self._begun])
         return source.random(request.sampling.max_tokens).tolist()
 
-    def _ended(self, draft: _Draft, update: int) -> bool:
-        """Whether a row has its reply; gives it."""
+    def _ended(self, draft: _Draft) -> bool:
+        """Whether a row has its reply, which it is given, or nobody waits for it any more."""
+        if draft.waiting.reply.cancelled():
+            return True
         if draft.spoilt:
             _fail(draft.waiting, InferenceError("the model's numbers overflowed: its weights are damaged"))
             return True
         stopped = draft.ids[-1] == self._bundle.end_id
         if not stopped and len(draft.ids) < draft.waiting.request.sampling.max_tokens:
             return False
-        self._finish(draft, stopped=stopped, update=update)
+        self._finish(draft, stopped=stopped)
         return True
 
-    def _finish(self, draft: _Draft, *, stopped: bool, update: int) -> None:
+    def _finish(self, draft: _Draft, *, stopped: bool) -> None:
         self.replies += 1
         completion = Completion(
             ids=tuple(draft.ids),
             logprobs=tuple(draft.logprobs),
             finish_reason=FinishReason.STOP if stopped else FinishReason.LENGTH,
             policy_id=self.policy_id,
-            policy_update=update,
+            policy_update=self._update,
             entropy=sum(draft.entropies) / len(draft.entropies),
             value=draft.value,
         )
         if not draft.waiting.reply.done():
-            with contextlib.suppress(asyncio.InvalidStateError):
+            with contextlib.suppress(InvalidStateError):
                 draft.waiting.reply.set_result(completion)
 
 
@@ -275,6 +323,8 @@ class _Draft:
     """A reply under way."""
 
     waiting: _Waiting
+    hidden: Tensor
+    """[width] at the token before the next."""
     value: float | None
     chances: Sequence[float]
     """Per token it may have."""
@@ -287,5 +337,5 @@ class _Draft:
 
 def _fail(waiting: _Waiting, error: InferenceError) -> None:
     if not waiting.reply.done():
-        with contextlib.suppress(asyncio.InvalidStateError):
+        with contextlib.suppress(InvalidStateError):
             waiting.reply.set_exception(error)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from types import SimpleNamespace
@@ -148,7 +149,7 @@ async def test_greedy_does_not_depend_on_company(
     others = [request(bundle, picture(i), "Find " * i, temperature=1.0) for i in range(1, 6)]
     among, *_ = await asyncio.gather(engine.generate(one), *(engine.generate(o) for o in others))
     assert among.ids == alone.ids
-    assert engine.batches < 7
+    assert engine.steps < 7 * 7
     assert engine.replies == 7
 
 
@@ -227,3 +228,123 @@ async def test_after_closing_nothing_is_taken(bundle: ModelBundle, picture: Pict
     engine.close()
     with pytest.raises(InferenceError, match="closed"):
         await engine.generate(request(bundle, picture(0)))
+
+
+class Gate:
+    """Holds an engine's steps until it is opened."""
+
+    def __init__(self, engine: LocalEngine) -> None:
+        self.reached, self.open = threading.Event(), threading.Event()
+        decoder = engine._decoder  # pyright: ignore[reportPrivateUsage]
+        step = decoder.step
+
+        def held(ids: list[int]) -> torch.Tensor:
+            self.reached.set()
+            assert self.open.wait(60)
+            return step(ids)
+
+        decoder.step = held  # type: ignore[method-assign]
+
+
+async def test_who_asks_meanwhile_joins_at_the_next_token(bundle: ModelBundle, picture: Picture) -> None:
+    async with LocalEngine(bundle) as engine:
+        gate = Gate(engine)
+        asked = [request(bundle, picture(i), temperature=0.0, max_tokens=n) for i, n in enumerate((30, 6, 6))]
+        long = asyncio.create_task(engine.generate(asked[0]))
+        await asyncio.to_thread(gate.reached.wait, 60)
+        short = [asyncio.create_task(engine.generate(one)) for one in asked[1:]]
+        while engine.waiting < 2:
+            await asyncio.sleep(0)
+        gate.open.set()
+        done, _ = await asyncio.wait([long, *short], return_when=asyncio.FIRST_COMPLETED)
+        assert long not in done
+        replies = [await long, *[await each for each in short]]
+        assert [len(reply.ids) for reply in replies] == [30, 6, 6]
+        assert engine.steps == 29
+    async with LocalEngine(bundle, settings=EngineSettings(max_batch=1)) as engine:
+        assert [(await engine.generate(one)).ids for one in asked] == [reply.ids for reply in replies]
+
+
+async def test_a_reply_is_drawn_by_one_state_of_the_weights(bundle: ModelBundle, picture: Picture) -> None:
+    old = {name: value.clone() for name, value in bundle.model.state_dict().items()}
+    new = {name: value * 1.2 for name, value in old.items()}
+    asked = request(bundle, picture(0), temperature=0.0)
+    async with LocalEngine(bundle) as engine:
+        gate = Gate(engine)
+        before = asyncio.create_task(engine.generate(asked))
+        await asyncio.to_thread(gate.reached.wait, 60)
+        update = asyncio.create_task(asyncio.to_thread(engine.update_weights, new, update=1))
+        while not engine._updates_waiting:  # pyright: ignore[reportPrivateUsage]
+            await asyncio.sleep(0)
+        after = asyncio.create_task(engine.generate(asked))
+        gate.open.set()
+        replies = [await before, await after]
+        await update
+        assert [reply.policy_update for reply in replies] == [0, 1]
+    for state, reply in ((old, replies[0]), (new, replies[1])):
+        bundle.model.load_state_dict(state)
+        turn = SimpleNamespace(prompt_ids=asked.prompt_ids, images=asked.images, reply_ids=reply.ids)
+        with torch.no_grad():
+            scored = score_turns(bundle, [turn]).logprobs[0]
+        assert reply.logprobs == pytest.approx(scored.tolist(), abs=1e-5)
+    assert replies[0].logprobs != pytest.approx(replies[1].logprobs, abs=1e-3)
+
+
+async def test_a_reply_nobody_waits_for_any_more_ends(bundle: ModelBundle, picture: Picture) -> None:
+    async with LocalEngine(bundle) as engine:
+        gate = Gate(engine)
+        left = asyncio.create_task(engine.generate(request(bundle, picture(0), max_tokens=500)))
+        await asyncio.to_thread(gate.reached.wait, 60)
+        left.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await left
+        gate.open.set()
+        await engine.generate(request(bundle, picture(1), max_tokens=2))
+        assert engine.steps <= 3
+        assert engine.replies == 1
+
+
+async def test_a_step_that_fails_fails_its_rows_and_no_later_ones(
+    bundle: ModelBundle, picture: Picture
+) -> None:
+    async with LocalEngine(bundle) as engine:
+        decoder = engine._decoder  # pyright: ignore[reportPrivateUsage]
+        step = decoder.step
+
+        def broken(ids: list[int]) -> torch.Tensor:
+            decoder.step = step  # type: ignore[method-assign]
+            raise RuntimeError("out of memory")
+
+        decoder.step = broken  # type: ignore[method-assign]
+        asked = request(bundle, picture(0))
+        with pytest.raises(InferenceError, match="out of memory"):
+            await engine.generate(asked)
+        assert len((await engine.generate(asked)).ids) <= 8
+
+
+async def test_closing_fails_who_is_under_way(bundle: ModelBundle, picture: Picture) -> None:
+    async with LocalEngine(bundle) as engine:
+        gate = Gate(engine)
+        running = asyncio.create_task(engine.generate(request(bundle, picture(0), max_tokens=500)))
+        await asyncio.to_thread(gate.reached.wait, 60)
+        closing = asyncio.create_task(asyncio.to_thread(engine.close))
+        while not engine._closed:  # pyright: ignore[reportPrivateUsage]
+            await asyncio.sleep(0)
+        gate.open.set()
+        with pytest.raises(InferenceError, match="closed"):
+            await running
+        await closing
+
+
+@pytest.mark.parametrize("ids", [(), (-1,), (10**9,)])
+async def test_ids_that_are_none_of_the_models_are_refused(
+    bundle: ModelBundle, engine: LocalEngine, picture: Picture, ids: tuple[int, ...]
+) -> None:
+    with pytest.raises(InferenceError, match="prompt"):
+        await engine.generate(replace(request(bundle, picture(0)), prompt_ids=ids))
+
+
+@pytest.mark.parametrize("wrong", [{"temperature": -1.0}, {"temperature": float("nan")}, {"max_tokens": 0}])
+def test_sampling_that_cannot_be_is_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=r"temperature|max_tokens"):
+        Sampling(**wrong)  # type: ignore[arg-type]

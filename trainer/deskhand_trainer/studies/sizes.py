@@ -156,9 +156,7 @@ async def _cpu_ms_per_action(bundle: ModelBundle, shard: Path) -> float:
             )
         )
     each: list[float] = []
-    async with LocalEngine(
-        bundle, settings=EngineSettings(max_batch=PAGES_AT_ONCE, max_wait_ms=20.0)
-    ) as engine:
+    async with LocalEngine(bundle, settings=EngineSettings(max_batch=PAGES_AT_ONCE)) as engine:
         for start in range(0, len(requests), PAGES_AT_ONCE):
             chunk = requests[start : start + PAGES_AT_ONCE]
             before = time.process_time()
