@@ -132,6 +132,9 @@ class PpoConfig:
     """Turns per optimizer step."""
     microbatch: int = field(default=32, metadata=bounds(1))
     """Turns per forward pass; changes memory, never the gradient."""
+    packing: bool = True
+    """Turns of a forward pass stand one after another, and nothing is computed for padding; changes time and
+    memory, never the gradient."""
     episodes_per_iteration: int = field(default=128, metadata=bounds(1))
     group_size: int = field(default=1, metadata=bounds(1))
     """Episodes of one start state: the group of GRPO and RLOO. 1: all of a task's episodes are a group."""

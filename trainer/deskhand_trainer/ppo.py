@@ -67,7 +67,7 @@ class PpoLoop:
     def __init__(self, setting: PpoSetting) -> None:
         self.seeds = loop_seeds(setting.config.tasks, probe=setting.config.probe)
         self.s, self.config = setting, setting.config
-        self.model = VlmActorCritic(setting.bundle)
+        self.model = VlmActorCritic(setting.bundle, packing=self.config.packing)
         reference = VlmActorCritic(setting.bundle.clone()) if self.config.kl_coef > 0 else None
         self.learner = Learner(self.model, self.config, reference=reference)
         self.cursor, self.phase = Cursor(), "starting"

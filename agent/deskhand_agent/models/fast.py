@@ -9,7 +9,7 @@ parameters and give the same numbers (held to 1e-5 by a test), for pictures of o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, cast
 
 import torch
@@ -26,6 +26,8 @@ from transformers.vision_utils import (
     get_vision_interpolation_indices_and_weights,
     get_vision_position_ids,
 )
+
+from deskhand_agent.models.apart import attend_apart
 
 LayerCache = tuple[Tensor, Tensor]
 """Keys and values of one layer, each [b, heads, t, d]."""
@@ -75,6 +77,8 @@ def decode_text(
     positions: Tensor,
     mask: Tensor | None,
     cache: Sequence[LayerCache] | None = None,
+    *,
+    alone: Sequence[int] | None = None,
 ) -> tuple[Tensor, list[LayerCache]]:
     """Language model over embeddings.
 
@@ -84,6 +88,8 @@ def decode_text(
         mask: bool, True where query may look at key, broadcastable to [b, heads, t, cached + t]; None: causal
             (then there may be no cache).
         cache: keys and values of what came before.
+        alone: lengths of the sequences that one row is made of, each of which sees itself alone (then there
+            may be neither mask nor cache, and none is grown).
 
     Returns:
         hidden states after the last norm [b, t, width], and the grown cache.
@@ -91,11 +97,14 @@ def decode_text(
     grown: list[LayerCache] = []
 
     def attend(attention: Any, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        grouped = attention.num_key_value_groups > 1
+        if alone is not None:
+            own = partial(_attend, causal=True, scale=attention.scaling, grouped=grouped)
+            return attend_apart(query, key, value, alone, own)
         if cache is not None:
             kept = cache[len(grown)]
             key, value = torch.cat([kept[0], key], dim=2), torch.cat([kept[1], value], dim=2)
         grown.append((key, value))
-        grouped = attention.num_key_value_groups > 1
         return _attend(
             query, key, value, mask=mask, causal=mask is None, scale=attention.scaling, grouped=grouped
         )

@@ -1,8 +1,10 @@
 """One forward pass for scoring and serving: prompts and replies as ids, pictures as features.
 
-Sequences are padded on the right, so a real token never looks at padding under the causal mask; rotary
-positions are given explicitly. The fast functions serve where they compute the same numbers (see
-`fast.supports`), the stock transformers model everywhere else.
+Sequences stand side by side, padded on the right, so that a real token never looks at padding under the
+causal mask; or packed, one after another in a single row, each seeing itself alone, and then nothing is
+computed for padding. Rotary positions are given explicitly. A picture is encoded once however many sequences
+show it. The fast functions serve where they compute the same numbers (see `fast.supports`), the stock
+transformers model everywhere else.
 """
 
 from __future__ import annotations
@@ -13,10 +15,12 @@ from typing import Any, TypeAlias, cast
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 from transformers import DynamicCache
 
 from deskhand_agent.errors import InferenceError
 from deskhand_agent.models import fast
+from deskhand_agent.models.apart import stock_attends_apart
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_sandbox.types import Image
 
@@ -33,52 +37,62 @@ class TokenSequence:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Batch:
-    """Sequences side by side."""
+    """Sequences side by side, or packed."""
 
     ids: Tensor
-    """[b, t], padded on the right."""
+    """[b, t], padded on the right; [1, all tokens] packed."""
     positions: Tensor
-    """[3, b, t] rotary positions."""
+    """[3, *ids.shape] rotary positions."""
+    starts: Tensor
+    """[b] where each sequence begins in the flattened ids."""
     lengths: Tensor
     """[b] real tokens."""
     next_positions: Tensor
     """[b] rotary position of the token that would come next."""
-    patches: tuple[Tensor, ...]
-    """Per picture, in reading order: [patches, features]."""
-    grids: tuple[tuple[int, int], ...]
-    """Per picture: patches per column and per row (rows, columns)."""
+    images: tuple[Image, ...]
+    """The distinct pictures."""
+    shown: tuple[int, ...]
+    """Which of them each placeholder run stands for, in reading order."""
+    packed: bool
+    """One after another in a single row, each seeing itself alone."""
 
 
-def collate(bundle: ModelBundle, sequences: Sequence[TokenSequence]) -> Batch:
-    """Pad, place and cut.
+def collate(bundle: ModelBundle, sequences: Sequence[TokenSequence], *, packed: bool = False) -> Batch:
+    """Place, and pad or pack.
 
     Raises:
         InferenceError: a picture is unreadable, or its placeholder run has another length than its features.
     """
-    longest = max(len(sequence.ids) for sequence in sequences)
     pad = int(cast(Any, bundle.tokenizer).pad_token_id or 0)
-    ids = torch.full((len(sequences), longest), pad)
-    positions = torch.zeros(3, len(sequences), longest, dtype=torch.long)
+    images = {image.digest: image for sequence in sequences for image in sequence.images}
+    numbers = {digest: number for number, digest in enumerate(images)}
+    grids = {digest: bundle.cache.grid(image) for digest, image in images.items()}
+    rows: list[Tensor] = []
+    places: list[Tensor] = []
     following: list[int] = []
-    patches: list[Tensor] = []
-    grids: list[tuple[int, int]] = []
-    for row, sequence in enumerate(sequences):
-        count = len(sequence.ids)
-        features, shapes = bundle.cache.features(sequence.images)
-        ids[row, :count] = torch.tensor(sequence.ids)
-        placed, after = rotary_positions(bundle, sequence.ids, shapes)
-        positions[:, row, :count] = placed
+    for sequence in sequences:
+        placed, after = rotary_positions(bundle, sequence.ids, [grids[i.digest] for i in sequence.images])
+        rows.append(torch.tensor(sequence.ids))
+        places.append(placed.T)
         following.append(after)
-        patches += features
-        grids += shapes
+    lengths = torch.tensor([len(row) for row in rows])
+    if packed:
+        ids, positions = torch.cat(rows)[None], torch.cat(places)[None]
+        starts = lengths.cumsum(0) - lengths
+    else:
+        ids = pad_sequence(rows, batch_first=True, padding_value=pad)
+        positions = pad_sequence(places, batch_first=True)
+        starts = torch.arange(len(rows)) * ids.shape[1]
     device = bundle.device
     return Batch(
         ids=ids.to(device),
-        positions=positions.to(device),
-        lengths=torch.tensor([len(s.ids) for s in sequences], device=device),
+        positions=positions.permute(2, 0, 1).to(device),
+        starts=starts.to(device),
+        lengths=lengths.to(device),
         next_positions=torch.tensor(following, device=device),
-        patches=tuple(p.to(device) for p in patches),
-        grids=tuple(grids),
+        images=tuple(images.values()),
+        shown=tuple(numbers[i.digest] for sequence in sequences for i in sequence.images),
+        packed=packed,
     )
 
 
@@ -125,50 +139,71 @@ def rotary_positions(
     return torch.cat(parts, dim=1), at
 
 
-def forward(bundle: ModelBundle, batch: Batch, *, cache: bool = False) -> tuple[Tensor, KeyValueCache | None]:
+def forward(
+    bundle: ModelBundle, batch: Batch, *, cache: bool = False, features: Sequence[Tensor] | None = None
+) -> tuple[Tensor, KeyValueCache | None]:
     """Hidden states of every token after the last norm.
 
+    Args:
+        cache: keep keys and values, of sequences side by side.
+        features: of `encode_pictures` for the batch's images; None: they are encoded here.
+
     Returns:
-        [b, t, width] (garbage at padding), and keys and values to go on from when asked for.
+        [*ids.shape, width] (garbage at padding), and keys and values to go on from when asked for.
     """
     model: Any = bundle.model
-    if not fast.supports(model):
-        return _stock(model, batch, cache=cache)
+    if features is None:
+        features = encode_pictures(bundle, batch.images)
     embeddings = model.get_input_embeddings()(batch.ids)
-    if batch.grids:
-        seen = batch.ids == model.config.image_token_id
-        embeddings = embeddings.masked_scatter(seen[:, :, None], _encode(model, batch).to(embeddings.dtype))
-    hidden, kept = fast.decode_text(model.model.language_model, embeddings, batch.positions, None)
-    return hidden, kept if cache else None
-
-
-def _encode(model: Any, batch: Batch) -> Tensor:
-    by_grid: dict[tuple[int, int], list[int]] = {}
-    for index, grid in enumerate(batch.grids):
-        by_grid.setdefault(grid, []).append(index)
-    tokens: list[Tensor] = [torch.empty(0)] * len(batch.grids)
-    for (rows, columns), members in by_grid.items():
-        _, merged = fast.encode_images(
-            model.model.visual, torch.stack([batch.patches[i] for i in members]), rows, columns
-        )
-        for index, picture in zip(members, merged, strict=True):
-            tokens[index] = picture
-    return torch.cat(tokens)
-
-
-def _stock(model: Any, batch: Batch, *, cache: bool) -> tuple[Tensor, KeyValueCache | None]:
-    pictures: dict[str, Tensor] = {}
-    if batch.grids:
-        pictures["pixel_values"] = torch.cat(batch.patches)
-        pictures["image_grid_thw"] = torch.tensor(
-            [[1, *grid] for grid in batch.grids], device=batch.ids.device
-        )
-    real = torch.arange(batch.ids.shape[1], device=batch.ids.device) < batch.lengths[:, None]
-    out = model.model(
-        input_ids=batch.ids,
-        attention_mask=real.long(),
-        position_ids=batch.positions,
-        use_cache=cache,
-        **pictures,
-    )
+    seen = batch.ids == model.config.image_token_id
+    levels = torch.cat([features[i] for i in batch.shown], dim=1) if batch.shown else None
+    if levels is not None:
+        embeddings = embeddings.masked_scatter(seen[:, :, None], levels[0].to(embeddings.dtype))
+    text = model.model.language_model
+    if fast.supports(model):
+        alone = batch.lengths.tolist() if batch.packed else None
+        hidden, kept = fast.decode_text(text, embeddings, batch.positions, None, alone=alone)
+        return hidden, kept if cache else None
+    told: dict[str, Any] = {}
+    if batch.packed:
+        stock_attends_apart(model)
+        told["alone"] = batch.lengths.tolist()
+    else:
+        real = torch.arange(batch.ids.shape[1], device=batch.ids.device) < batch.lengths[:, None]
+        told["attention_mask"] = real.long()
+    if levels is not None and len(levels) > 1:
+        told |= {"visual_pos_masks": seen, "deepstack_visual_embeds": list(levels[1:])}
+    out = text(inputs_embeds=embeddings, position_ids=batch.positions, use_cache=cache, **told)
     return out.last_hidden_state, out.past_key_values if cache else None
+
+
+def encode_pictures(bundle: ModelBundle, images: Sequence[Image]) -> list[Tensor]:
+    """What the vision tower makes of pictures, with gradients where it is trained.
+
+    Returns:
+        per picture [levels, tokens, width]: what takes the place of its placeholders, then what a model with
+        DeepStack (arXiv 2406.04334) adds to them after each of its first layers.
+
+    Raises:
+        InferenceError: a picture is unreadable.
+    """
+    if not images:
+        return []
+    model: Any = bundle.model
+    patches, grids = bundle.cache.features(images)
+    patches = [p.to(bundle.device) for p in patches]
+    if not fast.supports(model):
+        shape = torch.tensor([[1, *grid] for grid in grids], device=bundle.device)
+        found = model.model.get_image_features(torch.cat(patches), shape)
+        levels = [found.pooler_output, *getattr(found, "deepstack_features", ())]
+        return [torch.stack(each) for each in zip(*levels, strict=True)]
+    by_grid: dict[tuple[int, int], list[int]] = {}
+    for index, grid in enumerate(grids):
+        by_grid.setdefault(grid, []).append(index)
+    tokens: list[Tensor] = [torch.empty(0)] * len(grids)
+    for (rows, columns), members in by_grid.items():
+        same = torch.stack([patches[i] for i in members])
+        _, merged = fast.encode_images(model.model.visual, same, rows, columns)
+        for index, picture in zip(members, merged, strict=True):
+            tokens[index] = picture[None]
+    return tokens

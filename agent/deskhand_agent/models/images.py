@@ -150,6 +150,15 @@ class ImageCache:
                 self._bytes -= dropped.numel()
         return pixels
 
+    def grid(self, image: Image) -> tuple[int, int]:
+        """Rows and columns of a picture's patches.
+
+        Raises:
+            InferenceError: see `sized_pixels`.
+        """
+        height, width, _ = self.pixels(image).shape
+        return height // self._settings.patch_px, width // self._settings.patch_px
+
     def features(self, images: Sequence[Image]) -> tuple[list[Tensor], list[tuple[int, int]]]:
         """Patches of every picture, and its grid.
 
@@ -157,7 +166,6 @@ class ImageCache:
             per picture [patches, dim], and (rows, columns) of its patches.
         """
         pixels = [self.pixels(image) for image in images]
-        patch = self._settings.patch_px
         by_size: dict[tuple[int, ...], list[int]] = {}
         for index, picture in enumerate(pixels):
             by_size.setdefault(tuple(picture.shape), []).append(index)
@@ -167,4 +175,4 @@ class ImageCache:
                 members, patchify(torch.stack([pixels[i] for i in members]), self._settings), strict=True
             ):
                 features[index] = cut
-        return features, [(p.shape[0] // patch, p.shape[1] // patch) for p in pixels]
+        return features, [self.grid(image) for image in images]

@@ -80,11 +80,12 @@ def step_hidden(bundle: ModelBundle, turns: Sequence[Turn]) -> Tensor:
         InferenceError: a picture is unreadable, or does not fit its placeholder run.
     """
     sequences = [TokenSequence(ids=turn.prompt_ids + turn.reply_ids, images=turn.images) for turn in turns]
-    hidden, _ = forward(bundle, collate(bundle, sequences))
+    batch = collate(bundle, sequences, packed=True)
+    hidden, _ = forward(bundle, batch)
     rows: list[Tensor] = []
-    for row, turn in enumerate(turns):
-        begin, end = len(turn.prompt_ids), len(turn.prompt_ids) + len(turn.reply_ids)
-        rows.append(torch.cat([hidden[row, begin - 1], hidden[row, begin:end].mean(0)]))
+    for turn, states in zip(turns, hidden[0].split(batch.lengths.tolist()), strict=True):
+        begin = len(turn.prompt_ids)
+        rows.append(torch.cat([states[begin - 1], states[begin:].mean(0)]))
     return torch.stack(rows)
 
 

@@ -36,8 +36,9 @@ def turns(bundle: ModelBundle, picture: Picture) -> list[Turn]:
     ]
 
 
-def test_padded_equals_alone(bundle: ModelBundle, turns: list[Turn]) -> None:
-    together = score_turns(bundle, turns, with_entropy=True)
+@pytest.mark.parametrize("packed", [False, True])
+def test_together_equals_alone(bundle: ModelBundle, turns: list[Turn], packed: bool) -> None:
+    together = score_turns(bundle, turns, with_entropy=True, packed=packed)
     for row, one in enumerate(turns):
         alone = score_turns(bundle, [one], with_entropy=True)
         count = len(one.reply_ids)

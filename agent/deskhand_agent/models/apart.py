@@ -1,0 +1,76 @@
+"""Attention of sequences that stand one after another in a row, each to itself alone and causally.
+
+Sequences of one length that are neighbours are attended to as one batch, so put like lengths together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import sdpa_mask
+
+STOCK_NAME = "deskhand_apart"
+
+
+def attend_apart(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    lengths: Sequence[int],
+    attend: Callable[[Tensor, Tensor, Tensor], Tensor],
+) -> Tensor:
+    """Attention within each sequence.
+
+    Args:
+        query, key, value: [1, heads, all tokens, d]; keys and values may have fewer heads.
+        lengths: of the sequences, which are all of the row.
+        attend: causal attention of a batch, [n, heads, t, d] each.
+
+    Returns:
+        [1, heads, all tokens, d].
+    """
+    runs = [(length, len(list(same))) for length, same in groupby(lengths)]
+    # by `split`: the gradient of a slice would be as long as the row, once for each sequence
+    sizes = [length * count for length, count in runs]
+    split = [states[0].split(sizes, dim=1) for states in (query, key, value)]
+    found: list[Tensor] = []
+    for (length, count), parts in zip(runs, zip(*split, strict=True), strict=True):
+        mixed = attend(*(part.unflatten(1, (count, length)).transpose(0, 1) for part in parts))
+        found.append(mixed.transpose(1, 2).flatten(0, 1))
+    return torch.cat(found).transpose(0, 1)[None]
+
+
+def stock_attends_apart(model: Any) -> None:
+    """Have a transformers model's text attend within sequences where called with `alone`, their lengths.
+
+    Without it the model attends as before. Its configuration on disk does not change.
+    """
+    model.model.language_model.config._attn_implementation = STOCK_NAME
+
+
+def _stock(
+    module: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    alone: Sequence[int] | None = None,
+    **told: Any,
+) -> tuple[Tensor, None]:
+    if alone is None:
+        return sdpa_attention_forward(module, query, key, value, attention_mask, **told)
+
+    def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        return sdpa_attention_forward(module, query, key, value, None, **told)[0].transpose(1, 2)
+
+    return attend_apart(query, key, value, alone, attend).transpose(1, 2), None
+
+
+AttentionInterface.register(STOCK_NAME, _stock)
+AttentionMaskInterface.register(STOCK_NAME, sdpa_mask)

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from deskhand_agent.models.apart import attend_apart
+
+HEADS, WIDTH = 2, 4
+
+
+def drawn(count: int, *, heads: int = HEADS) -> list[Tensor]:
+    draw = torch.Generator().manual_seed(count)
+    return [
+        torch.randn(1, h, count, WIDTH, generator=draw, requires_grad=True) for h in (HEADS, heads, heads)
+    ]
+
+
+def causal(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    return F.scaled_dot_product_attention(query, key, value, is_causal=True, enable_gqa=True)
+
+
+def by_mask(query: Tensor, key: Tensor, value: Tensor, lengths: Sequence[int]) -> Tensor:
+    """The slow reference: everything with everything, and a mask over most of it."""
+    whose = torch.repeat_interleave(torch.arange(len(lengths)), torch.tensor(lengths))
+    mask = (whose[:, None] == whose) & torch.ones(len(whose), len(whose), dtype=torch.bool).tril()
+    return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, enable_gqa=True)
+
+
+@pytest.mark.parametrize("heads", [1, HEADS])
+@pytest.mark.parametrize("lengths", [[5], [3, 3, 1, 4], [1, 1, 1], [2, 5, 2]])
+def test_equals_attention_under_a_block_mask(lengths: list[int], heads: int) -> None:
+    weight = torch.randn(1, HEADS, sum(lengths), WIDTH, generator=torch.Generator().manual_seed(9))
+    mine, theirs = drawn(sum(lengths), heads=heads), drawn(sum(lengths), heads=heads)
+    found, expected = attend_apart(*mine, lengths, causal), by_mask(*theirs, lengths)
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
+    for a, b in zip(
+        torch.autograd.grad((found * weight).sum(), mine),
+        torch.autograd.grad((expected * weight).sum(), theirs),
+        strict=True,
+    ):
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_nan_in_one_sequence_stays_there() -> None:
+    lengths = [3, 3, 2]
+    clean = drawn(8)
+    poisoned = [states.detach().clone() for states in clean]
+    for states in poisoned:
+        states[:, :, 3:6] = torch.nan
+    found, expected = attend_apart(*poisoned, lengths, causal), attend_apart(*clean, lengths, causal)
+    others = [0, 1, 2, 6, 7]
+    assert torch.equal(found[:, :, others], expected[:, :, others])
+    assert found[:, :, 3:6].isnan().all()
