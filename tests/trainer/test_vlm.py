@@ -2,16 +2,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
 
-from deskhand_agent.models.bundle import ModelBundle
+from deskhand_agent.models.adapters import adapted, plain_weights
+from deskhand_agent.models.bundle import ModelBundle, build_tiny, load_bundle, save_bundle
 from deskhand_agent.models.prompting import tokenise_prompt, tokenise_reply
+from deskhand_agent.models.scoring import score_turns
 from deskhand_agent.prompt import ImageSegment, PromptMessage, Text
 from deskhand_sandbox.types import Image
+from deskhand_trainer.actor_critic import by_length
 from deskhand_trainer.base.pages import SeenPage
+from deskhand_trainer.checkpoints import load_checkpoint, save_checkpoint
 from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.learner import Learner
 from deskhand_trainer.tally import UpdateReport
@@ -96,11 +101,121 @@ def test_packed_padded_and_any_split_give_the_same_gradients(
     expected, report = gradients(VlmActorCritic(bundle, packing=False), config, samples)
     assert any(g.abs().max() > 1e-4 for n, g in expected.items() if n.startswith("model.visual"))
     assert any(n.startswith("layers") and g.abs().max() > 1e-4 for n, g in expected.items())
-    for packing in (True, False):
-        for size in (1, 5, 100):
-            found, other = gradients(
-                VlmActorCritic(bundle, packing=packing), replace(config, microbatch=size), samples
-            )
-            assert_same(found, expected)
-            assert other.actor_grad_norm == pytest.approx(report.actor_grad_norm, rel=1e-5)
-            assert other.critic_grad_norm == pytest.approx(report.critic_grad_norm, rel=1e-5)
+    for packing, size in ((True, 1), (True, 5), (True, 100), (False, 5)):
+        split = replace(config, microbatch=size)
+        found, other = gradients(VlmActorCritic(bundle, packing=packing), split, samples)
+        assert_same(found, expected)
+        assert other.actor_grad_norm == pytest.approx(report.actor_grad_norm, rel=1e-5)
+        assert other.critic_grad_norm == pytest.approx(report.critic_grad_norm, rel=1e-5)
+
+
+def seen_together(samples: Sequence[TrainingSample], microbatch: int) -> int:
+    """Distinct pictures of each micro-batch, added up."""
+    order = by_length(samples, range(len(samples)))
+    parts = [order[at : at + microbatch] for at in range(0, len(order), microbatch)]
+    return sum(len({image.digest for i in part for image in samples[i].images}) for part in parts)
+
+
+def test_a_frozen_tower_encodes_each_picture_once_and_a_trained_one_once_per_pass(
+    bundle: ModelBundle, pages: list[SeenPage]
+) -> None:
+    config, samples = replace(CONFIG, epochs=2, microbatch=5, threads=2), windows(bundle, pages)
+    shown = [image.digest for s in samples for image in s.images]
+    assert len(set(shown)) < seen_together(samples, 5) < len(shown)
+    trained, report = gradients(VlmActorCritic(bundle), config, samples)
+    assert report.image_encoder_calls == 2 * seen_together(samples, 5)
+    learner = Learner(VlmActorCritic(bundle, freeze="vision"), config)
+    assert learner.update(samples, lr=0.0).image_encoder_calls == len(set(shown))
+    assert learner.update(samples, lr=0.0).image_encoder_calls == 0
+    found, _ = gradients(VlmActorCritic(bundle, freeze="vision"), config, samples)
+    assert_same(found, {n: g for n, g in trained.items() if not n.startswith("model.visual")})
+
+
+@pytest.mark.parametrize("family", ["qwen3_vl", "qwen2_5_vl"])
+@pytest.mark.parametrize("name", VARIANTS)
+def test_computing_again_gives_the_same_gradients(
+    bundle: ModelBundle, pages: list[SeenPage], name: str, family: str
+) -> None:
+    assert bundle.tiny is not None
+    bundle = build_tiny(replace(bundle.tiny, family=family))
+    config, samples = replace(VARIANTS[name], microbatch=5), windows(bundle, pages)
+    kept, _ = gradients(VlmActorCritic(bundle), config, samples)
+    assert_same(gradients(VlmActorCritic(bundle, checkpointing=True), config, samples)[0], kept)
+
+
+def saved_for_the_gradient(model: VlmActorCritic, samples: Sequence[TrainingSample]) -> int:
+    """Bytes that a forward pass keeps beside the weights."""
+    kept: dict[int, int] = {}
+    own = {p.untyped_storage().data_ptr() for p in model.bundle.model.parameters()}
+
+    def keep(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own:
+            kept[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        scores = model.score(samples, temperature=1.0)
+    assert scores.logprobs.requires_grad
+    return sum(kept.values())
+
+
+@pytest.mark.parametrize("packing", [True, False])
+def test_computing_again_keeps_less(bundle: ModelBundle, pages: list[SeenPage], packing: bool) -> None:
+    samples = windows(bundle, pages)
+    plain = saved_for_the_gradient(VlmActorCritic(bundle, packing=packing), samples)
+    again = VlmActorCritic(bundle, packing=packing, checkpointing=True)
+    assert saved_for_the_gradient(again, samples) < plain / 2
+
+
+def weights(model: VlmActorCritic) -> dict[str, Tensor]:
+    return {name: p.detach().clone() for name, p in model.bundle.model.named_parameters()}
+
+
+def test_adapters_and_critic_alone_are_trained_and_a_plain_model_is_kept(
+    bundle: ModelBundle, pages: list[SeenPage], tmp_path: Path
+) -> None:
+    samples, start = windows(bundle, pages), bundle.clone()
+    model = VlmActorCritic(bundle, lora_rank=4)
+    config = replace(CONFIG, lora_rank=4, epochs=2)
+    before, critic = weights(model), [p.detach().clone() for _, p in model.critic_parameters()]
+    torch.testing.assert_close(
+        model.score(samples, temperature=1.0).logprobs,
+        VlmActorCritic(start).score(samples, temperature=1.0).logprobs,
+    )
+    learner = Learner(model, config)
+    learner.update(samples, lr=0.02)
+    after = weights(model)
+    moved = {name for name, old in before.items() if not torch.equal(old, after[name])}
+    assert moved == {name for name, _ in model.actor_parameters()}
+    assert all("lora_" in name and "language_model" in name for name in moved)
+    layers = sum(isinstance(layer, torch.nn.Linear) for layer in start.model.model.language_model.modules())
+    assert len(moved) == 2 * layers
+    assert any(not torch.equal(a, b) for a, (_, b) in zip(critic, model.critic_parameters(), strict=True))
+
+    expected = score_turns(bundle, samples).logprobs.detach()
+    assert (expected - score_turns(start, samples).logprobs).abs().max() > 1e-3
+    save_bundle(bundle, tmp_path / "kept")
+    for plain in (load_bundle(tmp_path / "kept"), bundle.clone()):
+        assert not adapted(plain.model)
+        found = score_turns(plain, samples).logprobs.detach()
+        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+    start.model.load_state_dict(plain_weights(bundle.model))
+    found = score_turns(start, samples).logprobs.detach()
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_adapters_go_on_from_a_checkpoint(bundle: ModelBundle, pages: list[SeenPage], tmp_path: Path) -> None:
+    samples, again = windows(bundle, pages), bundle.clone()
+    config = replace(CONFIG, lora_rank=2, minibatch=5)
+    learner = Learner(VlmActorCritic(bundle, lora_rank=2), config)
+    learner.update(samples, lr=0.01)
+    save_checkpoint(tmp_path, 0, {"learner": learner.state()})
+    taken_up = Learner(VlmActorCritic(again, lora_rank=2), config)
+    loaded = load_checkpoint(tmp_path)
+    assert loaded is not None
+    taken_up.load(loaded[1]["learner"])
+    for each in (learner, taken_up):
+        each.update(samples, lr=0.01)
+    for name, tensor in plain_weights(bundle.model).items():
+        assert torch.equal(tensor, plain_weights(again.model)[name]), name

@@ -23,6 +23,8 @@ class TurnScores:
     values: Tensor
     """[B, T] V before each token was written; column 0 is read at the last prompt token, so it is the
     turn critic's V(s_h), there for empty replies too."""
+    pictures_encoded: int = 0
+    """That the vision tower was run on for this."""
 
 
 class ActorCritic(Protocol):

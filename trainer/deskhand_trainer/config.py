@@ -135,6 +135,14 @@ class PpoConfig:
     packing: bool = True
     """Turns of a forward pass stand one after another, and nothing is computed for padding; changes time and
     memory, never the gradient."""
+    freeze: Literal["nothing", "vision"] = "nothing"
+    """"vision": the vision tower stays as it is, and each picture is encoded once."""
+    checkpointing: bool = False
+    """Compute what is within layers again for the gradient instead of keeping it: less memory, more time,
+    the same numbers."""
+    lora_rank: int = field(default=0, metadata=bounds(0, 4096))
+    """Rank of adapters on the language model that are trained in its place; 0: all weights are trained. What
+    is kept is the plain model they come to. `lr` has to be some ten times as high."""
     episodes_per_iteration: int = field(default=128, metadata=bounds(1))
     group_size: int = field(default=1, metadata=bounds(1))
     """Episodes of one start state: the group of GRPO and RLOO. 1: all of a task's episodes are a group."""

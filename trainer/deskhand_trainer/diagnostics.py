@@ -87,6 +87,7 @@ def iteration_metrics(
         "learned_turns": sum(s.in_policy_loss for s in batch.samples),
         "optimizer_steps": report.optimizer_steps,
         "skipped_steps": report.skipped_steps,
+        "image_encoder_calls": report.image_encoder_calls,
         "lr": lr,
         "seconds": times.environment_s + times.inference_s + times.training_s,
         **times.fractions(),

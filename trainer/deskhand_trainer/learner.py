@@ -191,6 +191,7 @@ class Learner:
         def gradients(part: _Rows) -> tuple[Sequence[Tensor | None], BiasGradients | None, Tally]:
             seen = Tally()
             scores = self.model.score(part.samples, temperature=self.config.temperature)
+            seen.pictures = scores.pictures_encoded
             loss = self._loss(part, scores, seen, first=first)
             if bias is None:
                 return torch.autograd.grad(loss.policy + loss.rest, trained, allow_unused=True), None, seen

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from deskhand_agent.inference import Sampling
+from deskhand_agent.models.adapters import plain_weights
 from deskhand_agent.models.bundle import save_bundle
 from deskhand_agent.models.engine import EngineSettings, LocalEngine
 from deskhand_agent.policies.local import LocalPolicy
@@ -67,9 +68,16 @@ class PpoLoop:
     def __init__(self, setting: PpoSetting) -> None:
         self.seeds = loop_seeds(setting.config.tasks, probe=setting.config.probe)
         self.s, self.config = setting, setting.config
-        self.model = VlmActorCritic(setting.bundle, packing=self.config.packing)
-        reference = VlmActorCritic(setting.bundle.clone()) if self.config.kl_coef > 0 else None
-        self.learner = Learner(self.model, self.config, reference=reference)
+        c = self.config
+        held = VlmActorCritic(setting.bundle.clone(), freeze="vision") if c.kl_coef > 0 else None
+        self.model = VlmActorCritic(
+            setting.bundle,
+            packing=c.packing,
+            freeze=c.freeze,
+            checkpointing=c.checkpointing,
+            lora_rank=c.lora_rank,
+        )
+        self.learner = Learner(self.model, c, reference=held)
         self.cursor, self.phase = Cursor(), "starting"
         self.successes = Successes(size=max(self.config.replay, self.config.self_imitation))
         self._replay_ids: dict[str, list[str]] = {}
@@ -133,7 +141,7 @@ class PpoLoop:
         update = self.learner.updates
         lr = actor_lr(self.config, iteration=self.cursor.iteration, progress=self._progress())
         episodes, batch, report = await self._learn(collected, lr)
-        self.engine.update_weights(self.s.bundle.model.state_dict(), update=self.learner.updates)
+        self.engine.update_weights(plain_weights(self.s.bundle.model), update=self.learner.updates)
         inference = self.engine.busy_s - busy
         times = TimeSplit(
             environment_s=max(0.0, rolled - began - inference),

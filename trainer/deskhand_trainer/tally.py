@@ -34,6 +34,8 @@ class UpdateReport:
     turns: int
     skipped_steps: int = 0
     """Steps not taken because their gradient was not finite."""
+    image_encoder_calls: int = 0
+    """Pictures that the vision tower was run on, in the steps taken."""
 
 
 class Tally:
@@ -45,7 +47,7 @@ class Tally:
         self.gap, self.gap_tokens, self.steps = 0.0, 0, 0
         self.ratio_sum, self.ratio_max, self.ratios, self.clipped = 0.0, 1.0, 0, 0
         self.kl, self.kl_turns = 0.0, 0
-        self.bias_norm, self.skipped = 0.0, 0
+        self.bias_norm, self.skipped, self.pictures = 0.0, 0, 0
 
     def begin_epoch(self) -> None:
         self.kl, self.kl_turns = 0.0, 0
@@ -96,4 +98,5 @@ class Tally:
             optimizer_steps=self.steps,
             turns=turns,
             skipped_steps=self.skipped,
+            image_encoder_calls=self.pictures,
         )

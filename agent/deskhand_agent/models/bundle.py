@@ -7,7 +7,6 @@ folder brings checksums (`deskhand_agent.checksums`), they are checked first.
 
 from __future__ import annotations
 
-import copy
 import json
 import shutil
 import uuid
@@ -28,6 +27,7 @@ from deskhand_agent.checksums import check_files
 from deskhand_agent.coordinates import CoordinateSystem
 from deskhand_agent.errors import ModelFilesError
 from deskhand_agent.memory import WindowMemory
+from deskhand_agent.models.adapters import adapted, plain_copy
 from deskhand_agent.models.images import ImageCache, ImageSettings
 from deskhand_agent.models.tiny import TinyConfig, VisionLanguageModel, build_model
 from deskhand_agent.models.torchvision_gap import require_torchvision
@@ -107,7 +107,7 @@ class ModelBundle:
     def clone(self) -> ModelBundle:
         """The same with a copy of the weights, for an engine that serves while a learner trains."""
         return ModelBundle(
-            model=copy.deepcopy(self.model).eval(),
+            model=cast(Any, plain_copy(self.model)).eval(),
             tokenizer=self.tokenizer,
             images=self.images,
             coordinates=self.coordinates,
@@ -140,8 +140,8 @@ def save_bundle(bundle: ModelBundle, path: Path | str, *, dtype: torch.dtype | N
         dtype: of the written weights; None: as they are.
     """
     model: Any = bundle.model
-    if dtype is not None:
-        model = copy.deepcopy(model).to(dtype)
+    if dtype is not None or adapted(model):
+        model = plain_copy(model).to(dtype or next(model.parameters()).dtype)
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")

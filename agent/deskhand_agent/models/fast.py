@@ -14,7 +14,8 @@ from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 from transformers import Qwen3VLForConditionalGeneration
 from transformers.models.qwen3_vl.modeling_qwen3_vl import (
     Qwen3VLTextDecoderLayer,
@@ -65,7 +66,7 @@ def encode_images(
     cos, sin = visual.rotary_pos_emb(hidden, positions)
     cos, sin = cos[None, None].float(), _signed(sin[None, None].float())
     for block in visual.blocks:
-        hidden = _vision_block(cast(Qwen3VLVisionBlock, block), hidden, cos, sin)
+        hidden = _through(_vision_block, cast(Qwen3VLVisionBlock, block), hidden, cos, sin)
     return hidden, visual.merger(hidden.flatten(0, 1)).view(
         hidden.shape[0], -1, visual.config.out_hidden_size
     )
@@ -79,6 +80,7 @@ def decode_text(
     cache: Sequence[LayerCache] | None = None,
     *,
     alone: Sequence[int] | None = None,
+    keep: bool = True,
 ) -> tuple[Tensor, list[LayerCache]]:
     """Language model over embeddings.
 
@@ -90,6 +92,7 @@ def decode_text(
         cache: keys and values of what came before.
         alone: lengths of the sequences that one row is made of, each of which sees itself alone (then there
             may be neither mask nor cache, and none is grown).
+        keep: grow the cache; one that is given always grows.
 
     Returns:
         hidden states after the last norm [b, t, width], and the grown cache.
@@ -104,7 +107,8 @@ def decode_text(
         if cache is not None:
             kept = cache[len(grown)]
             key, value = torch.cat([kept[0], key], dim=2), torch.cat([kept[1], value], dim=2)
-        grown.append((key, value))
+        if keep or cache is not None:
+            grown.append((key, value))
         return _attend(
             query, key, value, mask=mask, causal=mask is None, scale=attention.scaling, grouped=grouped
         )
@@ -155,8 +159,15 @@ def _decode(text: Qwen3VLTextModel, embeddings: Tensor, positions: Tensor, atten
     cos, sin = text.rotary_emb(hidden, positions)
     cos, sin = cos[:, None], _signed(sin[:, None])
     for layer in text.layers:
-        hidden = _decoder_layer(cast(Qwen3VLTextDecoderLayer, layer), hidden, cos, sin, attend)
+        hidden = _through(_decoder_layer, cast(Qwen3VLTextDecoderLayer, layer), hidden, cos, sin, attend)
     return text.norm(hidden)
+
+
+def _through(work: Callable[..., Tensor], layer: Any, *given: Any) -> Tensor:
+    """A layer's output; what leads to it is kept for the gradient, or computed again where it says so."""
+    if layer.gradient_checkpointing and torch.is_grad_enabled():
+        return cast(Tensor, checkpoint(work, layer, *given, use_reentrant=False, preserve_rng_state=False))
+    return work(layer, *given)
 
 
 def _decoder_layer(
@@ -186,7 +197,7 @@ def _normed(norm: Any, states: Tensor) -> Tensor:
 
 def _projected(states: Tensor, *layers: Any) -> Sequence[Tensor]:
     """What several linear layers without bias make of the same states: as one where gradients are needed."""
-    if not torch.is_grad_enabled():
+    if not torch.is_grad_enabled() or any(type(layer) is not nn.Linear for layer in layers):
         return [layer(states) for layer in layers]
     joined = F.linear(states, torch.cat([layer.weight for layer in layers]))
     return joined.split([layer.out_features for layer in layers], dim=-1)

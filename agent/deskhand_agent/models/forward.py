@@ -162,7 +162,7 @@ def forward(
     text = model.model.language_model
     if fast.supports(model):
         alone = batch.lengths.tolist() if batch.packed else None
-        hidden, kept = fast.decode_text(text, embeddings, batch.positions, None, alone=alone)
+        hidden, kept = fast.decode_text(text, embeddings, batch.positions, None, alone=alone, keep=cache)
         return hidden, kept if cache else None
     told: dict[str, Any] = {}
     if batch.packed:

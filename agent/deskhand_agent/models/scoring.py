@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from deskhand_agent.models.bundle import ModelBundle
-from deskhand_agent.models.forward import TokenSequence, collate, forward
+from deskhand_agent.models.features import FeatureCache
+from deskhand_agent.models.forward import TokenSequence, collate, encode_pictures, forward
 from deskhand_sandbox.types import Image
 
 
@@ -45,6 +46,8 @@ class TurnScores:
     """[b, width] at the last prompt token, before any token of the reply: where the turn critic reads."""
     token_hidden: Tensor
     """[b, t, width] at the token before each reply token: where a token critic reads; zero at padding."""
+    pictures_encoded: int
+    """That the vision tower was run on for this."""
 
 
 def score_turns(
@@ -54,6 +57,7 @@ def score_turns(
     temperature: float = 1.0,
     with_entropy: bool = False,
     packed: bool = True,
+    kept: FeatureCache | None = None,
 ) -> TurnScores:
     """Score whole replies in one pass.
 
@@ -62,6 +66,7 @@ def score_turns(
     Args:
         packed: compute nothing for padding; the numbers are the same. Quickest with turns of one length side
             by side.
+        kept: features of pictures by a vision tower that is not trained; None: they are encoded here.
 
     Raises:
         InferenceError: a picture is unreadable or does not fit its placeholder run.
@@ -74,7 +79,11 @@ def score_turns(
         [TokenSequence(ids=turn.prompt_ids + turn.reply_ids, images=turn.images) for turn in turns],
         packed=packed,
     )
-    hidden, _ = forward(bundle, batch)
+    if kept is None:
+        features, encoded = encode_pictures(bundle, batch.images), len(batch.images)
+    else:
+        features, encoded = kept.of(batch.images)
+    hidden, _ = forward(bundle, batch, features=features)
     hidden = hidden.flatten(0, 1)
     counts = [len(turn.reply_ids) for turn in turns]
     rows = torch.repeat_interleave(torch.arange(len(turns)), torch.tensor(counts))
@@ -98,6 +107,7 @@ def score_turns(
         entropy=entropy,
         prompt_hidden=hidden[last],
         token_hidden=padded(gathered),
+        pictures_encoded=encoded,
     )
 
 

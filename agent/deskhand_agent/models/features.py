@@ -1,0 +1,70 @@
+"""What a vision tower that is not trained makes of pictures, kept by their digest."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import Future
+
+import torch
+from torch import Tensor
+
+from deskhand_agent.models.bundle import ModelBundle
+from deskhand_agent.models.forward import encode_pictures
+from deskhand_sandbox.types import Image
+
+
+class FeatureCache:
+    """Encodes each picture once, the least recently used forgotten first. Safe for several threads: a picture
+    that one of them is encoding is waited for."""
+
+    def __init__(self, bundle: ModelBundle, *, max_bytes: int = 2**30) -> None:
+        self._bundle = bundle
+        self._max_bytes = max_bytes
+        self._kept: OrderedDict[str, Future[Tensor]] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def of(self, images: Sequence[Image]) -> tuple[list[Tensor], int]:
+        """Features as `encode_pictures` gives them, without gradient, and how many were encoded for it.
+
+        Raises:
+            InferenceError: a picture is unreadable.
+        """
+        mine: dict[str, Image] = {}
+        with self._lock:
+            found: list[Future[Tensor]] = []
+            for image in images:
+                if image.digest not in self._kept:
+                    self._kept[image.digest] = Future()
+                    mine[image.digest] = image
+                self._kept.move_to_end(image.digest)
+                found.append(self._kept[image.digest])
+        if mine:
+            self._encode(list(mine.values()))
+        return [each.result() for each in found], len(mine)
+
+    def _encode(self, images: Sequence[Image]) -> None:
+        try:
+            with torch.no_grad():
+                encoded = encode_pictures(self._bundle, images)
+        except BaseException as error:
+            with self._lock:
+                for image in images:
+                    self._kept.pop(image.digest).set_exception(error)
+            raise
+        with self._lock:
+            for image, features in zip(images, encoded, strict=True):
+                self._kept[image.digest].set_result(features)
+                self._bytes += features.nbytes
+            self._forget()
+
+    def _forget(self) -> None:
+        """Of the oldest as much as is too much; what is being encoded stays."""
+        for digest, kept in list(self._kept.items())[:-1]:
+            if self._bytes <= self._max_bytes:
+                return
+            if kept.done():
+                self._bytes -= kept.result().nbytes
+                del self._kept[digest]
