@@ -10,6 +10,8 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from deskhand_sandbox.store.catalogue import Product, catalogue
 from deskhand_sandbox.store.search import find
 
+HOST = "store.localhost"
+"""Where a browser finds it: the site `store` of the browser backend."""
 HOME = "/"
 ON_A_PAGE = 6
 """Results."""
@@ -83,6 +85,20 @@ class Purchase:
     chosen: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
+def address_of(url: str) -> str | None:
+    """The address a page of the shop has inside it; None for other pages."""
+    place = urlsplit(url)
+    if place.hostname != HOST:
+        return None
+    return f"{place.path}?{place.query}" if place.query else place.path
+
+
+def read_address(address: str) -> tuple[str, dict[str, str]]:
+    """Path, and what is asked of it."""
+    parts = urlsplit(address)
+    return parts.path or HOME, dict(parse_qsl(parts.query))
+
+
 def search_address(query: str) -> str:
     """The address of what a search finds."""
     return f"/search?{urlencode({'q': query.strip()[:LONGEST_QUERY]})}"
@@ -90,16 +106,16 @@ def search_address(query: str) -> str:
 
 def bought(address: str) -> Purchase | None:
     """What was bought, where the address says that something was."""
-    path, asked = _read(address)
+    path, asked = read_address(address)
     product = catalogue().get(asked.get("id", ""))
     if path != "/bought" or product is None:
         return None
-    return Purchase(product=product, chosen={name: asked[name] for name in product.options if name in asked})
+    return Purchase(product=product, chosen=_chosen(product, asked))
 
 
 def show(address: str) -> Page:
     """The page of an address; of none of the shop's, one that says so."""
-    path, asked = _read(address)
+    path, asked = read_address(address)
     if path == HOME:
         return Page(title="Store", parts=(Line(text="What are you looking for?"), SearchBox()))
     if path == "/search":
@@ -112,7 +128,8 @@ def show(address: str) -> Page:
             case "/features":
                 return _features(product, asked)
             case "/bought":
-                told = (f"Thank you for buying {product.title}.", _chosen_words(product, asked))
+                words = ", ".join(f"{name} {value}" for name, value in _chosen(product, asked).items())
+                told = (f"Thank you for buying {product.title}.", words)
                 return Page(title="Bought", parts=tuple(Line(text=text) for text in told if text))
             case _:
                 pass
@@ -145,12 +162,12 @@ def _item(product: Product, asked: Mapping[str, str]) -> Page:
             for value in values
         )
         parts.append(Choice(name=name, links=tuple(links)))
-    here = urlencode(asked)
-    chosen = {name: asked[name] for name in product.options if name in asked}
+    purchase = {"id": product.id, **_chosen(product, asked)}
+    results = {"q": asked.get("q", ""), "page": asked.get("page", "1")}
     parts += [
-        Link(label="Features", to=f"/features?{here}"),
-        Link(label="Buy now", to=f"/bought?{urlencode({'id': product.id, **chosen})}"),
-        Link(label="Back to results", to=f"/search?{_search(asked)}"),
+        Link(label="Features", to=f"/features?{urlencode(asked)}"),
+        Link(label="Buy now", to=f"/bought?{urlencode(purchase)}"),
+        Link(label="Back to results", to=f"/search?{urlencode(results)}"),
         Link(label="Back to search", to=HOME),
     ]
     return Page(title=product.title, parts=tuple(parts))
@@ -164,14 +181,6 @@ def _features(product: Product, asked: Mapping[str, str]) -> Page:
     )
 
 
-def _search(asked: Mapping[str, str]) -> str:
-    return urlencode({"q": asked.get("q", ""), "page": asked.get("page", "1")})
-
-
-def _chosen_words(product: Product, asked: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} {asked[name]}" for name in product.options if name in asked)
-
-
-def _read(address: str) -> tuple[str, dict[str, str]]:
-    parts = urlsplit(address)
-    return parts.path or HOME, dict(parse_qsl(parts.query))
+def _chosen(product: Product, asked: Mapping[str, str]) -> dict[str, str]:
+    """Name of an option -> its value, of those an address says."""
+    return {name: asked[name] for name in product.options if name in asked}

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import cast
-from urllib.parse import parse_qsl, urlsplit
 
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.errors import InfrastructureError, InvalidTask
 from deskhand_sandbox.store.goals import Goal, draw_goal, fitting, read_goal
-from deskhand_sandbox.store.pages import HOME, Page, bought, show
+from deskhand_sandbox.store.pages import Page, address_of, bought, read_address, show
 from deskhand_sandbox.tasks.splits import drawn_within
 from deskhand_sandbox.types import (
     Action,
@@ -83,10 +82,9 @@ async def next_actions(task: Task, sandbox: Sandbox, turn: int) -> Sequence[Acti
         assert isinstance(state, dict)
         word, rest = _next(read_goal(state["goal"]), str(state["address"]))
         return (TypeText(text=f"{word} {rest}\n"),)
-    place = urlsplit(str(await sandbox.evaluate("location.href")))
-    if place.hostname != "store.localhost":
+    address = address_of(str(await sandbox.evaluate("location.href")))
+    if address is None:
         raise InfrastructureError("the page in front is not the shop's")
-    address = f"{place.path}?{place.query}" if place.query else place.path
     word, rest = _next(read_goal(task.verifier.settings["goal"]), address)
     if word == "search" and await sandbox.evaluate(
         "document.activeElement === document.querySelector('input')"
@@ -104,7 +102,7 @@ def _next(goal: Goal, address: str) -> tuple[str, str]:
     """The next command, "search" and words or "click" and a label, from the page of an address."""
     if bought(address) is not None:
         raise InvalidTask("something was bought already")
-    path, asked = urlsplit(address).path or HOME, dict(parse_qsl(urlsplit(address).query))
+    path, asked = read_address(address)
     product = fitting(goal)[0]
     if path == "/item" and asked.get("id") == product.id:
         missing = [value for name, value in goal.options.items() if asked.get(name) != value]

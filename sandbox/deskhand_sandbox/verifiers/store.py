@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
 from deskhand_sandbox.base import RewardingVerifier, Sandbox
 from deskhand_sandbox.errors import InvalidTask
 from deskhand_sandbox.store.goals import Goal, read_goal, reward
-from deskhand_sandbox.store.pages import Purchase, bought
+from deskhand_sandbox.store.pages import Purchase, address_of, bought
 from deskhand_sandbox.types import JsonValue, Outcome, StepReward
-
-HOST = "store.localhost"
 
 
 class StoreVerifier:
@@ -33,8 +29,8 @@ class StoreVerifier:
 
 
 async def _purchase(sandbox: Sandbox) -> Purchase | None:
-    place = urlsplit(str(await sandbox.evaluate("location.href")))
-    return bought(f"{place.path}?{place.query}") if place.hostname == HOST else None
+    address = address_of(str(await sandbox.evaluate("location.href")))
+    return None if address is None else bought(address)
 
 
 def create(*, goal: JsonValue) -> RewardingVerifier:

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deskhand_sandbox.backends.browser.sites import site_url
 from deskhand_sandbox.store.html import as_html
-from deskhand_sandbox.store.pages import HOME, bought, search_address, show
+from deskhand_sandbox.store.pages import HOME, address_of, bought, search_address, show
 from deskhand_sandbox.store.text import as_text, follow
 
 
@@ -73,3 +74,10 @@ def test_any_address_has_a_page(address: str) -> None:
 def test_what_is_written_in_a_query_is_no_markup() -> None:
     html = as_html(show(search_address('"><script>alert(1)</script>')))
     assert "<script" not in html and "&lt;script&gt;" in html
+
+
+def test_a_browser_finds_the_shop_where_its_addresses_are_read() -> None:
+    for address in ("/", "/item?id=B001&color=red", "/search?q=lamp"):
+        assert address_of(site_url("store", address)) == address
+    for other in ("about:blank", "http://pages.localhost/item?id=B001", "data:text/html,/bought?id=B001"):
+        assert address_of(other) is None

@@ -43,6 +43,8 @@ FOLDERS: Mapping[str, Callable[[], Path]] = {"miniwob": _miniwob, "pages": _page
 DRAWN: Mapping[str, Callable[[str], str]] = {"store": _store}
 """Name of a site whose pages are drawn when asked for -> the HTML of an address, path and query."""
 SITES = (*FOLDERS, *DRAWN)
+DOMAIN = ".localhost"
+"""Ends the host of every site."""
 
 
 def site_url(site: str, url: str) -> str:
@@ -53,7 +55,7 @@ def site_url(site: str, url: str) -> str:
     """
     if site not in SITES:
         raise InvalidTask(str(UnknownName("site", site, SITES)))
-    root = f"http://{site}.localhost/"
+    root = f"http://{site}{DOMAIN}/"
     full = urljoin(root, url)
     if not full.startswith(root):
         raise InvalidTask(f"{url!r} is not an address inside the site {site}")
@@ -79,7 +81,7 @@ class SiteServer:
     def ports(self) -> Mapping[str, int]:
         """Host of every site -> the loopback port it is served at."""
         port = self._server.server_address[1]
-        return {f"{site}.localhost": port for site in SITES}
+        return {f"{site}{DOMAIN}": port for site in SITES}
 
     def close(self) -> None:
         """Stop serving and give the port back."""
@@ -120,7 +122,7 @@ class _Handler(SimpleHTTPRequestHandler):
 
     def _site(self) -> str:
         host = urlsplit(f"//{self.headers.get('Host', '')}").hostname or ""
-        return host.removesuffix(".localhost")
+        return host.removesuffix(DOMAIN)
 
     def list_directory(self, path: object) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         self.send_error(404)
