@@ -5,7 +5,6 @@ What a side earns is compared with what that side of that game usually earns: wh
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,7 +15,6 @@ from deskhand_agent.types import (
     Context,
     Policy,
     Step,
-    StepTimings,
     StopReason,
     Trajectory,
     TrajectoryEnd,
@@ -38,6 +36,7 @@ from deskhand_sandbox.pictures import encoded
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import Action, Image, Observation, Outcome, Press, Split, Task, TypeText
 from deskhand_trainer.types import Episode
+from deskhand_trainer.unsandboxed import decided, in_order
 
 GAMES = ("worlds/tic-tac-toe",)
 """Tasks that can be played by both sides."""
@@ -58,21 +57,14 @@ async def game(task_id: str, number: int, policy: Policy, *, policy_update: int)
     while not ended(cells) and loser is None:
         side = to_move(cells)
         own = steps[side]
-        began = time.monotonic()
-        seen = _seen(cells)
-        decision = await policy.act(
-            Context(
-                task=_task(task_id, side), instruction=instruction(side), steps=tuple(own), observation=seen
-            )
+        context = Context(
+            task=_task(task_id, side),
+            instruction=instruction(side),
+            steps=tuple(own),
+            observation=_seen(cells),
         )
-        own.append(
-            Step(
-                index=len(own), observation=seen, decision=decision, reward=0.0,
-                timings=StepTimings(model_ms=1000 * (time.monotonic() - began), act_ms=0.0, settle_ms=0.0),
-                finished_at_s=time.time(),
-            )
-        )  # fmt: skip
-        key = _key(decision.actions)
+        own.append(await decided(policy, context, index=len(own)))
+        key = _key(own[-1].decision.actions)
         if key in places(cells):
             cells = moved(cells, key)
         else:
@@ -89,14 +81,11 @@ async def games(
     task_ids: Sequence[str], numbers: Sequence[int], policy: Policy, *, concurrency: int, policy_update: int
 ) -> list[Trajectory]:
     """Games in turn of each task, many at a time, in order."""
-    gate = asyncio.Semaphore(concurrency)
 
     async def one(number: int) -> list[Trajectory]:
-        async with gate:
-            task_id = task_ids[number % len(task_ids)]
-            return await game(task_id, number, policy, policy_update=policy_update)
+        return await game(task_ids[number % len(task_ids)], number, policy, policy_update=policy_update)
 
-    return [side for both in await asyncio.gather(*map(one, numbers)) for side in both]
+    return [side for both in await in_order(one, numbers, concurrency=concurrency) for side in both]
 
 
 def compared(

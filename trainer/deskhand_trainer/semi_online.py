@@ -7,7 +7,6 @@ episode ends. The reward of a turn is how near its action was to the expert's.
 
 from __future__ import annotations
 
-import asyncio
 import math
 import time
 from collections.abc import Sequence
@@ -15,8 +14,9 @@ from dataclasses import dataclass, replace
 
 from deskhand_agent.errors import AgentError
 from deskhand_agent.ids import new_id
-from deskhand_agent.types import Context, Policy, Step, StepTimings, StopReason, Trajectory, TrajectoryEnd
+from deskhand_agent.types import Context, Policy, Step, StopReason, Trajectory, TrajectoryEnd
 from deskhand_sandbox.types import Action, Click, Drag, MovePointer, Outcome, Scroll, Swipe, Touch, TypeText
+from deskhand_trainer.unsandboxed import decided, in_order
 
 FORMAT, KIND, EXACT = 0.1, 0.4, 0.5
 """Parts of a turn's reward: an action was said, of the expert's kind, the expert's (UI-S1 §3.3)."""
@@ -102,22 +102,16 @@ async def beside(
     steps: list[Step] = []
     patches, ended = 0, False
     for his in expert.steps:
-        began = time.monotonic()
-        decision = await policy.act(
-            Context(
-                task=start.task,
-                instruction=start.instruction,
-                steps=tuple(shown),
-                observation=his.observation,
-            )
+        context = Context(
+            task=start.task,
+            instruction=start.instruction,
+            steps=tuple(shown),
+            observation=his.observation,
         )
-        took = StepTimings(model_ms=1000 * (time.monotonic() - began), act_ms=0.0, settle_ms=0.0)
-        size = his.observation.size_px
-        reward = nearness(decision.actions, his.decision.actions, size, rules.tolerance)
-        step = Step(
-            index=his.index, observation=his.observation, decision=decision, reward=reward, timings=took,
-            finished_at_s=time.time(),
-        )  # fmt: skip
+        step = await decided(policy, context, index=his.index)
+        said, right = step.decision.actions, his.decision.actions
+        reward = nearness(said, right, his.observation.size_px, rules.tolerance)
+        step = replace(step, reward=reward)
         steps.append(step)
         if reward == FORMAT + KIND + EXACT:
             shown.append(step)
@@ -126,7 +120,7 @@ async def beside(
         if patches > rules.patches:
             ended = True
             break
-        shown.append(replace(step, decision=replace(decision, actions=his.decision.actions)))
+        shown.append(replace(step, decision=replace(step.decision, actions=right)))
     share = (len(steps) - patches) / len(expert.steps)
     return Trajectory(
         start=start,
@@ -153,25 +147,20 @@ async def all_beside(
     """A group of episodes against each recorded one, many at a time, in order.
 
     Raises:
-        AgentError: the model failed.
+        AgentError: the model failed in more than half of them.
     """
-    gate = asyncio.Semaphore(concurrency)
 
-    async def one(expert: Trajectory) -> Trajectory:
-        async with gate:
-            group = f"{expert.start.task.id}#{expert.id}" if group_size > 1 else None
+    async def one(expert: Trajectory) -> Trajectory | AgentError:
+        group = f"{expert.start.task.id}#{expert.id}" if group_size > 1 else None
+        try:
             return await beside(expert, policy, rules, group_id=group, policy_update=policy_update)
+        except AgentError as error:
+            return error
 
-    jobs = [one(expert) for expert in experts for _ in range(group_size)]
-    found: list[Trajectory] = []
-    errors: list[AgentError] = []
-    for done in await asyncio.gather(*jobs, return_exceptions=True):
-        if isinstance(done, AgentError):
-            errors.append(done)
-        elif isinstance(done, BaseException):
-            raise done
-        else:
-            found.append(done)
-    if errors and 2 * len(found) < len(jobs):
+    each = [expert for expert in experts for _ in range(group_size)]
+    done = await in_order(one, each, concurrency=concurrency)
+    found = [episode for episode in done if isinstance(episode, Trajectory)]
+    errors = [error for error in done if isinstance(error, AgentError)]
+    if errors and 2 * len(found) < len(each):
         raise errors[0]
     return found
