@@ -78,6 +78,8 @@ class LocalEngine:
         self.settings = settings or EngineSettings()
         self.busy_s = 0.0
         """Seconds the worker has spent computing, for utilisation figures."""
+        self.reading_s = 0.0
+        """Of these, seconds spent reading prompts."""
         self.steps = 0
         """Passes of one token per row."""
         self.replies = 0
@@ -216,7 +218,9 @@ class LocalEngine:
                 self._begin()
             started = time.perf_counter()
             self._join(waiting, drafts)
-            self.busy_s += time.perf_counter() - started
+            seconds = time.perf_counter() - started
+            self.reading_s += seconds
+            self.busy_s += seconds
             if not drafts:
                 self._rest()
         return True
