@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import uvicorn
 
@@ -143,8 +144,18 @@ async def _rounds(conductor: RoundConductor) -> AsyncGenerator[None]:
 @asynccontextmanager
 async def serve_api(services: Services, listener: socket.socket) -> AsyncGenerator[None]:
     """Answer on the socket for the length of the block."""
+    async with answering(create_app(services), listener):
+        try:
+            yield
+        finally:
+            services.stopping.set()
+
+
+@asynccontextmanager
+async def answering(app: Any, listener: socket.socket) -> AsyncGenerator[None]:
+    """Serve an ASGI application on the socket for the length of the block."""
     config = uvicorn.Config(
-        create_app(services),
+        app,
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -157,6 +168,5 @@ async def serve_api(services: Services, listener: socket.socket) -> AsyncGenerat
         await server.up.wait()
         yield
     finally:
-        services.stopping.set()
         server.should_exit = True
         await serving

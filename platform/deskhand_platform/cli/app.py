@@ -10,7 +10,18 @@ import typer
 
 from deskhand_agent.errors import AgentError
 from deskhand_flywheel.errors import FlywheelError
-from deskhand_platform.cli import benches, doctor, records, rounds, run, sandboxes, serve, tasks, training
+from deskhand_platform.cli import (
+    benches,
+    doctor,
+    endpoint,
+    records,
+    rounds,
+    run,
+    sandboxes,
+    serve,
+    tasks,
+    training,
+)
 from deskhand_platform.cli.client import ApiError
 from deskhand_platform.cli.console import complain
 from deskhand_platform.errors import InvalidField, NotFound, PlatformError, SettingsError
@@ -34,6 +45,7 @@ app.add_typer(rounds.app, name="rounds")
 app.add_typer(records.trajectories, name="trajectories")
 app.add_typer(records.policies, name="policies")
 tasks.register(app)
+endpoint.register(records.policies)
 
 USAGE = (NotFound, InvalidField, SettingsError, UnknownName, ConfigError)
 FAILURES = (PlatformError, FlywheelError, SandboxError, AgentError, TrainerError, httpx.HTTPError, OSError)

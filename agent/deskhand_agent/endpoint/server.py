@@ -1,0 +1,173 @@
+"""An engine over HTTP in SGLang's form: `/generate` and `/get_model_info`, behind a token.
+
+What a request asks for and the engine does not do is refused, never ignored.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import io
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol, cast
+
+from blake3 import blake3
+from PIL import Image as PilImage
+from PIL import UnidentifiedImageError
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from deskhand_agent.endpoint.wire import NEVER, Vocabulary, write_completion
+from deskhand_agent.errors import InferenceError, InferenceTimeout
+from deskhand_agent.inference import CompletionRequest, InferenceEngine, Sampling
+from deskhand_sandbox.types import Image
+
+MAX_BODY_BYTES = 64 * 2**20
+_TOP = frozenset({"input_ids", "image_data", "sampling_params", "return_logprob", "stream"})
+_SAMPLING = frozenset(
+    {"temperature", "max_new_tokens", "stop_token_ids", "logit_bias", "skip_special_tokens", "no_stop_trim"}
+)
+
+
+class Served(InferenceEngine, Protocol):
+    """What an engine has to tell of itself."""
+
+    policy_id: str
+
+    @property
+    def processor_hash(self) -> str: ...
+
+    @property
+    def update(self) -> int: ...
+
+
+class _Unfit(Exception):
+    """The request is not one that can be answered; says what to mend."""
+
+
+def create_endpoint(engine: Served, vocabulary: Vocabulary, *, token: str) -> Starlette:
+    """The application.
+
+    Args:
+        vocabulary: of the model that is served.
+        token: callers send it as `Authorization: Bearer TOKEN`.
+    """
+
+    async def generate(request: Request) -> Response:
+        asked = _read_request(await _body(request), engine.processor_hash, vocabulary)
+        completion = await engine.generate(asked)
+        return JSONResponse(write_completion(completion, len(asked.prompt_ids)))
+
+    async def info(request: Request) -> Response:
+        return JSONResponse(
+            {
+                "model_path": engine.policy_id,
+                "is_generation": True,
+                "weight_version": str(engine.update),
+                "processor_hash": engine.processor_hash,
+            }
+        )
+
+    def guarded(answer: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+        async def checked(request: Request) -> Response:
+            given = request.headers.get("authorization", "")
+            if not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
+                return _refusal(401, "send the token as Authorization: Bearer TOKEN")
+            try:
+                return await answer(request)
+            except _Unfit as error:
+                return _refusal(422, str(error))
+            except InferenceTimeout as error:
+                return _refusal(504, str(error))
+            except InferenceError as error:
+                return _refusal(400, str(error))
+
+        return checked
+
+    return Starlette(
+        routes=[
+            Route("/generate", guarded(generate), methods=["POST"]),
+            Route("/get_model_info", guarded(info), methods=["GET"]),
+        ]
+    )
+
+
+def _refusal(status: int, message: str) -> Response:
+    return JSONResponse({"error": {"message": message}}, status_code=status)
+
+
+async def _body(request: Request) -> Mapping[str, Any]:
+    data = bytearray()
+    async for chunk in request.stream():
+        data += chunk
+        if len(data) > MAX_BODY_BYTES:
+            raise _Unfit(f"the request is larger than {MAX_BODY_BYTES >> 20} MiB")
+    try:
+        body = json.loads(data)
+    except ValueError as error:
+        raise _Unfit(f"the request is no JSON: {error}") from error
+    return _mapping(body, "the request", _TOP)
+
+
+def _mapping(value: object, what: str, known: frozenset[str]) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise _Unfit(f"{what} has to be an object")
+    fields = cast("dict[str, Any]", value)
+    if strange := sorted(fields.keys() - known):
+        raise _Unfit(f"{what} has {', '.join(strange)}; there are: {', '.join(sorted(known))}")
+    return fields
+
+
+def _read_request(body: Mapping[str, Any], processor_hash: str, vocabulary: Vocabulary) -> CompletionRequest:
+    ids = body.get("input_ids")
+    if not isinstance(ids, list) or not all(type(each) is int for each in cast("list[object]", ids)):
+        raise _Unfit("input_ids has to be a list of ids")
+    if body.get("stream"):
+        raise _Unfit("stream: replies are sent whole")
+    pictures: object = body.get("image_data") or []
+    if not isinstance(pictures, list):
+        raise _Unfit("image_data has to be a list of data: addresses or base64 texts")
+    return CompletionRequest(
+        prompt_ids=tuple(cast("list[int]", ids)),
+        images=tuple(_picture(each) for each in cast("list[object]", pictures)),
+        processor_hash=processor_hash,
+        sampling=_sampling(body.get("sampling_params", {}), vocabulary),
+    )
+
+
+def _sampling(value: object, vocabulary: Vocabulary) -> Sampling:
+    given = _mapping(value, "sampling_params", _SAMPLING)
+    if given.get("stop_token_ids", [vocabulary.end_id]) != [vocabulary.end_id]:
+        raise _Unfit(f"stop_token_ids: this model's replies end at [{vocabulary.end_id}]")
+    suppressed = {str(each) for each in vocabulary.suppressed_ids}
+    if given.get("logit_bias", never := dict.fromkeys(suppressed, NEVER)) != never:
+        raise _Unfit(f"logit_bias: {NEVER:g} for each of this model's special tokens, or none at all")
+    if given.get("skip_special_tokens") or not given.get("no_stop_trim", True):
+        raise _Unfit("skip_special_tokens and no_stop_trim: ids are sent as they were drawn")
+    try:
+        return Sampling(
+            temperature=float(given.get("temperature", 1.0)), max_tokens=int(given.get("max_new_tokens", 128))
+        )
+    except (TypeError, ValueError) as error:
+        raise _Unfit(f"sampling_params: {error}") from error
+
+
+def _picture(value: object) -> Image:
+    if not isinstance(value, str):
+        raise _Unfit("image_data has to be a list of data: addresses or base64 texts")
+    try:
+        data = base64.b64decode(
+            value.partition(",")[2] if value.startswith("data:") else value, validate=True
+        )
+        with PilImage.open(io.BytesIO(data)) as picture:
+            width, height, kind = *picture.size, str(picture.format).lower()
+    except (binascii.Error, ValueError, UnidentifiedImageError, OSError) as error:
+        raise _Unfit(f"image_data holds what is no picture: {error}") from error
+    if kind not in ("png", "jpeg", "webp"):
+        raise _Unfit(f"image_data holds a {kind} picture; png, jpeg and webp are read")
+    digest = blake3(data).hexdigest()
+    return Image(digest=digest, format=cast("Any", kind), width_px=width, height_px=height, data=data)
