@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from deskhand_agent.endpoint.wire import Form
 from deskhand_agent.memory import Screens
 from deskhand_trainer.base.config import PretrainConfig
 from deskhand_trainer.choices import BY_CRITIC, AdvantageKind, Aggregation, Normalisation, Rollouts
@@ -50,6 +51,13 @@ class CollectConfig:
     """Replies in a row without an action that end an episode."""
     seed: int = 0
     """Of the sampling."""
+    engine: str = ""
+    """http://HOST:PORT of a server that draws the replies of `RunSpec.policy_in`; none: this process does."""
+    engine_form: Form = "sglang"
+    """What the server speaks; `deskhand policies serve` speaks "sglang"."""
+
+    def __post_init__(self) -> None:
+        _refuse_engine(self.engine, self.policy)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -284,3 +292,18 @@ class EvaluateConfig:
     """Replies in a row without an action that end an episode."""
     concurrency: int = field(default=16, metadata=bounds(1, 512))
     seed: int = 0
+    """Of the sampling."""
+    engine: str = ""
+    """http://HOST:PORT of a server that draws the replies of `RunSpec.policy_in`; none: this process does."""
+    engine_form: Form = "sglang"
+    """What the server speaks; `deskhand policies serve` speaks "sglang"."""
+
+    def __post_init__(self) -> None:
+        _refuse_engine(self.engine, self.policy)
+
+
+def _refuse_engine(engine: str, policy: str) -> None:
+    if engine and not engine.startswith(("http://", "https://")):
+        raise ValueError(f"engine {engine!r} is no http://HOST:PORT")
+    if engine and policy != "local":
+        raise ValueError(f"engine: the {policy} policy has no model whose replies a server could draw")

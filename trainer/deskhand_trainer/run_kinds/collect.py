@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from deskhand_agent.inference import Sampling
-from deskhand_agent.models.engine import EngineSettings, LocalEngine
 from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.policies.scripted import ScriptedPolicy, oracle_tasks
 from deskhand_agent.worker import WorkerSettings
@@ -15,6 +12,7 @@ from deskhand_trainer.config import CollectConfig
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.rollouts import Collected, collect_or_reuse, jobs_of, seed_ranges
 from deskhand_trainer.run_kinds.context import RunContext, sandbox_kinds
+from deskhand_trainer.run_kinds.engines import replies
 
 
 async def run(context: RunContext, config: CollectConfig) -> tuple[None, dict[str, JsonValue]]:
@@ -26,21 +24,14 @@ async def run(context: RunContext, config: CollectConfig) -> tuple[None, dict[st
         return None, await _collect(context, config, ScriptedPolicy())
     refuse_unproven(config.tasks, allowed=config.unproven)
     bundle = await context.bundle()
-    engine = LocalEngine(
-        bundle,
-        policy_id=context.policy_id,
-        settings=EngineSettings(max_batch=max(16, config.concurrency), seed=config.seed),
-    )
-    policy = LocalPolicy(
-        bundle=bundle,
-        engine=engine,
-        sampling=Sampling(temperature=config.temperature, max_tokens=config.max_tokens),
-        policy_id=context.policy_id,
-    )
-    try:
+    async with replies(context, bundle, config) as engine:
+        policy = LocalPolicy(
+            bundle=bundle,
+            engine=engine,
+            sampling=Sampling(temperature=config.temperature, max_tokens=config.max_tokens),
+            policy_id=context.policy_id,
+        )
         return None, await _collect(context, config, policy)
-    finally:
-        await asyncio.to_thread(engine.close)
 
 
 async def _collect(

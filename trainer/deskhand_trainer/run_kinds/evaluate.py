@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from deskhand_agent.inference import Sampling
-from deskhand_agent.models.engine import EngineSettings, LocalEngine
 from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.policies.scripted import ScriptedPolicy
 from deskhand_agent.types import Policy
@@ -16,6 +13,7 @@ from deskhand_trainer.config import EvaluateConfig
 from deskhand_trainer.evaluation import Evaluation, as_json, as_metrics, evaluate
 from deskhand_trainer.run_folder import write_json
 from deskhand_trainer.run_kinds.context import RunContext, sandbox_kinds
+from deskhand_trainer.run_kinds.engines import replies
 
 
 async def run(context: RunContext, config: EvaluateConfig) -> tuple[None, dict[str, JsonValue]]:
@@ -38,13 +36,8 @@ async def _local(
     context: RunContext, config: EvaluateConfig, source: SandboxSource, *, targets: bool
 ) -> list[Evaluation]:
     bundle = await context.bundle()
-    engine = LocalEngine(
-        bundle,
-        policy_id=context.policy_id,
-        settings=EngineSettings(max_batch=max(16, config.concurrency), seed=config.seed),
-    )
     found: list[Evaluation] = []
-    try:
+    async with replies(context, bundle, config) as engine:
         for number, mode in enumerate(config.modes):
             temperature = config.temperature if mode == "sampled" else 0.0
             policy = LocalPolicy(
@@ -54,8 +47,6 @@ async def _local(
                 policy_id=context.policy_id,
             )
             found += await _measure(context, config, mode, policy, source, number, targets=targets)
-    finally:
-        await asyncio.to_thread(engine.close)
     return found
 
 

@@ -1,0 +1,126 @@
+"""Runs whose replies a server draws: the same as by themselves, refused where the server is another's."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+
+from deskhand_agent.endpoint.client import TOKEN_VARIABLE
+from deskhand_agent.endpoint.server import create_endpoint
+from deskhand_agent.endpoint.wire import Vocabulary
+from deskhand_agent.models.bundle import build_tiny
+from deskhand_agent.models.engine import LocalEngine
+from deskhand_agent.models.tiny import TinyConfig
+from deskhand_flywheel.store import Store
+from deskhand_flywheel.types import TrajectoryFilter
+from deskhand_trainer.config import CollectConfig, EvaluateConfig, parse_config
+from deskhand_trainer.errors import ConfigError
+from deskhand_trainer.run import FINISHED, REFUSED, _guarded
+from deskhand_trainer.run_folder import RunFolder
+from deskhand_trainer.run_kinds.context import UNTRAINED
+
+TASK = "fake/press-button"
+
+
+@contextmanager
+def served(policy_id: str) -> Iterator[tuple[str, LocalEngine]]:
+    """The untrained policy behind a socket, on a loop of its own."""
+    bundle = build_tiny(TinyConfig(seed=0))
+    engine = LocalEngine(bundle, policy_id=policy_id)
+    ends = Vocabulary(end_id=bundle.end_id, suppressed_ids=tuple(bundle.suppressed_ids.tolist()))
+    app = create_endpoint(engine, ends, token="t")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        config = uvicorn.Config(app, log_config=None, lifespan="off", timeout_graceful_shutdown=1)
+        server = uvicorn.Server(config)
+        running = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])))
+        running.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}", engine
+        finally:
+            server.should_exit = True
+            running.join()
+            engine.close()
+
+
+def run(home: Path, kind: str, config: dict[str, Any]) -> tuple[int, RunFolder]:
+    folder = home / kind
+    folder.mkdir(parents=True)
+    urls = {
+        "store_url": f"sqlite+aiosqlite:///{home}/store.db",
+        "blobs_url": f"file://{home}/blobs",
+    }
+    (folder / "spec.json").write_text(json.dumps({"id": kind, "kind": kind, "config": config, **urls}))
+    return _guarded(RunFolder(folder)), RunFolder(folder)
+
+
+def replies_kept(home: Path) -> set[tuple[int, ...]]:
+    async def read() -> set[tuple[int, ...]]:
+        async with await Store.open(f"sqlite+aiosqlite:///{home}/store.db", f"file://{home}/blobs") as store:
+            ids = await store.trajectory_ids(TrajectoryFilter())
+            every = [t async for t in store.each_trajectory(ids)]
+        drawn = [step.decision.completion for t in every for step in t.steps]
+        return {each.ids for each in drawn if each is not None}
+
+    return asyncio.run(read())
+
+
+@pytest.mark.parametrize(
+    ("kind", "config"),
+    [
+        ("collect", {"policy": "local", "episodes_per_task": 3, "temperature": 0.0}),
+        ("evaluate", {"episodes": 3, "modes": ["greedy"]}),
+    ],
+)
+def test_a_server_draws_what_the_run_would(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, config: dict[str, Any]
+) -> None:
+    monkeypatch.setenv(TOKEN_VARIABLE, "t")
+    told = {"tasks": [TASK], "max_tokens": 4, **config}
+    with served(UNTRAINED) as (url, engine):
+        assert run(tmp_path / "far", kind, {**told, "engine": url})[0] == FINISHED
+        assert engine.replies >= 3
+    assert run(tmp_path / "near", kind, told)[0] == FINISHED
+    far = replies_kept(tmp_path / "far")
+    assert far and far == replies_kept(tmp_path / "near")
+
+
+def test_a_server_of_another_policy_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TOKEN_VARIABLE, "t")
+    with served("another") as (url, engine):
+        status, folder = run(tmp_path, "evaluate", {"tasks": [TASK], "engine": url})
+        assert engine.replies == 0
+    assert status == REFUSED
+    assert (
+        f"serves another, not {UNTRAINED}" in json.loads((folder.path / "error.json").read_text())["message"]
+    )
+
+
+def test_a_server_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    status, folder = run(tmp_path, "evaluate", {"tasks": [TASK], "engine": url})
+    assert status == REFUSED
+    assert "cannot be reached" in json.loads((folder.path / "error.json").read_text())["message"]
+
+
+@pytest.mark.parametrize(
+    ("cls", "values", "said"),
+    [
+        (CollectConfig, {"engine": "http://x"}, "scripted policy"),
+        (CollectConfig, {"engine": "x:80", "policy": "local"}, "no http://"),
+        (EvaluateConfig, {"engine": "http://x", "policy": "scripted"}, "scripted policy"),
+        (EvaluateConfig, {"engine_form": "openai"}, "engine_form"),
+    ],
+)
+def test_settings_that_do_not_go_together(cls: type, values: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        parse_config(cls, values)
