@@ -78,8 +78,6 @@ class LocalEngine:
         self.settings = settings or EngineSettings()
         self.busy_s = 0.0
         """Seconds the worker has spent computing, for utilisation figures."""
-        self.reading_s = 0.0
-        """Of these, seconds spent reading prompts."""
         self.steps = 0
         """Passes of one token per row."""
         self.replies = 0
@@ -218,9 +216,7 @@ class LocalEngine:
                 self._begin()
             started = time.perf_counter()
             self._join(waiting, drafts)
-            seconds = time.perf_counter() - started
-            self.reading_s += seconds
-            self.busy_s += seconds
+            self.busy_s += time.perf_counter() - started
             if not drafts:
                 self._rest()
         return True

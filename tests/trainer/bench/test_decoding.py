@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from deskhand_agent.models.bundle import ModelBundle, build_tiny, save_bundle
-from deskhand_agent.models.engine import LocalEngine
 from deskhand_agent.models.tiny import TinyConfig
 from deskhand_trainer.bench.decoding import (
     ENVIRONMENTS,
     MAX_TOKENS,
+    MeasuredEngine,
     engine_replies,
     main,
     requests,
@@ -26,7 +26,7 @@ def bundle() -> ModelBundle:
 
 
 async def test_both_reply_alike_and_time_is_split(bundle: ModelBundle) -> None:
-    async with LocalEngine(bundle) as engine:
+    async with MeasuredEngine(bundle) as engine:
         asked = requests(bundle, engine, 3, seed=0)
         assert len({each.images[0].digest for each in asked}) == 3
         ours, theirs = await engine_replies(engine, asked), stock_replies(bundle, asked)

@@ -1,11 +1,12 @@
 """The local engine beside transformers' own `generate`, on the same prompts in the same process.
 
-    deskhand bench decoding [MODEL] [--repeats 15] [--threads 1] [--results docs/results]
+    deskhand bench decoding [MODEL] [--repeats 15] [--results docs/results]
 
 Both are shown the same screenshots with the same instructions, as the local policy makes them, and reply
 greedily; the ids have to be the same. Every repeat draws new pictures, so that none is known, and times both
 one after the other, the first of the two in turns. Decoding is counted from the first token's logits on: what
-reading the prompts takes is left out of it on both sides, and shown apart with the whole of a reply.
+reading the prompts takes is left out of it on both sides, and shown apart with the whole of a reply. Both
+have one thread, and their processor time counts: other work on the machine then lengthens neither.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Timed:
     """One way to draw some replies."""
 
     seconds: float
-    """In all."""
+    """Of processor time, in all."""
     decoding_s: float
     """Without reading the prompts."""
     ids: tuple[tuple[int, ...], ...]
@@ -71,8 +72,19 @@ class _FirstLogits(LogitsProcessor):
         self.at: float | None = None
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        self.at = self.at or time.perf_counter()
+        self.at = self.at or time.process_time()
         return scores
+
+
+class MeasuredEngine(LocalEngine):
+    """Counts what its worker computes behind the prompts."""
+
+    decoding_s = 0.0
+
+    def _token(self, drafts: list[Any]) -> None:
+        began = time.thread_time()
+        super()._token(drafts)
+        self.decoding_s += time.thread_time() - began
 
 
 def requests(bundle: ModelBundle, engine: InferenceEngine, count: int, seed: int) -> list[CompletionRequest]:
@@ -96,13 +108,13 @@ def requests(bundle: ModelBundle, engine: InferenceEngine, count: int, seed: int
     return made
 
 
-async def engine_replies(engine: LocalEngine, asked: Sequence[CompletionRequest]) -> Timed:
+async def engine_replies(engine: MeasuredEngine, asked: Sequence[CompletionRequest]) -> Timed:
     """By our engine, all asked at once."""
-    busy, reading, began = engine.busy_s, engine.reading_s, time.perf_counter()
+    decoding, began = engine.decoding_s, time.process_time()
     replies: list[Completion] = await asyncio.gather(*(engine.generate(each) for each in asked))
     return Timed(
-        seconds=time.perf_counter() - began,
-        decoding_s=engine.busy_s - busy - (engine.reading_s - reading),
+        seconds=time.process_time() - began,
+        decoding_s=engine.decoding_s - decoding,
         ids=tuple(reply.ids for reply in replies),
     )
 
@@ -110,7 +122,7 @@ async def engine_replies(engine: LocalEngine, asked: Sequence[CompletionRequest]
 @torch.no_grad()
 def stock_replies(bundle: ModelBundle, asked: Sequence[CompletionRequest]) -> Timed:
     """By the stock model's `generate`, as one batch padded on the left."""
-    began = time.perf_counter()
+    began = time.process_time()
     model: Any = bundle.model
     batch = collate(bundle, [TokenSequence(ids=each.prompt_ids, images=each.images) for each in asked])
     longest = batch.ids.shape[1]
@@ -132,14 +144,14 @@ def stock_replies(bundle: ModelBundle, asked: Sequence[CompletionRequest]) -> Ti
         suppress_tokens=bundle.suppressed_ids.tolist(),
         logits_processor=LogitsProcessorList([first]),
     )
-    ended = time.perf_counter()
+    ended = time.process_time()
     assert first.at is not None
     replies = [row[longest:].tolist() for row in found]
     whole = [each[: each.index(bundle.end_id) + 1] if bundle.end_id in each else each for each in replies]
     return Timed(seconds=ended - began, decoding_s=ended - first.at, ids=tuple(map(tuple, whole)))
 
 
-async def bench_decoding(model: Path, *, repeats: int, threads: int) -> list[Figure]:
+async def bench_decoding(model: Path, *, repeats: int) -> list[Figure]:
     """Measure.
 
     Raises:
@@ -147,13 +159,14 @@ async def bench_decoding(model: Path, *, repeats: int, threads: int) -> list[Fig
         AssertionError: the replies differ.
     """
     bundle = await asyncio.to_thread(load_bundle, model)
-    torch.set_num_threads(threads)
+    torch.set_num_threads(1)
     pairs: dict[int, list[tuple[Timed, Timed]]] = {count: [] for count in ENVIRONMENTS}
-    whole = EngineSettings(threads=threads)
+    whole = EngineSettings()
     # all prompts before the first token, as `generate` does, so that the two can be told apart
-    apart = EngineSettings(threads=threads, prompts_per_token=max(ENVIRONMENTS))
+    apart = EngineSettings(prompts_per_token=max(ENVIRONMENTS))
     replies: dict[int, list[tuple[Timed, Timed]]] = {count: [] for count in ENVIRONMENTS}
-    async with LocalEngine(bundle, settings=apart) as decoding, LocalEngine(bundle, settings=whole) as engine:
+    decoding, engine = (MeasuredEngine(bundle, settings=each) for each in (apart, whole))
+    async with decoding, engine:
         for number in range(-1, repeats):  # the first warms up
             for count in ENVIRONMENTS:
                 for run, into in ((decoding, pairs), (engine, replies)):
@@ -166,7 +179,7 @@ async def bench_decoding(model: Path, *, repeats: int, threads: int) -> list[Fig
                     assert ours.ids == theirs.ids, f"the engine replies {ours.ids}, generate {theirs.ids}"
                     if number >= 0:
                         into[count].append((ours, theirs))
-    config = {"repeats": repeats, "threads": threads, "page_px": list(PAGE_PX)}
+    config = {"repeats": repeats, "threads": 1, "page_px": list(PAGE_PX)}
     shared: dict[str, Any] = {"command": COMMAND, "config": config, "seeds": "pages drawn"}
     return [
         figure
@@ -180,9 +193,9 @@ def _decoding(count: int, pairs: Sequence[tuple[Timed, Timed]], shared: dict[str
     stock = [theirs.tokens / theirs.decoding_s for _, theirs in pairs]
     ratios = [our / their for our, their in zip(rates, stock, strict=True)]
     note = (
-        f"tokens per second behind the first of each reply, {count} at once, over those of transformers' "
-        f"generate ({statistics.median(stock):.0f} tokens/s), paired; median of {len(pairs)}; low and high: "
-        "least and most"
+        f"tokens per second of processor time behind the first of each reply, {count} at once, over those of "
+        f"transformers' generate ({statistics.median(stock):.0f} tokens/s), paired; median of {len(pairs)}; "
+        "low and high: least and most"
     )
     return [
         _figure(f"decode_vs_generate_{count}", ratios, "times", note, shared, GOALS.get(count)),
@@ -198,8 +211,8 @@ def _decoding(count: int, pairs: Sequence[tuple[Timed, Timed]], shared: dict[str
 
 def _replies(count: int, pairs: Sequence[tuple[Timed, Timed]], shared: dict[str, Any]) -> Figure:
     note = (
-        f"time of {count} replies asked at once, their prompts read, pictures that were never seen before: "
-        "theirs over ours; reading a prompt is most of it and the same arithmetic in both"
+        f"processor time of {count} replies asked at once, the reading of prompts with pictures never seen "
+        "before in it: theirs over ours; reading is most of it and the same arithmetic in both"
     )
     ratios = [theirs.seconds / ours.seconds for ours, theirs in pairs]
     return _figure(f"reply_vs_generate_{count}", ratios, "times", note, shared)
@@ -246,14 +259,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "model", metavar="MODEL", nargs="?", help=f"the folder of a tiny model (default: {DESKHAND_TINY})"
     )
     parser.add_argument("--repeats", type=int, default=15)
-    parser.add_argument("--threads", type=int, default=1, help="of both (%(default)s)")
     parser.add_argument("--results", type=Path, default=Path("docs/results"), help="folder for the figures")
     options = parser.parse_args(arguments)
-    if min(options.repeats, options.threads) < 1:
-        parser.error("repeats and threads must be positive")
+    if options.repeats < 1:
+        parser.error("repeats must be positive")
     try:
         model = Path(options.model) if options.model else shipped_model()
-        figures = asyncio.run(bench_decoding(model, repeats=options.repeats, threads=options.threads))
+        figures = asyncio.run(bench_decoding(model, repeats=options.repeats))
     except AgentError as error:
         print(f"cannot measure: {error}", file=sys.stderr)
         return 1
