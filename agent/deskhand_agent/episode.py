@@ -187,10 +187,12 @@ class _Loop:
 
     async def _stopped(self, step: Step, ends_at_s: float) -> StopReason | None:
         """What ends the attempt after a step that did not end it by itself."""
-        attempt = [*self.steps[self.began :], step]
+        summary = step.decision.summary is not None
+        # a summary is no turn of the task: nobody asked for an action
+        attempt = [s for s in (*self.steps[self.began :], step) if s.decision.summary is None]
         if _void_run(attempt) >= self.void_limit:
             return StopReason.VOID_LIMIT
-        if self.watcher is not None and await self.watcher.doomed(step):
+        if self.watcher is not None and not summary and await self.watcher.doomed(step):
             return StopReason.DOOMED
         if len(attempt) >= self.start.task.limits.turns:
             return StopReason.TURN_LIMIT
@@ -229,7 +231,7 @@ class _Loop:
 
 def _void_run(steps: list[Step]) -> int:
     """How many of the last steps in a row had no action."""
-    return next((n for n, step in enumerate(reversed(steps)) if step.decision.actions), len(steps))
+    return next((n for n, step in enumerate(reversed(steps)) if not step.decision.void), len(steps))
 
 
 def _step(

@@ -32,6 +32,11 @@ class WindowMemory:
     action_chars: int = 2000
     """Most characters of past actions as text; the oldest are dropped, and counted, beyond it."""
     screens: Screens = "picture"
+    summary_after: int = 0
+    """Turns after which the model is asked for a summary, which it is shown in their place from then on
+    (SUPO, arXiv:2510.06727); 0: never."""
+    summary_tokens: int = 128
+    """Longest summary."""
 
     def __post_init__(self) -> None:
         if self.n_screenshots < 1:
@@ -40,6 +45,11 @@ class WindowMemory:
             )
         if self.action_chars < 0:
             raise ValueError(f"action_chars is {self.action_chars}: give 0 or more")
+        if self.summary_after < 0 or self.summary_tokens < 1:
+            raise ValueError(
+                f"summary_after is {self.summary_after}, summary_tokens {self.summary_tokens}: give 0 or "
+                "more turns, and 1 token or more"
+            )
         if self.screens not in get_args(Screens):
             raise ValueError(f"screens is {self.screens!r}: give {', '.join(get_args(Screens))}")
 

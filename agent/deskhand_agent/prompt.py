@@ -6,7 +6,7 @@ show the model the same object.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from deskhand_agent.coordinates import CoordinateSystem
@@ -17,6 +17,11 @@ from deskhand_sandbox.types import Image, Observation
 
 MAX_OUTPUT_CHARS = 4000
 """Longest stretch of a command's or tool's output shown; the middle is left out beyond it."""
+SUMMARISE = (
+    "Do not act now. Write down in short what was done, what was found out and what is left to do: "
+    "from now on you see this in place of the turns before."
+)
+"""What a summary is asked for with."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,35 +80,55 @@ def build_prompt(
     coordinates: CoordinateSystem,
     system: str = "",
     thoughts: bool = False,
+    summarise: bool = False,
 ) -> tuple[PromptMessage, ...]:
     """The messages for one turn; the last is the user's and ends with the current screenshot.
 
     Turns older than the memory's window stand as numbered lines of text in the first user message; turns
     inside it are a user message with the screen and an assistant message with the reply. A screen is its
-    screenshot, or what its terminal says, as the memory has it.
+    screenshot, or what its terminal says, as the memory has it. Of the turns before the last summary nothing
+    is shown but the summary.
 
     Args:
         coordinates: the frame past actions are written in, the one the model itself writes.
         system: the system message; none when empty.
         thoughts: past replies keep their thoughts.
+        summarise: ask for a summary in place of an action.
     """
-    lines = tuple(_past_line(step, coordinates) for step in context.steps)
+    summary, steps = _since_summary(context.steps)
+    lines = tuple(_past_line(step, coordinates) for step in steps)
     view = memory.view(lines)
     messages = [PromptMessage(role="system", segments=(Text(text=system),))] if system else []
-    text = _opening(context, view.dropped, view.lines)
-    first = len(context.steps) - view.screenshots
-    for step in context.steps[first:]:
+    text = _opening(context.instruction, summary, view.dropped, view.lines)
+    for step in steps[len(steps) - view.screenshots :]:
         text += _output(step.observation)
         messages.append(_user(text, step.observation, memory.screens))
         messages.append(_assistant(step, coordinates, thoughts=thoughts))
         result = _result(step)
         text = f"{result}\n" if result else ""
-    messages.append(_user(text + _output(context.observation), context.observation, memory.screens))
+    now = _user(text + _output(context.observation), context.observation, memory.screens)
+    asked = (Text(text=SUMMARISE),) if summarise else ()
+    messages.append(replace(now, segments=(*now.segments, *asked)))
     return tuple(messages)
 
 
-def _opening(context: Context, dropped: int, lines: tuple[str, ...]) -> str:
-    parts = [context.instruction, "\n"]
+def summary_due(context: Context, memory: WindowMemory) -> bool:
+    """Whether the model is to be asked for a summary before it acts again."""
+    return 0 < memory.summary_after <= len(_since_summary(context.steps)[1])
+
+
+def _since_summary(steps: tuple[Step, ...]) -> tuple[str | None, tuple[Step, ...]]:
+    """The last summary, and the turns after it; all turns where there is none."""
+    for number in range(len(steps) - 1, -1, -1):
+        if (summary := steps[number].decision.summary) is not None:
+            return summary, steps[number + 1 :]
+    return None, steps
+
+
+def _opening(instruction: str, summary: str | None, dropped: int, lines: tuple[str, ...]) -> str:
+    parts = [instruction, "\n"]
+    if summary is not None:
+        parts.append(f"Your summary of what was before:\n{summary}\n")
     if dropped or lines:
         parts.append("Done so far:\n")
     if dropped:

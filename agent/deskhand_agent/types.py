@@ -38,6 +38,8 @@ class Decision:
     text: str
     """The reply as text, exactly as sampled."""
     thought: str | None = None
+    summary: str | None = None
+    """What the agent wrote in place of the turns before, where it was asked for that and for no action."""
     request: CompletionRequest | None = None
     """What the model was shown, as ids; None when ids are unknown."""
     completion: Completion | None = None
@@ -48,6 +50,11 @@ class Decision:
     """Why no action could be read from the text; None when one could."""
     cost: Mapping[str, float] = field(default_factory=dict[str, float])
     """Token and money counts an endpoint reports: "prompt_tokens", "completion_tokens", "usd"."""
+
+    @property
+    def void(self) -> bool:
+        """An action was asked for, and none given."""
+        return not self.actions and self.summary is None
 
 
 class Policy(Protocol):

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from deskhand_agent.memory import WindowMemory
 from deskhand_agent.models.bundle import ModelBundle, load_bundle
 from deskhand_agent.worker import WorkerSettings
 from deskhand_flywheel.store import Store
@@ -29,6 +30,7 @@ from deskhand_trainer.rollouts import collect, jobs_of, seed_ranges
 from deskhand_trainer.sft.demonstrations import samples_from_trajectories
 from deskhand_trainer.sft.train import train_sft
 from deskhand_trainer.streaming import StreamSettings
+from deskhand_trainer.types import Episode, TrainingSample
 
 SPOT = "fake/spot"
 CONFIG = PpoConfig(
@@ -188,6 +190,44 @@ async def test_methods_by_name_run_and_engine_and_trainer_agree(
     told = [e.data for e in await store.events_after(0) if e.name == "ppo/iteration"]
     assert all(float(str(i["logprob_gap"])) < 1e-5 for i in told)
     assert all(p.isfinite().all() for p in tiny.model.parameters())
+
+
+async def test_summaries_are_learned_like_turns_and_stay_with_the_policy(
+    store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny.memory = WindowMemory(summary_after=1, summary_tokens=5)
+    told = {**method("supo").ppo, "iterations": 1, "episodes_per_iteration": 16, "validation_episodes": 4,
+            "void_limit": 9, "skip_overlong": False, "shuffled_rewards": False}  # fmt: skip
+    loop = PpoLoop(setting(store, spot, tiny, tmp_path / "run", **told))
+    learned: list[TrainingSample] = []
+    update = loop.learner.update
+
+    def notes(samples: Any, **rest: Any) -> Any:
+        learned.extend(samples)
+        return update(samples, **rest)
+
+    monkeypatch.setattr(loop.learner, "update", notes)
+    # somebody must do better than others, or nothing is learned: the first of each group
+    episodes = loop._episodes  # pyright: ignore[reportPrivateUsage]
+
+    async def uneven(collected: Any) -> list[Episode]:
+        found = await episodes(collected)
+        return [replace(e, outcome=float(n % 8 == 0)) for n, e in enumerate(found)]
+
+    monkeypatch.setattr(loop, "_episodes", uneven)
+    outcome = await loop.train()
+    assert load_bundle(outcome.best).memory == tiny.memory
+    ids = await store.trajectory_ids(TrajectoryFilter(labels={"stage": "rollout"}))
+    played = {t.id: t async for t in store.each_trajectory(ids, images=True)}
+    summaries = [(t, s) for t in played.values() for s in t.steps if s.decision.summary is not None]
+    assert len(played) == 16 and len(summaries) == 16
+    for trajectory, step in summaries:
+        own = {s.turn_index: s for s in learned if s.trajectory_id == trajectory.id}
+        (taken,) = [s for s in own.values() if s.turn_index == step.index]
+        assert step.decision.completion is not None and taken.reply_ids == step.decision.completion.ids
+        assert len(taken.reply_ids) <= 5
+        advantages = {round(a, 5) for s in own.values() for a in s.advantage}
+        assert len(advantages) == 1 and advantages != {0.0}  # shared by all turns of the trajectory
 
 
 @pytest.mark.parametrize("algorithm", ["reinforce", "rejection", "cloning"])

@@ -74,6 +74,12 @@ def make_run(home: Path, kind: str, config: dict[str, Any], **more: Any) -> Path
             "the dataset round-1/stf@1 cannot be used: no version 1",
         ),
         ("ppo", {**PPO, "stop_below": 0.2}, {}, "field 'stop_below': it needs a process reward model"),
+        (
+            "ppo",
+            {**PPO, "summary_after": 4, "rollouts": "self_play"},
+            {},
+            "self_play ones ask for no summary, and the policy's memory has them: set summary_after=0",
+        ),
         ("prefer", {"tasks": [TASK]}, {}, f"the store holds no pairs of {TASK}: tdpo needs several episodes"),
         ("dance", {}, {}, "kind must be one of collect, score, pretrain, sft, prefer, ppo, evaluate"),
     ],

@@ -108,6 +108,11 @@ class PpoConfig:
     """What the policy is shown of a screen, from now on; None: what it was (a fresh one: the picture)."""
     screenshots: int | None = field(default=None, metadata=bounds(1, 64))
     """How many of the latest screens it is shown whole, from now on; None: what it was (a fresh one: 1)."""
+    summary_after: int | None = field(default=None, metadata=bounds(0, 1000))
+    """Turns after which it is asked for a summary, learned like a turn and shown in their place, from now on
+    (SUPO); 0: no more; None: what it was (a fresh one: 0)."""
+    summary_tokens: int | None = field(default=None, metadata=bounds(1, 4096))
+    """Longest summary, from now on; None: what it was (a fresh one: 128)."""
     algorithm: Literal["ppo", "reinforce", "rejection", "cloning"] = "ppo"
     """"rejection": clone the policy's own successes; "cloning": clone the oracle's episodes."""
     advantage: AdvantageKind = "turn"

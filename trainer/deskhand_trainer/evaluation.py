@@ -139,7 +139,7 @@ def _summary(
         mode=mode,
         rate=wilson(wins, len(trajectories)),
         mean_turns=len(steps) / len(trajectories),
-        void_turns=sum(not step.decision.actions for step in steps),
+        void_turns=sum(step.decision.void for step in steps),
         hits={} if hits is None else {k.value: n for k, n in hits.counts.items()},
         first_hits={} if hits is None else {k.value: n for k, n in hits.first.items()},
         seeds=ranged,

@@ -233,7 +233,7 @@ def episode_of(trajectory: Trajectory, request: Requester) -> Episode | None:
         stop_reason=end.stop_reason,
         environment_rewards=tuple(step.reward for step in trajectory.steps),
         after=_state_after(trajectory, request) if trajectory.truncated else None,
-        void_turns=sum(not step.decision.actions for step in trajectory.steps),
+        void_turns=sum(step.decision.void for step in trajectory.steps),
         answer=_right_answer(trajectory.start.task),
     )
 

@@ -90,7 +90,7 @@ class ModelBundle:
             "images": asdict(self.images),
             "coordinates": asdict(self.coordinates),
             "pictures_first": self.pictures_first,
-            "memory": asdict(self.memory),
+            "memory": _named(self.memory),
             "tokens": sorted(self.tokenizer.get_vocab().items()),
         }
         return blake3.blake3(json.dumps(parts, sort_keys=True).encode()).hexdigest()
@@ -115,6 +115,12 @@ class ModelBundle:
             tiny=self.tiny,
             memory=self.memory,
         )
+
+
+def _named(memory: WindowMemory) -> dict[str, Any]:
+    """What of the memory names a processor: the length of summaries says nothing where there are none."""
+    parts = asdict(memory)
+    return parts if memory.summary_after else {k: v for k, v in parts.items() if not k.startswith("summary_")}
 
 
 def build_tiny(config: TinyConfig | None = None) -> ModelBundle:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from deskhand_agent.errors import ActionSyntaxError
 from deskhand_agent.grammar import parse_reply
 from deskhand_agent.inference import CompletionRequest, InferenceEngine, Sampling
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.prompting import decode_reply, tokenise_prompt
-from deskhand_agent.prompt import build_prompt
+from deskhand_agent.prompt import build_prompt, summary_due
 from deskhand_agent.types import Context, Decision
 
 
@@ -45,6 +47,15 @@ class LocalPolicy:
         request = self.request(context)
         completion = await self._engine.generate(request)
         text = decode_reply(self._bundle, completion.ids)
+        if summary_due(context, self._memory):
+            return Decision(
+                actions=(),
+                text=text,
+                summary=text.strip(),
+                request=request,
+                completion=completion,
+                trainable=True,
+            )
         try:
             parsed = parse_reply(text)
         except ActionSyntaxError as error:
@@ -67,14 +78,21 @@ class LocalPolicy:
         )
 
     def request(self, context: Context) -> CompletionRequest:
-        """What the model is shown in this context, as ids."""
+        """What the model is shown in this context, as ids: asked for an action, or for a summary where the
+        memory wants one."""
+        due = summary_due(context, self._memory)
         messages = build_prompt(
-            context, memory=self._memory, coordinates=self._bundle.coordinates, system=self._system
+            context,
+            memory=self._memory,
+            coordinates=self._bundle.coordinates,
+            system=self._system,
+            summarise=due,
         )
         prompt = tokenise_prompt(self._bundle, messages)
+        summing_up = replace(self._sampling, max_tokens=self._memory.summary_tokens)
         return CompletionRequest(
             prompt_ids=prompt.ids,
             images=prompt.images,
             processor_hash=self._bundle.processor_hash,
-            sampling=self._sampling,
+            sampling=summing_up if due else self._sampling,
         )

@@ -19,7 +19,7 @@ from deskhand_agent.coordinates import CoordinateSystem
 from deskhand_agent.errors import ActionSyntaxError, EndpointError, InferenceTimeout
 from deskhand_agent.grammar import parse_reply
 from deskhand_agent.memory import WindowMemory
-from deskhand_agent.prompt import PromptMessage, Segment, Text, build_prompt, system_prompt
+from deskhand_agent.prompt import PromptMessage, Segment, Text, build_prompt, summary_due, system_prompt
 from deskhand_agent.types import Context, Decision
 from deskhand_sandbox.types import Image, Observation
 
@@ -68,34 +68,42 @@ class OpenAIPolicy:
         self._system = system_prompt(self.settings.coordinates)
 
     async def act(self, context: Context) -> Decision:
-        """One reply, read as actions; a void turn when it holds none.
+        """One reply, read as actions or as the summary it was asked for; a void turn when it holds none.
 
         Raises:
             InferenceTimeout: the endpoint passed its deadline, further requests included.
             EndpointError: it refused or broke, or what came back is no chat completion.
         """
+        memory = self.settings.memory
+        due = summary_due(context, memory)
         messages = build_prompt(
             context,
-            memory=self.settings.memory,
+            memory=memory,
             coordinates=self.settings.coordinates,
             system=self._system,
             thoughts=True,
+            summarise=due,
         )
-        completion = await self._ask([_wire_message(each) for each in messages])
+        longest = memory.summary_tokens if due else self.settings.max_tokens
+        completion = await self._ask([_wire_message(each) for each in messages], max_tokens=longest)
         text = completion.choices[0].message.content or ""
+        if due:
+            return Decision(actions=(), text=text, summary=text.strip(), cost=self._cost(completion))
         return self._decision(text, context.observation, self._cost(completion))
 
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
 
-    async def _ask(self, messages: Sequence[ChatCompletionMessageParam]) -> ChatCompletion:
+    async def _ask(
+        self, messages: Sequence[ChatCompletionMessageParam], *, max_tokens: int
+    ) -> ChatCompletion:
         try:
             answer = await self._client.chat.completions.create(
                 model=self.settings.model,
                 messages=messages,
                 temperature=self.settings.temperature,
-                max_tokens=self.settings.max_tokens,
+                max_tokens=max_tokens,
             )
         except openai.APITimeoutError as error:
             raise InferenceTimeout(f"{self.id} did not reply within {self.settings.timeout_s:g} s") from error

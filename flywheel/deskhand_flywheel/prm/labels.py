@@ -77,7 +77,7 @@ def labels_of(trajectory: Trajectory, *, discount: float = 0.95) -> tuple[StepLa
 
 
 def _mark(step: Step, seen: set[tuple[object, ...]]) -> StepMark:
-    if not step.decision.actions:
+    if step.decision.void:
         return StepMark.VOID
     if step.action_error is not None:
         return StepMark.REFUSED
@@ -86,4 +86,5 @@ def _mark(step: Step, seen: set[tuple[object, ...]]) -> StepMark:
 
 def _state_and_action(step: Step) -> tuple[object, ...]:
     # the text of the actions, because an action with arguments (a tool call) cannot be hashed
-    return step.observation.screenshot.digest, step.observation.url, repr(step.decision.actions)
+    did = repr((step.decision.actions, step.decision.summary))
+    return step.observation.screenshot.digest, step.observation.url, did

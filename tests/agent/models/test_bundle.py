@@ -30,7 +30,7 @@ def same_weights(one: ModelBundle, other: ModelBundle) -> bool:
 def test_a_saved_bundle_loads_bit_equal(bundle: ModelBundle, tmp_path: Path, family: str) -> None:
     assert bundle.tiny is not None
     bundle = build_tiny(replace(bundle.tiny, family=family))
-    bundle.memory = WindowMemory(n_screenshots=3, screens="text")
+    bundle.memory = WindowMemory(n_screenshots=3, screens="text", summary_after=4, summary_tokens=9)
     save_bundle(bundle, tmp_path / "policy")
     loaded = load_bundle(tmp_path / "policy")
     assert same_weights(bundle, loaded)

@@ -20,8 +20,10 @@ from starlette.routing import Route
 from deskhand_agent.coordinates import CoordinateSystem
 from deskhand_agent.episode import run_episode
 from deskhand_agent.errors import EndpointError, InferenceTimeout
+from deskhand_agent.memory import WindowMemory
 from deskhand_agent.policies import create_policy
 from deskhand_agent.policies.openai import OpenAIPolicy
+from deskhand_agent.prompt import SUMMARISE
 from deskhand_agent.sinks import MemorySink
 from deskhand_agent.types import Context, Failure
 from deskhand_sandbox.types import Click, Split
@@ -139,6 +141,24 @@ async def test_prices_are_counted(endpoint: Endpoint, context: Context) -> None:
         usd_per_million_completion_tokens=10.0,
     )
     assert (await policy.act(context)).cost["usd"] == pytest.approx(0.0022)
+    await policy.close()
+
+
+async def test_it_is_asked_for_summaries_where_its_memory_wants_them(
+    endpoint: Endpoint, stub: SimpleNamespace
+) -> None:
+    memory = WindowMemory(summary_after=1, summary_tokens=9)
+    policy = OpenAIPolicy(model="m", base_url=endpoint.url, memory=memory)
+    endpoint.queue = [reply(), reply(" clicked once \n")]
+    played = await run_episode(
+        stub.task(2), sandbox=stub.Sandbox(), policy=policy, verifier=stub.Rewards(), sink=MemorySink(),
+        split=Split.TRAIN,
+    )  # fmt: skip
+    first, second, third = played.steps
+    assert [first.decision.summary, second.decision.summary] == [None, "clicked once"]
+    assert third.decision.actions == (Click(x=10, y=10),)
+    assert [sent["max_tokens"] for sent in endpoint.sent] == [1024, 9, 1024]
+    assert SUMMARISE in json.dumps(endpoint.sent[1]) and "clicked once" in json.dumps(endpoint.sent[2])
     await policy.close()
 
 

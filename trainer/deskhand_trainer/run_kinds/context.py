@@ -64,7 +64,13 @@ class RunContext:
         return self.folder.path / "policy_in"
 
     async def bundle(
-        self, *, seed: int = 0, screens: Screens | None = None, screenshots: int | None = None
+        self,
+        *,
+        seed: int = 0,
+        screens: Screens | None = None,
+        screenshots: int | None = None,
+        summary_after: int | None = None,
+        summary_tokens: int | None = None,
     ) -> ModelBundle:
         """The policy the run starts from.
 
@@ -72,16 +78,20 @@ class RunContext:
             seed: of the fresh weights, where it starts from nothing.
             screens: what it is shown from now on; None: what it was.
             screenshots: how many screens it is shown whole from now on; None: as many as it was.
+            summary_after, summary_tokens: of its memory from now on; None: as they were.
 
         Raises:
             RunRefused: it is not in the store, or damaged; or it came out of a probe of held-out tasks, and
                 the run does more than measure it.
         """
         bundle = await self._policy(seed)
-        memory = bundle.memory
-        bundle.memory = replace(
-            memory, screens=screens or memory.screens, n_screenshots=screenshots or memory.n_screenshots
-        )
+        told = {
+            "screens": screens,
+            "n_screenshots": screenshots,
+            "summary_after": summary_after,
+            "summary_tokens": summary_tokens,
+        }
+        bundle.memory = replace(bundle.memory, **{k: v for k, v in told.items() if v is not None})
         return bundle
 
     async def _policy(self, seed: int) -> ModelBundle:

@@ -16,7 +16,17 @@ async def run(context: RunContext, config: PpoConfig) -> tuple[str, dict[str, Js
     loop_seeds(config.tasks, probe=config.probe)
     sandbox_kinds(config.tasks)
     refuse_unproven(config.tasks, allowed=config.unproven)
-    bundle = await context.bundle(screens=config.screens, screenshots=config.screenshots)
+    bundle = await context.bundle(
+        screens=config.screens,
+        screenshots=config.screenshots,
+        summary_after=config.summary_after,
+        summary_tokens=config.summary_tokens,
+    )
+    if bundle.memory.summary_after and config.rollouts in ("recorded", "self_play"):
+        raise RunRefused(
+            f"field 'rollouts': {config.rollouts} ones ask for no summary, and the policy's memory has them: "
+            "set summary_after=0"
+        )
     reward_model = await context.reward_model()
     if config.stop_below is not None and reward_model is None:
         raise RunRefused("field 'stop_below': it needs a process reward model; `train score` makes one")

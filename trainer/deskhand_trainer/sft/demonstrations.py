@@ -30,7 +30,7 @@ def samples_from_trajectories(
     """One sample per turn that did something.
 
     A turn whose decision carries ids made by this very processor keeps them; any other is written in the
-    model's grammar and frame. Turns without an action are left out.
+    model's grammar and frame. Turns without an action or a summary are left out.
 
     Args:
         trajectories: with image data.
@@ -43,7 +43,7 @@ def samples_from_trajectories(
     for trajectory in trajectories:
         steps = tuple(_writable(step, bundle.coordinates) for step in trajectory.steps)
         for step in steps:
-            if not step.decision.actions:
+            if step.decision.void:
                 continue
             samples.append(
                 _sampled(trajectory, step, bundle)
@@ -79,13 +79,19 @@ def _written(
         steps=steps[: step.index],
         observation=step.observation,
     )
+    summary = step.decision.summary
     messages = build_prompt(
-        context, memory=memory, coordinates=bundle.coordinates, system=system, thoughts=thoughts
+        context,
+        memory=memory,
+        coordinates=bundle.coordinates,
+        system=system,
+        thoughts=thoughts,
+        summarise=summary is not None,
     )
     prompt = tokenise_prompt(bundle, messages)
     frame = bundle.coordinates.frame(step.observation.size_px)
     actions = [frame.action_to_model(action) for action in step.decision.actions]
-    text = format_reply(step.decision.thought if thoughts else None, actions)
+    text = format_reply(step.decision.thought if thoughts else None, actions) if summary is None else summary
     return _sample(
         trajectory,
         step,
