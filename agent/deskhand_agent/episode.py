@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from deskhand_agent.branching import BRANCH_OF, SHARED_TURNS, Branch, Crossroads
 from deskhand_agent.errors import AgentError, InferenceTimeout
 from deskhand_agent.ids import new_id
 from deskhand_agent.turn import Deadlines, TurnResult, TurnRunner, User, within
@@ -38,7 +39,7 @@ from deskhand_sandbox.errors import (
     VerifierError,
 )
 from deskhand_sandbox.tasks.setup import set_up
-from deskhand_sandbox.types import Observation, Outcome, Split, Task
+from deskhand_sandbox.types import Answer, Observation, Outcome, Split, Start, Task
 
 TRY_AGAIN = "That was not right. Try again."
 """What the agent is told between two attempts."""
@@ -62,6 +63,8 @@ async def run_episode(
     void_limit: int = VOID_LIMIT,
     watcher: Watcher | None = None,
     attempts: int = 1,
+    crossroads: Crossroads | None = None,
+    branch: Branch | None = None,
 ) -> Trajectory:
     """Work one task in one sandbox, from reset to verdict.
 
@@ -76,6 +79,8 @@ async def run_episode(
         watcher: may end it after any step; the verdict is on the state it leaves.
         attempts: where one ends without success, the start state comes again, and the agent is told to try
             again; each has the task's turns.
+        crossroads: keeps the computer's state at turns to branch from.
+        branch: begin there, its earlier turns recorded as this episode's own, and not at the task's start.
 
     Raises:
         asyncio.CancelledError: somebody stopped it; recorded first.
@@ -91,17 +96,20 @@ async def run_episode(
         group_id=group_id,
         split=split,
         started_at_s=time.time(),
-        labels=dict(labels or {}),
+        labels={**(labels or {}), **_of_branch(branch)},
     )
     steps: list[Step] = []
     begun = False
     cancelled: asyncio.CancelledError | None = None
     try:
         late = SandboxTimeout(f"reset took more than {deadlines.reset_s:g} s")
-        ready = await within(deadlines.reset_s, set_up(sandbox, task), late)
+        ready = await within(deadlines.reset_s, _ready(sandbox, task, branch), late)
         start = replace(start, instruction=ready.instruction)
         await sink.begin(start)
         begun = True
+        for step in () if branch is None else branch.of.steps[: branch.turn]:
+            await sink.step(start.id, step)
+            steps.append(step)
         loop = _Loop(
             start=start,
             sandbox=sandbox,
@@ -113,6 +121,7 @@ async def run_episode(
             void_limit=void_limit,
             watcher=watcher,
             attempts=attempts,
+            crossroads=crossroads,
             steps=steps,
         )
         end = await loop.work(ready.observation)
@@ -141,6 +150,7 @@ class _Loop:
     void_limit: int
     watcher: Watcher | None
     attempts: int
+    crossroads: Crossroads | None
     steps: list[Step]
     began: int = 0
     """Steps before this attempt."""
@@ -150,11 +160,15 @@ class _Loop:
         turns = TurnRunner(
             self.sandbox, self.verifier, deadlines=self.deadlines, ends_at_s=ends_at_s, user=self.user
         )
-        answer: str | None = None
+        answer = _said(self.steps)
         while True:
             asked = time.monotonic()
             decision = await self._decide(observation)
             decided = time.monotonic()
+            if self.crossroads is not None:
+                late = SandboxTimeout(f"a snapshot took more than {self.deadlines.reset_s:g} s")
+                kept = self.crossroads.passed(len(self.steps), decision, self.sandbox)
+                await within(self.deadlines.reset_s, kept, late)
             result = await turns.run(decision.actions, observation)
             times = (asked, decided, time.monotonic())
             step = _step(len(self.steps), observation, decision, result, times)
@@ -227,6 +241,26 @@ class _Loop:
         )
         late = InferenceTimeout(f"no decision within {self.deadlines.model_s:g} s")
         return await within(self.deadlines.model_s, self.policy.act(context), late)
+
+
+async def _ready(sandbox: Sandbox, task: Task, branch: Branch | None) -> Start:
+    if branch is None:
+        return await set_up(sandbox, task)
+    await sandbox.restore(branch.snapshot)
+    # what the first one saw, outputs of its last action included
+    seen = branch.of.steps[branch.turn].observation
+    return Start(instruction=branch.of.start.instruction, observation=seen)
+
+
+def _of_branch(branch: Branch | None) -> dict[str, str]:
+    """The labels that say where it left."""
+    return {} if branch is None else {BRANCH_OF: branch.of.id, SHARED_TURNS: str(branch.turn)}
+
+
+def _said(steps: list[Step]) -> str | None:
+    """What the agent last said with `Answer`."""
+    said = [a.text for step in steps for a in step.decision.actions if isinstance(a, Answer)]
+    return said[-1] if said else None
 
 
 def _void_run(steps: list[Step]) -> int:

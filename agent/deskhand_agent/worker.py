@@ -19,6 +19,7 @@ from collections.abc import (
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 
+from deskhand_agent.branching import Branch, Branching, Crossroads
 from deskhand_agent.episode import VOID_LIMIT, failed_end, run_episode
 from deskhand_agent.ids import new_id
 from deskhand_agent.jobs import Job as Job
@@ -60,6 +61,8 @@ class WorkerSettings:
     """Replies in a row without an action that end an episode."""
     attempts: int = 1
     """At a task within an episode, each from its start state, as long as none succeeds."""
+    branching: Branching | None = None
+    """How episodes are branched; each branch is one more, told of like the others. None: not at all."""
     watcher: Callable[[], Watcher] | None = None
     """Makes what watches over an episode, one for each; None: nothing does."""
 
@@ -236,10 +239,19 @@ class _Run:
         kind = attempt.job.task.environment.kind
         async with self._lease(kind, owner) as sandbox:
             for _ in range(self._settings.episodes_per_lease):
-                trajectory = await self._episode(attempt.job, sandbox)
+                rule = self._settings.branching
+                crossroads = None if rule is None else Crossroads(rule)
+                trajectory = await self._episode(attempt.job, sandbox, crossroads=crossroads)
                 if trajectory.end is not None and trajectory.end.failure is not None:
                     return await self._broken(attempt, trajectory, trajectory.end.failure)
                 self._count(trajectory)
+                for branch in () if crossroads is None else crossroads.branches(trajectory):
+                    other = await self._episode(attempt.job, sandbox, branch=branch)
+                    if other.end is not None and other.end.failure is not None:
+                        # the episode itself is done: only the loan is not to be used again
+                        self._failures[other.end.failure] += 1
+                        return await self._next()
+                    self._count(other)
                 try:
                     following = await self._next(within_s=self._settings.idle_lease_s)
                 except TimeoutError:
@@ -272,7 +284,14 @@ class _Run:
             # the episodes are recorded already, and a loan that is not given back runs out by itself
             self._failures[Failure.SANDBOX_LEASE] += 1
 
-    async def _episode(self, job: Job, sandbox: Sandbox) -> Trajectory:
+    async def _episode(
+        self,
+        job: Job,
+        sandbox: Sandbox,
+        *,
+        crossroads: Crossroads | None = None,
+        branch: Branch | None = None,
+    ) -> Trajectory:
         return await run_episode(
             job.task,
             sandbox=sandbox,
@@ -288,6 +307,8 @@ class _Run:
             void_limit=self._settings.void_limit,
             attempts=self._settings.attempts,
             watcher=None if self._settings.watcher is None else self._settings.watcher(),
+            crossroads=crossroads,
+            branch=branch,
         )
 
     async def _broken(self, attempt: _Attempt, trajectory: Trajectory, failure: Failure) -> _Attempt | None:

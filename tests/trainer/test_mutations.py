@@ -39,6 +39,12 @@ MUTATIONS = {
     "step_and_episode weighs": ("baselines", "weight * whole.unsqueeze(-1)", "whole.unsqueeze(-1)"),
     "compared with what was usual before": ("self_play", "baseline=new[e.task_id]", "baseline=0.0"),
     "compared decays": ("self_play", "DECAY * new[episode.task_id]", "new[episode.task_id]"),
+    "archer's targets": ("archer", "torch.where(goes_on, following, 0.0)", "following"),
+    "archer's targets follow": ("archer", "target.lerp_(net, share)", "target.lerp_(net, 1 - share)"),
+    "archer's next turn": ("archer", "range(rows + 1, rows + turns)", "range(rows, rows + turns - 1)"),
+    "shared_advantages": ("branches", "return total / count", "return total"),
+    "repeated_turns": ("branches", "turn < e.shared_turns", "turn <= e.shared_turns"),
+    "shared_advantages of those that count": ("branches", "trunk is None or not keep", "trunk is None"),
     "nearness": ("semi_online", "EXACT if alike else 0.0", "0.0 if alike else EXACT"),
     "return_batch_normalised": ("baselines", "kept.std(unbiased=False)", "kept.std()"),
     "dual clip": (

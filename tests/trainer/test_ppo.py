@@ -13,12 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+from deskhand_agent.branching import BRANCH_OF
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.models.bundle import ModelBundle, load_bundle
+from deskhand_agent.types import Trajectory
 from deskhand_agent.worker import WorkerSettings
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import EventKind, TrajectoryFilter
+from deskhand_sandbox.backends.world import WorldSandbox
 from deskhand_sandbox.types import Split
 from deskhand_trainer.config import PpoConfig, SftConfig, ValuePretrainingConfig
 from deskhand_trainer.errors import RolloutsStalled, RunRefused
@@ -178,7 +182,7 @@ async def test_what_is_replayed_and_how_tasks_went_outlive_a_death(
     assert again.successes.of_task == loop.successes.of_task
 
 
-@pytest.mark.parametrize("name", ["bilevel", "dart", "epo", "grpo", "rloo", "st-ppo", "starpo-s"])
+@pytest.mark.parametrize("name", ["archer", "bilevel", "dart", "epo", "grpo", "rloo", "st-ppo", "starpo-s"])
 async def test_methods_by_name_run_and_engine_and_trainer_agree(
     store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path, name: str
 ) -> None:
@@ -190,6 +194,68 @@ async def test_methods_by_name_run_and_engine_and_trainer_agree(
     told = [e.data for e in await store.events_after(0) if e.name == "ppo/iteration"]
     assert all(float(str(i["logprob_gap"])) < 1e-5 for i in told)
     assert all(p.isfinite().all() for p in tiny.model.parameters())
+
+
+async def test_the_critic_of_turns_and_what_it_replays_outlive_a_death(
+    store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path
+) -> None:
+    told = {**method("archer").ppo, "iterations": 2, "episodes_per_iteration": 8, "validation_episodes": 2,
+            "evaluate_every": 9, "turn_critic_steps": 5, "turn_critic_replay": 20}  # fmt: skip
+    loop = PpoLoop(setting(store, spot, tiny.clone(), tmp_path / "run", **told))
+    await loop.train()
+    again = PpoLoop(setting(store, spot, tiny.clone(), tmp_path / "run", **told))
+    await again.train()
+    assert loop.turn_critic is not None and again.turn_critic is not None
+    kept, restored = (
+        [(e.trajectory_id, [(s.reply_ids, s.reward) for s in e.samples]) for e in critic.replay]
+        for critic in (loop.turn_critic, again.turn_critic)
+    )
+    assert restored == kept and kept
+    one, other = loop.turn_critic.nets.state_dict(), again.turn_critic.nets.state_dict()
+    assert all(torch.equal(one[name], other[name]) for name in one)
+    assert any(p.abs().sum() > 0 for p in again.turn_critic.nets["q"].parameters())
+
+
+async def test_branches_are_learned_beside_the_episodes_they_left_and_outlive_a_death(
+    store: Store, tiny: ModelBundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Worlds:
+        @asynccontextmanager
+        async def lease(self, kind: str, **_: Any) -> AsyncGenerator[WorldSandbox]:
+            yield WorldSandbox()
+
+    tiny.memory = WindowMemory(screens="text")
+    told = {**method("aepo").ppo, "tasks": ("worlds/chain",), "iterations": 1, "episodes_per_iteration": 4,
+            "validation_episodes": 1, "void_limit": 3, "branch_rise": -50.0, "branches_in_a_row": 1,
+            "max_tokens": 4}  # fmt: skip
+    loop = PpoLoop(setting(store, Worlds(), tiny.clone(), tmp_path / "run", **told))
+
+    async def dies(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(loop, "_learn", dies)
+    with pytest.raises(KeyboardInterrupt):
+        await loop.train()
+    resumed = PpoLoop(setting(store, Worlds(), tiny.clone(), tmp_path / "run", **told))
+    learn, seen = resumed._learn, list[Trajectory]()  # pyright: ignore[reportPrivateUsage]
+
+    async def notes(collected: Any, lr: float) -> Any:
+        seen.extend(collected.trajectories)
+        return await learn(collected, lr)
+
+    monkeypatch.setattr(resumed, "_learn", notes)
+    await resumed.train()
+    trunks = {t.id: t for t in seen if BRANCH_OF not in t.start.labels}
+    branches = [t for t in seen if BRANCH_OF in t.start.labels]
+    assert len(trunks) == 4 and len(branches) == 4  # all taken from the store, each once
+    chosen = TrajectoryFilter(labels={"stage": "rollout"})
+    assert await store.count_trajectories(chosen) == 8 == len({t.id for t in seen})
+    assert {t.start.group_id for t in seen} == {seen[0].start.group_id}
+    for branch in branches:
+        trunk = trunks[branch.start.labels[BRANCH_OF]]
+        assert branch.steps[0] == trunk.steps[0] and branch.start.labels["shared_turns"] == "1"
+    turns = sum(len(t.steps) for t in seen) - len(branches)
+    assert resumed.cursor.turns == turns  # shared ones were played once
 
 
 async def test_summaries_are_learned_like_turns_and_stay_with_the_policy(

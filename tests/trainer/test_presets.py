@@ -42,6 +42,7 @@ def test_groups_that_do_not_come_out_even_are_refused_with_the_arithmetic(
         ({"rollouts": "stream", "algorithm": "cloning"}, "cloning plays no episodes of the policy's own"),
         ({"rollouts": "recorded", "replay": 8}, "recorded episodes are in no store"),
         ({"rollouts": "self_play", "self_imitation": 8}, "self_play episodes are in no store"),
+        ({"rollouts": "stream", "branches": 2}, "branches leave episodes of a batch"),
         ({"rollouts": "online"}, "must be 'batch' or 'stream'"),
     ],
 )

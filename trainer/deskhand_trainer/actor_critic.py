@@ -38,6 +38,10 @@ class ActorCritic(Protocol):
         """[B, T, D] what the critic reads, without gradient."""
         ...
 
+    def turn_states(self, samples: Sequence[TrainingSample]) -> tuple[Tensor, Tensor]:
+        """[B, D] before each reply and [B, E] after it, without gradient: what V(s) and Q(s, a) read."""
+        ...
+
     def value(self, states: Tensor) -> Tensor:
         """[...] V of states [..., D], with gradients to the critic's parameters only."""
         ...

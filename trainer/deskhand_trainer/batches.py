@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 
 from deskhand_trainer.actor_critic import ActorCritic, TurnScores, by_length, padded, reply_mask
+from deskhand_trainer.archer import TurnCritic
+from deskhand_trainer.branches import repeated_turns, shared_advantages
 from deskhand_trainer.choices import BY_TOKEN
 from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.estimates import estimated, groups_of
@@ -103,6 +105,7 @@ def prepare(
     config: PpoConfig,
     *,
     shuffle: torch.Generator | None = None,
+    turn_critic: TurnCritic | None = None,
 ) -> Batch:
     """Everything between the rollouts and the first gradient of an iteration.
 
@@ -111,8 +114,11 @@ def prepare(
         model: whose critic gives the old values.
         config: estimator, λ, γ, normalisation.
         shuffle: for the sabotage control.
+        turn_critic: learns from them and gives the advantages of "archer".
     """
     rewarded = with_rewards(episodes, reward_rule(config), shuffle=shuffle)
+    if turn_critic is not None:
+        rewarded = turn_critic.judged(rewarded, model)
     samples = [s for e in rewarded for s in e.samples]
     mask = reply_mask(samples)
     values = torch.zeros(mask.shape)
@@ -123,8 +129,11 @@ def prepare(
     estimates = estimated(rewarded, values, _bootstraps(rewarded, model, config), chosen, config)
     # whitened once for the whole iteration: a minibatch of another size must not change what a turn is worth
     counted = torch.tensor([keep for e, keep in zip(rewarded, chosen, strict=True) for _ in e.samples])
+    # what branches share with the episode they left is learned there, once and for all of them
+    repeated = repeated_turns(rewarded)
+    counted = counted & ~repeated
     entries = (mask if config.advantage in BY_TOKEN else mask[:, :1]) & counted.unsqueeze(-1)
-    seen = estimates.advantages[:, : entries.shape[1]]
+    seen = shared_advantages(estimates.advantages, rewarded, chosen)[:, : entries.shape[1]]
     scaled = normalise(seen, entries, config.normalisation, groups=_group_of_each_turn(rewarded))
     advantages = torch.where(mask, scaled.expand(mask.shape), 0.0)
     learned = counted
@@ -132,6 +141,7 @@ def prepare(
         learned = high_entropy_turns(first.entropies, mask, counted, quantile=config.entropy_quantile)
     judged = entries_of(mask, config)
     done = _completed(samples, learned.tolist(), values, advantages, estimates.returns)
+    done = [replace(s, in_value_loss=not again) for s, again in zip(done, repeated.tolist(), strict=True)]
     if config.covariance_clip > 0:
         drawn = padded([s.behaviour_logprobs for s in samples], mask.shape[1])
         logprobs = drawn if first is None else first.logprobs

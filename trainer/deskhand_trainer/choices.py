@@ -16,11 +16,11 @@ by older weights, for which `importance_cap` corrects (DART); recorded demonstra
 being how near it came to the expert's (UI-S1); or both sides of the tasks' games (SPIRAL)."""
 
 AdvantageKind: TypeAlias = Literal[
-    "turn", "token", "bilevel", "return", "grpo", "rloo", "rebn", "step_episode"
+    "turn", "token", "bilevel", "return", "grpo", "rloo", "rebn", "step_episode", "archer"
 ]
 """How much better than expected: by a critic over turns, tokens or both; or without one, by the return as it
-is, by other episodes of the group (GRPO, RLOO) and their turns of the same number (UI-S1), or by all turns of
-the batch (ReBN)."""
+is, by other episodes of the group (GRPO, RLOO) and their turns of the same number (UI-S1), by all turns of
+the batch (ReBN), or by a critic of its own that learns from replayed turns (ArCHer)."""
 
 BY_CRITIC: tuple[AdvantageKind, ...] = ("turn", "token", "bilevel")
 BY_TOKEN: tuple[AdvantageKind, ...] = ("token", "bilevel")

@@ -140,6 +140,12 @@ class PpoConfig:
     lambda_policy: float | Literal["adaptive"] = field(default=0.95, metadata=bounds(0, 1))
     """"adaptive": 1 − 1/(α·l) with l in turns (α = 1) or tokens (α = .05) by `advantage`."""
     lambda_critic: float = field(default=1.0, metadata=bounds(0, 1))
+    turn_critic_replay: int = field(default=1024, metadata=bounds(0))
+    """Turns of iterations before that the critic of "archer" learns from again (ArCHer's replay)."""
+    turn_critic_steps: int = field(default=200, metadata=bounds(1, 100_000))
+    """Its optimizer steps in an iteration."""
+    turn_critic_polyak: float = field(default=0.02, metadata=bounds(0.0001, 1))
+    """How far its target networks follow at each step (τ)."""
     epochs: int = field(default=3, metadata=bounds(1, 100))
     minibatch: int = field(default=128, metadata=bounds(1))
     """Turns per optimizer step."""
@@ -173,6 +179,12 @@ class PpoConfig:
     """Iterations until they count fully."""
     attempts: int = field(default=1, metadata=bounds(1, 16))
     """At the task within a rollout, each from its start state: "Try again." after one that failed (UFO)."""
+    branches: int = field(default=0, metadata=bounds(0, 64))
+    """Episodes more for each rollout, at most, that leave it where the policy was unsure (ARPO, AEPO)."""
+    branch_rise: float = field(default=0.3, metadata=bounds(-100, 100))
+    """How far a reply's mean token entropy lies above the first one's where a branch may leave, in nats."""
+    branches_in_a_row: int = field(default=2, metadata=bounds(1))
+    """Turns one after another that may be branched at."""
     progress_bonus: float = field(default=0.0, metadata=bounds(0, 100))
     """Weight of what a later attempt scored above a failed first one (SCoRe's α)."""
     curate: bool = False
@@ -258,9 +270,16 @@ class PpoConfig:
             raise ValueError(
                 f"cloning plays no episodes of the policy's own: leave rollouts {self.rollouts!r} out"
             )
-        if (self.replay or self.self_imitation) and self.rollouts in ("recorded", "self_play"):
+        remembers = self.replay or self.self_imitation or self.advantage == "archer"
+        if remembers and self.rollouts in ("recorded", "self_play"):
             raise ValueError(
-                f"{self.rollouts} episodes are in no store: leave replay and self_imitation at 0"
+                f"{self.rollouts} episodes are in no store: leave replay and self_imitation at 0, and the "
+                "advantage 'archer' out"
+            )
+        if self.branches and (self.rollouts != "batch" or self.attempts > 1 or self.replay):
+            raise ValueError(
+                "branches leave episodes of a batch, of one attempt, that all stay: leave rollouts, attempts "
+                "and replay as they are"
             )
         episodes, group = self.episodes_per_iteration, self.group_size
         if episodes % group:

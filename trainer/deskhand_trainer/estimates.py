@@ -63,6 +63,8 @@ def estimated(
         table = torch.where(mask, monte_carlo_returns(rewards, mask, gamma=config.gamma) - usual, 0.0)
     elif config.advantage == "rebn":
         table = return_batch_normalised(rewards, mask & kept.unsqueeze(-1), gamma=config.gamma)
+    elif config.advantage == "archer":
+        table = padded([e.turn_advantages for e in episodes], mask.shape[1])
     elif config.advantage == "step_episode":
         table = step_and_episode(rewards, mask, groups_of(episodes), kept, gamma=config.gamma)
     else:

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from deskhand_agent.branching import Branching
 from deskhand_agent.models.engine import LocalEngine
 from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.policies.scripted import ScriptedPolicy
@@ -161,7 +162,7 @@ class Gatherer:
             labels=labels,
             policy=ScriptedPolicy() if oracle else self._policy,
             source=self._s.source,
-            settings=self._worker(attempts=config.attempts if purpose == ROLLOUT and not oracle else 1),
+            settings=self._worker(explores=purpose == ROLLOUT and not oracle),
             owner=self._s.run_id,
             policy_update=self._updates(),
             on_done=self._on_done,
@@ -187,7 +188,7 @@ class Gatherer:
             source=self._s.source,
             sink=self._s.store,
             settings=StreamSettings(ahead=starts + -(-config.concurrency // config.group_size)),
-            worker=self._worker(attempts=config.attempts),
+            worker=self._worker(explores=True),
             owner=self._s.run_id,
             policy_update=self._updates,
             waiting=lambda: self._engine.waiting,
@@ -195,13 +196,21 @@ class Gatherer:
             finished=[t for t in finished if t.end is not None and t.end.outcome is not None and t.steps],
         )
 
-    def _worker(self, *, attempts: int) -> WorkerSettings:
-        """How episodes are run."""
+    def _worker(self, *, explores: bool) -> WorkerSettings:
+        """How episodes are run.
+
+        Args:
+            explores: they are to be learned from: further attempts and branches are worth their time.
+        """
         config = self._config
+        branching = Branching(
+            branches=config.branches, rise=config.branch_rise, in_a_row=config.branches_in_a_row
+        )
         return WorkerSettings(
             concurrency=config.concurrency,
             void_limit=config.void_limit,
-            attempts=attempts,
+            attempts=config.attempts if explores else 1,
+            branching=branching if explores and config.branches else None,
             watcher=self._watcher(),
         )
 

@@ -23,9 +23,11 @@ from deskhand_agent.inference import Sampling
 from deskhand_agent.models.adapters import plain_weights
 from deskhand_agent.models.bundle import save_bundle
 from deskhand_agent.models.engine import EngineSettings, LocalEngine
+from deskhand_agent.models.value import ValueHead
 from deskhand_agent.policies.local import LocalPolicy
 from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.admission import loop_seeds
+from deskhand_trainer.archer import TurnCritic
 from deskhand_trainer.batches import Batch, first_scores, prepare, reward_rule, with_rewards
 from deskhand_trainer.checkpoints import (
     load_checkpoint,
@@ -50,6 +52,7 @@ from deskhand_trainer.replay import Successes, replayed
 from deskhand_trainer.rollouts import (
     Collected,
     episode_of,
+    shared_turns,
 )
 from deskhand_trainer.self_imitation import imitated, usual, warmed_up
 from deskhand_trainer.self_play import compared
@@ -80,6 +83,8 @@ class PpoLoop:
         self.learner = Learner(self.model, c, reference=held)
         self.cursor, self.phase = Cursor(), "starting"
         self.successes = Successes(size=max(self.config.replay, self.config.self_imitation))
+        q, v = (ValueHead(setting.bundle.text_width) for _ in range(2))
+        self.turn_critic = TurnCritic(q, v, self.config) if self.config.advantage == "archer" else None
         self._replay_ids: dict[str, list[str]] = {}
         self._alarms: set[asyncio.Task[None]] = set()
         self.shuffle = torch.Generator().manual_seed(self.config.seed + 1)
@@ -108,7 +113,7 @@ class PpoLoop:
     async def train(self) -> PpoOutcome:
         """Value pretraining, then iterations until the budget is spent."""
         try:
-            await self._restore_successes()
+            await self._restore_episodes()
             if self.cursor.best < 0:
                 await self._evaluate()
             if not self.cursor.pretrained:
@@ -148,7 +153,7 @@ class PpoLoop:
             inference_s=inference,
             training_s=time.monotonic() - rolled,
         )
-        lengths = [len(t.steps) for t in collected.trajectories]
+        lengths = [len(t.steps) - shared_turns(t) for t in collected.trajectories]
         self._account(times, lengths, time.monotonic() - began)
         metrics = iteration_metrics(episodes, batch, report, times, lr=lr)
         metrics |= {} if self._clones else staleness(episodes, update)
@@ -174,7 +179,9 @@ class PpoLoop:
             elif self.config.self_imitation:
                 self.successes = self.successes.stored(episodes)
             shuffle = self.shuffle if self.config.shuffled_rewards else None
-            batch = await self._compute(prepare, mixed, self.model, self.config, shuffle=shuffle)
+            batch = await self._compute(
+                prepare, mixed, self.model, self.config, shuffle=shuffle, turn_critic=self.turn_critic
+            )
             swapped = sum(new is not old for new, old in zip(mixed, episodes, strict=True))
             batch = replace(batch, replayed=swapped)
             outcomes = [(e.task_id, e.success, len(e.samples)) for e in episodes]
@@ -229,15 +236,17 @@ class PpoLoop:
 
     # ---- before the loop, and beside it ----
 
-    async def _restore_successes(self) -> None:
-        """Take up the successes a checkpoint names."""
-        for task, ids in self._replay_ids.items():
-            kept = [t async for t in self.s.store.each_trajectory(ids, images=True)]
-            found = [episode_of(t, self.sampled.request) for t in kept]
-            episodes = await self._scored([e for e in found if e is not None])
-            self.successes = replace(
-                self.successes, of_task={**self.successes.of_task, task: tuple(episodes)}
-            )
+    async def _restore_episodes(self) -> None:
+        """Take up the episodes a checkpoint names."""
+        found = {task: tuple(await self._stored(ids)) for task, ids in self._replay_ids.items()}
+        self.successes = replace(self.successes, of_task={**self.successes.of_task, **found})
+        if self.turn_critic is not None:
+            await self.turn_critic.restore(self._stored)
+
+    async def _stored(self, ids: Sequence[str]) -> list[Episode]:
+        kept = [t async for t in self.s.store.each_trajectory(ids, images=True)]
+        found = [episode_of(t, self.sampled.request) for t in kept]
+        return await self._scored([e for e in found if e is not None])
 
     async def _pretrain_value(self) -> None:
         """Fit the critic to the start policy's returns; the arms without a critic skip it."""
@@ -374,6 +383,7 @@ class PpoLoop:
             "replay": self.successes.ids(),
             "shuffle": self.shuffle.get_state(),
             "rng": random_state(),
+            "turn_critic": None if self.turn_critic is None else self.turn_critic.state(),
         }
         # one number per state kept: evaluation and iteration leave one each
         save_checkpoint(folder := self.s.folder / "checkpoint", next_number(folder), state)
@@ -387,4 +397,6 @@ class PpoLoop:
         self.cursor = Cursor.restored(state["cursor"])
         self._replay_ids = state.get("replay", {})
         self.shuffle.set_state(state["shuffle"])
+        if self.turn_critic is not None:
+            self.turn_critic.load(state["turn_critic"])
         restore_random_state(state["rng"])

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
+from deskhand_agent.branching import BRANCH_OF, SHARED_TURNS
 from deskhand_agent.episode import TRY_AGAIN
 from deskhand_agent.inference import CompletionRequest
 from deskhand_agent.types import Context, Policy, Step, StepSink, Trajectory
@@ -139,10 +140,11 @@ async def collect(
     )
     dropped = {failure.value: count for failure, count in stats.failures.items()}
     kept = [t for t in done if t.end is not None and t.end.outcome is not None and t.steps]
-    if 2 * len(kept) < len(jobs):
+    trunks = [t for t in kept if BRANCH_OF not in t.start.labels]
+    if 2 * len(trunks) < len(jobs):
         details = {t.end.failure_detail for t in done if t.end is not None and t.end.failure_detail}
         raise RolloutsStalled(
-            f"only {len(kept)} of {len(jobs)} episodes came to a verdict ({dropped}): "
+            f"only {len(trunks)} of {len(jobs)} episodes came to a verdict ({dropped}): "
             + "; ".join(sorted(details)[:3])
         )
     return Collected(trajectories=in_order(kept, jobs), dropped=dropped, stats=stats)
@@ -167,15 +169,22 @@ async def collect_or_reuse(
     ids = await store.trajectory_ids(TrajectoryFilter(labels=labels, ended=True))
     found = [t async for t in store.each_trajectory(ids, images=True)]
     whole: dict[tuple[str, int], list[Trajectory]] = {}
+    branches: dict[str, list[Trajectory]] = {}
     for t in found:
-        if t.end is not None and t.end.outcome is not None and t.steps:
+        if t.end is None or t.end.outcome is None or not t.steps:
+            continue
+        if trunk := t.start.labels.get(BRANCH_OF):
+            branches.setdefault(trunk, []).append(t)
+        else:
             whole.setdefault((t.start.task.id, t.start.task.seed), []).append(t)
     reused: list[Trajectory] = []
+    beside: list[Trajectory] = []
     missing: list[Job] = []
     for job in jobs:
         same = whole.get(_key(job))
         if same:
-            reused.append(same.pop())
+            reused.append(trunk := same.pop())
+            beside += branches.get(trunk.id, [])
         else:
             missing.append(job)
     done_before = len(reused)
@@ -190,7 +199,7 @@ async def collect_or_reuse(
         on_done=None if on_done is None else lambda n: on_done(n + done_before),
     )
     return Collected(
-        trajectories=in_order([*reused, *fresh.trajectories], jobs),
+        trajectories=in_order([*reused, *beside, *fresh.trajectories], jobs),
         dropped=fresh.dropped,
         stats=fresh.stats,
         reused=len(reused),
@@ -227,6 +236,8 @@ def episode_of(trajectory: Trajectory, request: Requester) -> Episode | None:
         task_id=trajectory.start.task.id,
         seed=trajectory.start.task.seed,
         group_id=trajectory.start.group_id,
+        branch_of=trajectory.start.labels.get(BRANCH_OF),
+        shared_turns=shared_turns(trajectory),
         samples=tuple(samples),
         outcome=end.outcome.score,
         success=end.outcome.success,
@@ -236,6 +247,11 @@ def episode_of(trajectory: Trajectory, request: Requester) -> Episode | None:
         void_turns=sum(step.decision.void for step in trajectory.steps),
         answer=_right_answer(trajectory.start.task),
     )
+
+
+def shared_turns(trajectory: Trajectory) -> int:
+    """First turns that it has from the episode it branched from."""
+    return int(trajectory.start.labels.get(SHARED_TURNS, "0"))
 
 
 def told_again(step: Step) -> bool:

@@ -43,6 +43,19 @@ class TabularActorCritic(nn.Module):
         one_hot = torch.nn.functional.one_hot(index, self.state_count).to(self.logits.dtype)
         return one_hot.unsqueeze(1).expand(-1, reply_mask(samples).shape[1], -1)
 
+    def turn_states(self, samples: Sequence[TrainingSample]) -> tuple[Tensor, Tensor]:
+        """One-hot states, and one-hot pairs of state and reply; a reply's tokens count like digits."""
+        _, length, tokens = self.logits.shape
+        index = torch.tensor([s.prompt_ids[-1] for s in samples])
+        replies = torch.tensor([sum(t * tokens**i for i, t in enumerate(s.reply_ids)) for s in samples])
+        pairs = index * tokens**length + replies
+        one_hot = torch.nn.functional.one_hot
+        dtype = self.logits.dtype
+        return (
+            one_hot(index, self.state_count).to(dtype),
+            one_hot(pairs, self.state_count * tokens**length).to(dtype),
+        )
+
     def value(self, states: Tensor) -> Tensor:
         return self.critic(states).squeeze(-1)
 

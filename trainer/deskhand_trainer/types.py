@@ -79,6 +79,12 @@ class Episode:
     """The right answer, where the task has it written down."""
     information_gains: tuple[float, ...] = ()
     """How much likelier each turn made the right answer; empty where nobody looked."""
+    branch_of: str | None = None
+    """Id of the trajectory it left; None where it began at the start."""
+    shared_turns: int = 0
+    """First turns it has from there."""
+    turn_advantages: tuple[float, ...] = ()
+    """Of each turn, by a critic of its own (ArCHer); empty without one."""
     after: TrainingSample | None = None
     """The state after the last turn of a truncated episode, with an empty reply: V is read there."""
     void_turns: int = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deskhand_sandbox.base import Capability, SandboxSource
 from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.admission import loop_seeds, refuse_unproven
 from deskhand_trainer.config import PpoConfig
@@ -31,6 +32,8 @@ async def run(context: RunContext, config: PpoConfig) -> tuple[str, dict[str, Js
     if config.stop_below is not None and reward_model is None:
         raise RunRefused("field 'stop_below': it needs a process reward model; `train score` makes one")
     async with context.sandboxes(config.tasks, concurrency=config.concurrency) as source:
+        if config.branches:
+            await _need_snapshots(source, sandbox_kinds(config.tasks), owner=context.spec.id)
         outcome = await PpoLoop(
             PpoSetting(
                 run_id=context.spec.id,
@@ -48,3 +51,18 @@ async def run(context: RunContext, config: PpoConfig) -> tuple[str, dict[str, Js
         ).train()
     kept = await context.keep(outcome.best, {"training": dict(outcome.metrics), "probe": config.probe})
     return kept, dict(outcome.metrics)
+
+
+async def _need_snapshots(source: SandboxSource, kinds: set[str], *, owner: str) -> None:
+    """Branches go back to a kept state.
+
+    Raises:
+        RunRefused: a kind of sandbox cannot.
+    """
+    for kind in sorted(kinds):
+        async with source.lease(kind, owner=owner) as sandbox:
+            if Capability.SNAPSHOT not in sandbox.capabilities:
+                raise RunRefused(
+                    f"field 'branches': a {kind} sandbox has no {Capability.SNAPSHOT} to go back to: leave "
+                    "it at 0 for these tasks"
+                )

@@ -1,0 +1,75 @@
+"""Going on in several ways from where a policy was unsure: ARPO (arXiv:2507.19849), AEPO (arXiv:2510.14545).
+
+Where a reply's entropy lies well above that of the episode's first, what the screen showed left the policy
+unsure: the computer's state is kept, and when the episode is over, branches begin there. The papers look at
+the first tokens after an observation and draw by chance; here the mean over the whole reply counts, and the
+greatest rises are taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from deskhand_agent.types import Decision, Trajectory
+from deskhand_sandbox.base import Sandbox
+
+BRANCH_OF = "branch_of"
+"""Label of a branch: the id of the episode it left."""
+SHARED_TURNS = "shared_turns"
+"""Label of a branch: how many first turns it has from there."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Branching:
+    """When and how often an episode is branched."""
+
+    branches: int
+    """Of an episode, at most: where entropy rose most."""
+    rise: float
+    """How far above the first reply's mean token entropy, in nats."""
+    in_a_row: int
+    """Turns one after another that may be branched at: further ones are not, until one is sure again."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Branch:
+    """Another way on from a turn of an episode that is over."""
+
+    of: Trajectory
+    turn: int
+    """The first that is decided anew."""
+    snapshot: str
+    """The computer's state then."""
+
+
+class Crossroads:
+    """Looks over an episode's shoulder and keeps the computer's state where the policy is unsure."""
+
+    def __init__(self, rule: Branching) -> None:
+        self._rule = rule
+        self._first: float | None = None
+        self._in_a_row = 0
+        self._found: list[tuple[float, int, str]] = []
+
+    async def passed(self, turn: int, decision: Decision, sandbox: Sandbox) -> None:
+        """A turn was decided and is not carried out yet.
+
+        Raises:
+            InfrastructureError: the state could not be kept.
+        """
+        entropy = None if decision.completion is None else decision.completion.entropy
+        if entropy is None or decision.summary is not None:
+            return
+        if self._first is None:
+            self._first = entropy
+            return
+        rise = entropy - self._first
+        self._in_a_row = self._in_a_row + 1 if rise >= self._rule.rise else 0
+        if 0 < self._in_a_row <= self._rule.in_a_row:
+            self._found.append((rise, turn, await sandbox.snapshot()))
+
+    def branches(self, trajectory: Trajectory) -> Sequence[Branch]:
+        """Of the episode, once it is over; the greatest rise first, the earlier of equal ones."""
+        best = sorted(self._found, key=lambda found: (-found[0], found[1]))[: self._rule.branches]
+        return [Branch(of=trajectory, turn=turn, snapshot=snapshot) for _, turn, snapshot in best]
