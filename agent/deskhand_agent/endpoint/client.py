@@ -109,7 +109,7 @@ class HttpEngine:
         try:
             told = await self._ask("GET", "/get_model_info", None)
         except EndpointError as error:
-            if error.status == httpx.codes.NOT_FOUND:
+            if error.status == 404:
                 return {}
             raise
         return cast("dict[str, Any]", told) if isinstance(told, dict) else {}
@@ -133,9 +133,9 @@ class HttpEngine:
 
 
 def _content(got: httpx.Response, where: str) -> Any:
-    if got.status_code == httpx.codes.GATEWAY_TIMEOUT:
+    if got.status_code == 504:
         raise InferenceTimeout(f"{where}: {got.text[:500]}")
-    if got.status_code != httpx.codes.OK:
+    if got.status_code != 200:
         raise EndpointError(f"{where} answered {got.status_code}: {got.text[:500]}", status=got.status_code)
     try:
         return got.json()
