@@ -39,8 +39,8 @@ class EngineSettings:
     max_batch: int = 16
     """Replies under way at once, at most."""
     prompts_per_token: int = 1
-    """Prompts that are read, at most, before those under way get their next token. On a processor 1 costs
-    nothing and ends replies sooner; an accelerator is used better by more."""
+    """Prompts that are read, at most, before those under way get their next token: few end replies under way
+    sooner, many fill the steps."""
     deadline_s: float = 120.0
     """A reply that takes longer is given up with `InferenceTimeout`."""
     threads: int = 1
