@@ -84,7 +84,7 @@ class VlmActorCritic:
     def turn_states(self, samples: Sequence[TrainingSample]) -> tuple[Tensor, Tensor]:
         # states are read before a token: one more after the reply, and the last has seen all of it
         longer = [replace(s, reply_ids=(*s.reply_ids, self.bundle.end_id)) for s in samples]
-        states = score_turns(self.bundle, longer).token_hidden
+        states = self._scored(longer).token_hidden
         written = torch.tensor([len(s.reply_ids) for s in samples])
         return states[:, 0], states[torch.arange(len(samples)), written]
 

@@ -125,6 +125,7 @@ def stock_replies(bundle: ModelBundle, asked: Sequence[CompletionRequest]) -> Ti
     began = time.process_time()
     model: Any = bundle.model
     batch = collate(bundle, [TokenSequence(ids=each.prompt_ids, images=each.images) for each in asked])
+    patches, grids = bundle.cache.features([batch.images[number] for number in batch.shown])
     longest = batch.ids.shape[1]
     ids, real = torch.zeros_like(batch.ids), torch.zeros_like(batch.ids)
     for row, each in enumerate(asked):
@@ -135,8 +136,8 @@ def stock_replies(bundle: ModelBundle, asked: Sequence[CompletionRequest]) -> Ti
         input_ids=ids,
         attention_mask=real,
         mm_token_type_ids=(ids == model.config.image_token_id).int(),
-        pixel_values=torch.cat(batch.patches),
-        image_grid_thw=torch.tensor([[1, *grid] for grid in batch.grids]),
+        pixel_values=torch.cat(patches),
+        image_grid_thw=torch.tensor([[1, *grid] for grid in grids]),
         max_new_tokens=MAX_TOKENS,
         do_sample=False,
         eos_token_id=bundle.end_id,
