@@ -55,7 +55,8 @@ images = built(Image, data=st.none())
 actions = st.one_of(
     [built(kind) for kind in get_args(Action) if kind is not CallTool] + [built(CallTool, arguments=mappings)]
 )
-requests = built(CompletionRequest, images=st.lists(images, max_size=2).map(tuple), sampling=built(Sampling))
+samplings = built(Sampling, temperature=st.floats(0, 10), max_tokens=st.integers(1, 4096))
+requests = built(CompletionRequest, images=st.lists(images, max_size=2).map(tuple), sampling=samplings)
 completions = built(
     Completion,
     logprobs=st.lists(numbers, max_size=4).map(tuple),

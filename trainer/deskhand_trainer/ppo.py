@@ -49,11 +49,7 @@ from deskhand_trainer.information import informed
 from deskhand_trainer.learner import Learner, actor_lr
 from deskhand_trainer.loop_state import Cursor, PpoOutcome, PpoSetting, loop_metrics
 from deskhand_trainer.replay import Successes, replayed
-from deskhand_trainer.rollouts import (
-    Collected,
-    episode_of,
-    shared_turns,
-)
+from deskhand_trainer.rollouts import Collected, episode_of, shared_turns
 from deskhand_trainer.self_imitation import imitated, usual, warmed_up
 from deskhand_trainer.self_play import compared
 from deskhand_trainer.tally import UpdateReport

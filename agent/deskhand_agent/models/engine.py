@@ -122,7 +122,9 @@ class LocalEngine:
         waiting = _Waiting(request, Future(), time.monotonic() + self.settings.deadline_s)
         self._waiting.put(waiting)
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(waiting.reply), self.settings.deadline_s)
+            # `wait_for` of Python 3.11 forgets that it was cancelled where the reply comes at that moment
+            async with asyncio.timeout(self.settings.deadline_s):
+                return await asyncio.wrap_future(waiting.reply)
         except TimeoutError as error:
             raise InferenceTimeout(f"no reply within {self.settings.deadline_s:g} s") from error
 

@@ -6,7 +6,7 @@ import asyncio
 import io
 import json
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -36,6 +36,7 @@ from deskhand_agent.prompt import ImageSegment, PromptMessage, Text
 from deskhand_sandbox.types import Image
 
 TOKEN = "a token"
+Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 ENDS = Vocabulary(end_id=3, suppressed_ids=(0, 7))
 
 
@@ -317,16 +318,28 @@ async def test_a_server_that_dies_half_way_is_an_error_and_one_that_hangs_a_time
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + json.dumps({}).encode())
         await writer.drain()
-        writer.close()
 
-    async def hangs(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def hangs(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
         await reader.read()
-        writer.close()
 
     for handler, error in ((dies, EndpointError), (hangs, InferenceTimeout)):
-        server = await asyncio.start_server(handler, "127.0.0.1", 0)
+        over = asyncio.Event()
+
+        async def serve(
+            reader: asyncio.StreamReader,
+            writer: asyncio.StreamWriter,
+            handler: Handler = handler,
+            over: asyncio.Event = over,
+        ) -> None:
+            await handler(reader, writer)
+            writer.close()
+            await writer.wait_closed()
+            over.set()
+
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
         async with server:
             port = server.sockets[0].getsockname()[1]
             async with client(f"http://127.0.0.1:{port}", ENDS, form="vllm", timeout_s=0.2) as engine:
                 with pytest.raises(error):
                     await engine.generate(plain())
+            await over.wait()
