@@ -2,14 +2,17 @@
 
 AgentError
 ├── ActionSyntaxError        the reply holds no action of the grammar: the agent's fault, a void turn
+│   └── UnknownAction        it calls for one that there is not, or not with these arguments
 ├── InferenceError           the model did not reply: infrastructure
 │   ├── InferenceTimeout     it passed its deadline
-│   └── EndpointError        a chat endpoint refused or broke (status and message kept)
+│   └── EndpointError        an endpoint refused or broke (status, message and kind of trouble kept)
 ├── ModelFilesError          a model folder is missing, damaged or of another architecture; says the mend
 └── OracleError              a scripted policy does not know the screen it is shown
 """
 
 from __future__ import annotations
+
+from enum import StrEnum
 
 
 class AgentError(Exception):
@@ -27,6 +30,10 @@ class ActionSyntaxError(AgentError):
         """What would have been right there."""
 
 
+class UnknownAction(ActionSyntaxError):
+    """The reply calls for an action that there is not, or not with these arguments; says the nearest."""
+
+
 class InferenceError(AgentError):
     """The model did not reply."""
 
@@ -35,12 +42,28 @@ class InferenceTimeout(InferenceError):
     """The model passed its deadline."""
 
 
-class EndpointError(InferenceError):
-    """A chat endpoint refused or broke."""
+class Trouble(StrEnum):
+    """What was wrong with a request to an endpoint."""
 
-    def __init__(self, message: str, *, status: int | None = None) -> None:
+    RATE_LIMITED = "rate_limited"
+    SERVER_ERROR = "server_error"
+    TIMEOUT = "timeout"
+    UNREACHABLE = "unreachable"
+    """No connection, or one that broke off."""
+    NONSENSE = "nonsense"
+    """What came back is no reply."""
+    REFUSED = "refused"
+    """The request itself: key, model, a field."""
+
+
+class EndpointError(InferenceError):
+    """An endpoint refused or broke."""
+
+    def __init__(self, message: str, *, status: int | None = None, trouble: Trouble | None = None) -> None:
         super().__init__(message)
         self.status = status
+        self.trouble = trouble
+        """Of the last request; None where no request was made."""
 
 
 class ModelFilesError(AgentError):

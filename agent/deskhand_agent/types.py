@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
+from deskhand_agent.errors import ActionSyntaxError, UnknownAction
 from deskhand_agent.inference import Completion, CompletionRequest
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.types import Action, Observation, Outcome, Split, Task
@@ -43,6 +44,24 @@ class Execution:
     """The reply as ids; None when they are unknown."""
 
 
+class Fault(StrEnum):
+    """Why a reply holds no action that can be tried: the agent's doing, a void turn."""
+
+    SYNTAX = "syntax"
+    """Nothing in it can be read as a call of an action."""
+    UNKNOWN_ACTION = "unknown_action"
+    """It calls for an action that there is not, or not with these arguments."""
+    REFUSED = "refused"
+    """The model will not do it."""
+    CUT_OFF = "cut_off"
+    """It ended at the longest length before the action."""
+
+
+def fault_of(error: ActionSyntaxError) -> Fault:
+    """The kind of fault that a reply which could not be read has."""
+    return Fault.UNKNOWN_ACTION if isinstance(error, UnknownAction) else Fault.SYNTAX
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Decision:
     """One turn of the agent."""
@@ -50,7 +69,7 @@ class Decision:
     actions: tuple[Action, ...]
     """In order; empty for a void turn (no parsable action)."""
     text: str
-    """The reply as text, exactly as sampled."""
+    """The reply as text, exactly as sampled; where it is no text but items of an API, those as JSON."""
     thought: str | None = None
     summary: str | None = None
     """What the agent wrote in place of the turns before, where it was asked for that and for no action."""
@@ -64,8 +83,14 @@ class Decision:
     """Both of the above are known and exact: the turn may be trained on without re-tokenising."""
     error: str | None = None
     """Why no action could be read from the text; None when one could."""
+    fault: Fault | None = None
+    """The kind of that error; None where there is none, and in turns recorded before there were kinds."""
+    repairs: tuple[str, ...] = ()
+    """What had to be mended before the text could be read, by name."""
     cost: Mapping[str, float] = field(default_factory=dict[str, float])
-    """Token and money counts an endpoint reports: "prompt_tokens", "completion_tokens", "usd"."""
+    """What an endpoint counted: "prompt_tokens" (of which "cached_tokens"), "completion_tokens", "usd"; how
+    many requests came to nothing before this reply, by the name of their `Trouble`; "waited_s" for its rate
+    limits and between requests."""
 
     @property
     def void(self) -> bool:

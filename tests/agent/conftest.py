@@ -15,7 +15,7 @@ import pytest
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from deskhand_agent.types import Context, Decision
@@ -211,18 +211,26 @@ def stub() -> SimpleNamespace:
 
 
 class Endpoint:
-    """A chat endpoint: answers with its queue first, then always `reply`; keeps what it was sent."""
+    """A model's API: answers with its queue first, then always `reply`; keeps what it was sent."""
 
     def __init__(self) -> None:
         self.queue: list[Response | Callable[[], Awaitable[Response]]] = []
         self.sent: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
+        self.paths: list[str] = []
+        self.headers: list[dict[str, str]] = []
         self.url = ""
         self.reply: Callable[[], Response] = Response
+        self.complaint: Callable[[dict[str, Any]], str | None] = lambda body: None
+        """What is wrong with a request by the rules of the API, which is then refused; None: nothing."""
 
-    async def chat(self, request: Request) -> Response:
+    async def post(self, request: Request) -> Response:
         self.sent.append(json.loads(await request.body()))
+        self.paths.append(request.url.path)
+        self.headers.append(dict(request.headers))
         self.keys.append(request.headers.get("authorization"))
+        if (wrong := self.complaint(self.sent[-1])) is not None:
+            return JSONResponse({"error": {"message": wrong}}, status_code=400)
         if not self.queue:
             return self.reply()
         answer = self.queue.pop(0)
@@ -232,7 +240,7 @@ class Endpoint:
 @pytest.fixture
 async def endpoint() -> AsyncIterator[Endpoint]:
     endpoint = Endpoint()
-    app = Starlette(routes=[Route("/v1/chat/completions", endpoint.chat, methods=["POST"])])
+    app = Starlette(routes=[Route("/v1/{path:path}", endpoint.post, methods=["POST"])])
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         endpoint.url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"

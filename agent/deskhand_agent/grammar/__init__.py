@@ -7,17 +7,18 @@
 The thought is optional and may also be written `Thought: … Action: …`; one or several calls follow, separated
 by white space. Coordinates are read exactly as written, in the model's own frame, which
 `deskhand_agent.coordinates` turns into pixels. `format_reply` writes the one canonical form and `parse_reply`
-reads exactly that back.
+reads exactly that back. `mend_reply` reads near-misses too, of models nobody trained on the grammar.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from deskhand_agent.errors import ActionSyntaxError
 from deskhand_agent.grammar.calls import scan_calls
+from deskhand_agent.grammar.mending import REPAIRS, Repair, closed, without_prose
 from deskhand_agent.grammar.reading import ACTION_NAMES, DIRECTION_SCROLL_PX, LONG_PRESS_MS, read_call
 from deskhand_agent.grammar.writing import write_action
 from deskhand_sandbox.types import Action
@@ -28,7 +29,9 @@ __all__ = [
     "GRAMMAR",
     "LONG_PRESS_MS",
     "ParsedReply",
+    "Repair",
     "format_reply",
+    "mend_reply",
     "parse_reply",
 ]
 
@@ -65,6 +68,8 @@ class ParsedReply:
     """None when there was none."""
     actions: tuple[Action, ...]
     """At least one, coordinates as written."""
+    repairs: tuple[Repair, ...] = ()
+    """What had to be mended first, in order."""
 
 
 def parse_reply(text: str) -> ParsedReply:
@@ -78,6 +83,21 @@ def parse_reply(text: str) -> ParsedReply:
     return ParsedReply(thought=thought, actions=tuple(actions))
 
 
+def mend_reply(text: str) -> ParsedReply:
+    """Read a reply, mending what is nearly of this grammar where that leaves no doubt what it means.
+
+    Raises:
+        ActionSyntaxError: it cannot be read either way; says what is wrong with it as it stands.
+    """
+    try:
+        return parse_reply(text)
+    except ActionSyntaxError as error:
+        mended = _mended(text)
+        if mended is None:
+            raise error from None
+        return mended
+
+
 def format_reply(thought: str | None, actions: Sequence[Action]) -> str:
     """The canonical text of a reply; `parse_reply` reads exactly this back.
 
@@ -85,6 +105,21 @@ def format_reply(thought: str | None, actions: Sequence[Action]) -> str:
     """
     head = f"<think>{_CLOSING.sub(_escape_closing, thought)}</think>\n" if thought is not None else ""
     return head + "\n".join(write_action(action) for action in actions)
+
+
+def _mended(text: str) -> ParsedReply | None:
+    repairs: list[Repair] = []
+    for repair, mend in (*REPAIRS, (Repair.CLOSING, closed), (Repair.PROSE, without_prose)):
+        changed = mend(text)
+        if changed == text:
+            continue
+        text = changed
+        repairs.append(repair)
+        try:
+            return replace(parse_reply(text), repairs=tuple(repairs))
+        except ActionSyntaxError:
+            continue
+    return None
 
 
 # ---- the thought ------------------------------------------------------------------------------------

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from deskhand_agent.errors import ActionSyntaxError
 from deskhand_sandbox.dialects import calls
-from deskhand_sandbox.dialects.calls import Call, CallSyntaxError, Value, write_call
+from deskhand_sandbox.dialects.calls import Call, CallSyntaxError, Value, scan_call, write_call
 
-__all__ = ["Call", "Value", "scan_calls", "write_call"]
+__all__ = ["Call", "CallSyntaxError", "Value", "scan_call", "scan_calls", "write_call"]
 
 
 def scan_calls(text: str, start: int = 0) -> list[Call]:

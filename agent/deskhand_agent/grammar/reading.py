@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Literal, TypeAlias, cast
 
-from deskhand_agent.errors import ActionSyntaxError
+from deskhand_agent.errors import UnknownAction
 from deskhand_agent.grammar.calls import Call, Value
 from deskhand_agent.grammar.keys import read_keys
 from deskhand_sandbox.types import (
@@ -63,9 +63,9 @@ class _Arguments:
         self._call = call
         self._left: dict[str, Value] = dict(call.arguments)
 
-    def fail(self, expected: str) -> ActionSyntaxError:
+    def fail(self, expected: str) -> UnknownAction:
         position = self._call.position
-        return ActionSyntaxError(
+        return UnknownAction(
             f"expected {expected} in {self._call.name}(…) at position {position}",
             position=position,
             expected=expected,
@@ -174,13 +174,13 @@ def read_call(call: Call) -> tuple[Action, ...]:
     """What a call means; coordinates as written.
 
     Raises:
-        ActionSyntaxError: no action has this name, or an argument is missing, wrong or unknown.
+        UnknownAction: no action has this name, or an argument is missing, wrong or unknown.
     """
     reader = _READERS.get(call.name)
     if reader is None:
         near = difflib.get_close_matches(call.name[:40], _READERS, n=3, cutoff=0.5)
         expected = " or ".join(near) if near else "the name of an action"
-        raise ActionSyntaxError(
+        raise UnknownAction(
             f"expected {expected} at position {call.position}, found {call.name[:40]!r}",
             position=call.position,
             expected=expected,

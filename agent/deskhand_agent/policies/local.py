@@ -11,7 +11,7 @@ from deskhand_agent.memory import WindowMemory
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.prompting import decode_reply, tokenise_prompt
 from deskhand_agent.prompt import PLAN, SUMMARISE, build_prompt, summary_due
-from deskhand_agent.types import Context, Decision, Execution, Policy
+from deskhand_agent.types import Context, Decision, Execution, Policy, fault_of
 
 
 class LocalPolicy:
@@ -79,6 +79,7 @@ class LocalPolicy:
                 completion=completion,
                 trainable=True,
                 error=str(error),
+                fault=fault_of(error),
             )
         frame = self._bundle.coordinates.frame(context.observation.size_px)
         return Decision(
@@ -129,5 +130,7 @@ async def _executed(
         completion=completion,
         trainable=True,
         error=told.error,
+        fault=told.fault,
+        repairs=told.repairs,
         cost=told.cost,
     )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from openai.types.chat import ChatCompletionMessageParam
-
-from deskhand_agent.chat import ChatEndpoint, text_of
+from deskhand_agent.chat import ChatEndpoint, ChatMessage
 from deskhand_agent.users import NOBODY, Question
 
 CALLED = "(The assistant calls you.)"
@@ -27,16 +25,16 @@ class PlayedUser:
         """
         if not question.task.details:
             return NOBODY
-        completion = await self._endpoint.ask(
+        reply = await self._endpoint.ask(
             messages(question), temperature=self._temperature, max_tokens=LONGEST
         )
-        return " ".join(text_of(completion).split())
+        return " ".join(reply.content.split())
 
 
-def messages(question: Question) -> list[ChatCompletionMessageParam]:
+def messages(question: Question) -> list[ChatMessage]:
     """What the model is shown: who it is, what it knows, and the conversation so far."""
     known = "\n".join(f"- {topic}: {detail}" for topic, detail in question.task.details.items())
-    shown: list[ChatCompletionMessageParam] = [
+    shown: list[ChatMessage] = [
         {
             "role": "system",
             "content": (

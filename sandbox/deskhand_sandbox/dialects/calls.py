@@ -57,7 +57,7 @@ def scan_calls(text: str, start: int = 0) -> list[Call]:
     calls: list[Call] = []
     position = _skip(text, start)
     while position < len(text):
-        call, position = _scan_call(text, position)
+        call, position = scan_call(text, position)
         calls.append(call)
         position = _skip(text, position)
     if not calls:
@@ -83,7 +83,12 @@ def _escape(match: re.Match[str]) -> str:
     return _WRITTEN.get(character) or f"\\u{ord(character):04x}"
 
 
-def _scan_call(text: str, position: int) -> tuple[Call, int]:
+def scan_call(text: str, position: int) -> tuple[Call, int]:
+    """The call that begins at a position, and where the text goes on.
+
+    Raises:
+        CallSyntaxError: none begins there, or it is not whole.
+    """
     start = position
     name = _NAME.match(text, position)
     if name is None:

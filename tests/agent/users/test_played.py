@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from starlette.responses import JSONResponse, Response
 
+from deskhand_agent.apis import ApiSettings
 from deskhand_agent.chat import ChatEndpoint
 from deskhand_agent.errors import EndpointError
 from deskhand_agent.users import NOBODY, UNREACHABLE, Conversation, Question
@@ -32,7 +33,7 @@ def said(text: str) -> Response:
 @pytest.fixture
 async def user(endpoint: Any) -> AsyncIterator[PlayedUser]:
     endpoint.reply = lambda: said("Gray,\n please. ")
-    chat = ChatEndpoint(model="m", base_url=endpoint.url, api_key="k", retries=0, timeout_s=5)
+    chat = ChatEndpoint(ApiSettings(model="m", base_url=endpoint.url, api_key="k", retries=0, timeout_s=5))
     yield PlayedUser(chat)
     await chat.close()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+from deskhand_agent.apis import ApiSettings
 from deskhand_agent.chat import ChatEndpoint
 from deskhand_agent.users import User, by_rule
 from deskhand_agent.users.played import PlayedUser
@@ -17,7 +18,7 @@ async def answering(config: CollectConfig | EvaluateConfig | PpoConfig) -> Async
     if not config.user:
         yield by_rule
         return
-    endpoint = ChatEndpoint(model=config.user_model, base_url=config.user)
+    endpoint = ChatEndpoint(ApiSettings(model=config.user_model, base_url=config.user))
     try:
         yield PlayedUser(endpoint)
     finally:

@@ -1,0 +1,124 @@
+"""What a policy behind an API is shown, turn by turn, and pictures as it is shown them."""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+from dataclasses import dataclass
+
+from deskhand_agent.coordinates import CoordinateSystem
+from deskhand_agent.errors import EndpointError
+from deskhand_agent.memory import WindowMemory
+from deskhand_agent.prompt import SUMMARISE, PromptMessage, build_prompt, summary_due
+from deskhand_agent.types import Context, Step
+from deskhand_sandbox.pictures import encoded
+from deskhand_sandbox.types import Image, Observation
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Exchange:
+    """A message to the model, and what it answered."""
+
+    shown: PromptMessage
+    seen: Observation
+    """The screen it shows."""
+    step: Step | None
+    """The turn it answered with; None: it is to answer now."""
+    said: str = ""
+    """That answer in our own words."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Conversation:
+    """What the model is shown for one turn."""
+
+    system: str
+    exchanges: tuple[Exchange, ...]
+    """Oldest first; at least one, of which only the last has no answer."""
+    summing_up: bool
+    """It is asked for a summary, not for an action."""
+
+
+def conversation(
+    context: Context, *, memory: WindowMemory, coordinates: CoordinateSystem, system: str = ""
+) -> Conversation:
+    """The messages of `build_prompt`, each with the turn that answered it.
+
+    Args:
+        coordinates: the frame past actions are written in.
+    """
+    due = summary_due(context, memory)
+    messages = build_prompt(
+        context,
+        memory=memory,
+        coordinates=coordinates,
+        system=system,
+        thoughts=True,
+        asking=SUMMARISE if due else "",
+    )
+    shown = [message for message in messages if message.role == "user"]
+    said = [message.text for message in messages if message.role == "assistant"]
+    # the turns shown whole are always the last ones
+    answers = context.steps[len(context.steps) - len(said) :]
+    past = [
+        Exchange(shown=message, seen=step.observation, step=step, said=text)
+        for message, step, text in zip(shown, answers, said, strict=False)
+    ]
+    now = Exchange(shown=shown[-1], seen=context.observation, step=None)
+    return Conversation(system=system, exchanges=(*past, now), summing_up=due)
+
+
+def data_of(image: Image) -> bytes:
+    """The encoded bytes of a picture.
+
+    Raises:
+        EndpointError: it has none.
+    """
+    if image.data is None:
+        raise EndpointError(f"screenshot {image.digest[:12]} has no bytes: load it from the store first")
+    return image.data
+
+
+def data_url(image: Image) -> str:
+    """A picture as a URL that holds it.
+
+    Raises:
+        EndpointError: it has no bytes.
+    """
+    return f"data:image/{image.format};base64,{base64_of(image)}"
+
+
+def base64_of(image: Image) -> str:
+    """The bytes of a picture in base64.
+
+    Raises:
+        EndpointError: it has none.
+    """
+    return base64.b64encode(data_of(image)).decode("ascii")
+
+
+def fitted_px(size_px: tuple[int, int], *, longest_px: int, most_px: int) -> tuple[int, int]:
+    """Width and height a picture is shrunk to so that an API does not shrink it further, aspect ratio kept.
+
+    Args:
+        longest_px: of the longer side.
+        most_px: of the area.
+    """
+    width, height = size_px
+    share = min(1.0, longest_px / max(width, height), math.sqrt(most_px / (width * height)))
+    return max(1, int(width * share)), max(1, int(height * share))
+
+
+def shrunk(image: Image, size_px: tuple[int, int]) -> Image:
+    """A picture of this width and height; itself where it has them.
+
+    Raises:
+        EndpointError: it has no bytes.
+    """
+    if (image.width_px, image.height_px) == size_px:
+        return image
+    from PIL import Image as Picture
+
+    with Picture.open(io.BytesIO(data_of(image))) as picture:
+        return encoded(picture.convert("RGB").resize(size_px, Picture.Resampling.LANCZOS))

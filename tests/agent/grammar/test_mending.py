@@ -1,0 +1,164 @@
+"""What is nearly of the grammar: read, and said to be mended; what is not: refused as before."""
+
+from __future__ import annotations
+
+import string
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from deskhand_agent.errors import ActionSyntaxError
+from deskhand_agent.grammar import format_reply, mend_reply, parse_reply
+from deskhand_agent.grammar.mending import REPAIRS, Repair, closed, without_prose
+from deskhand_sandbox.types import Action, Click, Drag, Finish, Navigate, Press, TypeText, Wait
+
+AT = "point='<point>1 2</point>'"
+CLICK = Click(x=1, y=2)
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+PIXEL = st.integers(-9999, 99999)
+ACTION: st.SearchStrategy[Action] = st.one_of(
+    st.builds(Click, x=PIXEL, y=PIXEL, count=st.integers(1, 3)),
+    st.builds(Drag, path=st.tuples(st.tuples(PIXEL, PIXEL), st.tuples(PIXEL, PIXEL))),
+    st.builds(TypeText, text=TEXT),
+    st.builds(Press, keys=st.just(("Control", "c"))),
+    st.builds(Navigate, url=TEXT),
+    st.builds(Finish, text=TEXT),
+    st.builds(Wait, seconds=st.integers(0, 9).map(float)),
+)
+
+
+PIECES = (
+    *("click", "Click", "type", "(", ")", "1, 2", "point=", "'<point>1", "2</point>'", "content=", "'a'"),
+    *("```", "\n", "<think>", "</think>", "Action:", ",", "'", "“", "text=", "[1, 2]", "x=1, y=2", "wait"),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "action", "repairs"),
+    [
+        (f"```python\nclick({AT})\n```", CLICK, "fence"),
+        (f"`click({AT})`", CLICK, "fence"),
+        (f"why</think>click({AT})", CLICK, "thought"),
+        (f"<think>why\nclick({AT})", CLICK, "thought"),
+        ("click(point=“<point>1 2</point>”)", CLICK, "quotes"),
+        ("type(content=‘a “b” c’)", TypeText(text="a “b” c"), "quotes"),
+        (f"Click({AT})", CLICK, "name"),
+        (f"left_click({AT})", CLICK, "name"),
+        (f"clik({AT})", CLICK, "name"),
+        ("click(1, 2)", CLICK, "point"),
+        ("click([1, 2])", CLICK, "point"),
+        ("click((1,2), count=2)", Click(x=1, y=2, count=2), "point"),
+        ("click(x=1, y=2)", CLICK, "point"),
+        ("click(point=[1.4, 1.6])", CLICK, "point"),
+        ("click(point='<point>1.4 1.6</point>')", CLICK, "point"),
+        ("drag(start_point=[1, 2], end_point=(3, 4))", Drag(path=((1, 2), (3, 4))), "point"),
+        ("type('a')", TypeText(text="a"), "argument"),
+        ('type(text="click(1, 2)")', TypeText(text="click(1, 2)"), "argument"),
+        ("hotkey('ctrl c')", Press(keys=("Control", "c")), "argument"),
+        ("wait(2)", Wait(seconds=2.0), "argument"),
+        (f"click({AT}", CLICK, "closing"),
+        ("click(point='<point>1 2</point>", CLICK, "closing"),
+        (f"I click it.\nclick({AT})", CLICK, "prose"),
+        (f"Thought: why\nAction: click({AT})\nThen it is done.", CLICK, "prose"),
+        (f"- click({AT}).", CLICK, "prose"),
+        ("left_click(coordinate=[1, 2])", CLICK, "name point"),
+        ("So:\n```\nClick(1, 2)\n```\nDone.", CLICK, "fence name point prose"),
+    ],
+)
+def test_near_misses_are_read_and_named(text: str, action: Action, repairs: str) -> None:
+    with pytest.raises(ActionSyntaxError):
+        parse_reply(text)
+    reply = mend_reply(text)
+    assert (reply.actions, " ".join(reply.repairs)) == ((action,), repairs)
+
+
+def test_every_repair_has_an_example() -> None:
+    named = {repair for repair, _ in REPAIRS} | {Repair.CLOSING, Repair.PROSE}
+    assert named == set(Repair)
+
+
+def test_words_before_the_calls_are_the_thought() -> None:
+    assert mend_reply(f"I see it.\n\nclick({AT})\nwait()\n\nDone.").thought == "I see it."
+    assert mend_reply(f"I see it.\n\nclick({AT})\nwait()\n\nDone.").actions == (CLICK, Wait())
+    assert mend_reply(f"Thought: because\nAction: click({AT})\nDone.").thought == "because"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "type(content='rm -rf /tmp/a",
+        "click(point='<point>1 2",
+        f"First click({AT}) then wait() I think.",
+        f"click({AT})\nor rather\nclick(point='<point>3 4</point>')",
+        "I could click(1, 2) but will not.",
+        "teleport(1, 2)",
+        "click(1)",
+        "click(here)",
+        "I cannot help with that.",
+        "",
+        "<think>",
+    ],
+)
+def test_what_leaves_doubt_is_refused(text: str) -> None:
+    with pytest.raises(ActionSyntaxError) as plain:
+        parse_reply(text)
+    with pytest.raises(ActionSyntaxError) as caught:
+        mend_reply(text)
+    assert str(caught.value) == str(plain.value)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.one_of(st.none(), TEXT), st.lists(ACTION, min_size=1, max_size=3))
+def test_what_is_right_is_never_mended(thought: str | None, actions: list[Action]) -> None:
+    text = format_reply(thought, actions)
+    assert mend_reply(text) == parse_reply(text)
+    assert mend_reply(text).repairs == ()
+
+
+@settings(max_examples=200, deadline=None)
+@given(ACTION, st.sampled_from(["```\n{}\n```", "{}\nDone.", "I do it.\n{}", "Why</think>{}", "Action: {}."]))
+@example(TypeText(text="```\nclick(1, 2)\n```"), "```\n{}\n```")
+@example(TypeText(text="“a” `b` <point>1.5 2</point>"), "I do it.\n{}")
+def test_what_stands_around_a_call_never_changes_it(action: Action, around: str) -> None:
+    reply = mend_reply(around.format(format_reply(None, [action])))
+    assert reply.actions == (action,)
+    assert reply.repairs
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.one_of(
+        st.text(),
+        st.text(alphabet="click(point='<>/ 12)\n\"`“”\\{[]},=:think\ue000", max_size=60),
+        st.lists(st.sampled_from(PIECES)).map("".join),
+    )
+)
+@example("click(" * 3000)
+@example("<think>" * 3000)
+@example("click(point='" * 500)
+@example("`" * 5000)
+@example("\nclick(1" * 2000)
+def test_no_text_breaks_the_reader(text: str) -> None:
+    try:
+        reply = mend_reply(text)
+    except ActionSyntaxError as error:
+        assert 0 <= error.position <= len(text)
+    else:
+        assert parse_reply(format_reply(reply.thought, reply.actions)).actions == reply.actions
+    for _, mend in REPAIRS:
+        mend(text)
+    closed(text)
+    without_prose(text)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(ACTION, min_size=1, max_size=3), st.data())
+def test_a_damaged_reply_is_read_or_refused(actions: list[Action], data: st.DataObject) -> None:
+    text = format_reply(None, actions)
+    at = data.draw(st.integers(0, len(text)))
+    damage = data.draw(st.text(string.printable, max_size=3))
+    try:
+        mend_reply(text[:at] + damage + text[at + data.draw(st.integers(0, 3)) :])
+    except ActionSyntaxError as error:
+        assert error.expected
