@@ -66,8 +66,9 @@ def test_torch_is_imported_only_where_it_is_at_home() -> None:
     [
         ("deskhand_sandbox", ("playwright", "torch", "sqlalchemy", "fastapi", "miniwob")),
         ("deskhand_sandbox.registry", ("playwright", "torch", "miniwob")),
-        ("deskhand_agent.types", ("torch", "openai")),
-        ("deskhand_agent.episode", ("torch", "openai", "playwright")),
+        ("deskhand_agent.types", ("torch", "PIL")),
+        ("deskhand_agent.policies.anthropic_computer", ("torch", "openai", "PIL")),
+        ("deskhand_agent.episode", ("torch", "playwright")),
         ("deskhand_flywheel.store", ("torch", "playwright")),
         ("deskhand_platform.cli.app", ("torch", "playwright", "dbos")),
     ],

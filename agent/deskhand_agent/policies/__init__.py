@@ -12,9 +12,11 @@ from deskhand_sandbox.errors import BackendMissing, UnknownName
 _POLICIES = {
     "scripted": ("deskhand_agent.policies.scripted", "ScriptedPolicy", "browser"),
     "local": ("deskhand_agent.policies.local", "LocalPolicy", "vlm"),
-    "openai": ("deskhand_agent.policies.openai", "OpenAIPolicy", "vlm"),
+    "openai": ("deskhand_agent.policies.openai", "OpenAIPolicy", ""),
+    "openai_computer": ("deskhand_agent.policies.openai_computer", "OpenAIComputerPolicy", ""),
+    "anthropic_computer": ("deskhand_agent.policies.anthropic_computer", "AnthropicComputerPolicy", ""),
 }
-"""Name to module, class, and the extra that brings what the module imports."""
+"""Name to module, class, and the extra that brings what the module imports; empty: none is needed."""
 
 
 def policy_names() -> tuple[str, ...]:
@@ -40,7 +42,7 @@ def create_policy(name: str, **settings: Any) -> Policy:
         factory = cast("Callable[..., Policy]", getattr(import_module(module), class_name))
     except ModuleNotFoundError as error:
         missing = error.name or "a module"
-        if missing.startswith("deskhand"):
+        if missing.startswith("deskhand") or not extra:
             raise
         raise BackendMissing(
             f'policy {name!r} needs {missing}: run pip install "deskhand[{extra}]"'

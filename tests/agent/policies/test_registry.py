@@ -10,7 +10,7 @@ from deskhand_sandbox.errors import BackendMissing, UnknownName
 
 
 def test_policies_by_name() -> None:
-    assert policy_names() == ("scripted", "local", "openai")
+    assert policy_names() == ("scripted", "local", "openai", "openai_computer", "anthropic_computer")
     assert isinstance(create_policy("scripted"), Oracle)
 
 
@@ -25,8 +25,8 @@ def test_a_setting_the_policy_does_not_have_is_refused() -> None:
 
 
 def test_a_missing_extra_is_named_with_the_command_that_mends_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("deskhand_agent.policies.openai", "deskhand_agent.chat"):
+    for module in ("deskhand_agent.policies.local", "deskhand_agent.models.bundle"):
         monkeypatch.delitem(sys.modules, module, raising=False)
-    monkeypatch.setitem(sys.modules, "openai", None)
+    monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(BackendMissing, match=r'pip install "deskhand\[vlm\]"'):
-        create_policy("openai", model="m")
+        create_policy("local")

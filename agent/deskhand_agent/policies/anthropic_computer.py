@@ -1,0 +1,225 @@
+"""Anthropic's computer-use loop (docs: agents-and-tools/tool-use/computer-use-tool; the Messages API).
+
+Each turn sends the conversation whole and gets `thinking`, `text` and `tool_use` blocks; the next turn
+answers every `tool_use` with a `tool_result`, the last of them with the screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from deskhand_agent.apis import ApiClient, Nonsense, Usage, whole
+from deskhand_agent.coordinates import CoordinateSystem
+from deskhand_agent.policies.computer_use import (
+    ACT,
+    ACT_SAYS,
+    ACT_TAKES,
+    SYSTEM,
+    ComputerUseSettings,
+    Item,
+    Said,
+    act_call,
+    decide,
+    items_of,
+    objects,
+    pointer_at,
+    written,
+)
+from deskhand_agent.policies.conversation import Exchange, base64_of, conversation
+from deskhand_agent.prompt import Text
+from deskhand_agent.types import Context, Decision, Fault, Step
+from deskhand_sandbox.types import Image, JsonValue
+
+BASE_URL = "https://api.anthropic.com"
+KEY_VARIABLE = "ANTHROPIC_API_KEY"
+API_VERSION = "2023-06-01"
+_BETAS = {"20250124": "computer-use-2025-01-24", "20251124": "computer-use-2025-11-24"}
+"""Version of the tool -> the beta that brings it; later ones need none."""
+_KINDS = frozenset({"text", "thinking", "redacted_thinking", "tool_use"})
+_FAULTS = {
+    "refusal": Fault.REFUSED,
+    "max_tokens": Fault.CUT_OFF,
+    "model_context_window_exceeded": Fault.CUT_OFF,
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AnthropicComputerSettings(ComputerUseSettings):
+    """Which model, and how to ask it."""
+
+    tool: Literal["20250124", "20251124", "20260801"] = "20251124"
+    """Version of the computer tool; each model takes some."""
+    thinking: Mapping[str, JsonValue] | None = None
+    """As the API has it, such as {"type": "enabled", "budget_tokens": 1024}; None: the model's own."""
+
+
+class AnthropicComputerPolicy:
+    """Asks the Messages API once a turn."""
+
+    def __init__(self, **settings: Any) -> None:
+        """Takes the fields of `AnthropicComputerSettings`.
+
+        Raises:
+            EndpointError: Anthropic's own endpoint is asked for without a key.
+        """
+        self.settings = AnthropicComputerSettings(**settings)
+        self.id = f"anthropic-computer:{self.settings.model}"
+        self._dialect = f"anthropic_{self.settings.tool}" if self.settings.tool in _BETAS else "anthropic"
+        beta = _BETAS.get(self.settings.tool)
+        self._client = ApiClient(
+            self.settings,
+            name=self.id,
+            base_url=BASE_URL,
+            key_variable=KEY_VARIABLE,
+            headers=lambda key: {
+                "x-api-key": key,
+                "anthropic-version": API_VERSION,
+                **({"anthropic-beta": beta} if beta else {}),
+            },
+        )
+
+    async def act(self, context: Context) -> Decision:
+        """One reply, read as actions, as the end, or as the summary it was asked for.
+
+        Raises:
+            InferenceTimeout: the endpoint passed its deadline, further requests included.
+            EndpointError: it refused or broke, or what came back is no message.
+        """
+        settings, memory = self.settings, self.settings.memory
+        shown = conversation(context, memory=memory, coordinates=CoordinateSystem(), system=SYSTEM)
+        body: Item = {
+            "model": settings.model,
+            "system": SYSTEM,
+            "messages": self._messages(shown.exchanges),
+            "tools": self._tools(context.observation.size_px),
+            "tool_choice": {"type": "none" if shown.summing_up else "auto"},
+            "max_tokens": settings.max_tokens,
+        }
+        if settings.thinking is not None:
+            body["thinking"] = dict(settings.thinking)
+        reply = await self._client.post("/v1/messages", body, _read)
+        said = reply.content
+        if shown.summing_up:
+            return Decision(actions=(), text=said.text, summary=said.text.strip(), cost=reply.cost)
+        frame = settings.frame(context.observation.size_px)
+        return decide(said, self._dialect, frame, pointer_at(context), reply.cost)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    # ---- what is sent
+
+    def _tools(self, size_px: tuple[int, int]) -> list[Item]:
+        width, height = self.settings.shown_px(size_px)
+        if self.settings.tool in _BETAS:
+            computer: Item = {
+                "type": f"computer_{self.settings.tool}",
+                "name": "computer",
+                "display_width_px": width,
+                "display_height_px": height,
+            }
+        else:
+            # what they ask for is shown after every turn
+            unasked = {name: {"enabled": False} for name in ("zoom", "cursor_position")}
+            computer = {"type": f"computer_toolset_{self.settings.tool}", "configs": unasked}
+        return [computer, {"name": ACT, "description": ACT_SAYS, "input_schema": ACT_TAKES}]
+
+    def _messages(self, exchanges: tuple[Exchange, ...]) -> list[Item]:
+        messages: list[Item] = []
+        calls: list[Item] = []
+        failed = False
+        for exchange in exchanges:
+            messages.append({"role": "user", "content": self._shown(exchange, calls, failed=failed)})
+            if exchange.step is None:
+                continue
+            blocks = self._reply(exchange.step, exchange.said)
+            messages.append({"role": "assistant", "content": blocks})
+            calls = [block for block in blocks if block["type"] == "tool_use"]
+            failed = (exchange.step.decision.error or exchange.step.action_error) is not None
+        return messages
+
+    def _shown(self, exchange: Exchange, calls: list[Item], *, failed: bool) -> list[Item]:
+        picture = _picture(self.settings.picture(exchange.seen.screenshot))
+        results: list[Item] = [_result(call, failed=failed) for call in calls]
+        if results:
+            results[-1]["content"] = [picture]
+        parts: list[Item] = [
+            {"type": "text", "text": segment.text} if isinstance(segment, Text) else picture
+            for segment in exchange.shown.segments
+            if isinstance(segment, Text) or not results
+        ]
+        return results + parts
+
+    def _reply(self, step: Step, said: str) -> list[Item]:
+        """A past turn as the model's own: as it came, or as it would have said it."""
+        if not step.decision.actions:
+            return [{"type": "text", "text": said}]
+        came = items_of(step, _KINDS)
+        if came is not None:
+            return [block for block in came if block["type"] != "text" or block.get("text")]
+        calls = written(step, self._dialect, self.settings.frame(step.observation.size_px))
+        if isinstance(calls, str):
+            calls = ({"name": ACT, "input": {"calls": calls}},)
+        return [
+            {"type": "tool_use", "id": f"toolu_{step.index}_{number}", **call}
+            for number, call in enumerate(calls)
+        ]
+
+
+def _picture(image: Image) -> Item:
+    source = {"type": "base64", "media_type": f"image/{image.format}", "data": base64_of(image)}
+    return {"type": "image", "source": source}
+
+
+def _result(call: Item, *, failed: bool) -> Item:
+    """What a call came to; the message says what went wrong."""
+    family = call.get("toolset_name")
+    return {
+        "type": "tool_result",
+        "tool_use_id": call["id"],
+        "content": "Failed." if failed else "Done.",
+        **({"is_error": True} if failed else {}),
+        **({"toolset_name": family} if family else {}),
+    }
+
+
+# ---- what comes back
+
+
+def _read(body: object) -> tuple[Said, Usage | None]:
+    try:
+        blocks = objects(body, "content")
+        calls = [_called(block) for block in blocks if block.get("type") == "tool_use"]
+    except (KeyError, TypeError) as error:
+        raise Nonsense(f"it is no message ({error!r}): {str(body)[:200]}") from None
+    message = cast("Item", body)
+    said = Said(
+        items=blocks,
+        calls=calls,
+        text="\n".join(str(block["text"]) for block in blocks if block.get("text")),
+        thought="\n".join(str(block["thinking"]) for block in blocks if block.get("thinking")),
+        fault=_FAULTS.get(str(message.get("stop_reason"))),
+    )
+    return said, _usage(message.get("usage"))
+
+
+def _called(block: Item) -> object:
+    """A call as its reader takes it.
+
+    Raises:
+        KeyError, TypeError: it cannot be answered, for it has no id.
+    """
+    if not isinstance(block["id"], str):
+        raise TypeError("id is no text")
+    return act_call(ACT, block.get("input")) if block.get("name") == ACT else block
+
+
+def _usage(told: object) -> Usage | None:
+    fresh, written_ = whole(told, "input_tokens"), whole(told, "output_tokens")
+    if fresh is None or written_ is None:
+        return None
+    read, kept = (whole(told, f"cache_{name}_input_tokens") or 0 for name in ("read", "creation"))
+    return Usage(prompt_tokens=fresh + read + kept, completion_tokens=written_, cached_tokens=read)
