@@ -19,6 +19,7 @@ from collections.abc import (
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 
+from deskhand_agent.accounts import Account
 from deskhand_agent.branching import Branch, Branching, Crossroads
 from deskhand_agent.episode import VOID_LIMIT, failed_end, run_episode
 from deskhand_agent.ids import new_id
@@ -89,6 +90,8 @@ class WorkerStats:
     """Waiting for decisions, added up over episodes at once."""
     act_s: float
     """Carrying actions out, added up likewise."""
+    account: Account = field(default_factory=Account)
+    """Of all turns, those of broken attempts too."""
 
 
 async def run_episodes(
@@ -210,6 +213,7 @@ class _Run:
         self._episodes = self._successes = self._steps = self._given_up = 0
         self._model_ms = self._act_ms = 0.0
         self._failures: Counter[Failure] = Counter()
+        self._account = Account()
 
     async def work(self, owner: str) -> None:
         """Take jobs until there are none."""
@@ -290,7 +294,7 @@ class _Run:
         crossroads: Crossroads | None = None,
         branch: Branch | None = None,
     ) -> Trajectory:
-        return await run_episode(
+        trajectory = await run_episode(
             job.task,
             sandbox=sandbox,
             policy=self._policy,
@@ -308,6 +312,8 @@ class _Run:
             crossroads=crossroads,
             branch=branch,
         )
+        self._account.add(trajectory.steps[0 if branch is None else branch.turn :])
+        return trajectory
 
     async def _broken(self, attempt: _Attempt, trajectory: Trajectory, failure: Failure) -> _Attempt | None:
         """Count a broken attempt; returns what to do next."""
@@ -375,6 +381,7 @@ class _Run:
             seconds=time.monotonic() - self._began_s,
             model_s=self._model_ms / 1000,
             act_s=self._act_ms / 1000,
+            account=self._account,
         )
 
 

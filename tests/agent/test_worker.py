@@ -10,7 +10,7 @@ import pytest
 from deskhand_agent import worker
 from deskhand_agent.sinks import MemorySink
 from deskhand_agent.turn import Deadlines
-from deskhand_agent.types import Failure, Step, StopReason
+from deskhand_agent.types import Decision, Failure, Fault, Step, StopReason
 from deskhand_agent.worker import Job, WorkerSettings, WorkerStats, run_episodes, stream_episodes
 from deskhand_sandbox.errors import (
     BackendMissing,
@@ -19,7 +19,7 @@ from deskhand_sandbox.errors import (
     SandboxDied,
     UnknownName,
 )
-from deskhand_sandbox.types import Split
+from deskhand_sandbox.types import Click, Split
 
 SHORT = Deadlines(reset_s=0.2, model_s=0.2, act_s=0.2, verify_s=0.2)
 QUICK = WorkerSettings(backoff_s=0.001, deadlines=SHORT)
@@ -126,6 +126,25 @@ async def test_a_job_that_breaks_every_time_is_given_up_and_said_so(stub: Simple
     assert (stats.episodes, stats.given_up, stats.failures) == (0, 1, {Failure.SANDBOX_DIED: 3})
     assert len(sink.trajectories) == 3
     assert [trajectory.end.failure for trajectory in last] == [Failure.SANDBOX_DIED]
+
+
+async def test_what_turns_cost_is_added_up_those_of_broken_attempts_too(stub: SimpleNamespace) -> None:
+    dear = Decision(
+        actions=(Click(x=10, y=10),), text="", repairs=("fence",), cost={"usd": 0.5, "rate_limited": 1.0}
+    )
+    lost = Decision(actions=(), text="", error="?", fault=Fault.UNKNOWN_ACTION, cost={"usd": 0.25})
+    source = flaky(stub, 1, act={0: SandboxDied("gone")})
+    stats, _, _ = await run(
+        stub,
+        [Job(task=stub.task(1))],
+        source=source,
+        concurrency=1,
+        policy=stub.Policy(lost, dear),
+    )
+    assert stats.failures == {Failure.SANDBOX_DIED: 1}
+    # the turn that was under way when the sandbox died is no step
+    assert stats.account.cost == {"usd": 1.0, "rate_limited": 1.0}
+    assert (stats.account.faults, stats.account.repairs) == ({Fault.UNKNOWN_ACTION: 2}, {"fence": 1})
 
 
 async def test_a_hung_episode_ends_only_itself(stub: SimpleNamespace) -> None:

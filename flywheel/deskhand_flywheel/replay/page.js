@@ -41,6 +41,7 @@ function header() {
   chip("turns", String(episode.steps.length));
   if (episode.stop) chip("ended", words(episode.stop));
   if (episode.seconds !== null) chip("took", `${episode.seconds.toFixed(1)} s`);
+  if (episode.account) chip("cost", episode.account);
   for (const [key, value] of Object.entries(episode.labels)) chip(key, value);
   const detail = [outcome ? outcome.detail : "", episode.failure_detail].filter(Boolean).join(" · ");
   at("detail").textContent = detail;
@@ -131,7 +132,9 @@ function endPanel() {
 
 function stepPanel(step) {
   const nodes = [make("h2", "", `Turn ${step.index + 1}`)];
-  for (const error of [step.error, step.action_error]) if (error) nodes.push(make("p", "alert bad", error));
+  const fault = step.fault ? `${words(step.fault)}: ` : "";
+  for (const error of [step.error && fault + step.error, step.action_error]) if (error) nodes.push(make("p", "alert bad", error));
+  if (step.repairs.length) nodes.push(make("p", "why", `The reply was mended: ${step.repairs.join(", ")}.`));
   if (!step.seen.settled) nodes.push(make("p", "alert warn", "The screen was still changing when it was taken."));
   const list = make("ol", "actions");
   for (const action of step.actions) list.append(make("li", "", action.says));
@@ -163,6 +166,7 @@ function figures(step) {
     ["Entropy", figure(step.entropy)], ["Prompt tokens", figure(step.prompt_tokens)], ["Reply tokens", figure(step.reply_tokens)],
     ["Model", `${figure(step.model_ms, 0)} ms`], ["Acting", `${figure(step.act_ms, 0)} ms`], ["of it settling", `${figure(step.settle_ms, 0)} ms`],
   ];
+  for (const [name, value] of Object.entries(step.cost)) rows.push([words(name), figure(value, 6)]);
   for (const [name, value] of rows) {
     const cell = make("div");
     cell.append(make("dt", "", name), make("dd", "", value));

@@ -17,6 +17,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from deskhand_agent.accounts import Account
 from deskhand_agent.types import Step, Trajectory
 from deskhand_flywheel.records import encode_action
 from deskhand_flywheel.replay.actions import describe
@@ -78,6 +79,8 @@ def _episode(trajectory: Trajectory, scores: Sequence[StepScore]) -> JsonValue:
     for score in scores:
         by_step.setdefault(score.step_index, []).append(score)
     last = end.final_observation if end else None
+    account = Account()
+    account.add(trajectory.steps)
     return {
         "id": trajectory.id,
         "task": start.task.id,
@@ -93,6 +96,7 @@ def _episode(trajectory: Trajectory, scores: Sequence[StepScore]) -> JsonValue:
         "failure": end.failure.value if end and end.failure else None,
         "failure_detail": end.failure_detail if end else "",
         "outcome": _outcome(trajectory),
+        "account": str(account),
         "steps": [_step(step, by_step.get(step.index, [])) for step in trajectory.steps],
         "last": _observation(last) if last else None,
         "images": _images(trajectory),
@@ -116,6 +120,9 @@ def _step(step: Step, scores: Sequence[StepScore]) -> JsonValue:
         "thought": decision.thought,
         "text": decision.text,
         "error": decision.error,
+        "fault": decision.fault,
+        "repairs": list(decision.repairs),
+        "cost": {name: _finite(amount) for name, amount in decision.cost.items()},
         "action_error": step.action_error,
         "answer": step.answer,
         "reward": _finite(step.reward),

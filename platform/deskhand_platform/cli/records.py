@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from deskhand_agent.accounts import Account
 from deskhand_agent.checksums import write_sums
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import PolicyRecord, TrajectoryFilter, TrajectoryPage
@@ -129,7 +130,9 @@ async def _replay(id: str, html: bool) -> str:
             return render_replay(trajectory, await store.scores(id))
     head = f"{trajectory.start.task.id} seed {trajectory.start.task.seed}: {trajectory.start.instruction}\n"
     turns = [f"{step.index:>3}  {step.reward:+.3f}  {step.decision.text}\n" for step in trajectory.steps]
-    return head + "".join(turns)
+    account = Account()
+    account.add(trajectory.steps)
+    return head + "".join(turns) + (f"{account}\n" if str(account) else "")
 
 
 async def _export(policy: str, folder: Path, dtype: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 from flywheel_episodes import make_end, make_start, make_step, make_trajectory, write
 from playwright.async_api import Page, async_playwright
 
-from deskhand_agent.types import Trajectory
+from deskhand_agent.types import Fault, Trajectory
 from deskhand_flywheel.replay import render_replay
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import StepScore
@@ -101,6 +101,29 @@ async def test_the_page_steps_by_keyboard_and_marks_the_actions(
     assert await page.get_attribute("#strip button >> nth=1", "aria-current") == "step"
     await page.keyboard.press("Home")
     assert await page.inner_text("#position") == "Step 1 of 4"
+
+
+@pytest.mark.browser
+async def test_what_a_turn_cost_and_what_was_wrong_with_it_is_shown(page: Page, tmp_path: Path) -> None:
+    episode = _episode()
+    dear = replace(
+        episode.steps[0],
+        decision=replace(
+            episode.steps[0].decision, repairs=("fence", "prose"), cost={"usd": 0.0021, "rate_limited": 2.0}
+        ),
+    )
+    void = replace(
+        episode.steps[3],
+        decision=replace(episode.steps[3].decision, error="no teleport", fault=Fault.UNKNOWN_ACTION),
+    )
+    await _open(page, tmp_path, render_replay(replace(episode, steps=(dear, void))))
+    assert "0.0021 usd, 2 rate_limited, 1 unknown_action faults" in await page.inner_text("#chips")
+    panel = await page.inner_text("#panel")
+    assert "usd\n0.0021" in panel
+    assert "rate limited\n2" in panel
+    assert "The reply was mended: fence, prose." in panel
+    await page.keyboard.press("ArrowRight")
+    assert "unknown action: no teleport" in await page.inner_text("#panel")
 
 
 @pytest.mark.browser

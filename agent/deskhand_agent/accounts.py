@@ -1,0 +1,41 @@
+"""What turns cost, and what was wrong with their replies, added up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from deskhand_agent.types import Fault, Step
+
+
+@dataclass(kw_only=True, slots=True)
+class Account:
+    """Of any number of turns."""
+
+    faults: Counter[Fault] = field(default_factory=Counter[Fault])
+    """Void turns, by kind."""
+    repairs: Counter[str] = field(default_factory=Counter[str])
+    """What had to be mended in replies, by name."""
+    cost: dict[str, float] = field(default_factory=dict[str, float])
+    """As in `Decision.cost`."""
+
+    def add(self, steps: Iterable[Step]) -> None:
+        """Add turns."""
+        for decision in (step.decision for step in steps):
+            if decision.fault is not None:
+                self.faults[decision.fault] += 1
+            self.repairs.update(decision.repairs)
+            for name, amount in decision.cost.items():
+                self.cost[name] = self.cost.get(name, 0.0) + amount
+
+    def __str__(self) -> str:
+        """On one line, for a person; empty where there is nothing to say."""
+        parts = [f"{_figure(amount)} {name}" for name, amount in self.cost.items() if amount]
+        parts += [f"{count} {fault} faults" for fault, count in self.faults.items()]
+        parts += [f"{count} {repair} repairs" for repair, count in self.repairs.items()]
+        return ", ".join(parts)
+
+
+def _figure(amount: float) -> str:
+    return f"{amount:.0f}" if amount == int(amount) else f"{amount:.4g}"
