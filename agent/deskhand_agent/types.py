@@ -122,6 +122,15 @@ class Oracle(Policy, Protocol):
     """True."""
 
 
+@runtime_checkable
+class Connected(Policy, Protocol):
+    """A policy behind an API: to be closed when it is done with."""
+
+    async def close(self) -> None:
+        """Close the connections."""
+        ...
+
+
 class StopReason(StrEnum):
     """Why an episode ended."""
 

@@ -1,8 +1,13 @@
-"""The policy a submitted task asks for; a model of the store is loaded once and shared by its episodes."""
+"""The policy a submitted task asks for.
+
+A model of the store is loaded once and shared by its episodes; one behind an API has its connections, and its
+rate limits, once for all tasks that ask for it alike.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from deskhand_agent.inference import Sampling
 from deskhand_agent.policies import create_policy
 from deskhand_agent.shipped import DESKHAND_TINY
-from deskhand_agent.types import Policy
+from deskhand_agent.types import Connected, Policy
 from deskhand_flywheel.store import Store
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.queue import PolicyRef
@@ -32,6 +37,7 @@ class PolicyMaker:
         self._folder = folder
         self._loaded: dict[Path, tuple[ModelBundle, LocalEngine]] = {}
         self._loading = asyncio.Lock()
+        self._made: dict[str, Policy] = {}
 
     async def make(self, ref: PolicyRef) -> Policy:
         """The policy.
@@ -41,11 +47,20 @@ class PolicyMaker:
             UnknownName, UnknownPolicy, ModelFilesError, BackendMissing, TypeError: it cannot be had.
         """
         if ref.name != "local":
-            return create_policy(ref.name, **ref.settings)
+            key = json.dumps([ref.name, dict(ref.settings)], sort_keys=True)
+            if key not in self._made:
+                self._made[key] = create_policy(ref.name, **ref.settings)
+            return self._made[key]
         for name in ref.settings:
             if name not in LOCAL_SETTINGS:
                 raise InvalidField(f"policy.settings.{name}", f"there are: {', '.join(LOCAL_SETTINGS)}")
         return await self._local(ref.settings)
+
+    async def close(self) -> None:
+        """Close the connections of policies behind an API."""
+        for policy in self._made.values():
+            if isinstance(policy, Connected):
+                await policy.close()
 
     async def _local(self, settings: Mapping[str, Any]) -> Policy:
         path, executor = settings.get("path"), settings.get("executor")

@@ -215,7 +215,10 @@ async def serve_queue(settings: Settings, stop: asyncio.Event) -> None:
             sources=sources,
             limits=settings.worker,
         )
-        await worker.work(stop)
+        try:
+            await worker.work(stop)
+        finally:
+            await maker.close()
 
 
 async def _main(parent_pid: int) -> None:

@@ -10,12 +10,20 @@ from deskhand_agent.memory import WindowMemory
 from deskhand_agent.models.bundle import build_tiny, load_bundle, save_bundle
 from deskhand_agent.models.tiny import TinyConfig
 from deskhand_agent.policies.local import LocalPolicy
+from deskhand_agent.policies.openai import OpenAIPolicy
 from deskhand_agent.shipped import DESKHAND_TINY
+from deskhand_agent.types import Context
 from deskhand_flywheel.errors import UnknownPolicy
 from deskhand_flywheel.store import Store
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.policies import PolicyMaker
 from deskhand_platform.queue import PolicyRef
+from deskhand_sandbox.pictures import as_image
+from deskhand_sandbox.tasks import make_task
+from deskhand_sandbox.types import Observation
+
+TASK = make_task("store/buy-asking", 0)
+SEEN = Observation(screenshot=as_image(b"picture", (100, 80)), captured_at_s=1.0, settled_ms=1.0)
 
 
 async def test_the_model_of_the_package_is_kept_once(store: Store, packaged: Path, tmp_path: Path) -> None:
@@ -72,3 +80,25 @@ async def test_a_policy_that_plans_comes_with_who_acts_on_its_plans(store: Store
             await executor_of(**settings)
     with pytest.raises(UnknownPolicy):
         await executor_of(policy_id=plans, executor="policy-none")
+
+
+async def test_a_policy_behind_an_api_is_made_once_for_alike_tasks(store: Store, tmp_path: Path) -> None:
+    maker = PolicyMaker(store, tmp_path / "policies")
+    wanted = {"model": "m", "base_url": "http://127.0.0.1:9", "requests_per_minute": 3}
+    first = await maker.make(PolicyRef(name="anthropic_computer", settings=wanted))
+    assert (
+        await maker.make(PolicyRef(name="anthropic_computer", settings=dict(reversed(wanted.items()))))
+        is first
+    )
+    other = await maker.make(PolicyRef(name="anthropic_computer", settings=wanted | {"model": "n"}))
+    assert other is not first
+    remembering = PolicyRef(name="openai", settings=wanted | {"memory": {"n_screenshots": 2}})
+    policy = await maker.make(remembering)
+    assert isinstance(policy, OpenAIPolicy)
+    assert policy.settings.memory == WindowMemory(n_screenshots=2)
+    for wrong in ({"memory": {"n_screenshots": 0}}, {"memory": {"n": 1}}, {"retries": -1}, {"colour": "red"}):
+        with pytest.raises(TypeError):
+            await maker.make(PolicyRef(name="openai", settings=wanted | wrong))
+    await maker.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        await policy.act(Context(task=TASK, instruction="x", steps=(), observation=SEEN))

@@ -60,6 +60,13 @@ class ApiSettings:
     """Of a prompt that the server had seen before; None: as the others."""
     usd_per_million_completion_tokens: float = 0.0
 
+    def __post_init__(self) -> None:
+        for name in ("timeout_s", "patience_s", "requests_per_minute", "tokens_per_minute"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} is {getattr(self, name)}: give more than 0")
+        if self.retries < 0:
+            raise ValueError(f"retries is {self.retries}: give 0 or more")
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Usage:

@@ -28,6 +28,7 @@ from deskhand_agent.policies.computer_use import (
     written,
 )
 from deskhand_agent.policies.conversation import Exchange, base64_of, conversation
+from deskhand_agent.policies.settings import read_settings
 from deskhand_agent.prompt import Text
 from deskhand_agent.types import Context, Decision, Fault, Step
 from deskhand_sandbox.types import Image, JsonValue
@@ -59,12 +60,13 @@ class AnthropicComputerPolicy:
     """Asks the Messages API once a turn."""
 
     def __init__(self, **settings: Any) -> None:
-        """Takes the fields of `AnthropicComputerSettings`.
+        """Takes the fields of `AnthropicComputerSettings`; records in them may be given as objects.
 
         Raises:
+            TypeError: a setting that there is not, or with a value that makes no sense.
             EndpointError: Anthropic's own endpoint is asked for without a key.
         """
-        self.settings = AnthropicComputerSettings(**settings)
+        self.settings = read_settings(AnthropicComputerSettings, settings)
         self.id = f"anthropic-computer:{self.settings.model}"
         self._dialect = f"anthropic_{self.settings.tool}" if self.settings.tool in _BETAS else "anthropic"
         beta = _BETAS.get(self.settings.tool)

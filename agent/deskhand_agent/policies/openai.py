@@ -14,6 +14,7 @@ from deskhand_agent.coordinates import CoordinateSystem
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.policies.conversation import conversation, data_url
 from deskhand_agent.policies.formats import Format, find_format
+from deskhand_agent.policies.settings import read_settings
 from deskhand_agent.prompt import PromptMessage, Segment, Text
 from deskhand_agent.types import Context, Decision
 
@@ -37,13 +38,14 @@ class OpenAIPolicy:
     """Asks the endpoint once a turn."""
 
     def __init__(self, **settings: Any) -> None:
-        """Takes the fields of `OpenAISettings`.
+        """Takes the fields of `OpenAISettings`; records in them may be given as objects.
 
         Raises:
+            TypeError: a setting that there is not, or with a value that makes no sense.
             UnknownName: no such format.
             EndpointError: OpenAI's own endpoint is asked for without a key.
         """
-        self.settings = OpenAISettings(**settings)
+        self.settings = read_settings(OpenAISettings, settings)
         self._format: Format = find_format(self.settings.format, self.settings.coordinates)
         self._endpoint = ChatEndpoint(self.settings)
         self.id = self._endpoint.id

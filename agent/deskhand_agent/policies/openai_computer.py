@@ -31,6 +31,7 @@ from deskhand_agent.policies.computer_use import (
     written,
 )
 from deskhand_agent.policies.conversation import Exchange, conversation, data_url
+from deskhand_agent.policies.settings import read_settings
 from deskhand_agent.prompt import Text
 from deskhand_agent.types import Context, Decision, Fault, Step
 
@@ -57,12 +58,13 @@ class OpenAIComputerPolicy:
     """Asks the Responses API once a turn."""
 
     def __init__(self, **settings: Any) -> None:
-        """Takes the fields of `OpenAIComputerSettings`.
+        """Takes the fields of `OpenAIComputerSettings`; records in them may be given as objects.
 
         Raises:
+            TypeError: a setting that there is not, or with a value that makes no sense.
             EndpointError: OpenAI's own endpoint is asked for without a key.
         """
-        self.settings = OpenAIComputerSettings(**settings)
+        self.settings = read_settings(OpenAIComputerSettings, settings)
         self.id = f"openai-computer:{self.settings.model}"
         self._client = openai_client(self.settings)
 

@@ -89,7 +89,9 @@ def cancel(id: Annotated[str, typer.Argument(help="id of the submitted task")]) 
 def submit(
     task: Annotated[str, typer.Argument(help="id of the task, e.g. miniwob/click-test")],
     seed: Annotated[int, typer.Option(min=0)] = 0,
-    policy: Annotated[str, typer.Option(help="scripted, local or openai")] = "scripted",
+    policy: Annotated[
+        str, typer.Option(help="scripted, local, openai, openai_computer or anthropic_computer")
+    ] = "scripted",
     setting: Annotated[list[str] | None, typer.Option(help="of the policy: name=value; repeatable")] = None,
     wait: Annotated[bool, typer.Option("--wait", help="wait until it is over")] = False,
 ) -> None:

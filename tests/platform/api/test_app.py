@@ -180,3 +180,11 @@ async def test_the_page_or_what_makes_it(
     policy = script.headers["content-security-policy"]
     assert "default-src 'none'" in policy and "unsafe" not in policy
     assert (await anonymous.get("/healthz")).text == "ok\n"
+
+
+async def test_a_key_is_not_taken_where_it_would_be_shown(client: httpx.AsyncClient) -> None:
+    policy = {"name": "openai", "settings": {"model": "m", "api_key": "secret"}}
+    refused = await client.post("/v1/tasks", json={"task_id": "miniwob/click-test", "policy": policy})
+    assert refused.status_code == 422
+    assert "policy.settings.api_key" in refused.text
+    assert "secret" not in refused.text

@@ -86,13 +86,17 @@ def check_policy(choice: PolicyChoice) -> None:
     """Refuse a policy that does not exist before a worker finds out.
 
     Raises:
-        InvalidField: no such policy.
+        InvalidField: no such policy, or a key among its settings: they are kept, and shown to everybody.
     """
     from deskhand_agent.policies import policy_names
 
     if choice.name not in policy_names():
         raise InvalidField(
             "policy.name", f"no policy {choice.name!r}; there are: {', '.join(policy_names())}"
+        )
+    if "api_key" in choice.settings:
+        raise InvalidField(
+            "policy.settings.api_key", "settings are kept and shown: give keys to the platform's environment"
         )
 
 

@@ -1,0 +1,30 @@
+"""Settings of a policy, as they come from a program or from JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from deskhand_agent.coordinates import CoordinateSystem
+from deskhand_agent.memory import WindowMemory
+
+T = TypeVar("T")
+
+_RECORDS: Mapping[str, type] = {"memory": WindowMemory, "coordinates": CoordinateSystem}
+"""Setting -> the record that an object stands for."""
+
+
+def read_settings(kind: Callable[..., T], values: Mapping[str, Any]) -> T:
+    """A record of settings.
+
+    Raises:
+        TypeError: a setting that there is not, or with a value that makes no sense.
+    """
+    given = dict(values)
+    try:
+        for name, record in _RECORDS.items():
+            if isinstance(given.get(name), Mapping):
+                given[name] = record(**given[name])
+        return kind(**given)
+    except ValueError as error:
+        raise TypeError(str(error)) from error
