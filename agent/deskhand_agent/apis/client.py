@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import email.utils
+import json
 import math
 import os
 import random
@@ -120,7 +121,7 @@ class ApiClient:
         self._client = httpx.AsyncClient(
             base_url=settings.base_url or base_url,
             timeout=settings.timeout_s,
-            headers=headers(key or "none"),
+            headers={"Content-Type": "application/json", **headers(key or "none")},
             limits=httpx.Limits(max_connections=None),
         )
         self._pace = Pace(
@@ -175,7 +176,8 @@ class ApiClient:
     ) -> tuple[T, Usage | None] | _Missed:
         try:
             async with asyncio.timeout(self._settings.timeout_s):
-                got = await self._client.post(path, json=body)
+                # escaped: what a model wrote may hold half a surrogate pair, which UTF-8 has no bytes for
+                got = await self._client.post(path, content=json.dumps(body))
         except (TimeoutError, httpx.TimeoutException):
             said = f"did not reply within {self._settings.timeout_s:g} s"
             return _Missed(trouble=Trouble.TIMEOUT, said=said, passing=True)

@@ -101,7 +101,7 @@ class AnthropicComputerPolicy:
         }
         if settings.thinking is not None:
             body["thinking"] = dict(settings.thinking)
-        reply = await self._client.post("/v1/messages", body, _read)
+        reply = await self._client.post("/v1/messages", body, read_message)
         said = reply.content
         if shown.summing_up:
             return Decision(actions=(), text=said.text, summary=said.text.strip(), cost=reply.cost)
@@ -191,7 +191,12 @@ def _result(call: Item, *, failed: bool) -> Item:
 # ---- what comes back
 
 
-def _read(body: object) -> tuple[Said, Usage | None]:
+def read_message(body: object) -> tuple[Said, Usage | None]:
+    """What a message of the Messages API says, and what it cost.
+
+    Raises:
+        Nonsense: it is none; nothing else is ever raised.
+    """
     try:
         blocks = objects(body, "content")
         calls = [_called(block) for block in blocks if block.get("type") == "tool_use"]

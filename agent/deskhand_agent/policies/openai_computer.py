@@ -90,7 +90,7 @@ class OpenAIComputerPolicy:
         }
         if settings.effort is not None:
             body["reasoning"] = {"effort": settings.effort}
-        reply = await self._client.post("/responses", body, _read)
+        reply = await self._client.post("/responses", body, read_response)
         said = reply.content
         if shown.summing_up:
             return Decision(actions=(), text=said.text, summary=said.text.strip(), cost=reply.cost)
@@ -173,10 +173,9 @@ class OpenAIComputerPolicy:
 
     def _check(self, said: Said) -> None:
         checks = [
-            str(cast("Item", check).get("message") or cast("Item", check).get("code"))
+            str(check.get("message") or check.get("code"))
             for item in said.items
-            for check in item.get("pending_safety_checks") or []
-            if isinstance(check, dict)
+            for check in item.get("pending_safety_checks") or ()
         ]
         if checks and not self.settings.acknowledge_safety_checks:
             raise EndpointError(
@@ -213,7 +212,12 @@ def _call(call_id: str, actions: Item) -> Item:
 # ---- what comes back
 
 
-def _read(body: object) -> tuple[Said, Usage | None]:
+def read_response(body: object) -> tuple[Said, Usage | None]:
+    """What a response of the Responses API says, and what it cost.
+
+    Raises:
+        Nonsense: it is none; nothing else is ever raised.
+    """
     try:
         items = objects(body, "output")
         calls = [_called(item) for item in items if item.get("type") in _CALLS]
@@ -248,6 +252,8 @@ def _called(item: Item) -> object:
     if not isinstance(item["call_id"], str):
         raise TypeError("call_id is no text")
     if item["type"] == "computer_call":
+        if item.get("pending_safety_checks"):
+            objects(item, "pending_safety_checks")
         return item
     return act_call(item.get("name"), item.get("arguments"))
 

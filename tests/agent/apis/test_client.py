@@ -68,6 +68,12 @@ async def test_a_reply_with_what_it_cost(connect: Connect) -> None:
     assert (await cheaper.post("/x", {}, read)).cost["usd"] == pytest.approx(0.00045)
 
 
+async def test_any_text_can_be_sent(connect: Connect, endpoint: Any) -> None:
+    await connect().post("/x", {"text": "é\ud800\x00"}, read)
+    assert endpoint.sent == [{"text": "é\ud800\x00"}]
+    assert endpoint.headers[0]["content-type"] == "application/json"
+
+
 async def test_every_trouble_on_the_way_is_counted_with_the_reply(connect: Connect, endpoint: Any) -> None:
     endpoint.queue = [
         trouble(429, retry_after_ms="1"),

@@ -1,0 +1,119 @@
+"""Replies of either API are read purely: whatever comes is a turn or the one error there is for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from deskhand_agent.apis import Nonsense
+from deskhand_agent.policies.anthropic_computer import read_message
+from deskhand_agent.policies.computer_use import ComputerUseSettings, decide
+from deskhand_agent.policies.openai_computer import read_response
+from deskhand_sandbox.dialects.coordinates import pixels
+
+FRAME = pixels((100, 80))
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
+    max_leaves=6,
+)
+KINDS = (
+    "computer_call",
+    "function_call",
+    "message",
+    "reasoning",
+    "text",
+    "thinking",
+    "tool_use",
+    "output_text",
+)
+NAMES = ("act", "computer", "left_click", "click", "scroll", "refusal", "key", "keypress", "a")
+WORDS = st.sampled_from(KINDS + NAMES)
+FIELDS = [
+    *(
+        "type",
+        "id",
+        "call_id",
+        "name",
+        "input",
+        "arguments",
+        "actions",
+        "action",
+        "content",
+        "summary",
+        "text",
+    ),
+    *("status", "pending_safety_checks", "coordinate", "x", "y", "keys", "calls", "refusal", "thinking"),
+]
+CALLS = st.sampled_from(['{"calls": "click(1, 2)"}', '{"calls": 1}', "{", "[]", '{"calls": "finished()"}'])
+
+
+def objects(values: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.dictionaries(st.sampled_from(FIELDS), values, max_size=8)
+
+
+PIECE = objects(JSON | WORDS | CALLS | st.lists(objects(JSON | WORDS), max_size=2) | objects(JSON | WORDS))
+USAGE = st.dictionaries(
+    st.sampled_from(["input_tokens", "output_tokens", "input_tokens_details", "cache_read_input_tokens"]),
+    JSON,
+)
+BODY = st.one_of(
+    JSON,
+    st.fixed_dictionaries(
+        {
+            "output": st.lists(PIECE, max_size=3) | JSON,
+            "content": st.lists(PIECE, max_size=3) | JSON,
+            "status": st.sampled_from(["completed", "incomplete", "failed"]) | JSON,
+            "stop_reason": st.sampled_from(["tool_use", "end_turn", "max_tokens", "refusal"]) | JSON,
+            "usage": USAGE | JSON,
+            "incomplete_details": JSON,
+        }
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("read", "dialect"),
+    [(read_response, "openai"), (read_message, "anthropic"), (read_message, "anthropic_20250124")],
+)
+def test_whatever_comes_is_a_turn_or_nonsense(read: Callable[[object], Any], dialect: str) -> None:
+    @settings(max_examples=400, deadline=None)
+    @given(BODY)
+    @example(
+        {"output": [{"type": "computer_call", "call_id": "a", "pending_safety_checks": 7, "actions": [{}]}]}
+    )
+    @example({"output": [{"type": "message", "content": [{"text": ["a"]}]}], "status": "incomplete"})
+    @example({"content": [{"type": "tool_use", "id": "a", "name": 3, "input": {"coordinate": [1e308, 1]}}]})
+    @example({"content": [{"type": "tool_use", "id": "a", "name": "computer", "input": {"action": ["x"]}}]})
+    def check(body: object) -> None:
+        try:
+            said, usage = read(body)
+        except Nonsense:
+            return
+        decision = decide(said, dialect, FRAME, None, {})
+        assert bool(decision.actions) is (decision.error is None) is (decision.fault is None)
+        # a NaN is not itself
+        assert json.dumps(json.loads(decision.text)) == json.dumps(list(said.items))
+        assert usage is None or 0 <= usage.cached_tokens <= usage.prompt_tokens
+
+    check()
+
+
+@pytest.mark.parametrize(
+    ("size_px", "shown"),
+    [
+        ((1024, 768), (1024, 768)),
+        ((3136, 400), (1568, 200)),
+        ((1920, 1080), (1429, 804)),
+        ((1, 9000), (1, 1568)),
+    ],
+)
+def test_screenshots_are_shrunk_to_what_an_api_takes(
+    size_px: tuple[int, int], shown: tuple[int, int]
+) -> None:
+    assert ComputerUseSettings(model="m").shown_px(size_px) == shown
