@@ -140,9 +140,15 @@ def decide(
     if not said.calls:
         return Decision(actions=(Finish(text=said.text),), text=text, thought=thought, cost=cost)
     actions: list[Action] = []
+    repairs: list[str] = []
     try:
         for call in said.calls:
-            actions += _read(call, dialect, frame, pointer_after(actions, pointer))
+            if isinstance(call, ActCall):
+                reply = mend_reply(call.calls)
+                actions += [frame.action_to_screen(action) for action in reply.actions]
+                repairs += reply.repairs
+            else:
+                actions += read(dialect, call, frame, pointer=pointer_after(actions, pointer))
     except (InvalidAction, ActionSyntaxError) as error:
         return Decision(
             actions=(),
@@ -152,13 +158,7 @@ def decide(
             fault=Fault.UNKNOWN_ACTION,
             cost=cost,
         )
-    return Decision(actions=tuple(actions), text=text, thought=thought, cost=cost)
-
-
-def _read(call: object, dialect: str, frame: Frame, pointer: Point | None) -> tuple[Action, ...]:
-    if isinstance(call, ActCall):
-        return tuple(frame.action_to_screen(action) for action in mend_reply(call.calls).actions)
-    return read(dialect, call, frame, pointer=pointer)
+    return Decision(actions=tuple(actions), text=text, thought=thought, repairs=tuple(repairs), cost=cost)
 
 
 def written(step: Step, dialect: str, frame: Frame) -> tuple[Item, ...] | str:

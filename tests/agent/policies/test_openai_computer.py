@@ -186,6 +186,15 @@ async def test_what_the_api_is_sent(policy: OpenAIComputerPolicy, endpoint: Any,
     assert shown["content"][0]["text"] == "Click it.\n"
 
 
+async def test_near_misses_in_our_grammar_are_counted(
+    policy: OpenAIComputerPolicy, endpoint: Any, context: Context
+) -> None:
+    endpoint.queue = [response(act("goto('https://a.test')"), call(CLICK))]
+    decision = await policy.act(context)
+    assert decision.actions == (Navigate(url="https://a.test"), Click(x=10, y=10))
+    assert decision.repairs == ("name", "argument")
+
+
 @pytest.mark.parametrize(
     ("items", "actions"),
     [
