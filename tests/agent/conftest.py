@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from deskhand_agent.types import Context, Decision
+from deskhand_agent.types import Context, Decision, Step, StepTimings
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.errors import InvalidAction, LeaseUnavailable
 from deskhand_sandbox.pictures import as_image
@@ -195,6 +195,19 @@ def task(clicks: int = 3, *, turns: int = 10, seconds: float = 30.0, kind: str =
     )
 
 
+def past(index: int, decision: Decision, **fields: Any) -> Step:
+    """A turn that is over."""
+    return Step(
+        index=index,
+        observation=observation(f"before {index}"),
+        decision=decision,
+        reward=0.0,
+        timings=StepTimings(model_ms=1, act_ms=1, settle_ms=1),
+        finished_at_s=1.0,
+        **fields,
+    )
+
+
 @pytest.fixture
 def stub() -> SimpleNamespace:
     return SimpleNamespace(
@@ -205,6 +218,7 @@ def stub() -> SimpleNamespace:
         Source=StubSource,
         Verifier=StubVerifier,
         observation=observation,
+        past=past,
         picture=picture,
         task=task,
     )

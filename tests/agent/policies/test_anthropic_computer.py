@@ -20,7 +20,7 @@ from deskhand_agent.policies import create_policy
 from deskhand_agent.policies.anthropic_computer import AnthropicComputerPolicy
 from deskhand_agent.prompt import SUMMARISE
 from deskhand_agent.sinks import MemorySink
-from deskhand_agent.types import Context, Decision, Fault, Step, StepTimings, StopReason
+from deskhand_agent.types import Context, Decision, Fault, StopReason
 from deskhand_sandbox.pictures import encoded
 from deskhand_sandbox.types import Action, Click, Fail, Finish, KeyDown, KeyUp, Navigate, Scroll, Split, Wait
 
@@ -124,18 +124,6 @@ async def policy(endpoint: Any) -> AsyncIterator[AnthropicComputerPolicy]:
 @pytest.fixture
 def context(stub: SimpleNamespace) -> Context:
     return Context(task=stub.task(), instruction="Click it.", steps=(), observation=stub.observation("now"))
-
-
-def past(stub: SimpleNamespace, index: int, decision: Decision, **fields: Any) -> Step:
-    return Step(
-        index=index,
-        observation=stub.observation(f"before {index}"),
-        decision=decision,
-        reward=0.0,
-        timings=StepTimings(model_ms=1, act_ms=1, settle_ms=1),
-        finished_at_s=1.0,
-        **fields,
-    )
 
 
 async def test_a_call_becomes_a_decision(policy: AnthropicComputerPolicy, context: Context) -> None:
@@ -290,9 +278,9 @@ async def test_history_is_sent_as_it_came_with_the_screens_after_it(
 ) -> None:
     several = [THINKING, text(""), CLICK, use("wait", id_="toolu_b", duration=1)]
     steps = (
-        past(stub, 0, Decision(actions=(Click(x=10, y=10), Wait()), text=json.dumps(several))),
-        past(stub, 1, Decision(actions=(Click(x=1, y=1),), text=json.dumps([CLICK])), action_error="off"),
-        past(stub, 2, Decision(actions=(), text=json.dumps([use("teleport")]), error="no such action")),
+        stub.past(0, Decision(actions=(Click(x=10, y=10), Wait()), text=json.dumps(several))),
+        stub.past(1, Decision(actions=(Click(x=1, y=1),), text=json.dumps([CLICK])), action_error="off"),
+        stub.past(2, Decision(actions=(), text=json.dumps([use("teleport")]), error="no such action")),
     )
     await policy.act(replace(context, steps=steps))
     (sent,) = endpoint.sent
@@ -312,8 +300,8 @@ async def test_turns_that_others_decided_are_shown_as_the_models_own(
     endpoint: Any, context: Context, stub: SimpleNamespace
 ) -> None:
     steps = (
-        past(stub, 0, Decision(actions=(Scroll(x=1, y=2, dx_px=100, dy_px=-300),), text="a person's")),
-        past(stub, 1, Decision(actions=(Navigate(url="https://a.test"),), text="[]")),
+        stub.past(0, Decision(actions=(Scroll(x=1, y=2, dx_px=100, dy_px=-300),), text="a person's")),
+        stub.past(1, Decision(actions=(Navigate(url="https://a.test"),), text="[]")),
     )
     policy = AnthropicComputerPolicy(model="m", base_url=endpoint.root, tool="20260801")
     await policy.act(replace(context, steps=steps))
@@ -346,7 +334,7 @@ async def test_it_is_asked_for_summaries_where_its_memory_wants_them(
     policy = AnthropicComputerPolicy(model="m", base_url=endpoint.root, memory=memory)
     endpoint.queue = [reply(text(" clicked once \n"), stop="end_turn")]
     turn = Decision(actions=(Click(x=10, y=10),), text=json.dumps([CLICK]))
-    decision = await policy.act(replace(context, steps=(past(stub, 0, turn),)))
+    decision = await policy.act(replace(context, steps=(stub.past(0, turn),)))
     assert (decision.summary, decision.actions) == ("clicked once", ())
     (sent,) = endpoint.sent
     assert (sent["tool_choice"], SUMMARISE in json.dumps(sent)) == ({"type": "none"}, True)

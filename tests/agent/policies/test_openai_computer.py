@@ -22,7 +22,7 @@ from deskhand_agent.policies import create_policy
 from deskhand_agent.policies.openai_computer import OpenAIComputerPolicy
 from deskhand_agent.prompt import SUMMARISE
 from deskhand_agent.sinks import MemorySink
-from deskhand_agent.types import Context, Decision, Failure, Fault, Step, StepTimings, StopReason
+from deskhand_agent.types import Context, Decision, Failure, Fault, StopReason
 from deskhand_sandbox.pictures import encoded
 from deskhand_sandbox.types import (
     Action,
@@ -144,18 +144,6 @@ async def policy(endpoint: Any) -> AsyncIterator[OpenAIComputerPolicy]:
 @pytest.fixture
 def context(stub: SimpleNamespace) -> Context:
     return Context(task=stub.task(), instruction="Click it.", steps=(), observation=stub.observation("now"))
-
-
-def past(stub: SimpleNamespace, index: int, decision: Decision, **fields: Any) -> Step:
-    return Step(
-        index=index,
-        observation=stub.observation(f"before {index}"),
-        decision=decision,
-        reward=0.0,
-        timings=StepTimings(model_ms=1, act_ms=1, settle_ms=1),
-        finished_at_s=1.0,
-        **fields,
-    )
 
 
 async def test_a_call_becomes_a_decision(policy: OpenAIComputerPolicy, context: Context) -> None:
@@ -286,8 +274,8 @@ async def test_history_is_sent_as_it_came_with_the_screens_after_it(
 ) -> None:
     unknown = call({"type": "teleport"}, id_="call_b")
     steps = (
-        past(stub, 0, Decision(actions=(Click(x=10, y=10),), text=json.dumps([REASONING, call(CLICK)]))),
-        past(stub, 1, Decision(actions=(), text=json.dumps([unknown]), error="no such action")),
+        stub.past(0, Decision(actions=(Click(x=10, y=10),), text=json.dumps([REASONING, call(CLICK)]))),
+        stub.past(1, Decision(actions=(), text=json.dumps([unknown]), error="no such action")),
     )
     await policy.act(replace(context, steps=steps))
     (sent,) = endpoint.sent
@@ -312,9 +300,9 @@ async def test_turns_that_others_decided_are_shown_as_the_models_own(
     policy: OpenAIComputerPolicy, endpoint: Any, context: Context, stub: SimpleNamespace
 ) -> None:
     steps = (
-        past(stub, 0, Decision(actions=(Click(x=1, y=2, count=2),), text="a person's")),
-        past(stub, 1, Decision(actions=(Navigate(url="https://a.test"),), text="navigate(…)")),
-        past(stub, 2, Decision(actions=(), text="hm", error="nothing said")),
+        stub.past(0, Decision(actions=(Click(x=1, y=2, count=2),), text="a person's")),
+        stub.past(1, Decision(actions=(Navigate(url="https://a.test"),), text="navigate(…)")),
+        stub.past(2, Decision(actions=(), text="hm", error="nothing said")),
     )
     await policy.act(replace(context, steps=steps))
     (sent,) = endpoint.sent
@@ -330,7 +318,7 @@ async def test_older_turns_are_lines_and_pictures_are_bounded(
     memory = WindowMemory(n_screenshots=2)
     policy = OpenAIComputerPolicy(model="m", base_url=endpoint.url, memory=memory)
     turn = Decision(actions=(Click(x=10, y=10),), text=json.dumps([call(CLICK)]))
-    await policy.act(replace(context, steps=tuple(past(stub, n, turn) for n in range(4))))
+    await policy.act(replace(context, steps=tuple(stub.past(n, turn) for n in range(4))))
     (sent,) = endpoint.sent
     assert json.dumps(sent).count("data:image") == 2
     assert "3. click(point=" in sent["input"][0]["content"][0]["text"]
@@ -347,8 +335,7 @@ async def test_a_large_screen_is_shown_smaller_and_clicks_land_where_they_should
     seen = replace(context.observation, screenshot=screen)
     decision = await policy.act(replace(context, observation=seen))
     assert decision.actions == (Click(x=40, y=40),)
-    (sent,) = endpoint.sent
-    tool = sent["tools"][0]
+    tool = endpoint.sent[0]["tools"][0]
     assert (tool["display_width"], tool["display_height"], tool["environment"]) == (100, 50, "ubuntu")
     await policy.close()
 
@@ -364,7 +351,7 @@ async def test_a_safety_check_stops_unless_told_otherwise(
     trusting = OpenAIComputerPolicy(model="m", base_url=endpoint.url, acknowledge_safety_checks=True)
     endpoint.queue = [response(asked)]
     decision = await trusting.act(context)
-    await trusting.act(replace(context, steps=(past(stub, 0, decision),)))
+    await trusting.act(replace(context, steps=(stub.past(0, decision),)))
     await trusting.close()
 
 
@@ -374,7 +361,7 @@ async def test_it_is_asked_for_summaries_where_its_memory_wants_them(
     policy = OpenAIComputerPolicy(model="m", base_url=endpoint.url, memory=WindowMemory(summary_after=1))
     endpoint.queue = [response(message(" clicked once \n"))]
     turn = Decision(actions=(Click(x=10, y=10),), text=json.dumps([call(CLICK)]))
-    decision = await policy.act(replace(context, steps=(past(stub, 0, turn),)))
+    decision = await policy.act(replace(context, steps=(stub.past(0, turn),)))
     assert (decision.summary, decision.actions) == ("clicked once", ())
     (sent,) = endpoint.sent
     assert (sent["tool_choice"], SUMMARISE in json.dumps(sent)) == ("none", True)
@@ -396,7 +383,7 @@ async def test_a_whole_episode_over_the_wire(
     ]
     episode = {"sandbox": stub.Sandbox(), "policy": policy, "verifier": stub.Verifier(), "sink": MemorySink()}
     played = await run_episode(stub.task(2), split=Split.TRAIN, **episode)
-    assert played.end is not None
+    assert played.end
     assert (played.end.stop_reason, played.end.outcome and played.end.outcome.success) == (
         StopReason.FINISHED,
         True,
@@ -409,6 +396,5 @@ async def test_a_whole_episode_over_the_wire(
     broken = JSONResponse({"error": {"message": "broken"}}, status_code=500, headers={"retry-after-ms": "1"})
     endpoint.queue = [response(call(CLICK)), broken, broken]
     played = await run_episode(stub.task(3), split=Split.TRAIN, **episode | {"sink": MemorySink()})
-    assert played.end is not None
-    assert (played.end.failure, len(played.steps)) == (Failure.MODEL_ERROR, 1)
+    assert played.end and (played.end.failure, len(played.steps)) == (Failure.MODEL_ERROR, 1)
     assert "2 requests: server_error 2" in played.end.failure_detail
