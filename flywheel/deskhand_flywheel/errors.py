@@ -22,6 +22,11 @@ FlywheelError
 ├── DatasetRefused
 │   ├── EmptySelection           the recipe selects no trajectory
 │   └── HeldOutRefused           the recipe reaches for tasks or splits that are never trained on
+├── ExchangeError                what goes out to other systems' files, or comes in from them
+│   ├── DamagedInput             a file to import is not what its format says; names the place
+│   ├── UnknownFormat            no format of that name, or files of none that can be imported
+│   ├── FolderTaken              the folder to export to holds something already
+│   └── ExchangeExtraMissing     a package the format needs is not installed
 └── RewardModelError             a process reward model is missing, damaged or fits another policy
 """
 
@@ -138,6 +143,33 @@ class EmptySelection(DatasetRefused):
 
 class HeldOutRefused(DatasetRefused):
     """The recipe reaches for tasks or splits that are never trained on."""
+
+
+class ExchangeError(FlywheelError):
+    """Something about what goes out to other systems' files, or comes in from them."""
+
+
+class DamagedInput(ExchangeError):
+    """A file to import that is not what its format says; nothing was imported."""
+
+    def __init__(self, place: str, what: str) -> None:
+        super().__init__(f"{place}: {what}; nothing was imported")
+        self.place, self.what = place, what
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(self), (self.place, self.what))
+
+
+class UnknownFormat(ExchangeError):
+    """No format of that name, or files of none that can be imported."""
+
+
+class FolderTaken(ExchangeError):
+    """The folder to export to holds something already."""
+
+
+class ExchangeExtraMissing(ExchangeError):
+    """A package that the format needs is not installed; says what mends it."""
 
 
 class RewardModelError(FlywheelError):

@@ -18,8 +18,11 @@ from deskhand_flywheel.types import StepScore, TrajectoryFilter
 class Scores(Trajectories):
     """What scorers said of the steps."""
 
-    async def add_scores(self, scores: Iterable[StepScore]) -> None:
+    async def add_scores(self, scores: Iterable[StepScore], *, replace: bool = True) -> None:
         """Keep scores; a scorer's later word on a step replaces its earlier one.
+
+        Args:
+            replace: False leaves what a scorer has said already.
 
         Raises:
             UnknownTrajectory: a score is for a step that is not in the store; none was kept.
@@ -39,7 +42,9 @@ class Scores(Trajectories):
         ]
         if not rows:
             return
-        insert = self._insert_or_replace(tables.scores, ("score", "rationale", "scored_at_s"))
+        insert = self._insert_new(tables.scores)
+        if replace:
+            insert = self._insert_or_replace(tables.scores, ("score", "rationale", "scored_at_s"))
 
         async def write(connection: AsyncConnection) -> None:
             await connection.execute(insert, rows)

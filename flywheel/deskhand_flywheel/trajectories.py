@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from sqlalchemy import ColumnElement, Row, Select, and_, exists, func, select, true, update
@@ -41,30 +42,7 @@ class Trajectories(StorePart):
             ConflictingRecord: another trajectory has the id.
             StorageFull, StoreUnavailable, StoreClosed: nothing was written.
         """
-        row = {
-            "id": start.id,
-            "task_id": column_text(start.task.id),
-            "seed": start.task.seed,
-            "policy_id": column_text(start.policy_id),
-            "split": start.split.value,
-            "started_at_s": start.started_at_s,
-            "start": dumps(start),
-        }
-        labels = [
-            {"trajectory_id": start.id, "key": column_text(key), "value": column_text(value)}
-            for key, value in start.labels.items()
-        ]
-
-        async def write(connection: AsyncConnection) -> None:
-            added = await connection.execute(self._insert_new(tables.trajectories).values(row))
-            if added.rowcount == 0:
-                column = tables.trajectories.c.start
-                found = await connection.scalar(select(column).where(tables.trajectories.c.id == start.id))
-                _same(found, row["start"], f"trajectory {start.id}")
-            elif labels:
-                await connection.execute(tables.trajectory_labels.insert(), labels)
-
-        await self._writer.submit(write)
+        await self._writer.submit(partial(self._write_start, start))
 
     async def step(self, trajectory_id: str, step: Step) -> None:
         """Record one step; its pictures first.
@@ -76,25 +54,8 @@ class Trajectories(StorePart):
             StorageFull, StoreUnavailable, StoreClosed: nothing was written.
         """
         await self._keep_images(_images_of_step(step))
-        text = dumps(step)
-        row = {
-            "trajectory_id": trajectory_id,
-            "step_index": step.index,
-            "reward": float(step.reward),
-            "step": text,
-        }
-
-        async def write(connection: AsyncConnection) -> None:
-            added = await connection.execute(self._insert_new(tables.steps).values(row))
-            if added.rowcount == 0:
-                query = select(tables.steps.c.step).where(
-                    tables.steps.c.trajectory_id == trajectory_id, tables.steps.c.step_index == step.index
-                )
-                found = await connection.scalar(query)
-                _same(found, text, f"step {step.index} of trajectory {trajectory_id}")
-
         try:
-            await self._writer.submit(write)
+            await self._writer.submit(partial(self._write_step, trajectory_id, step))
         except IntegrityError as error:
             raise _unknown(trajectory_id) from error
 
@@ -108,29 +69,31 @@ class Trajectories(StorePart):
         """
         if end.final_observation is not None:
             await self._keep_images([end.final_observation.screenshot])
-        text = dumps(end)
-        table = tables.trajectories
-        row = {
-            "ended_at_s": end.ended_at_s,
-            "stop_reason": end.stop_reason.value,
-            "failure": end.failure.value if end.failure else None,
-            "success": end.outcome.success if end.outcome else None,
-            "end": text,
-        }
+        await self._writer.submit(partial(self._write_end, trajectory_id, end))
 
-        async def write(connection: AsyncConnection) -> None:
-            changed = await connection.execute(
-                update(table).where(table.c.id == trajectory_id, table.c.end.is_(None)).values(row)
-            )
-            if changed.rowcount == 0:
-                found = (
-                    await connection.execute(select(table.c.end).where(table.c.id == trajectory_id))
-                ).first()
-                if found is None:
-                    raise _unknown(trajectory_id)
-                _same(found.end, text, f"the end of trajectory {trajectory_id}")
+    async def add_trajectory(self, trajectory: Trajectory) -> bool:
+        """Record an episode that was played elsewhere, all of it or nothing; True where it was not here yet.
 
-        await self._writer.submit(write)
+        Raises:
+            ConflictingRecord: another trajectory has the id, or its steps or its end differ.
+            MissingBlob: a picture came without data and is not in the blob store.
+            StorageFull, StoreUnavailable, StoreClosed: nothing was written.
+        """
+        for step in trajectory.steps:
+            await self._keep_images(_images_of_step(step))
+        end = trajectory.end
+        if end is not None and end.final_observation is not None:
+            await self._keep_images([end.final_observation.screenshot])
+
+        async def write(connection: AsyncConnection) -> bool:
+            new = await self._write_start(trajectory.start, connection)
+            for step in trajectory.steps:
+                await self._write_step(trajectory.id, step, connection)
+            if end is not None:
+                await self._write_end(trajectory.id, end, connection)
+            return new
+
+        return await self._writer.submit(write)
 
     # ---- read ----
 
@@ -230,6 +193,60 @@ class Trajectories(StorePart):
         return await self.blobs.get(digest)
 
     # ---- inside ----
+
+    async def _write_start(self, start: TrajectoryStart, connection: AsyncConnection) -> bool:
+        """True where the id was new."""
+        table = tables.trajectories
+        row = {
+            "id": start.id,
+            "task_id": column_text(start.task.id),
+            "seed": start.task.seed,
+            "policy_id": column_text(start.policy_id),
+            "split": start.split.value,
+            "started_at_s": start.started_at_s,
+            "start": dumps(start),
+        }
+        labels = [
+            {"trajectory_id": start.id, "key": column_text(key), "value": column_text(value)}
+            for key, value in start.labels.items()
+        ]
+        added = await connection.execute(self._insert_new(table).values(row))
+        if added.rowcount == 0:
+            found = await connection.scalar(select(table.c.start).where(table.c.id == start.id))
+            _same(found, row["start"], f"trajectory {start.id}")
+            return False
+        if labels:
+            await connection.execute(tables.trajectory_labels.insert(), labels)
+        return True
+
+    async def _write_step(self, trajectory_id: str, step: Step, connection: AsyncConnection) -> None:
+        table, text = tables.steps, dumps(step)
+        key = {"trajectory_id": trajectory_id, "step_index": step.index}
+        row = {**key, "reward": float(step.reward), "step": text}
+        added = await connection.execute(self._insert_new(table).values(row))
+        if added.rowcount == 0:
+            of_this = (table.c.trajectory_id == trajectory_id, table.c.step_index == step.index)
+            found = await connection.scalar(select(table.c.step).where(*of_this))
+            _same(found, text, f"step {step.index} of trajectory {trajectory_id}")
+
+    async def _write_end(self, trajectory_id: str, end: TrajectoryEnd, connection: AsyncConnection) -> None:
+        table, text = tables.trajectories, dumps(end)
+        row = {
+            "ended_at_s": end.ended_at_s,
+            "stop_reason": end.stop_reason.value,
+            "failure": end.failure.value if end.failure else None,
+            "success": end.outcome.success if end.outcome else None,
+            "end": text,
+        }
+        running = (table.c.id == trajectory_id, table.c.end.is_(None))
+        changed = await connection.execute(update(table).where(*running).values(row))
+        if changed.rowcount == 0:
+            found = (
+                await connection.execute(select(table.c.end).where(table.c.id == trajectory_id))
+            ).first()
+            if found is None:
+                raise _unknown(trajectory_id)
+            _same(found.end, text, f"the end of trajectory {trajectory_id}")
 
     async def _keep_images(self, images: Iterable[Image]) -> None:
         for image in images:
