@@ -241,9 +241,7 @@ class Trajectories(StorePart):
         running = (table.c.id == trajectory_id, table.c.end.is_(None))
         changed = await connection.execute(update(table).where(*running).values(row))
         if changed.rowcount == 0:
-            found = (
-                await connection.execute(select(table.c.end).where(table.c.id == trajectory_id))
-            ).first()
+            found = (await connection.execute(select(table.c.end).where(table.c.id == trajectory_id))).first()
             if found is None:
                 raise _unknown(trajectory_id)
             _same(found.end, text, f"the end of trajectory {trajectory_id}")

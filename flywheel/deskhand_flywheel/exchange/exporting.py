@@ -1,0 +1,79 @@
+"""Out of the store, into a folder that is there whole or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkdtemp
+
+from deskhand_flywheel.errors import FolderTaken
+from deskhand_flywheel.exchange.formats import format_named
+from deskhand_flywheel.exchange.types import Progress, Recorded
+from deskhand_flywheel.store import Store
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Exported:
+    """What went out."""
+
+    trajectories: int
+    steps: int
+
+
+async def export_trajectories(
+    store: Store,
+    trajectory_ids: Sequence[str],
+    folder: Path,
+    format: str,
+    *,
+    progress: Progress = lambda done, total: None,
+) -> Exported:
+    """Write trajectories with their pictures and scores, in the order of the ids.
+
+    Args:
+        folder: to be made; must not be there, or be empty.
+
+    Raises:
+        UnknownFormat: no such format.
+        ExchangeExtraMissing: a package it needs is not installed.
+        FolderTaken: the folder holds something.
+        UnknownTrajectory, MissingBlob, CorruptBlob: something of an episode is not in the store, or damaged;
+            no folder is left.
+    """
+    chosen = format_named(format)
+    staging = await asyncio.to_thread(_staging, folder)
+    steps = 0
+    try:
+        with chosen.write(staging) as add:
+            for done, trajectory_id in enumerate(trajectory_ids):
+                progress(done, len(trajectory_ids))
+                trajectory = await store.trajectory(trajectory_id, images=True)
+                recorded = Recorded(trajectory=trajectory, scores=await store.scores(trajectory_id))
+                await asyncio.to_thread(add, recorded)
+                steps += len(trajectory.steps)
+        await asyncio.to_thread(_move_into_place, staging, folder)
+    except BaseException:
+        shutil.rmtree(staging, ignore_errors=True)
+        raise
+    progress(len(trajectory_ids), len(trajectory_ids))
+    return Exported(trajectories=len(trajectory_ids), steps=steps)
+
+
+def _staging(folder: Path) -> Path:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise FolderTaken(f"{folder} is there already: name a new folder")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    return Path(mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+
+
+def _move_into_place(staging: Path, folder: Path) -> None:
+    # made for its owner alone; an export is for whoever may read the folder it lies in
+    staging.chmod(0o755)
+    try:
+        # replaces an empty folder, and fails on a full one
+        staging.rename(folder)
+    except OSError as error:
+        raise FolderTaken(f"{folder} was filled meanwhile: name a new folder") from error

@@ -1,0 +1,365 @@
+"""OSWorld's results (arXiv 2404.07972): a folder per episode, as its own runner leaves them.
+
+    FOLDER/DOMAIN/EXAMPLE/traj.jsonl    a row per turn: what was done, said, and which picture came of it
+    FOLDER/DOMAIN/EXAMPLE/step_1_20261123@120000.png
+    FOLDER/DOMAIN/EXAMPLE/result.txt    0 to 1
+
+A row's picture shows the screen after it, so that the first screen has no row: it is `step_0.png` here, and
+in runs that did not keep it the first turn cannot be read. Actions are pyautogui's; one that it has no call
+for stands as Deskhand's own object, with its name under "type". Read are also `computer_13` and objects
+with a `command`. Two additions hold the store's records: `deskhand.json`, and a row's field of that name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from deskhand_agent.types import Step, Trajectory
+from deskhand_flywheel.errors import DamagedInput, RecordError
+from deskhand_flywheel.exchange.foreign import ForeignEpisode, ForeignTurn, adopted
+from deskhand_flywheel.exchange.pictures import (
+    checked,
+    data_of,
+    decoded,
+    file_name,
+    other_pictures,
+    read_bytes,
+    screens_of,
+    suffix,
+    with_pictures,
+)
+from deskhand_flywheel.exchange.records import (
+    KEY,
+    JsonObject,
+    agree,
+    as_json,
+    as_object,
+    head,
+    json_lines,
+    json_object,
+    read,
+    read_head,
+)
+from deskhand_flywheel.exchange.types import Add, Format, Guidance, Recorded
+from deskhand_flywheel.records import decode, encode_action
+from deskhand_sandbox.dialects import read as read_dialect
+from deskhand_sandbox.dialects import usual_frame, write_all
+from deskhand_sandbox.dialects.pointing import pointer_after
+from deskhand_sandbox.errors import InvalidAction
+from deskhand_sandbox.types import Action, Fail, Finish, Image, JsonValue, Point
+
+ROWS, RECORD, RESULT, FIRST_SCREEN = "traj.jsonl", "deskhand.json", "result.txt", "step_0"
+STAMP = "%Y%m%d@%H%M%S"
+_PICTURES = ("png", "jpg", "jpeg", "webp")
+
+
+# ---- out --------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def write(folder: Path) -> Generator[Add]:
+    """A folder per episode."""
+
+    def add(recorded: Recorded) -> None:
+        trajectory = recorded.trajectory
+        _write_episode(recorded, folder / _domain(trajectory.start.task.id) / trajectory.id)
+
+    yield add
+
+
+def _write_episode(recorded: Recorded, folder: Path) -> None:
+    folder.mkdir(parents=True)
+    trajectory = recorded.trajectory
+    (folder / RECORD).write_text(json.dumps(head(recorded)))
+    task = {"id": trajectory.start.task.id, "instruction": trajectory.start.instruction}
+    (folder / "task.json").write_text(json.dumps(task))
+    for image in other_pictures(trajectory):
+        (folder / file_name(image)).write_bytes(data_of(image))
+    screens = screens_of(trajectory)
+    names = [_screen_name(number, trajectory, screen) for number, screen in enumerate(screens)]
+    for name, screen in zip(names, screens, strict=True):
+        (folder / name).write_bytes(data_of(screen))
+    with (folder / ROWS).open("w", encoding="utf-8") as file:
+        for step in trajectory.steps:
+            after = names[step.index + 1] if step.index + 1 < len(names) else None
+            for row in _rows(step, after, last=step is trajectory.steps[-1] and trajectory.terminated):
+                file.write(json.dumps(row) + "\n")
+    if trajectory.end is not None and trajectory.end.outcome is not None:
+        (folder / RESULT).write_text(f"{trajectory.end.outcome.score}\n")
+
+
+def _rows(step: Step, after: str | None, *, last: bool) -> list[JsonObject]:
+    """A row per script; what ends or interrupts an episode stands alone, as OSWorld's words for it do."""
+    written = _written(step)
+    rows: list[JsonObject] = []
+    for number, action in enumerate(written, start=1):
+        whole = number == len(written)
+        rows.append(
+            {
+                "step_num": step.index + 1,
+                "action_timestamp": _stamp(step.finished_at_s),
+                "action": action,
+                "response": step.decision.text,
+                "reward": step.reward if whole else 0.0,
+                "done": last and whole,
+                "info": {},
+                "screenshot_file": after,
+            }
+        )
+    rows[0][KEY] = as_json(step)
+    return rows
+
+
+def _written(step: Step) -> list[JsonValue]:
+    """One entry per action, those in a row that pyautogui can do together as one script; at least one."""
+    frame = usual_frame("pyautogui", step.observation.size_px)
+    entries: list[JsonValue] = []
+    lines: list[str] = []
+    for action in step.decision.actions:
+        try:
+            calls = [str(call) for call in write_all("pyautogui", (action,), frame)]
+        except InvalidAction:
+            calls = None
+        if calls is not None and not isinstance(action, Finish | Fail):
+            lines += calls
+            continue
+        entries += _script(lines)
+        lines = []
+        entries.append(encode_action(action) if calls is None else calls[0])
+    return [*entries, *_script(lines)] or [""]
+
+
+def _script(lines: Sequence[str]) -> list[JsonValue]:
+    return ["\n".join(["import pyautogui", "import time", *lines])] if lines else []
+
+
+def _screen_name(number: int, trajectory: Trajectory, screen: Image) -> str:
+    if number == 0:
+        return f"{FIRST_SCREEN}.{suffix(screen)}"
+    return f"step_{number}_{_stamp(trajectory.steps[number - 1].finished_at_s)}.{suffix(screen)}"
+
+
+def _stamp(at_s: float) -> str:
+    return datetime.fromtimestamp(at_s, UTC).strftime(STAMP)
+
+
+def _domain(task_id: str) -> str:
+    """A folder's name for the tasks of one family."""
+    name = task_id.partition("/")[0]
+    return "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in name) or "tasks"
+
+
+# ---- in ---------------------------------------------------------------------------------------------
+
+
+def found(path: Path) -> bool:
+    """Whether a folder holds episodes."""
+    return path.is_dir() and next(path.rglob(ROWS), None) is not None
+
+
+def read_all(path: Path, guidance: Guidance) -> Iterator[Recorded]:
+    """Every episode below a folder, by the names of their folders."""
+    for rows in sorted(path.rglob(ROWS)):
+        if (rows.parent / RECORD).exists():
+            yield _read_own(rows.parent)
+        else:
+            episode = _read_foreign(rows.parent, guidance)
+            yield adopted(episode, guidance)
+
+
+def _read_own(folder: Path) -> Recorded:
+    place = str(folder / RECORD)
+    about = json_object(read_bytes(folder / RECORD, folder).decode(errors="replace"), place)
+    steps: list[Step] = []
+    names: list[str] = []
+    for where, row in json_lines(folder / ROWS):
+        if KEY in row:
+            step = read(Step, row[KEY], where)
+            agree(row.get("response"), step.decision.text, "response", where)
+            steps.append(step)
+            names.append(str(row.get("screenshot_file")))
+        agree(row.get("step_num"), len(steps), "step_num", where)
+    recorded = read_head(about, steps, str(folder))
+    pictures = _own_pictures(recorded.trajectory, names, folder)
+    trajectory = with_pictures(recorded.trajectory, pictures, str(folder))
+    return Recorded(trajectory=trajectory, scores=recorded.scores)
+
+
+def _own_pictures(trajectory: Trajectory, names: Sequence[str], folder: Path) -> dict[str, bytes]:
+    screens = screens_of(trajectory)
+    first = [f"{FIRST_SCREEN}.{suffix(screens[0])}"] if screens and trajectory.steps else []
+    files = zip([*first, *names], screens, strict=False)
+    files = [*files, *((file_name(image), image) for image in other_pictures(trajectory))]
+    if not trajectory.steps and screens:
+        files.append((f"{FIRST_SCREEN}.{suffix(screens[0])}", screens[0]))
+    return {
+        image.digest: checked(read_bytes(folder / name, folder), image.digest, str(folder / name))
+        for name, image in files
+    }
+
+
+@dataclass(slots=True)
+class _Turn:
+    """Rows that came of one reply."""
+
+    number: object
+    response: str
+    actions: tuple[Action, ...]
+    error: str | None
+    reward: float
+    at_s: float
+    done: bool
+    after: Image | None
+
+
+def _read_foreign(folder: Path, guidance: Guidance) -> ForeignEpisode:
+    screen = _first_screen(folder)
+    turns: list[ForeignTurn] = []
+    last: _Turn | None = None
+    unseen = False
+    for turn in _turns(folder, screen):
+        if screen is not None:
+            turns.append(_foreign_turn(turn, screen))
+        else:
+            unseen = True
+        screen, last = turn.after or screen, turn
+    result = _result(folder)
+    about = _about(folder, guidance)
+    return ForeignEpisode(
+        task_id=f"osworld/{about.get('id') or folder.name}",
+        instruction=str(about.get("instruction") or ""),
+        turns=turns,
+        final=screen,
+        result=result,
+        done=last is not None and last.done,
+        environment="desktop",
+        verifier="osworld",
+        labels={"source": "osworld", "domain": folder.parent.name},
+        first_left_out=unseen,
+    )
+
+
+def _foreign_turn(turn: _Turn, screen: Image) -> ForeignTurn:
+    return ForeignTurn(
+        screen=screen,
+        text=turn.response,
+        actions=turn.actions,
+        error=turn.error,
+        reward=turn.reward,
+        at_s=turn.at_s,
+    )
+
+
+def _turns(folder: Path, screen: Image | None) -> Iterator[_Turn]:
+    """Rows of one number and one response are one turn: the model did not see what lay between."""
+    turn: _Turn | None = None
+    pointer: Point | None = None
+    for place, row in json_lines(folder / ROWS):
+        number, response = row.get("step_num"), _response(row)
+        if turn is not None and (number, response) != (turn.number, turn.response):
+            yield turn
+            screen, turn = turn.after or screen, None
+        if turn is None:
+            turn = _Turn(number, response, (), None, 0.0, _time(row), False, None)
+        try:
+            actions = _actions(row.get("action"), screen, pointer)
+        except InvalidAction as error:
+            turn.error = str(error)
+        else:
+            turn.actions += actions
+            pointer = pointer_after(actions, pointer)
+        turn.reward += _number(row.get("reward") or 0.0, "reward", place)
+        turn.done = turn.done or row.get("done") is True
+        turn.after = _picture_after(row, folder, place) or turn.after
+    if turn is not None:
+        yield turn
+
+
+def _actions(value: JsonValue, screen: Image | None, pointer: Point | None) -> tuple[Action, ...]:
+    """
+    Raises:
+        InvalidAction: it is nothing of pyautogui's, of `computer_13` or of ours.
+    """
+    frame = usual_frame("pyautogui", (screen.width_px, screen.height_px) if screen else (1920, 1080))
+    if isinstance(value, dict):
+        if "type" in value:
+            try:
+                return (decode(Action, value),)  # pyright: ignore[reportArgumentType]  # a union of records
+            except RecordError as error:
+                raise InvalidAction(str(error)) from error
+        if value.get("command") is None:
+            return read_dialect("computer_13", value, frame, pointer=pointer)
+        value = value["command"]
+    if value is None or value == "":
+        return ()
+    return read_dialect("pyautogui", value, frame, pointer=pointer)
+
+
+def _picture_after(row: JsonObject, folder: Path, place: str) -> Image | None:
+    name = row.get("screenshot_file")
+    if name is None:
+        return None
+    if not isinstance(name, str):
+        raise DamagedInput(place, f"screenshot_file is {name!r:.60}, not a name")
+    return decoded(read_bytes(folder / name, folder), str(folder / name))
+
+
+def _first_screen(folder: Path) -> Image | None:
+    for kind in _PICTURES:
+        for path in sorted(folder.glob(f"{FIRST_SCREEN}*.{kind}")):
+            return decoded(read_bytes(path, folder), str(path))
+    return None
+
+
+def _result(folder: Path) -> float | None:
+    path = folder / RESULT
+    if not path.exists():
+        return None
+    text = read_bytes(path, folder).decode(errors="replace").strip()
+    return _number(text, "the result", str(path))
+
+
+def _number(value: object, what: str, place: str) -> float:
+    try:
+        number = float(str(value))
+    except ValueError:
+        number = float("nan")
+    if not abs(number) < 1e9:
+        raise DamagedInput(place, f"{what} is {value!r:.60}, not a number")
+    return number
+
+
+def _response(row: JsonObject) -> str:
+    value = row.get("response")
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value)
+
+
+def _time(row: JsonObject) -> float:
+    """When it was; 0 where it is written in no form that is known."""
+    text = str(row.get("action_timestamp") or "")
+    for form in (STAMP, f"{STAMP}%f"):
+        try:
+            return datetime.strptime(text, form).replace(tzinfo=UTC).timestamp()
+        except ValueError:
+            continue
+    return 0.0
+
+
+def _about(folder: Path, guidance: Guidance) -> JsonObject:
+    """The task's file: beside the rows, or among OSWorld's examples."""
+    places = [folder / "task.json", folder / f"{folder.name}.json"]
+    if guidance.examples is not None:
+        places += sorted(guidance.examples.rglob(f"{folder.name}.json"))
+    for path in places:
+        if path.exists():
+            text = read_bytes(path, path.parent).decode(errors="replace")
+            return as_object(json_object(text, str(path)), str(path))
+    return {}
+
+
+FORMAT = Format(name="osworld", write=write, found=found, read=read_all)

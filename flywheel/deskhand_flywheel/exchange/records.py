@@ -1,0 +1,154 @@
+"""The store's records inside other systems' files, and the JSON around them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TypeVar, cast
+
+from deskhand_agent.types import Step, Trajectory, TrajectoryEnd, TrajectoryStart
+from deskhand_flywheel.errors import DamagedInput, RecordError
+from deskhand_flywheel.exchange.types import Recorded
+from deskhand_flywheel.records import decode, dumps, encode, loads
+from deskhand_flywheel.types import StepScore
+from deskhand_sandbox.types import JsonValue
+
+KEY = "deskhand"
+"""Where others' JSON carries ours."""
+T = TypeVar("T")
+JsonObject = dict[str, JsonValue]
+
+
+def as_json(record: object) -> JsonValue:
+    """A record with its schema version, as a JSON value."""
+    return json.loads(dumps(record))
+
+
+def head(recorded: Recorded) -> JsonObject:
+    """Everything of an episode but its steps."""
+    trajectory = recorded.trajectory
+    return {
+        "start": as_json(trajectory.start),
+        "end": None if trajectory.end is None else as_json(trajectory.end),
+        "steps": len(trajectory.steps),
+        "scores": [encode(score) for score in recorded.scores],
+    }
+
+
+def read_head(value: JsonObject, steps: Sequence[Step], place: str) -> Recorded:
+    """The episode of a `head` and its steps; pictures still without bytes.
+
+    Raises:
+        DamagedInput: a record is not readable, or there are not as many steps as there were.
+    """
+    start = read(TrajectoryStart, value.get("start"), f"{place}, start")
+    ended = value.get("end")
+    end = None if ended is None else read(TrajectoryEnd, ended, f"{place}, end")
+    if value.get("steps") != len(steps):
+        raise DamagedInput(place, f"{value.get('steps')} steps were exported and {len(steps)} are there")
+    trajectory = in_order(Trajectory(start=start, steps=tuple(steps), end=end), place)
+    return Recorded(trajectory=trajectory, scores=read_scores(value.get("scores", []), trajectory, place))
+
+
+def in_order(trajectory: Trajectory, place: str) -> Trajectory:
+    """The trajectory, whose steps must count from 0.
+
+    Raises:
+        DamagedInput: they do not.
+    """
+    for index, step in enumerate(trajectory.steps):
+        if step.index != index:
+            raise DamagedInput(place, f"step {step.index} stands where step {index} should")
+    return trajectory
+
+
+def read_scores(value: JsonValue, trajectory: Trajectory, place: str) -> tuple[StepScore, ...]:
+    """
+    Raises:
+        DamagedInput: they are no scores of this episode's steps.
+    """
+    if not isinstance(value, list):
+        raise DamagedInput(f"{place}, scores", "expected a list")
+    try:
+        scores = tuple(decode(StepScore, score) for score in value)
+    except RecordError as error:
+        raise DamagedInput(f"{place}, scores", str(error)) from error
+    for score in scores:
+        if score.trajectory_id != trajectory.id or not 0 <= score.step_index < len(trajectory.steps):
+            raise DamagedInput(f"{place}, scores", "a score is for a step that is not there")
+    return scores
+
+
+def read(kind: type[T], value: JsonValue, place: str) -> T:
+    """A record as `as_json` wrote it.
+
+    Raises:
+        DamagedInput: it is not one.
+    """
+    return read_text(kind, json.dumps(value), place)
+
+
+def read_text(kind: type[T], text: str, place: str) -> T:
+    """A record as the store writes it.
+
+    Raises:
+        DamagedInput: it is not one.
+    """
+    try:
+        return loads(kind, text)
+    except RecordError as error:
+        raise DamagedInput(place, str(error)) from error
+
+
+def agree(found: object, expected: object, what: str, place: str) -> None:
+    """
+    Raises:
+        DamagedInput: a field was changed after the export.
+    """
+    if found != expected:
+        raise DamagedInput(
+            place,
+            f"{what} is {found!r:.80}, and the record beside it says {expected!r:.80}: it was changed after "
+            "the export",
+        )
+
+
+def json_lines(path: Path) -> Iterator[tuple[str, JsonObject]]:
+    """Each line that is not blank, with its place.
+
+    Raises:
+        DamagedInput: the file cannot be read, or a line is no JSON object.
+    """
+    try:
+        with path.open(encoding="utf-8") as file:
+            for number, line in enumerate(file, start=1):
+                if line.strip():
+                    place = f"{path}, line {number}"
+                    yield place, json_object(line, place)
+    except UnicodeDecodeError as error:
+        raise DamagedInput(str(path), f"not UTF-8 text: {error.reason}") from error
+    except OSError as error:
+        raise DamagedInput(str(path), f"cannot be read: {error.strerror or error}") from error
+
+
+def json_object(text: str, place: str) -> JsonObject:
+    """
+    Raises:
+        DamagedInput: the text is no JSON object.
+    """
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DamagedInput(place, f"no JSON: {error}") from error
+    return as_object(value, place)
+
+
+def as_object(value: object, place: str) -> JsonObject:
+    """
+    Raises:
+        DamagedInput: the value is none.
+    """
+    if not isinstance(value, dict):
+        raise DamagedInput(place, f"expected a JSON object, found {value!r:.60}")
+    return cast("JsonObject", value)

@@ -1,0 +1,282 @@
+"""What goes out comes in again, equal to the last bit; what is damaged does not come in at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from flywheel_episodes import Urls, make_end, make_step, make_trajectory, picture, write
+
+from deskhand_agent.types import Trajectory
+from deskhand_flywheel.errors import (
+    ConflictingRecord,
+    CorruptBlob,
+    DamagedInput,
+    FolderTaken,
+    UnknownFormat,
+    UnknownTrajectory,
+)
+from deskhand_flywheel.exchange import export_trajectories, import_trajectories
+from deskhand_flywheel.exchange.pictures import data_of, other_pictures, screens_of
+from deskhand_flywheel.store import Store
+from deskhand_sandbox.types import (
+    AnswerDialog,
+    AskUser,
+    Click,
+    Drag,
+    Finish,
+    Navigate,
+    Swipe,
+    Touch,
+    TypeText,
+)
+
+IMPORTABLE = ("parquet", "osworld", "ui-tars")
+every_format = pytest.mark.parametrize("format", IMPORTABLE)
+
+
+def pictures(trajectory: Trajectory) -> dict[str, bytes]:
+    return {image.digest: data_of(image) for image in (*screens_of(trajectory), *other_pictures(trajectory))}
+
+
+async def assert_equal(left: Store, right: Store, trajectory_id: str) -> None:
+    ours = await left.trajectory(trajectory_id, images=True)
+    theirs = await right.trajectory(trajectory_id, images=True)
+    assert theirs == ours
+    assert pictures(theirs) == pictures(ours)
+    assert await right.scores(trajectory_id) == await left.scores(trajectory_id)
+    assert await right.summary(trajectory_id) == await left.summary(trajectory_id)
+
+
+@every_format
+async def test_played_episodes_come_back_equal(
+    played: Store, store: Store, tmp_path: Path, format: str
+) -> None:
+    ids = await played.trajectory_ids()
+    assert len(ids) == 6
+    trained = [await played.trajectory(each) for each in ids]
+    completions = [step.decision.completion for each in trained for step in each.steps]
+    assert any(completion is not None and completion.ids for completion in completions)
+    exported = await export_trajectories(played, ids, tmp_path / "out", format)
+    assert exported.trajectories == 6
+
+    told: list[tuple[int, int | None]] = []
+    imported = await import_trajectories(
+        store, tmp_path / "out", progress=lambda done, total: told.append((done, total))
+    )
+    assert (imported.format, set(imported.added), imported.present) == (format, set(ids), ())
+    assert told[-1] == (6, 6)
+    for each in ids:
+        await assert_equal(played, store, each)
+
+    again = await import_trajectories(store, tmp_path / "out")
+    assert again.added == () and set(again.present) == set(ids)
+
+
+@every_format
+async def test_odd_episodes_come_back_equal(store: Store, played: Store, tmp_path: Path, format: str) -> None:
+    """Void turns, marked pictures, actions the format has no words for, episodes without an end or a step."""
+    marked = picture(7, size=(80, 60))
+    step = make_step(0)
+    request = step.decision.request
+    assert request is not None
+    shown = replace(step.decision, request=replace(request, images=(marked, *request.images)))
+    odd = (
+        replace(step, decision=shown),
+        make_step(1, actions=()),
+        make_step(
+            2,
+            actions=(
+                Navigate(url="https://example.org/?a='b'"),
+                Click(x=3, y=4),
+                TypeText(text="<image>\n\ud83d"),
+                AnswerDialog(),
+                Drag(path=((1, 2), (3, 4), (5, 6))),
+                AskUser(question="which?"),
+            ),
+        ),
+        make_step(3, actions=(Touch(x=1, y=1), Swipe(path=((1, 2), (3, 4))), Finish(text="done"))),
+    )
+    made = (
+        make_trajectory("odd", steps=odd, end=make_end(), policy_id="\ud83d\0", task_id="../up"),
+        make_trajectory("broken", end=make_end(success=None, final_observation=None)),
+        make_trajectory("running"),
+        make_trajectory("empty", steps=(), end=make_end(success=False)),
+        make_trajectory("nothing", steps=()),
+    )
+    for each in made:
+        await write(store, each)
+    ids = [each.id for each in made]
+    await export_trajectories(store, ids, tmp_path / "out", format)
+    imported = await import_trajectories(played, tmp_path / "out")
+    assert set(imported.added) == set(ids)
+    for each in ids:
+        await assert_equal(store, played, each)
+
+
+@every_format
+async def test_what_is_here_with_other_content_is_refused(
+    played: Store, store: Store, tmp_path: Path, format: str
+) -> None:
+    ids = await played.trajectory_ids()
+    await export_trajectories(played, ids, tmp_path / "out", format)
+    await write(store, make_trajectory(ids[-1], end=make_end()))
+    with pytest.raises(ConflictingRecord, match=ids[-1]):
+        await import_trajectories(store, tmp_path / "out")
+    assert await store.trajectory_ids() == (ids[-1],)
+
+
+async def test_a_running_episode_is_completed_by_the_export_of_the_whole(
+    played: Store, store: Store, tmp_path: Path
+) -> None:
+    whole = make_trajectory("whole", end=make_end())
+    await write(played, whole)
+    await export_trajectories(played, ["whole"], tmp_path / "out", "parquet")
+    await write(store, make_trajectory("whole", steps=whole.steps[:1]))
+    await import_trajectories(store, tmp_path / "out")
+    assert await store.trajectory("whole") == whole
+
+
+# ---- damage -----------------------------------------------------------------------------------------
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-60])
+
+
+def flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    path.write_bytes(data)
+
+
+def edit(old: str, new: str) -> Callable[[Path], None]:
+    def change(path: Path) -> None:
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new, 1))
+
+    return change
+
+
+def drop_last_line(path: Path) -> None:
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
+
+
+@pytest.mark.parametrize(
+    ("format", "file", "damage", "place", "said"),
+    [
+        ("parquet", "steps/train-*.parquet", cut, "train-00000.parquet, after row 0", "cannot be read"),
+        ("parquet", "steps/train-*.parquet", Path.unlink, "steps/train-00000.parquet", "is missing"),
+        ("osworld", "*/*/traj.jsonl", cut, "traj.jsonl, line ", "no JSON"),
+        ("osworld", "*/*/traj.jsonl", drop_last_line, "/", "steps were exported"),
+        ("osworld", "*/*/traj.jsonl", edit('"response": "', '"response": "x'), "line 1", "response is 'x"),
+        ("osworld", "*/*/traj.jsonl", edit("schema_version", "version"), "line 1", "not readable"),
+        ("osworld", "*/*/traj.jsonl", edit('_version": 1', '_version": 7'), "line 1", "schema version 7"),
+        (
+            "osworld",
+            "*/*/traj.jsonl",
+            edit('"screenshot_file": "', '"screenshot_file": "../'),
+            "..",
+            "outside",
+        ),
+        ("osworld", "*/*/deskhand.json", cut, "deskhand.json", "no JSON"),
+        ("osworld", "*/*/step_1_*.png", flip, "step_1_", "damaged"),
+        ("osworld", "*/*/step_0.png", Path.unlink, "step_0.png", "No such file"),
+        ("ui-tars", "conversations.jsonl", cut, "conversations.jsonl, line 6", "no JSON"),
+        ("ui-tars", "conversations.jsonl", edit('"rewards": [', '"rewards": [9, '), "line 1", "rewards is"),
+        ("ui-tars", "conversations.jsonl", edit('"steps": ', '"steps": 1'), "line 1", "steps were exported"),
+        ("ui-tars", "conversations.jsonl", edit('"scorer"', '"said_by"'), "scores", "missing"),
+        ("ui-tars", "images/*.png", flip, ".png", "damaged"),
+        ("ui-tars", "images/*.png", Path.unlink, ".png", "No such file"),
+    ],
+)
+async def test_damage_is_refused_with_its_place_and_nothing_comes_in(
+    played: Store,
+    store: Store,
+    tmp_path: Path,
+    format: str,
+    file: str,
+    damage: Callable[[Path], None],
+    place: str,
+    said: str,
+) -> None:
+    await export_trajectories(played, await played.trajectory_ids(), tmp_path / "out", format)
+    damage(sorted((tmp_path / "out").glob(file))[-1])
+    with pytest.raises(DamagedInput, match="nothing was imported") as refused:
+        await import_trajectories(store, tmp_path / "out", format=format)
+    assert place in refused.value.place and said in refused.value.what
+    assert await store.count_trajectories() == 0
+
+
+async def test_a_changed_cell_is_refused_with_its_row(played: Store, store: Store, tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    await export_trajectories(played, await played.trajectory_ids(), tmp_path / "out", "parquet")
+    (path,) = (tmp_path / "out" / "steps").glob("train-*.parquet")
+    table = pq.read_table(path)
+
+    async def refused(name: str, row: int, value: object) -> DamagedInput:
+        values = table.column(name).to_pylist()
+        values[row] = value
+        index = table.schema.get_field_index(name)
+        column = pa.array(values, type=table.schema.field(name).type)
+        pq.write_table(table.set_column(index, table.schema.field(name), column), path)
+        with pytest.raises(DamagedInput) as error:
+            await import_trajectories(store, tmp_path / "out")
+        assert await store.count_trajectories() == 0
+        return error.value
+
+    assert "row 2" in (error := await refused("reward", 1, 5.0)).place and "reward is 5.0" in error.what
+    assert "row 1" in (error := await refused("record", 0, "{")).place and "not readable" in error.what
+    assert "row 1" in (await refused("completion_ids", 0, [1])).place
+    lost = await refused("screenshot", 2, None)
+    assert "picture" in lost.what
+    wrong = {"bytes": picture(5).data, "path": table.column("screenshot").to_pylist()[0]["path"]}
+    assert "damaged" in (await refused("screenshot", 0, wrong)).what
+    pq.write_table(table.drop_columns(["record"]), path)
+    with pytest.raises(DamagedInput, match="no column record"):
+        await import_trajectories(store, tmp_path / "out")
+    pq.write_table(table.slice(0, table.num_rows - 1), path)
+    with pytest.raises(DamagedInput, match=r"step \d+ of trajectory .* is missing"):
+        await import_trajectories(store, tmp_path / "out")
+
+
+# ---- folders and names ------------------------------------------------------------------------------
+
+
+async def test_an_export_is_there_whole_or_not_at_all(store: Store, tmp_path: Path) -> None:
+    await write(store, make_trajectory("one", end=make_end()))
+    with pytest.raises(UnknownFormat, match="did you mean parquet"):
+        await export_trajectories(store, ["one"], tmp_path / "out", "parket")
+    with pytest.raises(UnknownTrajectory):
+        await export_trajectories(store, ["one", "two"], tmp_path / "out", "osworld")
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "file").touch()
+    with pytest.raises(FolderTaken, match="taken"):
+        await export_trajectories(store, ["one"], tmp_path / "taken", "parquet")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["home", "taken"]
+
+
+async def test_a_damaged_picture_in_the_store_ends_the_export(
+    store: Store, urls: Urls, tmp_path: Path
+) -> None:
+    await write(store, make_trajectory("one", end=make_end()))
+    (blob,) = (urls.folder / "blobs").glob(f"*/{picture(1).digest}")
+    blob.write_bytes(b"cut")
+    async with await Store.open(urls.database, urls.blobs) as opened:
+        with pytest.raises(CorruptBlob):
+            await export_trajectories(opened, ["one"], tmp_path / "out", "parquet")
+    assert [path.name for path in tmp_path.iterdir()] == ["home"]
+
+
+async def test_what_cannot_be_imported_says_what_can(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(UnknownFormat, match="holds nothing that can be imported"):
+        await import_trajectories(store, tmp_path)
+    with pytest.raises(UnknownFormat, match="only goes out"):
+        await import_trajectories(store, tmp_path, format="webdataset")
+    with pytest.raises(UnknownFormat, match="is not there"):
+        await import_trajectories(store, tmp_path / "nowhere")
