@@ -254,7 +254,7 @@ def _messages(conversation: JsonObject, place: str) -> Iterator[tuple[str, str, 
             continue
         if who not in (*_USERS, *_ASSISTANTS) or not isinstance(text, str):
             raise DamagedInput(where, f"expected {speaker} (user or assistant) and {said} (text)")
-        yield cast("str", who), text, where
+        yield who, text, where
 
 
 def _instruction(told: Sequence[str]) -> str:

@@ -9,11 +9,12 @@ import httpx
 import typer
 
 from deskhand_agent.errors import AgentError
-from deskhand_flywheel.errors import FlywheelError
+from deskhand_flywheel.errors import FlywheelError, UnknownFormat
 from deskhand_platform.cli import (
     benches,
     doctor,
     endpoint,
+    flywheel,
     records,
     rounds,
     run,
@@ -44,10 +45,11 @@ app.add_typer(sandboxes.app, name="sandbox")
 app.add_typer(rounds.app, name="rounds")
 app.add_typer(records.trajectories, name="trajectories")
 app.add_typer(records.policies, name="policies")
+app.add_typer(flywheel.app, name="flywheel")
 tasks.register(app)
 endpoint.register(records.policies)
 
-USAGE = (NotFound, InvalidField, SettingsError, UnknownName, ConfigError)
+USAGE = (NotFound, InvalidField, SettingsError, UnknownName, UnknownFormat, ConfigError)
 FAILURES = (PlatformError, FlywheelError, SandboxError, AgentError, TrainerError, httpx.HTTPError, OSError)
 
 

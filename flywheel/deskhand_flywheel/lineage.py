@@ -1,0 +1,168 @@
+"""Where a policy comes from: trajectory ← policy ← dataset ← trajectory ← …, from what the store recorded.
+
+A policy names the policy it continued (or was merged of), the run that made it and the dataset that run
+learned from; a dataset names its trajectories, and a trajectory the policy that played it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, cast
+
+from sqlalchemy import ColumnElement, exists, select
+
+from deskhand_flywheel import tables
+from deskhand_flywheel.errors import UnknownDataset, UnknownPolicy
+from deskhand_flywheel.parts import column_text
+from deskhand_flywheel.store import Store
+from deskhand_flywheel.types import PolicyRecord
+from deskhand_sandbox.types import JsonValue
+
+
+class LineageKind(StrEnum):
+    """What a node stands for."""
+
+    POLICY = "policy"
+    DATASET = "dataset"
+    TRAJECTORIES = "trajectories"
+    """Those of one dataset, or of one run, that one policy played."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LineageNode:
+    """Something, and what it came of."""
+
+    kind: LineageKind
+    name: str
+    """Id of a policy, NAME@VERSION of a dataset, id of the policy that played."""
+    relation: str = ""
+    """What it was to the node above: "continued", "learned from", "played in the run", …"""
+    details: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    sources: tuple[LineageNode, ...] = ()
+    above: bool = False
+    """Drawn before: its sources stand there."""
+    kept: bool = True
+    """It is in the store. Oracles and policies behind endpoints are not."""
+
+
+async def trace_policy(store: Store, policy_id: str) -> LineageNode:
+    """The tree that leads to a policy.
+
+    Raises:
+        UnknownPolicy: there is none of that id.
+    """
+    await store.policy(policy_id)
+    return await _Tracer(store).policy(policy_id)
+
+
+class _Tracer:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._drawn: set[tuple[LineageKind, str]] = set()
+
+    async def policy(self, policy_id: str, relation: str = "") -> LineageNode:
+        try:
+            record = await self._store.policy(policy_id)
+        except UnknownPolicy:
+            return LineageNode(kind=LineageKind.POLICY, name=policy_id, relation=relation, kept=False)
+        above = self._before(LineageKind.POLICY, policy_id)
+        return LineageNode(
+            kind=LineageKind.POLICY,
+            name=policy_id,
+            relation=relation,
+            details={"created_at_s": record.created_at_s, **record.metadata},
+            sources=() if above else await self._sources(record),
+            above=above,
+        )
+
+    async def _sources(self, record: PolicyRecord) -> tuple[LineageNode, ...]:
+        found: list[LineageNode] = []
+        merged = record.metadata.get("merged")
+        if isinstance(merged, dict):
+            found += [await self.policy(each, f"merged, weight {weight}") for each, weight in merged.items()]
+        elif record.parent_id is not None:
+            found.append(await self.policy(record.parent_id, "continued"))
+        executor, dataset, run = (record.metadata.get(key) for key in ("executor", "dataset", "run"))
+        if isinstance(executor, str):
+            found.append(await self.policy(executor, "plans for"))
+        if isinstance(dataset, str):
+            found.append(await self._dataset(dataset))
+        if isinstance(run, str):
+            found += await self._trajectories(_labelled("run", run), "played in the run")
+        return tuple(found)
+
+    async def _dataset(self, named: str) -> LineageNode:
+        node = LineageNode(kind=LineageKind.DATASET, name=named, relation="learned from", kept=False)
+        name, _, version = named.rpartition("@")
+        try:
+            dataset = await self._store.dataset(name, int(version))
+        except (UnknownDataset, ValueError):
+            return node
+        above = self._before(LineageKind.DATASET, named)
+        members = tables.dataset_members
+        chosen = exists().where(
+            members.c.name == dataset.name,
+            members.c.version == dataset.version,
+            members.c.trajectory_id == tables.trajectories.c.id,
+        )
+        return LineageNode(
+            kind=node.kind,
+            name=named,
+            relation=node.relation,
+            details={
+                "kind": dataset.kind.value,
+                "trajectories": len(dataset.trajectory_ids),
+                "recipe": dict(dataset.recipe),
+            },
+            sources=() if above else tuple(await self._trajectories(chosen, "holds")),
+            above=above,
+        )
+
+    async def _trajectories(self, chosen: ColumnElement[bool], relation: str) -> list[LineageNode]:
+        """A node for each policy that played some of them."""
+        table = tables.trajectories
+        query = select(table.c.id, table.c.policy_id, table.c.task_id, table.c.success).where(chosen)
+        # evaluation measures what was learned, and nothing is learned of it
+        query = query.where(~_labelled("purpose", "evaluation")).order_by(table.c.policy_id, table.c.id)
+        async with self._store.database.read() as connection:
+            rows = (await connection.execute(query)).all()
+        by_policy: dict[str, list[Any]] = {}
+        for row in rows:
+            by_policy.setdefault(row.policy_id, []).append(row)
+        return [await self._played_by(name, of_it, relation) for name, of_it in by_policy.items()]
+
+    async def _played_by(self, policy_id: str, rows: list[Any], relation: str) -> LineageNode:
+        player = await self.policy(policy_id, "played by")
+        return LineageNode(
+            kind=LineageKind.TRAJECTORIES,
+            name=policy_id,
+            relation=relation,
+            details={
+                "trajectories": len(rows),
+                "successes": sum(row.success is True for row in rows),
+                "tasks": _listed({row.task_id for row in rows}),
+                "ids": _listed(row.id for row in rows),
+            },
+            sources=(player,) if player.kept else (),
+        )
+
+    def _before(self, kind: LineageKind, name: str) -> bool:
+        """Whether it was drawn already; it is from now on."""
+        before = (kind, name) in self._drawn
+        self._drawn.add((kind, name))
+        return before
+
+
+def _labelled(key: str, value: str) -> ColumnElement[bool]:
+    labels = tables.trajectory_labels
+    return exists().where(
+        labels.c.trajectory_id == tables.trajectories.c.id,
+        labels.c.key == key,
+        labels.c.value == column_text(value),
+    )
+
+
+def _listed(texts: Iterable[str]) -> JsonValue:
+    return cast("JsonValue", sorted(texts))

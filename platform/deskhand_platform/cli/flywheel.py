@@ -1,0 +1,230 @@
+"""`deskhand flywheel …`: what the store holds, brought out, brought in, routed and traced."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
+from rich.tree import Tree
+
+from deskhand_flywheel.store import Store
+from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
+from deskhand_platform.cli.console import err, out, say, when
+from deskhand_platform.errors import InvalidField
+from deskhand_platform.settings import load_settings
+
+if TYPE_CHECKING:
+    from deskhand_flywheel.exchange import Exported, Guidance, Imported
+    from deskhand_flywheel.lineage import LineageNode
+
+app = typer.Typer(help="Trajectories out and in, routes, lineage.", no_args_is_help=True)
+
+Label = Annotated[list[str] | None, typer.Option("--label", help="only with this label, name=value")]
+
+
+@app.command(
+    epilog="Examples:  deskhand flywheel export ./sft --dataset round-3/sft@1   ·   deskhand flywheel export "
+    "./wins --outcome success --format osworld   ·   deskhand flywheel export ./two --id ID --id ID"
+)
+def export(
+    folder: Annotated[Path, typer.Argument(help="folder to write; must not be there, or be empty")],
+    format: Annotated[
+        str, typer.Option("--format", help="parquet, osworld, ui-tars or webdataset")
+    ] = "parquet",
+    dataset: Annotated[
+        str | None, typer.Option(help="trajectories of a dataset, NAME or NAME@VERSION")
+    ] = None,
+    id: Annotated[list[str] | None, typer.Option(help="this trajectory; repeatable")] = None,
+    task: Annotated[str | None, typer.Option(help="only of this task")] = None,
+    policy: Annotated[str | None, typer.Option(help="only of this policy")] = None,
+    outcome: Annotated[OutcomeFilter | None, typer.Option(help="only those that went so")] = None,
+    label: Label = None,
+) -> None:
+    """Write trajectories, with pictures and scores, as files that others read.
+
+    Parquet is loaded by `datasets.load_dataset(FOLDER)`, and WebDataset shards by its name; osworld and
+    ui-tars are what their own runners and trainers use. All but webdataset can be imported again, equal to
+    the last bit. Without a choice every episode that has ended is written.
+    """
+    narrowed = task is not None or policy is not None or outcome is not None or bool(label)
+    if sum((dataset is not None, bool(id), narrowed)) > 1:
+        raise InvalidField("--dataset", "choose by dataset, by id or by a filter, not by several")
+    chosen = TrajectoryFilter(
+        task_ids=None if task is None else (task,),
+        policy_id=policy,
+        outcome=outcome,
+        labels=_labels(label or []),
+        ended=True,
+    )
+    with _progress("trajectories") as told:
+        done = asyncio.run(_export(folder, format, dataset, id or [], chosen, told))
+    say(f"written to {folder}: {done.trajectories} trajectories, {done.steps} steps")
+
+
+@app.command(
+    "import",
+    epilog="Examples:  deskhand flywheel import ./sft   ·   deskhand flywheel import results --examples "
+    "OSWorld/evaluation_examples   ·   deskhand flywheel import data.jsonl --dialect ui_tars_1_0 --succeeded",
+)
+def import_(
+    path: Annotated[Path, typer.Argument(help="folder, or file of conversations")],
+    format: Annotated[
+        str | None, typer.Option("--format", help="parquet, osworld or ui-tars; seen from the files without")
+    ] = None,
+    policy: Annotated[str, typer.Option(help="who played, where the files do not say")] = "imported",
+    examples: Annotated[
+        Path | None, typer.Option(help="OSWorld's evaluation_examples, which hold the instructions")
+    ] = None,
+    dialect: Annotated[
+        str, typer.Option(help="conversations of others are in: ui_tars, ui_tars_1_0, ui_tars_mobile, …")
+    ] = "ui_tars",
+    succeeded: Annotated[
+        bool, typer.Option("--succeeded", help="take episodes of others without a verdict for successes")
+    ] = False,
+) -> None:
+    """Bring trajectories into the store: what was exported, OSWorld's results, UI-TARS-style conversations.
+
+    All files are read before anything is written: a damaged one is named, and nothing comes in. What is here
+    already stays as it is, so that importing twice is importing once.
+    """
+    from deskhand_flywheel.exchange import Guidance
+    from deskhand_sandbox.dialects import usual_frame
+
+    usual_frame(dialect, (1, 1))  # refuses a name that there is not
+    guidance = Guidance(policy_id=policy, examples=examples, dialect=dialect, succeeded=succeeded)
+    with _progress("trajectories") as told:
+        done = asyncio.run(_import(path, format, guidance, told))
+    out.print(f"{done.format}: {len(done.added)} new, {len(done.present)} here already", markup=False)
+    if done.unread:
+        say(f"{done.unread} turns hold an action that could not be read: they stand as turns without one")
+    if done.without_first:
+        say(f"{done.without_first} episodes kept no first picture: their first turn is left out")
+
+
+async def _export(
+    folder: Path,
+    format: str,
+    dataset: str | None,
+    ids: list[str],
+    chosen: TrajectoryFilter,
+    told: Callable[[int, int | None], None],
+) -> Exported:
+    from deskhand_flywheel.exchange import export_trajectories, format_named
+
+    format_named(format)  # before the store is asked for anything
+    async with _store() as store:
+        if dataset is not None:
+            name, version = _versioned(dataset)
+            ids = [*(await store.dataset(name, version)).trajectory_ids]
+        elif not ids:
+            ids = [*await store.trajectory_ids(chosen)]
+        if not ids:
+            raise InvalidField("FOLDER", "nothing to export: no trajectory is chosen")
+        return await export_trajectories(store, ids, folder, format, progress=told)
+
+
+async def _import(
+    path: Path, format: str | None, guidance: Guidance, told: Callable[[int, int | None], None]
+) -> Imported:
+    from deskhand_flywheel.exchange import import_trajectories
+
+    async with _store() as store:
+        return await import_trajectories(store, path, format=format, guidance=guidance, progress=told)
+
+
+@app.command(
+    epilog="Examples:  deskhand flywheel lineage policy-1f…   ·   deskhand flywheel lineage ID --json"
+)
+def lineage(
+    policy: Annotated[str, typer.Argument(help="id of a policy")],
+    as_json: Annotated[bool, typer.Option("--json", help="as JSON, with every trajectory's id")] = False,
+) -> None:
+    """Draw where a policy comes from: trajectory ← policy ← dataset ← trajectory ← …"""
+    traced = asyncio.run(_lineage(policy))
+    if as_json:
+        typer.echo(json.dumps(asdict(traced), indent=2))
+        return
+    out.print(_drawn(traced), soft_wrap=True)
+
+
+async def _lineage(policy: str) -> LineageNode:
+    from deskhand_flywheel.lineage import trace_policy
+
+    async with _store() as store:
+        return await trace_policy(store, policy)
+
+
+def _drawn(node: LineageNode, onto: Tree | None = None) -> Tree:
+    line = Text(_line(node))
+    tree = Tree(line) if onto is None else onto.add(line)
+    for source in node.sources:
+        _drawn(source, tree)
+    return tree
+
+
+def _line(node: LineageNode) -> str:
+    about = node.details
+    if node.kind == "trajectories":
+        count, won, tasks = (about.get(name) for name in ("trajectories", "successes", "tasks"))
+        of = f"{len(tasks)} tasks" if isinstance(tasks, list) and len(tasks) != 1 else "one task"
+        said = [f"{count} trajectories of {of} by {node.name}", f"{won} succeeded"]
+    else:
+        said = [f"{node.kind} {node.name}", *_notes(node)]
+    return f"{node.relation + ': ' if node.relation else ''}{', '.join(said)}"
+
+
+def _notes(node: LineageNode) -> list[str]:
+    about = node.details
+    if not node.kept:
+        return ["not in the store"]
+    notes = [f"{about['trajectories']} trajectories"] if "trajectories" in about else []
+    notes += [f"{name} {about[name]}" for name in ("kind", "run") if about.get(name)]
+    created = about.get("created_at_s")
+    notes += [when(created)] if isinstance(created, float) else []
+    return [*notes, *(["drawn above"] if node.above else [])]
+
+
+# ---- inside -----------------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def _store() -> AsyncGenerator[Store]:
+    settings = load_settings()
+    async with await Store.open(settings.db_url, settings.blobs_url) as store:
+        yield store
+
+
+@contextmanager
+def _progress(what: str) -> Generator[Callable[[int, int | None], None]]:
+    """A bar for a person who waits; nothing in a log."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as shown:
+        task = shown.add_task(what, total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=total)
+
+
+def _labels(pairs: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise InvalidField("--label", f"{pair!r} is not of the form name=value, e.g. run=round-3-ppo")
+        found[name] = value
+    return found
+
+
+def _versioned(dataset: str) -> tuple[str, int | None]:
+    name, at, version = dataset.rpartition("@")
+    if not at:
+        return dataset, None
+    if not name or not version.isdecimal():
+        raise InvalidField("--dataset", f"{dataset!r} is not of the form NAME or NAME@VERSION")
+    return name, int(version)
