@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from sqlalchemy import Row, func, select
@@ -17,14 +17,15 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from deskhand_flywheel import tables
 from deskhand_flywheel.errors import EmptySelection, HeldOutRefused, UnknownDataset
 from deskhand_flywheel.records import encode
+from deskhand_flywheel.sieve import Candidate, Sifted, sift
 from deskhand_flywheel.trajectories import Trajectories, matches
-from deskhand_flywheel.types import Dataset, DatasetKind, OutcomeFilter, SelectionRule, TrajectoryFilter
+from deskhand_flywheel.types import Dataset, DatasetKind, SelectionRule, Sieve, TrajectoryFilter
 from deskhand_sandbox.types import Split
 
-_OUTCOMES = {
-    SelectionRule.SUCCESS: (OutcomeFilter.SUCCESS,),
-    SelectionRule.FAILURE: (OutcomeFilter.FAILURE,),
-    SelectionRule.ALL: (OutcomeFilter.SUCCESS, OutcomeFilter.FAILURE),
+_VERDICTS = {
+    SelectionRule.SUCCESS: (True,),
+    SelectionRule.FAILURE: (False,),
+    SelectionRule.ALL: (True, False),
 }
 
 
@@ -37,6 +38,7 @@ class Datasets(Trajectories):
         rule: SelectionRule,
         chosen: TrajectoryFilter | None = None,
         *,
+        sieve: Sieve | None = None,
         held_out: Collection[str] | None = None,
     ) -> Dataset:
         """Choose whole training episodes and keep them as the next version of `name`.
@@ -45,6 +47,7 @@ class Datasets(Trajectories):
 
         Args:
             chosen: narrows further; its outcome is the rule's.
+            sieve: what else is left out; None: what begins as an episode of a held-out task does.
             held_out: tasks never trained on; None: the repository's list.
 
         Raises:
@@ -55,15 +58,26 @@ class Datasets(Trajectories):
         chosen = chosen or TrajectoryFilter()
         _refuse_held_out(chosen, held_out)
         chosen = replace(chosen, split=Split.TRAIN, ended=True, outcome=None)
-        recipe = json.dumps({"rule": rule.value, "filter": encode(chosen), "held_out": sorted(held_out)})
+        sieve = sieve or Sieve()
+        # whole episodes never change: what is read here still holds when it is written
+        ids, left_out = await self._select(rule, chosen, sieve, held_out)
+        if not ids:
+            without = f" (left out: {_counted(left_out)})" if left_out else ""
+            raise EmptySelection(
+                f"no {rule.value if rule is not SelectionRule.ALL else 'whole'} training trajectory "
+                f"matches the recipe of dataset {name!r}{without}: collect some first, or widen the filter"
+            )
+        recipe = json.dumps(
+            {
+                "rule": rule.value,
+                "filter": encode(chosen),
+                "held_out": sorted(held_out),
+                "sieve": encode(sieve),
+                "left_out": left_out,
+            }
+        )
 
         async def write(connection: AsyncConnection) -> Dataset:
-            ids = await self._select(connection, rule, chosen, held_out)
-            if not ids:
-                raise EmptySelection(
-                    f"no {rule.value if rule is not SelectionRule.ALL else 'whole'} training trajectory "
-                    f"matches the recipe of dataset {name!r}: collect some first, or widen the filter"
-                )
             return await _keep(connection, name, rule.kind, recipe, ids)
 
         return await self._writer.submit(write)
@@ -101,19 +115,17 @@ class Datasets(Trajectories):
         return tuple([await self.dataset(name, version) for name, version in names])
 
     async def _select(
-        self,
-        connection: AsyncConnection,
-        rule: SelectionRule,
-        chosen: TrajectoryFilter,
-        held_out: Collection[str],
-    ) -> list[str]:
+        self, rule: SelectionRule, chosen: TrajectoryFilter, sieve: Sieve, held_out: Collection[str]
+    ) -> Sifted:
         table = tables.trajectories
-        ids: list[str] = []
-        for outcome in _OUTCOMES[rule]:
-            condition = matches(replace(chosen, outcome=outcome))
-            query = select(table.c.id).where(condition, table.c.task_id.not_in(list(held_out)))
-            ids.extend((await connection.scalars(query)).all())
-        return sorted(ids)
+        query = (
+            select(table.c.id, table.c.task_id, table.c.success)
+            .where(matches(chosen), table.c.success.is_not(None), table.c.task_id.not_in(list(held_out)))
+            .order_by(table.c.id)
+        )
+        async with self.database.read() as connection:
+            candidates = [Candidate(*row) for row in (await connection.execute(query)).all()]
+            return await sift(connection, candidates, _VERDICTS[rule], sieve, held_out)
 
 
 def _held_out_tasks() -> Collection[str]:
@@ -121,6 +133,10 @@ def _held_out_tasks() -> Collection[str]:
     from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 
     return HELD_OUT_TASKS
+
+
+def _counted(left_out: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {why}" for why, count in left_out.items())
 
 
 def _refuse_held_out(chosen: TrajectoryFilter, held_out: Collection[str]) -> None:

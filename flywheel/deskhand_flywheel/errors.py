@@ -21,6 +21,7 @@ FlywheelError
 ├── InvalidQuery                 a cursor, limit or filter that makes no sense
 ├── DatasetRefused
 │   ├── EmptySelection           the recipe selects no trajectory
+│   ├── InvalidRoutes            rules that are not as routes are; names the route and the field
 │   └── HeldOutRefused           the recipe reaches for tasks or splits that are never trained on
 ├── ExchangeError                what goes out to other systems' files, or comes in from them
 │   ├── DamagedInput             a file to import is not what its format says; names the place
@@ -139,6 +140,10 @@ class DatasetRefused(FlywheelError):
 
 class EmptySelection(DatasetRefused):
     """The recipe selects no trajectory."""
+
+
+class InvalidRoutes(DatasetRefused):
+    """Rules that are not as routes are; names the route and the field."""
 
 
 class HeldOutRefused(DatasetRefused):

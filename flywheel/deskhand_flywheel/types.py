@@ -168,6 +168,20 @@ class StepPage:
     """Steps the trajectory has so far."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sieve:
+    """What of the episodes a rule chooses is left out of a dataset."""
+
+    least_success: float = 0.0
+    """Tasks of whose episodes a smaller share succeeded (0 to 1) are left out."""
+    most_success: float = 1.0
+    """Tasks of whose episodes a larger share succeeded (0 to 1) are left out."""
+    unique: bool = False
+    """Of episodes with the same actions on the same screens the oldest alone is taken."""
+    clean: bool = True
+    """Episodes that begin as one of a held-out task does, same words and same screen, are left out."""
+
+
 class SelectionRule(StrEnum):
     """Which whole episodes a dataset takes, and with that what it is for."""
 

@@ -23,7 +23,7 @@ async def filled(store: Store) -> Store:
     await write(store, make_trajectory("running"))
     await write(store, make_trajectory("test", end=make_end(), split=Split.TEST))
     await write(store, make_trajectory("validation", end=make_end(), split=Split.VALIDATION))
-    await write(store, make_trajectory("secret", end=make_end(), task_id=HELD_OUT[0]))
+    await write(store, make_trajectory("secret", end=make_end(), task_id=HELD_OUT[0], instruction="Keep it."))
     return store
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, cast
 
+from deskhand_flywheel.errors import InvalidRoutes
+from deskhand_flywheel.routing import read_routes
 from deskhand_platform.errors import InvalidField, NotFound
 from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.runs import RunKind
@@ -64,6 +66,8 @@ class RoundConfig:
     evaluate: Config | None = None
     """Unseen seeds, before and after every training phase (`EvaluateConfig`)."""
     promote: PromoteConfig = field(default_factory=PromoteConfig)
+    routes: Config = field(default_factory=dict[str, JsonValue])
+    """Which of the round's episodes go into which dataset, laid on the flywheel's own `routes.yaml`."""
 
 
 def round_config(values: Mapping[str, Any], where: str = "") -> RoundConfig:
@@ -82,6 +86,13 @@ def round_config(values: Mapping[str, Any], where: str = "") -> RoundConfig:
     for name in RUN_FIELDS:
         if built.get(name) is not None and not isinstance(built[name], Mapping):
             raise InvalidField(f"{where}{name}", "must be a mapping of that phase's settings, or null")
+    routes = built.get("routes", {})
+    if not isinstance(routes, Mapping):
+        raise InvalidField(f"{where}routes", "must be a mapping of routes by name")
+    try:
+        read_routes(cast("Mapping[str, object]", routes))
+    except InvalidRoutes as error:
+        raise InvalidField(f"{where}routes", str(error)) from error
     for name in ("description", "start", "base"):
         if not isinstance(built.get(name, ""), str):
             raise InvalidField(f"{where}{name}", "must be text")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from deskhand_agent.errors import ModelFilesError
 from deskhand_flywheel.errors import EmptySelection, FlywheelError, UnknownPolicy
+from deskhand_flywheel.routing import Route, read_routes
 from deskhand_flywheel.store import Store
-from deskhand_flywheel.types import Event, EventKind, SelectionRule, TrajectoryFilter
+from deskhand_flywheel.types import Event, EventKind, TrajectoryFilter
 from deskhand_platform.errors import InvalidField, PlatformError, RoundFailed
 from deskhand_platform.rounds.book import PhaseRecord, RoundBook, RoundRecord
 from deskhand_platform.rounds.config import RoundConfig, round_config
@@ -23,7 +24,6 @@ from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.admission import is_probe, only_measured
 from deskhand_trainer.runs import RunKind, RunResult, RunSpec
 
-DATASETS = {"sft": SelectionRule.SUCCESS, "rejected": SelectionRule.FAILURE, "pool": SelectionRule.ALL}
 ROUTED = {"sft": "sft", "rejection": "sft", "pretrain": "rejected"}
 """Which dataset a phase learns from."""
 TRAINED = ("sft", "pretrain", "rejection", "ppo")
@@ -134,7 +134,8 @@ class Phases:
     async def _work(self, record: RoundRecord, phase: PhaseRecord) -> dict[str, Any]:
         """Do it; the columns of the phase that change by it."""
         if phase.kind == "curate":
-            return {"metrics": await self._curate(record.id)}
+            routes = read_routes(round_config(record.config).routes)
+            return {"metrics": await self._curate(record.id, routes)}
         if phase.kind == "promote":
             return {"metrics": await self._promote(record)}
         rival = next((one.policy_in for one in record.phases if one.name == VALIDATE_PROMOTED), None)
@@ -186,19 +187,19 @@ class Phases:
             )
         )
 
-    async def _curate(self, round_id: int) -> dict[str, JsonValue]:
+    async def _curate(self, round_id: int, routes: Sequence[Route]) -> dict[str, JsonValue]:
         """Route what the round collected: nothing is thrown away."""
         sizes: dict[str, JsonValue] = {}
-        for use, rule in DATASETS.items():
-            name = _dataset_name(round_id, use)
+        for route in routes:
+            name = _dataset_name(round_id, route.name)
             chosen = TrajectoryFilter(labels={"round": str(round_id)})
             try:
-                made = await self._store.select_dataset(name, rule, chosen)
+                made = await self._store.select_dataset(name, route.rule, chosen, sieve=route.sieve)
             except EmptySelection:
-                sizes[use] = 0
+                sizes[route.name] = 0
                 continue
-            sizes[use] = len(made.trajectory_ids)
-            sizes[f"{use}_version"] = made.version
+            sizes[route.name] = len(made.trajectory_ids)
+            sizes[f"{route.name}_version"] = made.version
         return sizes
 
     async def _promote(self, record: RoundRecord) -> dict[str, JsonValue]:

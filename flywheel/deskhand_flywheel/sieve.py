@@ -1,0 +1,120 @@
+"""What of the episodes chosen for a dataset is left out: too hard, too easy, contaminated, told twice."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import AsyncGenerator, Collection, Sequence
+from typing import Any, NamedTuple
+
+from blake3 import blake3
+from sqlalchemy import Select, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from deskhand_agent.types import Step, TrajectoryStart
+from deskhand_flywheel import tables
+from deskhand_flywheel.records import encode_action, loads
+from deskhand_flywheel.types import Sieve
+
+_CHUNK = 200
+"""Ids in one query: below every database's limit on parameters."""
+
+
+class Candidate(NamedTuple):
+    """A whole episode with a verdict."""
+
+    id: str
+    task_id: str
+    success: bool
+
+
+class Sifted(NamedTuple):
+    """What stays, in the order it came, and how many were left out, by why."""
+
+    ids: list[str]
+    left_out: dict[str, int]
+
+
+def out_of_band(candidates: Sequence[Candidate], sieve: Sieve) -> set[str]:
+    """Tasks that succeed too seldom, or too often, for the band."""
+    verdicts: defaultdict[str, list[bool]] = defaultdict(list)
+    for candidate in candidates:
+        verdicts[candidate.task_id].append(candidate.success)
+    rates = {task: sum(of_it) / len(of_it) for task, of_it in verdicts.items()}
+    return {task for task, rate in rates.items() if not sieve.least_success <= rate <= sieve.most_success}
+
+
+async def sift(
+    connection: AsyncConnection,
+    candidates: Sequence[Candidate],
+    wanted: Collection[bool],
+    sieve: Sieve,
+    held_out: Collection[str],
+) -> Sifted:
+    """The candidates that a dataset takes.
+
+    Args:
+        candidates: all that are chosen from, whatever came of them: they say how hard a task is.
+        wanted: verdicts that the dataset takes.
+        held_out: tasks never trained on.
+    """
+    refused = out_of_band(candidates, sieve)
+    ids = [each.id for each in candidates if each.success in wanted]
+    left_out = Counter[str]()
+    stay = [each.id for each in candidates if each.success in wanted and each.task_id not in refused]
+    left_out["difficulty"] = len(ids) - len(stay)
+    if sieve.clean and held_out:
+        ids, stay = stay, await _clean(connection, stay, held_out)
+        left_out["contaminated"] = len(ids) - len(stay)
+    if sieve.unique:
+        ids, stay = stay, await _unique(connection, stay)
+        left_out["duplicate"] = len(ids) - len(stay)
+    return Sifted(stay, {why: count for why, count in left_out.items() if count})
+
+
+async def _clean(connection: AsyncConnection, ids: Sequence[str], held_out: Collection[str]) -> list[str]:
+    """Without those that begin as an episode of a held-out task does: same words, same screen."""
+    table = tables.trajectories
+    known: set[tuple[str, str]] = set()
+    held = await connection.scalars(select(table.c.id).where(table.c.task_id.in_(list(held_out))))
+    async for _, begun in _beginnings(connection, held.all()):
+        known.add(begun)
+    if not known:
+        return list(ids)
+    refused = {each async for each, begun in _beginnings(connection, ids) if begun in known}
+    return [each for each in ids if each not in refused]
+
+
+async def _beginnings(
+    connection: AsyncConnection, ids: Sequence[str]
+) -> AsyncGenerator[tuple[str, tuple[str, str]]]:
+    """Id, and instruction with the digest of the first screen."""
+    table, steps = tables.trajectories, tables.steps
+    query = select(table.c.id, table.c.start, steps.c.step).join(steps, steps.c.trajectory_id == table.c.id)
+    async for row in _chunked(connection, query.where(steps.c.step_index == 0), table.c.id, ids):
+        screen = loads(Step, row.step).observation.screenshot
+        yield row.id, (loads(TrajectoryStart, row.start).instruction, screen.digest)
+
+
+async def _unique(connection: AsyncConnection, ids: Sequence[str]) -> list[str]:
+    """Of those that did the same on the same screens the first alone; their words may differ."""
+    steps = tables.steps
+    query = select(steps.c.trajectory_id, steps.c.step).order_by(steps.c.trajectory_id, steps.c.step_index)
+    done = {each: blake3() for each in ids}
+    async for row in _chunked(connection, query, steps.c.trajectory_id, ids):
+        step = loads(Step, row.step)
+        actions = [encode_action(action) for action in step.decision.actions]
+        turn = json.dumps([step.observation.screenshot.digest, actions], sort_keys=True)
+        done[row.trajectory_id].update(f"{turn}\n".encode())
+    first: dict[bytes, str] = {}
+    for each in ids:
+        first.setdefault(done[each].digest(), each)
+    return list(first.values())
+
+
+async def _chunked(
+    connection: AsyncConnection, query: Select[Any], key: Any, ids: Sequence[str]
+) -> AsyncGenerator[Any]:
+    for begin in range(0, len(ids), _CHUNK):
+        for row in await connection.execute(query.where(key.in_(ids[begin : begin + _CHUNK]))):
+            yield row
