@@ -51,8 +51,9 @@ def read_routes(values: Mapping[str, object]) -> tuple[Route, ...]:
     routes: dict[str, object] = {**_defaults()}
     for name, value in values.items():
         below = routes.get(name)
-        both = isinstance(below, Mapping) and isinstance(value, Mapping)
-        routes[name] = {**cast("Mapping[str, object]", below), **value} if both else value
+        if isinstance(below, Mapping) and isinstance(value, Mapping):
+            value = {**cast("Mapping[str, object]", below), **cast("Mapping[str, object]", value)}
+        routes[name] = value
     return tuple(_route(name, value) for name, value in routes.items() if value is not None)
 
 

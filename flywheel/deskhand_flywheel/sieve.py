@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Collection, Sequence
 from typing import Any, NamedTuple
 
 from blake3 import blake3
-from sqlalchemy import Select, select
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_agent.types import Step, TrajectoryStart
@@ -113,7 +113,7 @@ async def _unique(connection: AsyncConnection, ids: Sequence[str]) -> list[str]:
 
 
 async def _chunked(
-    connection: AsyncConnection, query: Select[Any], key: Any, ids: Sequence[str]
+    connection: AsyncConnection, query: Any, key: Any, ids: Sequence[str]
 ) -> AsyncGenerator[Any]:
     for begin in range(0, len(ids), _CHUNK):
         for row in await connection.execute(query.where(key.in_(ids[begin : begin + _CHUNK]))):

@@ -9,7 +9,7 @@ import httpx
 import typer
 
 from deskhand_agent.errors import AgentError
-from deskhand_flywheel.errors import FlywheelError, UnknownFormat
+from deskhand_flywheel.errors import FlywheelError, InvalidRoutes, UnknownFormat
 from deskhand_platform.cli import (
     benches,
     doctor,
@@ -49,7 +49,7 @@ app.add_typer(flywheel.app, name="flywheel")
 tasks.register(app)
 endpoint.register(records.policies)
 
-USAGE = (NotFound, InvalidField, SettingsError, UnknownName, UnknownFormat, ConfigError)
+USAGE = (NotFound, InvalidField, SettingsError, UnknownName, UnknownFormat, InvalidRoutes, ConfigError)
 FAILURES = (PlatformError, FlywheelError, SandboxError, AgentError, TrainerError, httpx.HTTPError, OSError)
 
 

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 from rich.tree import Tree
 
+from deskhand_flywheel.errors import EmptySelection
 from deskhand_flywheel.store import Store
-from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
-from deskhand_platform.cli.console import err, out, say, when
+from deskhand_flywheel.types import Dataset, OutcomeFilter, TrajectoryFilter
+from deskhand_platform.cli.console import err, out, say, table, when
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.settings import load_settings
 
 if TYPE_CHECKING:
     from deskhand_flywheel.exchange import Exported, Guidance, Imported
     from deskhand_flywheel.lineage import LineageNode
+    from deskhand_flywheel.routing import Route
 
 app = typer.Typer(help="Trajectories out and in, routes, lineage.", no_args_is_help=True)
 
@@ -138,6 +140,57 @@ async def _import(
 
     async with _store() as store:
         return await import_trajectories(store, path, format=format, guidance=guidance, progress=told)
+
+
+@app.command(
+    epilog="Examples:  deskhand flywheel route --name imported --label source=osworld   ·   deskhand "
+    "flywheel route rules.yaml --name mine"
+)
+def route(
+    rules: Annotated[
+        Path | None, typer.Argument(help="YAML of routes, laid on the flywheel's own; those alone without")
+    ] = None,
+    name: Annotated[str, typer.Option(help="of the datasets, before the name of the route")] = "routed",
+    task: Annotated[str | None, typer.Option(help="only of this task")] = None,
+    policy: Annotated[str | None, typer.Option(help="only of this policy")] = None,
+    label: Label = None,
+) -> None:
+    """Make a dataset of each route: successes to imitate, failures to pretrain on, all for the RL pool.
+
+    A route has an outcome (success, failure, all) and may ask for a band of difficulty (least_success and
+    most_success of a task's episodes), for unique episodes (unique), and for ones that do not begin as a
+    held-out task's do (clean, asked for unless false). Each time makes new versions; held-out tasks and seeds
+    stay out.
+    """
+    chosen = TrajectoryFilter(
+        task_ids=None if task is None else (task,), policy_id=policy, labels=_labels(label or [])
+    )
+    lines = table("dataset", "for", "trajectories", "left out")
+    for route, made in asyncio.run(_route(rules, name, chosen)):
+        if made is None:
+            lines.add_row(f"{name}/{route.name}", route.rule.kind.value, "0", "")
+            continue
+        left_out = cast("Mapping[str, int]", made.recipe["left_out"])
+        why = ", ".join(f"{count} {what}" for what, count in left_out.items())
+        lines.add_row(f"{made.name}@{made.version}", made.kind.value, str(len(made.trajectory_ids)), why)
+    out.print(lines)
+
+
+async def _route(
+    rules: Path | None, name: str, chosen: TrajectoryFilter
+) -> list[tuple[Route, Dataset | None]]:
+    from deskhand_flywheel.routing import load_routes, read_routes
+
+    routes = read_routes({}) if rules is None else await asyncio.to_thread(load_routes, rules)
+    made: list[tuple[Route, Dataset | None]] = []
+    async with _store() as store:
+        for route in routes:
+            selection = store.select_dataset(f"{name}/{route.name}", route.rule, chosen, sieve=route.sieve)
+            try:
+                made.append((route, await selection))
+            except EmptySelection:
+                made.append((route, None))
+    return made
 
 
 @app.command(

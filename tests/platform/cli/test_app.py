@@ -59,6 +59,8 @@ def deskhand(home: Path, *arguments: str, **environment: str) -> subprocess.Comp
         (["flywheel", "import", "{home}"], 2, "holds nothing that can be imported"),
         (["flywheel", "import", "{home}/nowhere"], 2, "is not there"),
         (["flywheel", "import", "{home}", "--dialect", "ui_tar"], 2, "did you mean ui_tars"),
+        (["flywheel", "route", "{home}/nothing.yaml"], 2, "nothing.yaml"),
+        (["run", "--set", "routes.sft.outcome=sucess"], 2, "did you mean success"),
         (["flywheel", "lineage", "nothing"], 1, "no policy 'nothing'"),
         (["url"], 1, "deskhand serve"),
         (["nonsense"], 2, "nonsense"),

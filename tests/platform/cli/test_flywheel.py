@@ -62,6 +62,15 @@ def test_out_of_one_home_into_another_and_traced(tmp_path: Path, deskhand: Any) 
     assert "osworld: 0 new, 3 here already" in deskhand("two", "flywheel", "import", folder)
     assert deskhand("two", "trajectories", "list") == deskhand("one", "trajectories", "list")
 
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("pool: {most_success: 0.9}\n")
+    routed = deskhand("two", "flywheel", "route", str(rules), "--name", "in", "--label", "run=demo")
+    assert [line.split() for line in routed.splitlines()[1:]] == [
+        ["in/sft@1", "sft", "3"],
+        ["in/rejected", "continued_pretraining", "0"],
+        ["in/pool", "rl_pool", "0"],
+    ]
+
     drawn = deskhand("one", "flywheel", "lineage", policy).splitlines()
     assert drawn[0].startswith(f"policy {policy}, kind sft, run demo-sft")
     assert drawn[1].endswith("learned from: dataset demo/sft@1, 3 trajectories, kind sft")
