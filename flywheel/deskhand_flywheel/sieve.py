@@ -75,25 +75,23 @@ async def sift(
 async def _clean(connection: AsyncConnection, ids: Sequence[str], held_out: Collection[str]) -> list[str]:
     """Without those that begin as an episode of a held-out task does: same words, same screen."""
     table = tables.trajectories
-    known: set[tuple[str, str]] = set()
     held = await connection.scalars(select(table.c.id).where(table.c.task_id.in_(list(held_out))))
-    async for _, begun in _beginnings(connection, held.all()):
-        known.add(begun)
-    if not known:
-        return list(ids)
-    refused = {each async for each, begun in _beginnings(connection, ids) if begun in known}
-    return [each for each in ids if each not in refused]
+    begun = {each: beginning async for each, beginning in _beginnings(connection, ids)}
+    words = {instruction for instruction, _ in begun.values()}
+    known = {beginning async for _, beginning in _beginnings(connection, held.all(), words)}
+    return [each for each in ids if begun.get(each) not in known]
 
 
 async def _beginnings(
-    connection: AsyncConnection, ids: Sequence[str]
+    connection: AsyncConnection, ids: Sequence[str], words: Collection[str] | None = None
 ) -> AsyncGenerator[tuple[str, tuple[str, str]]]:
-    """Id, and instruction with the digest of the first screen."""
+    """Id, and instruction with the digest of the first screen; of those with one of these instructions."""
     table, steps = tables.trajectories, tables.steps
     query = select(table.c.id, table.c.start, steps.c.step).join(steps, steps.c.trajectory_id == table.c.id)
     async for row in _chunked(connection, query.where(steps.c.step_index == 0), table.c.id, ids):
-        screen = loads(Step, row.step).observation.screenshot
-        yield row.id, (loads(TrajectoryStart, row.start).instruction, screen.digest)
+        instruction = loads(TrajectoryStart, row.start).instruction
+        if words is None or instruction in words:
+            yield row.id, (instruction, loads(Step, row.step).observation.screenshot.digest)
 
 
 async def _unique(connection: AsyncConnection, ids: Sequence[str]) -> list[str]:

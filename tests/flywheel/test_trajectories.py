@@ -225,3 +225,18 @@ def test_the_folder_of_a_store_needs_no_name_without_spaces(tmp_path: Path) -> N
             assert (await store.trajectory("a", images=True)).steps[0].observation.screenshot.data
 
     asyncio.run(main())
+
+
+async def test_an_episode_played_elsewhere_is_there_whole_or_not_at_all(store: Store) -> None:
+    whole = make_trajectory("whole", end=make_end())
+    assert await store.add_trajectory(whole)
+    assert await store.trajectory("whole") == whole
+    assert not await store.add_trajectory(whole)
+
+    await store.begin(make_start("begun"))
+    other = make_step(2, reward=0.5)
+    await store.step("begun", other)
+    with pytest.raises(ConflictingRecord, match="step 2 of trajectory begun"):
+        await store.add_trajectory(make_trajectory("begun", end=make_end()))
+    begun = await store.trajectory("begun")
+    assert (begun.steps, begun.end) == ((other,), None)
