@@ -6,22 +6,25 @@ show the model the same object.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from deskhand_agent.coordinates import CoordinateSystem
 from deskhand_agent.grammar import GRAMMAR, format_reply
-from deskhand_agent.memory import Screens, WindowMemory
+from deskhand_agent.memory import Screens, WindowMemory, memory_of
+from deskhand_agent.memory.base import newest_within
+from deskhand_agent.memory.room import clipped, fair_share, size
+from deskhand_agent.memory.summary import SUMMARISE
 from deskhand_agent.types import Context, Step
 from deskhand_sandbox.types import Image, Observation
 
 MAX_OUTPUT_CHARS = 4000
 """Longest stretch of a command's or tool's output shown; the middle is left out beyond it."""
-SUMMARISE = (
-    "Do not act now. Write down in short what was done, what was found out and what is left to do: "
-    "from now on you see this in place of the turns before."
-)
-"""What a summary is asked for with."""
+LINES_IN_ROOM = 8
+"""Past turns as lines that there is room for at least, where the text of a prompt is bounded."""
+MANY = 10**9
+"""Turns no episode has."""
 PLAN = (
     "Do not act yourself. Say in one line what to do next: it is done by somebody who sees this screen and "
     "is told nothing but your line."
@@ -44,6 +47,8 @@ class ImageSegment:
 
 
 Segment: TypeAlias = Text | ImageSegment
+Clip: TypeAlias = Callable[[str], str]
+"""Cuts one part of a prompt to its length."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,57 +94,93 @@ def build_prompt(
 ) -> tuple[PromptMessage, ...]:
     """The messages for one turn; the last is the user's and ends with the current screenshot.
 
-    Turns older than the memory's window stand as numbered lines of text in the first user message; turns
-    inside it are a user message with the screen and an assistant message with the reply. A screen is its
-    screenshot, or what its terminal says, as the memory has it. Of the turns before the last summary nothing
-    is shown but the summary.
+    The memory says what of the past is shown. The latest of those turns are a user message with the screen
+    and an assistant message with the reply; the ones before stand as numbered lines of text in the first user
+    message, after what the model wrote in place of turns. A screen is its screenshot, or what its terminal
+    says, as the memory has it. Where all the text has more bytes than the memory allows, whatever is longest
+    is cut.
 
     Args:
         coordinates: the frame past actions are written in, the one the model itself writes.
         system: the system message; none when empty.
         thoughts: past replies keep their thoughts.
-        asking: for something in place of an action: `SUMMARISE`, `PLAN`.
+        asking: for something in place of an action: `PLAN`, or `SUMMARISE`, for which the memory may have a
+            question of its own.
     """
-    summary, steps = _since_summary(context.steps)
-    lines = tuple(_past_line(step, coordinates) for step in steps)
-    view = memory.view(lines)
-    messages = [PromptMessage(role="system", segments=(Text(text=system),))] if system else []
-    text = _opening(context.instruction, summary, view.dropped, view.lines)
-    for step in steps[len(steps) - view.screenshots :]:
-        text += _output(step.observation)
-        messages.append(_user(text, step.observation, memory.screens))
-        messages.append(_assistant(step, coordinates, thoughts=thoughts))
-        result = _result(step, coordinates)
-        text = f"{result}\n" if result else ""
-    now = _user(text + _output(context.observation), context.observation, memory.screens)
-    asked = (Text(text=asking),) if asking else ()
-    messages.append(replace(now, segments=(*now.segments, *asked)))
-    return tuple(messages)
+    strategy = memory_of(memory)
+    recall = strategy.recall(context.steps)
+    asked = (strategy.question or asking) if asking == SUMMARISE else (asking or recall.reminder)
+    thoughts = thoughts and memory.strategy != "constant"
+    whole = min(len(recall.steps), memory.n_screenshots - 1)
+    past, shown = recall.steps[: len(recall.steps) - whole], recall.steps[len(recall.steps) - whole :]
+    lines = tuple(_past_line(step, coordinates) for step in past)
+    if memory.text_bytes:
+        lines = tuple(clipped(line, memory.text_bytes // LINES_IN_ROOM) for line in lines)
+    first = recall.dropped + len(lines) + 1
+
+    def messages(lines: Sequence[str], clip: Clip) -> list[PromptMessage]:
+        dropped = first - 1 - len(lines)
+        text = _opening(clip(context.instruction), clip(recall.written), dropped, lines)
+        said: list[PromptMessage] = []
+        for step in shown:
+            said.append(_user(text, step.observation, memory.screens, clip))
+            said.append(_assistant(clip(_reply(step, coordinates, thoughts=thoughts))))
+            result = clip(_result(step, coordinates))
+            text = f"{result}\n" if result else ""
+        return [*said, _user(text, context.observation, memory.screens, clip)]
+
+    kept = newest_within(lines, memory.action_chars)
+    numbered = [f"{n}. {line}\n" for n, line in enumerate(kept, start=first - len(kept))]
+    built = _within(memory.text_bytes, numbered, messages)
+    opening = [PromptMessage(role="system", segments=(Text(text=system),))] if system else []
+    question = (Text(text=asked),) if asked else ()
+    now = replace(built[-1], segments=(*built[-1].segments, *question))
+    return (*opening, *built[:-1], now)
 
 
 def summary_due(context: Context, memory: WindowMemory) -> bool:
-    """Whether the model is to be asked for a summary before it acts again."""
-    return 0 < memory.summary_after <= len(_since_summary(context.steps)[1])
+    """Whether the model is to be asked to write into its memory before it acts again."""
+    return memory_of(memory).due(context.steps)
 
 
-def _since_summary(steps: tuple[Step, ...]) -> tuple[str | None, tuple[Step, ...]]:
-    """The last summary, and the turns after it; all turns where there is none."""
-    for number in range(len(steps) - 1, -1, -1):
-        if (summary := steps[number].decision.summary) is not None:
-            return summary, steps[number + 1 :]
-    return None, steps
+def _within(
+    room: int, lines: Sequence[str], messages: Callable[[Sequence[str], Clip], list[PromptMessage]]
+) -> list[PromptMessage]:
+    """The messages with so many bytes of text at most: every part has as much of it as it needs, or as much
+    as any other that does not get all it needs.
+
+    Args:
+        room: 0: any number.
+        messages: builds them from past turns as lines and from what cuts every other part.
+    """
+    parts: list[int] = []
+
+    def noted(text: str) -> str:
+        parts.append(size(text))
+        return text
+
+    built = messages(lines, noted)
+    over = sum(size(message.text) for message in built) - room
+    if room == 0 or over <= 0:
+        return built
+    parts.append(sum(size(line) for line in lines))
+    share = fair_share(parts, sum(parts) - over - size(_left_out(MANY)))
+    while sum(size(line) for line in lines) > share:
+        lines = lines[1:]
+    return messages(lines, lambda text: clipped(text, share))
 
 
-def _opening(instruction: str, summary: str | None, dropped: int, lines: tuple[str, ...]) -> str:
-    parts = [instruction, "\n"]
-    if summary is not None:
-        parts.append(f"Your summary of what was before:\n{summary}\n")
+def _opening(instruction: str, written: str, dropped: int, lines: Sequence[str]) -> str:
+    parts = [instruction, "\n", written]
     if dropped or lines:
         parts.append("Done so far:\n")
     if dropped:
-        parts.append(f"({dropped} earlier left out)\n")
-    parts.extend(f"{dropped + number}. {line}\n" for number, line in enumerate(lines, start=1))
-    return "".join(parts)
+        parts.append(_left_out(dropped))
+    return "".join((*parts, *lines))
+
+
+def _left_out(turns: int) -> str:
+    return f"({turns} earlier left out)\n"
 
 
 def _past_line(step: Step, coordinates: CoordinateSystem) -> str:
@@ -171,26 +212,22 @@ def _actions(step: Step, coordinates: CoordinateSystem, *, thoughts: bool = Fals
     return format_reply(step.decision.thought if thoughts else None, actions)
 
 
-def _assistant(step: Step, coordinates: CoordinateSystem, *, thoughts: bool) -> PromptMessage:
-    return PromptMessage(
-        role="assistant", segments=(Text(text=_reply(step, coordinates, thoughts=thoughts)),)
-    )
+def _assistant(reply: str) -> PromptMessage:
+    return PromptMessage(role="assistant", segments=(Text(text=reply),))
 
 
-def _user(text: str, observation: Observation, screens: Screens) -> PromptMessage:
+def _user(text: str, observation: Observation, screens: Screens, clip: Clip) -> PromptMessage:
+    if observation.output is not None:
+        text += f"Output:\n{clip(_shortened(observation.output))}\n"
     terminal = observation.terminal if screens != "picture" else None
     if terminal is not None:
-        text += f"{terminal}\n"
+        text += f"{clip(terminal)}\n"
     picture = ImageSegment(image=observation.screenshot)
     shown: tuple[Segment, ...] = () if terminal is not None and screens == "text" else (picture,)
     return PromptMessage(role="user", segments=(Text(text=text), *shown) if text else shown)
 
 
-def _output(observation: Observation) -> str:
-    return "" if observation.output is None else f"Output:\n{_clipped(observation.output)}\n"
-
-
-def _clipped(text: str) -> str:
+def _shortened(text: str) -> str:
     if len(text) <= MAX_OUTPUT_CHARS:
         return text
     half = MAX_OUTPUT_CHARS // 2

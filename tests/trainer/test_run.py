@@ -80,6 +80,12 @@ def make_run(home: Path, kind: str, config: dict[str, Any], **more: Any) -> Path
             {},
             "self_play ones ask for no summary, and the policy's memory has them: set summary_after=0",
         ),
+        (
+            "ppo",
+            {**PPO, "memory": "operations"},
+            {},
+            "the policy's memory: strategy is operations: say in summary_after after how many turns",
+        ),
         ("prefer", {"tasks": [TASK]}, {}, f"the store holds no pairs of {TASK}: tdpo needs several episodes"),
         ("dance", {}, {}, "kind must be one of collect, score, pretrain, sft, prefer, ppo, evaluate"),
     ],

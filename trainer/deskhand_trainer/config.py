@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from deskhand_agent.endpoint.wire import Form
-from deskhand_agent.memory import Screens
+from deskhand_agent.memory import Screens, Strategy
 from deskhand_agent.precision import Device, Precision
 from deskhand_trainer.base.config import PretrainConfig
 from deskhand_trainer.choices import BY_CRITIC, AdvantageKind, Aggregation, Normalisation, Rollouts
@@ -119,11 +119,19 @@ class PpoConfig:
     """What the policy is shown of a screen, from now on; None: what it was (a fresh one: the picture)."""
     screenshots: int | None = field(default=None, metadata=bounds(1, 64))
     """How many of the latest screens it is shown whole, from now on; None: what it was (a fresh one: 1)."""
+    memory: Strategy | None = None
+    """What it is shown in place of turns no longer shown, from now on; None: what it was (a fresh one:
+    nothing, a "window"; with `summary_after` a "summary")."""
     summary_after: int | None = field(default=None, metadata=bounds(0, 1000))
-    """Turns after which it is asked for a summary, learned like a turn and shown in their place, from now on
-    (SUPO); 0: no more; None: what it was (a fresh one: 0)."""
+    """Turns after which it is asked for a summary, a note or changes of its notes, learned like a turn and
+    shown in their place, from now on; 0: no more; None: what it was (a fresh one: 0)."""
     summary_tokens: int | None = field(default=None, metadata=bounds(1, 4096))
-    """Longest summary, from now on; None: what it was (a fresh one: 128)."""
+    """Longest such writing, from now on; None: what it was (a fresh one: 128)."""
+    notes_chars: int | None = field(default=None, metadata=bounds(0, 1_000_000))
+    """Most characters of notes it keeps, from now on; None: what it was (a fresh one: 2000)."""
+    text_bytes: int | None = field(default=None, metadata=bounds(0, 10_000_000))
+    """Most bytes of text, and so of tokens, in a prompt, from now on; 0: no bound; None: what it was (a fresh
+    one: 0)."""
     plan_tokens: int | None = field(default=None, metadata=bounds(0, 4096))
     """Longest plan, from now on: it says what to do next, and a frozen executor does it (AgentFlow); 0: it
     acts itself; None: what it was (a fresh one: 0)."""

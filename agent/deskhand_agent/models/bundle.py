@@ -90,7 +90,7 @@ class ModelBundle:
             "images": asdict(self.images),
             "coordinates": asdict(self.coordinates),
             "pictures_first": self.pictures_first,
-            "memory": _named(self.memory),
+            "memory": self.memory.named(),
             "tokens": sorted(self.tokenizer.get_vocab().items()),
         }
         return blake3.blake3(json.dumps(parts, sort_keys=True).encode()).hexdigest()
@@ -120,13 +120,6 @@ class ModelBundle:
             tiny=self.tiny,
             memory=self.memory,
         )
-
-
-def _named(memory: WindowMemory) -> dict[str, Any]:
-    """What of the memory names a processor: of summaries and plans nothing where there are none."""
-    without = [] if memory.summary_after else ["summary_after", "summary_tokens"]
-    without += [] if memory.plan_tokens else ["plan_tokens"]
-    return {name: part for name, part in asdict(memory).items() if name not in without}
 
 
 def build_tiny(config: TinyConfig | None = None) -> ModelBundle:

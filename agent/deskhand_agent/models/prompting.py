@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from deskhand_agent.memory import memory_of
+from deskhand_agent.memory.room import size
 from deskhand_agent.models.bundle import ModelBundle
-from deskhand_agent.models.vocabulary import END, IMAGE_PAD, START, VISION_END, VISION_START
-from deskhand_agent.prompt import ImageSegment, PromptMessage, Segment
+from deskhand_agent.models.vocabulary import END, IMAGE_PAD, ROLES, START, VISION_END, VISION_START
+from deskhand_agent.prompt import PLAN, ImageSegment, PromptMessage, Segment
 from deskhand_sandbox.types import Image
 
 
@@ -40,6 +42,26 @@ def tokenise_prompt(bundle: ModelBundle, messages: Sequence[PromptMessage]) -> T
         ids += footer(bundle)
     ids += message_header(bundle, "assistant")
     return TokenisedPrompt(ids=tuple(ids), images=tuple(images))
+
+
+def longest_prompt(bundle: ModelBundle, *, system: str = "") -> int:
+    """Most tokens a prompt has under the bundle's memory: what a server of the model takes beside the reply.
+
+    Args:
+        system: the system message.
+
+    Raises:
+        ValueError: the memory does not bound the text of a prompt.
+    """
+    memory = bundle.memory
+    if not memory.text_bytes:
+        raise ValueError("text_bytes is 0, which bounds no prompt: say how many bytes of text one may have")
+    strategy = memory_of(memory)
+    asked = max(size(text) for text in (strategy.question, strategy.recall(()).reminder, PLAN))
+    bracketed = bundle.images.max_pixels // bundle.images.factor_px**2 + 2
+    message = max(len(message_header(bundle, role)) for role in ROLES) + len(footer(bundle))
+    messages = 2 * memory.n_screenshots + 1
+    return memory.text_bytes + asked + size(system) + memory.n_screenshots * bracketed + messages * message
 
 
 def tokenise_reply(bundle: ModelBundle, text: str) -> tuple[int, ...]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from deskhand_agent.errors import ModelFilesError
-from deskhand_agent.memory import Screens
 from deskhand_agent.models.bundle import ModelBundle, build_tiny, load_bundle
 from deskhand_agent.models.tiny import TinyConfig
 from deskhand_flywheel.errors import (
@@ -66,40 +65,25 @@ class RunContext:
         """Where the files of the policy it starts from are put."""
         return self.folder.path / "policy_in"
 
-    async def bundle(
-        self,
-        *,
-        seed: int = 0,
-        screens: Screens | None = None,
-        screenshots: int | None = None,
-        summary_after: int | None = None,
-        summary_tokens: int | None = None,
-        plan_tokens: int | None = None,
-    ) -> ModelBundle:
+    async def bundle(self, *, seed: int = 0, **memory: object) -> ModelBundle:
         """The policy the run starts from.
 
         Args:
             seed: of the fresh weights, where it starts from nothing.
-            screens: what it is shown from now on; None: what it was.
-            screenshots: how many screens it is shown whole from now on; None: as many as it was.
-            summary_after, summary_tokens, plan_tokens: of its memory from now on; None: as they were.
+            memory: fields of its memory from now on (`WindowMemory`); None: as they were.
 
         Raises:
-            RunRefused: it is not in the store, or damaged; or it came out of a probe of held-out tasks, and
-                the run does more than measure it.
+            RunRefused: it is not in the store, or damaged; it came out of a probe of held-out tasks, and the
+                run does more than measure it; or there is no such memory.
         """
         if self.spec.policy_in is None:
             bundle = build_tiny(TinyConfig(seed=seed))
         else:
             bundle = await self.stored_policy(self.spec.policy_in, self.policy_folder)
-        told = {
-            "screens": screens,
-            "n_screenshots": screenshots,
-            "summary_after": summary_after,
-            "summary_tokens": summary_tokens,
-            "plan_tokens": plan_tokens,
-        }
-        bundle.memory = replace(bundle.memory, **{k: v for k, v in told.items() if v is not None})
+        try:
+            bundle.memory = bundle.memory.told(**memory)
+        except ValueError as error:
+            raise RunRefused(f"the policy's memory: {error}") from error
         return bundle
 
     async def stored_policy(self, policy_id: str, folder: Path) -> ModelBundle:

@@ -26,9 +26,12 @@ async def run(context: RunContext, config: PpoConfig) -> tuple[str, dict[str, Js
     refuse_unproven(config.tasks, allowed=config.unproven)
     bundle = await context.bundle(
         screens=config.screens,
-        screenshots=config.screenshots,
+        n_screenshots=config.screenshots,
+        strategy=config.memory,
         summary_after=config.summary_after,
         summary_tokens=config.summary_tokens,
+        notes_chars=config.notes_chars,
+        text_bytes=config.text_bytes,
         plan_tokens=config.plan_tokens,
     )
     if bundle.memory.summary_after and config.rollouts in ("recorded", "self_play"):

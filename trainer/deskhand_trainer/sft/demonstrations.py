@@ -35,10 +35,12 @@ def samples_from_trajectories(
     Args:
         trajectories: with image data.
         memory: the one rollouts will use; None: the bundle's.
-        thoughts: replies keep the demonstrator's thoughts.
+        thoughts: replies keep the demonstrator's thoughts; those of a constant memory, which is made of them,
+            always do.
         system: the system message rollouts will use.
     """
     memory = memory or bundle.memory
+    thoughts = thoughts or memory.strategy == "constant"
     samples: list[TrainingSample] = []
     for trajectory in trajectories:
         steps = tuple(_writable(step, bundle.coordinates) for step in trajectory.steps)
