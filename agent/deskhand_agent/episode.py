@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from deskhand_agent.branching import BRANCH_OF, SHARED_TURNS, Branch, Crossroads
 from deskhand_agent.errors import AgentError, InferenceTimeout
 from deskhand_agent.ids import new_id
+from deskhand_agent.notebook import Notebook, place_of
 from deskhand_agent.turn import Deadlines, TurnResult, TurnRunner, within
 from deskhand_agent.types import (
     Context,
@@ -66,6 +67,7 @@ async def run_episode(
     attempts: int = 1,
     crossroads: Crossroads | None = None,
     branch: Branch | None = None,
+    notebook: Notebook | None = None,
 ) -> Trajectory:
     """Work one task in one sandbox, from reset to verdict.
 
@@ -82,12 +84,16 @@ async def run_episode(
             again; each has the task's turns.
         crossroads: keeps the computer's state at turns to branch from.
         branch: begin there, its earlier turns recorded as this episode's own, and not at the task's start.
+        notebook: read before it begins and written when it has a verdict, in training alone: episodes of
+            other splits neither see nor leave notes.
 
     Raises:
         asyncio.CancelledError: somebody stopped it; recorded first.
-        Exception: the sink failed, or there is a bug; nothing else.
+        Exception: the sink or the notebook failed, or there is a bug; nothing else.
     """
     deadlines = deadlines or Deadlines()
+    notebook = notebook if split is Split.TRAIN else None
+    place = ""
     start = TrajectoryStart(
         id=new_id(),
         task=task,
@@ -106,6 +112,11 @@ async def run_episode(
         late = SandboxTimeout(f"reset took more than {deadlines.reset_s:g} s")
         ready = await within(deadlines.reset_s, _ready(sandbox, task, branch), late)
         start = replace(start, instruction=ready.instruction)
+        if branch is not None:
+            start = replace(start, notes=branch.of.start.notes)
+        elif notebook is not None:
+            place = place_of(task, ready.observation)
+            start = replace(start, notes=await asyncio.to_thread(notebook.read, place, group_id=group_id))
         await sink.begin(start)
         begun = True
         for step in () if branch is None else branch.of.steps[: branch.turn]:
@@ -134,6 +145,8 @@ async def run_episode(
     await asyncio.shield(_close(sink, trajectory, begun=begun))
     if cancelled is not None:
         raise cancelled
+    if notebook is not None and place:
+        await asyncio.to_thread(notebook.keep, place, trajectory)
     return trajectory
 
 
@@ -236,6 +249,7 @@ class _Loop:
         context = Context(
             task=self.start.task,
             instruction=self.start.instruction,
+            notes=self.start.notes,
             steps=tuple(self.steps),
             observation=observation,
             sandbox=self.sandbox if reads_state else None,

@@ -23,6 +23,8 @@ MAX_OUTPUT_CHARS = 4000
 """Longest stretch of a command's or tool's output shown; the middle is left out beyond it."""
 LINES_IN_ROOM = 8
 """Past turns as lines that there is room for at least, where the text of a prompt is bounded."""
+NOTES = "Your notes from earlier tasks here:"
+"""What stands before notes of earlier episodes."""
 MANY = 10**9
 """Turns no episode has."""
 PLAN = (
@@ -120,7 +122,12 @@ def build_prompt(
 
     def messages(lines: Sequence[str], clip: Clip) -> list[PromptMessage]:
         dropped = first - 1 - len(lines)
-        text = _opening(clip(context.instruction), clip(recall.written), dropped, lines)
+        text = _opening(
+            clip(context.instruction),
+            ((NOTES, clip(context.notes)), (strategy.heading, clip(recall.written))),
+            dropped,
+            lines,
+        )
         said: list[PromptMessage] = []
         for step in shown:
             said.append(_user(text, step.observation, memory.screens, clip))
@@ -170,8 +177,9 @@ def _within(
     return messages(lines, lambda text: clipped(text, share))
 
 
-def _opening(instruction: str, written: str, dropped: int, lines: Sequence[str]) -> str:
-    parts = [instruction, "\n", written]
+def _opening(instruction: str, written: Sequence[tuple[str, str]], dropped: int, lines: Sequence[str]) -> str:
+    """The task, what was written of the past under its headings, and past turns as lines."""
+    parts = [f"{instruction}\n", *(f"{heading}\n{text}\n" for heading, text in written if text)]
     if dropped or lines:
         parts.append("Done so far:\n")
     if dropped:

@@ -26,6 +26,8 @@ class Context:
     """Earlier turns, oldest first; the policy's memory chooses what of them it shows the model."""
     observation: Observation
     """What is on the screen now."""
+    notes: str = ""
+    """`TrajectoryStart.notes`."""
     sandbox: Sandbox | None = None
     """Only for scripted oracles, which read the state behind the screen; model policies never touch it."""
 
@@ -219,6 +221,8 @@ class TrajectoryStart:
     started_at_s: float
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     """Who asked for it: {"run": …, "round": …, "purpose": "demonstration" | "rollout" | "evaluation"}."""
+    notes: str = ""
+    """What the agent was told of earlier episodes at the same place; empty where it keeps no notebook."""
     schema_version: int = SCHEMA_VERSION
 
 

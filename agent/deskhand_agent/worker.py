@@ -25,6 +25,7 @@ from deskhand_agent.episode import VOID_LIMIT, failed_end, run_episode
 from deskhand_agent.ids import new_id
 from deskhand_agent.jobs import Job as Job
 from deskhand_agent.jobs import JobQueue
+from deskhand_agent.notebook import Notebook
 from deskhand_agent.turn import Deadlines, within
 from deskhand_agent.types import Failure, Policy, StepSink, Trajectory, TrajectoryStart, Watcher
 from deskhand_agent.users import User, by_rule
@@ -69,6 +70,8 @@ class WorkerSettings:
     """Answers questions."""
     watcher: Callable[[], Watcher] | None = None
     """Makes what watches over an episode, one for each; None: nothing does."""
+    notebook: Notebook | None = None
+    """Notes from episode to episode, on training seeds alone; None: none are kept."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -311,6 +314,7 @@ class _Run:
             watcher=None if self._settings.watcher is None else self._settings.watcher(),
             crossroads=crossroads,
             branch=branch,
+            notebook=self._settings.notebook,
         )
         self._account.add(trajectory.steps[0 if branch is None else branch.turn :])
         return trajectory

@@ -19,6 +19,7 @@ import torch
 from deskhand_agent.branching import BRANCH_OF
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.models.bundle import ModelBundle, load_bundle
+from deskhand_agent.notebook import Notebook
 from deskhand_agent.types import Trajectory
 from deskhand_agent.worker import WorkerSettings
 from deskhand_flywheel.store import Store
@@ -265,7 +266,8 @@ async def test_summaries_are_learned_like_turns_and_stay_with_the_policy(
     tiny.memory = WindowMemory(summary_after=1, summary_tokens=5)
     told = {**method("supo").ppo, "iterations": 1, "episodes_per_iteration": 16, "validation_episodes": 4,
             "void_limit": 9, "skip_overlong": False, "shuffled_rewards": False}  # fmt: skip
-    loop = PpoLoop(setting(store, spot, tiny, tmp_path / "run", **told))
+    notebook = Notebook(tmp_path / "notes", tiny.memory)
+    loop = PpoLoop(replace(setting(store, spot, tiny, tmp_path / "run", **told), notebook=notebook))
     learned: list[TrainingSample] = []
     update = loop.learner.update
 
@@ -295,6 +297,8 @@ async def test_summaries_are_learned_like_turns_and_stay_with_the_policy(
         assert len(taken.reply_ids) <= 5
         advantages = {round(a, 5) for s in own.values() for a in s.advantage}
         assert len(advantages) == 1 and advantages != {0.0}  # shared by all turns of the trajectory
+    written = {path.stem for path in (tmp_path / "notes").rglob("*.json")}
+    assert written and written <= set(ids)  # of rollouts alone, where they wrote anything
 
 
 @pytest.mark.parametrize("algorithm", ["reinforce", "rejection", "cloning"])

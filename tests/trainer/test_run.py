@@ -86,6 +86,12 @@ def make_run(home: Path, kind: str, config: dict[str, Any], **more: Any) -> Path
             {},
             "the policy's memory: strategy is operations: say in summary_after after how many turns",
         ),
+        (
+            "ppo",
+            {**PPO, "notebook": True},
+            {},
+            "field 'notebook': a window writes nothing that could be",
+        ),
         ("prefer", {"tasks": [TASK]}, {}, f"the store holds no pairs of {TASK}: tdpo needs several episodes"),
         ("dance", {}, {}, "kind must be one of collect, score, pretrain, sft, prefer, ppo, evaluate"),
     ],

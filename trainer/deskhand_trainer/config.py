@@ -129,6 +129,8 @@ class PpoConfig:
     """Longest such writing, from now on; None: what it was (a fresh one: 128)."""
     notes_chars: int | None = field(default=None, metadata=bounds(0, 1_000_000))
     """Most characters of notes it keeps, from now on; None: what it was (a fresh one: 2000)."""
+    notebook: bool = False
+    """What it writes in an episode is told to later ones at the same site; never where it is measured."""
     text_bytes: int | None = field(default=None, metadata=bounds(0, 10_000_000))
     """Most bytes of text, and so of tokens, in a prompt, from now on; 0: no bound; None: what it was (a fresh
     one: 0)."""

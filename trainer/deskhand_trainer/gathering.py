@@ -217,6 +217,7 @@ class Gatherer:
             branching=branching if explores and config.branches else None,
             user=self._s.user,
             watcher=self._watcher(),
+            notebook=self._s.notebook,
         )
 
     def _watcher(self) -> Callable[[], Watcher] | None:

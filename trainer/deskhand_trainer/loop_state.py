@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from deskhand_agent.models.bundle import ModelBundle
+from deskhand_agent.notebook import Notebook
 from deskhand_agent.types import Policy
 from deskhand_agent.users import User, by_rule
 from deskhand_flywheel.prm.scoring import ProcessRewardModel
@@ -49,6 +50,8 @@ class PpoSetting:
     """That train together; this is rank 0."""
     executor: Policy | None = None
     """Acts on the policy's plans, where it plans."""
+    notebook: Notebook | None = None
+    """Of the rollouts; validation has no part in it."""
 
 
 @dataclass(slots=True)

@@ -301,6 +301,7 @@ def _state_after(trajectory: Trajectory, request: Requester) -> TrainingSample |
         Context(
             task=trajectory.start.task,
             instruction=trajectory.start.instruction,
+            notes=trajectory.start.notes,
             steps=trajectory.steps,
             observation=end.final_observation,
         )

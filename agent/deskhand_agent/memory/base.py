@@ -19,7 +19,7 @@ class Recall:
     """What of the past is shown in one turn."""
 
     written: str = ""
-    """What the model wrote in place of turns, its heading before it; empty when there is nothing."""
+    """What the model wrote in place of turns; empty when there is nothing."""
     dropped: int = 0
     """Turns before `steps` that are not shown, and that nothing stands in place of."""
     steps: tuple[Step, ...]
@@ -31,6 +31,8 @@ class Recall:
 class Memory(Protocol):
     """One strategy, under one policy's settings."""
 
+    heading: str
+    """What stands before that which the model wrote."""
     question: str
     """With what the model is asked to write in place of an action; empty: it never is."""
 

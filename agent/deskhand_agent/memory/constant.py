@@ -24,6 +24,7 @@ REMEMBER = (
 class Constant:
     """The last thought and the last turn."""
 
+    heading = "What you keep in mind:"
     question = ""
 
     def due(self, steps: Sequence[Step]) -> bool:
@@ -34,9 +35,8 @@ class Constant:
         """The state as it was last written; a turn without a thought leaves it as it was."""
         acted = turns(steps)
         states = (step.decision.thought for step in reversed(acted) if step.decision.thought is not None)
-        state = next(states, None)
         return Recall(
-            written="" if state is None else f"What you keep in mind:\n{state}\n",
+            written=next(states, ""),
             dropped=max(0, len(acted) - 1),
             steps=acted[-1:],
             reminder=REMEMBER,

@@ -25,6 +25,7 @@ NOTE = (
 class Episodic:
     """Notes, the newest there is room for, and the turns since the last one; the last few stay whole."""
 
+    heading = "Your notes on what was before:"
     question = NOTE
 
     def __init__(self, *, after: int, chars: int, working: int) -> None:
@@ -44,7 +45,6 @@ class Episodic:
         """The notes, then the turns since, or the working memory's where those are more."""
         lines = [f"{n}. {' '.join(text.split())}" for n, text in enumerate(writings(steps), start=1)]
         notes = newest_within(lines, self._chars)
-        heading = "\n".join(("Your notes on what was before:", *notes, "")) if notes else ""
         shown = max(len(since_writing(steps)), self._working)
         acted = turns(steps)
-        return Recall(written=heading, steps=acted[max(0, len(acted) - shown) :])
+        return Recall(written="\n".join(notes), steps=acted[max(0, len(acted) - shown) :])

@@ -34,10 +34,10 @@ class Notes:
     """Lines of the last writing that were no change: unreadable, of a note that is not there, or too long."""
 
     def __str__(self) -> str:
-        lines = [f"{number}. {self.texts[number]}\n" for number in sorted(self.texts)]
+        lines = [f"{number}. {self.texts[number]}" for number in sorted(self.texts)]
         if self.refused:
-            lines.append(f"({self.refused} lines of your last changes could not be carried out)\n")
-        return "".join(lines)
+            lines.append(f"({self.refused} lines of your last changes could not be carried out)")
+        return "\n".join(lines)
 
 
 def changed(notes: Notes, writing: str, *, chars: int) -> Notes:
@@ -67,6 +67,7 @@ def changed(notes: Notes, writing: str, *, chars: int) -> Notes:
 class Operations:
     """The notes as the changes left them, and the turns since the last changes."""
 
+    heading = "Your notes:"
     question = OPERATE
 
     def __init__(self, *, after: int, chars: int) -> None:
@@ -86,8 +87,7 @@ class Operations:
         notes = Notes()
         for writing in writings(steps):
             notes = changed(notes, writing, chars=self._chars)
-        shown = str(notes)
-        return Recall(written=f"Your notes:\n{shown}" if shown else "", steps=since_writing(steps))
+        return Recall(written=str(notes), steps=since_writing(steps))
 
 
 def _chars(number: int, text: str) -> int:

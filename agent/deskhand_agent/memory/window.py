@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 class Window:
     """Shows every turn there is room for; where somebody summed up, what he wrote and the turns after it."""
 
+    heading = "Your summary of what was before:"
     question = ""
 
     def due(self, steps: Sequence[Step]) -> bool:
@@ -23,5 +24,4 @@ class Window:
     def recall(self, steps: Sequence[Step]) -> Recall:
         """All turns, or those after the last summary."""
         written = writings(steps)
-        heading = f"Your summary of what was before:\n{written[-1]}\n" if written else ""
-        return Recall(written=heading, steps=since_writing(steps))
+        return Recall(written=written[-1] if written else "", steps=since_writing(steps))

@@ -87,6 +87,7 @@ def _read(
         context = Context(
             task=trajectory.start.task,
             instruction=trajectory.start.instruction,
+            notes=trajectory.start.notes,
             steps=trajectory.steps[:place],
             observation=step.observation,
         )

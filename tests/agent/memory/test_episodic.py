@@ -17,7 +17,7 @@ def test_notes_stay_and_the_working_memory_outlives_them(step: Callable[..., Ste
     ]
     memory = Episodic(after=2, chars=99, working=1)
     found = memory.recall(steps)
-    assert found.written == "Your notes on what was before:\n1. meant a, got b\n2. meant c, got d\n"
+    assert found.written == "1. meant a, got b\n2. meant c, got d"
     assert found.steps == (steps[4],) and found.dropped == 0
     assert memory.recall(steps[:4]).steps == (steps[3],)
     assert Episodic(after=2, chars=99, working=3).recall(steps[:4]).steps == (steps[0], steps[1], steps[3])
@@ -27,7 +27,7 @@ def test_notes_stay_and_the_working_memory_outlives_them(step: Callable[..., Ste
 def test_the_oldest_notes_make_room(step: Callable[..., Step]) -> None:
     steps = [step(n, f"note {n}", wrote=True) for n in range(4)]
     written = Episodic(after=1, chars=20, working=0).recall(steps).written
-    assert written == "Your notes on what was before:\n3. note 2\n4. note 3\n"
+    assert written == "3. note 2\n4. note 3"
     assert Episodic(after=1, chars=3, working=0).recall(steps).written == ""
 
 

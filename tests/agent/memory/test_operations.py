@@ -32,7 +32,7 @@ def test_changes_are_carried_out_line_by_line(writing: str, texts: dict[int, str
 
 def test_the_least_recently_written_make_room() -> None:
     notes = changed(TWO, "update 1: red again\ninsert: green", chars=29)
-    assert str(notes) == "1. red again\n3. green\n"
+    assert str(notes) == "1. red again\n3. green"
     assert changed(TWO, "insert: " + "x" * 30, chars=30) == Notes(texts=TWO.texts, given=2, refused=1)
 
 
@@ -48,10 +48,8 @@ def test_they_stand_in_place_of_the_turns_before(step: Callable[..., Step]) -> N
     memory = Operations(after=2, chars=99)
     steps = [step(0, "a"), step(1, "insert: saw b", wrote=True), step(2, "c"), step(3, "d")]
     assert [memory.due(steps[:n]) for n in range(5)] == [False, False, False, False, True]
-    assert memory.recall(steps).written == "Your notes:\n1. saw b\n"
+    assert memory.recall(steps).written == "1. saw b"
     assert memory.recall(steps).steps == (steps[2], steps[3])
     wrong = [*steps, step(4, "hm\ndelete 1", wrote=True)]
-    assert memory.recall(wrong).written == (
-        "Your notes:\n(1 lines of your last changes could not be carried out)\n"
-    )
+    assert memory.recall(wrong).written == "(1 lines of your last changes could not be carried out)"
     assert memory.recall([]).written == ""

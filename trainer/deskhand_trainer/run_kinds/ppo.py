@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from deskhand_agent.models.bundle import ModelBundle
+from deskhand_agent.notebook import Notebook
 from deskhand_agent.precision import device_named
 from deskhand_sandbox.base import Capability, SandboxSource
 from deskhand_sandbox.types import JsonValue
@@ -67,12 +69,29 @@ async def run(context: RunContext, config: PpoConfig) -> tuple[str, dict[str, Js
                 user=user,
                 ranks=context.ranks,
                 executor=executor,
+                notebook=_notebook(context, bundle, config),
             )
         ).train()
     described: dict[str, JsonValue] = {"training": dict(outcome.metrics), "probe": config.probe}
     described |= {} if executor is None else {"executor": executor.id}
     kept = await context.keep(outcome.best, described)
     return kept, dict(outcome.metrics)
+
+
+def _notebook(context: RunContext, bundle: ModelBundle, config: PpoConfig) -> Notebook | None:
+    """What rollouts note for one another, in the run's folder.
+
+    Raises:
+        RunRefused: the policy's memory writes nothing, or the rollouts are of no sandbox's.
+    """
+    if not config.notebook:
+        return None
+    if config.rollouts in ("recorded", "self_play"):
+        raise RunRefused(f"field 'notebook': {config.rollouts} rollouts keep none")
+    try:
+        return Notebook(context.folder.path / "notes", bundle.memory)
+    except ValueError as error:
+        raise RunRefused(f"field 'notebook': {error}") from error
 
 
 async def _need_snapshots(source: SandboxSource, kinds: set[str], *, owner: str) -> None:

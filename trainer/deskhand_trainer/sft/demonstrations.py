@@ -78,6 +78,7 @@ def _written(
     context = Context(
         task=trajectory.start.task,
         instruction=trajectory.start.instruction,
+        notes=trajectory.start.notes,
         steps=steps[: step.index],
         observation=step.observation,
     )

@@ -1,0 +1,114 @@
+"""Notes from episode to episode: what the agent wrote into its memory at a place, told when it comes again.
+
+A note is a file of its own, named by its episode, so that many processes may write at once. Episodes that are
+measured have no part in it: `run_episode` reads and writes notes on training seeds alone.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from collections import OrderedDict
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock
+from urllib.parse import urlsplit
+
+import blake3
+
+from deskhand_agent.memory import WindowMemory, memory_of
+from deskhand_agent.memory.base import newest_within
+from deskhand_agent.memory.room import clipped
+from deskhand_agent.types import Trajectory
+from deskhand_sandbox.types import Observation, Task
+
+KEPT = 64
+"""Notes kept of a place; older ones are deleted."""
+GROUPS = 256
+"""Groups whose notes are remembered."""
+INSTRUCTION_BYTES = 200
+"""Of the instruction, in a note."""
+
+
+class Notebook:
+    """A folder of notes, by place."""
+
+    def __init__(self, folder: Path, memory: WindowMemory, *, chars: int = 2000) -> None:
+        """
+        Args:
+            memory: the policy's, which says what of an episode it wrote.
+            chars: of the notes told at once; the newest are.
+
+        Raises:
+            ValueError: such a memory writes nothing.
+        """
+        if memory.strategy == "window":
+            raise ValueError("a window writes nothing that could be kept: choose another memory")
+        self._folder, self._memory, self._chars = folder, memory_of(memory), chars
+        self._told: OrderedDict[str, str] = OrderedDict()
+        self._telling = Lock()
+
+    def read(self, place: str, *, group_id: str | None = None) -> str:
+        """The newest notes of a place, oldest first, a line each; what the first episode of a group was told
+        is told to all of it, for they are compared.
+
+        Raises:
+            OSError: the folder cannot be read.
+        """
+        if group_id is None:
+            return self._newest(place)
+        with self._telling:
+            if group_id not in self._told:
+                self._told[group_id] = self._newest(place)
+            while len(self._told) > GROUPS:
+                self._told.popitem(last=False)
+            return self._told[group_id]
+
+    def keep(self, place: str, trajectory: Trajectory) -> None:
+        """Add what was written in an episode that has a verdict; nothing where nothing was.
+
+        Raises:
+            OSError: the folder cannot be written.
+        """
+        written = self._memory.recall(trajectory.steps).written
+        outcome = None if trajectory.end is None else trajectory.end.outcome
+        if outcome is None or not written:
+            return
+        asked = clipped(" ".join(trajectory.start.instruction.split()), INSTRUCTION_BYTES)
+        line = f"{asked} ({'done' if outcome.success else 'not done'}): {' '.join(written.split())}"
+        file = self._of(place) / f"{trajectory.id}.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        part = file.with_suffix(".part")
+        part.write_text(json.dumps({"place": place, "note": line}))
+        part.replace(file)
+        for old in self._files(place)[:-KEPT]:
+            old.unlink(missing_ok=True)
+
+    def _newest(self, place: str) -> str:
+        return "\n".join(newest_within([_line(path) for path in self._files(place)], self._chars))
+
+    def _of(self, place: str) -> Path:
+        return self._folder / blake3.blake3(place.encode()).hexdigest()[:16]
+
+    def _files(self, place: str) -> list[Path]:
+        """Oldest first: ids of episodes sort by time."""
+        return sorted(self._of(place).glob("*.json"))
+
+
+def place_of(task: Task, observation: Observation) -> str:
+    """The site an episode begins at, by its host's name; where there is none but this machine's own, what
+    the task's id names before its last part: "miniwob", "osworld/chrome"."""
+    host = urlsplit(observation.url or "").hostname
+    return host if host is not None and not _own(host) else task.id.rpartition("/")[0] or task.id
+
+
+def _own(host: str) -> bool:
+    with suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return host == "localhost"
+
+
+def _line(path: Path) -> str:
+    with suppress(FileNotFoundError):  # another process made room
+        return str(json.loads(path.read_text())["note"])
+    return ""
