@@ -22,6 +22,7 @@ BENCHES = {
     "trainer": "deskhand_trainer.bench",
     "learner": "deskhand_trainer.bench.learner",
     "decoding": "deskhand_trainer.bench.decoding",
+    "memory": "deskhand_trainer.bench.memory",
     "sandbox": "deskhand_platform.bench.sandbox",
     "fresh-clone": "deskhand_platform.bench.fresh_clone",
 }

@@ -53,7 +53,10 @@ async def shown(task: Task, *keys: str) -> tuple[str, StepReward, Outcome, World
     return seen.terminal or "", reward, await verifier.score(sandbox, answer=None), sandbox
 
 
-@pytest.mark.parametrize("name", ["worlds/sokoban-6x6-1", "worlds/frozen-lake-4x4-slippery", "worlds/bandit"])
+@pytest.mark.parametrize(
+    "name",
+    ["worlds/sokoban-6x6-1", "worlds/frozen-lake-4x4-slippery", "worlds/bandit", "worlds/corridor"],
+)
 async def test_it_conforms(name: str) -> None:
     assert await check_backend(create_backend("world"), make_task(name, 3)) == tuple(CHECKS)
 
@@ -106,6 +109,9 @@ async def test_boards_that_are_none_are_refused(board: JsonValue, why: str) -> N
         ("frozen_lake", {"ice": "@-\n--"}),
         ("chain", {"places": 1}),
         ("chain", {"places": 4, "slip": 1.0}),
+        ("corridor", {"rooms": 3, "digits": 4}),
+        ("corridor", {"rooms": 0}),
+        ("corridor", {"rooms": 1001}),
         ("bandit", {"chances": []}),
         ("bandit", {"chances": [2.0]}),
         ("bandit", {}),
@@ -216,3 +222,22 @@ async def test_what_is_not_there() -> None:
         await sandbox.evaluate("scor")
     with pytest.raises(InvalidAction, match="one key at a time"):
         await sandbox.act(Press(keys=("Control", "c")))
+
+
+async def test_a_corridor_shows_each_digit_once_and_asks_for_all_at_its_door() -> None:
+    world = make_world("corridor", 5, {"rooms": 12, "digits": 3})
+    code, seen = str(world.state()["code"]), ""
+    for room in range(1, 13):
+        here, _, wall = world.text().partition("\non the wall: ")
+        assert here == f"room {room} of 12"
+        seen += wall
+        world.press("7")  # digits mean nothing before the door
+        world.press("ArrowLeft")
+        world.press("ArrowRight")
+    assert seen == code and len(code) == 3
+    assert world.text() == "door: ___" and not world.done and world.score() == 0
+    for digit in (code[0], "x", code[1], str((int(code[2]) + 1) % 10)):
+        world.press(digit)
+    assert world.done and not world.won and world.score() == pytest.approx(2 / 3)
+    assert make_world("corridor", 5, {"rooms": 12, "digits": 3}).state()["code"] == code
+    assert len({str(make_world("corridor", seed, {}).state()) for seed in range(50)}) == 50

@@ -1,4 +1,4 @@
-"""Small worlds, as text on a terminal and as a picture: Sokoban, frozen lake, chain, bandits, tic-tac-toe.
+"""Small worlds, as text on a terminal and as a picture: Sokoban, frozen lake, corridors, bandits, games.
 
 Boards are drawn from the seed, proven solvable, and of the seed's own split: no board of a test seed is ever
 that of a train seed.
@@ -69,6 +69,12 @@ WORLDS = {
     ),
     "worlds/chain": Drawn(
         world="chain", settings=lambda _, __: {"places": 6}, turns=12, description="Walk right six places."
+    ),
+    "worlds/corridor": Drawn(
+        world="corridor",
+        settings=lambda _, __: {"rooms": 96, "digits": 4},
+        turns=110,
+        description="Walk through 96 rooms and remember the digits on their walls: a hundred turns.",
     ),
     "worlds/frozen-lake-4x4": Drawn(
         world="frozen_lake",
@@ -148,6 +154,8 @@ async def next_actions(task: Task, sandbox: Sandbox, turn: int) -> Sequence[Acti
             return (AskUser(question=f"Which {' and '.join(task.details)}?"),)
         chances = cast("list[float]", state["chances"])
         return (Press(keys=(str(1 + chances.index(max(chances))),)),)
+    if "code" in state and cast(int, state["room"]) > cast(int, state["rooms"]):
+        return (Press(keys=(str(state["code"])[len(str(state["typed"]))],)),)
     if "cells" in state:
         return (Press(keys=(best_key(str(state["cells"])),)),)
     return (Press(keys=("ArrowRight",)),)

@@ -15,6 +15,7 @@ __all__ = ["WORLDS", "World", "make_world"]
 WORLDS: Mapping[str, str] = {
     "bandit": "Bandit",
     "chain": "Chain",
+    "corridor": "Corridor",
     "frozen_lake": "FrozenLake",
     "sokoban": "Sokoban",
     "store": "Store",
