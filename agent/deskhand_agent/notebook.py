@@ -40,10 +40,13 @@ class Notebook:
             chars: of the notes told at once; the newest are.
 
         Raises:
-            ValueError: such a memory writes nothing.
+            ValueError: such a memory writes nothing; or the policy plans, and who carries its plans out is told
+                nothing else.
         """
         if memory.strategy == "window":
             raise ValueError("a window writes nothing that could be kept: choose another memory")
+        if memory.plan_tokens:
+            raise ValueError("plan_tokens: a policy that plans keeps no notebook")
         self._folder, self._memory, self._chars = folder, memory_of(memory), chars
         self._told: OrderedDict[str, str] = OrderedDict()
         self._telling = Lock()

@@ -135,3 +135,5 @@ def test_a_place_is_the_site_or_what_the_task_is_of(
 def test_a_memory_that_writes_nothing_keeps_no_notebook(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="a window writes nothing that could be kept"):
         Notebook(tmp_path, WindowMemory())
+    with pytest.raises(ValueError, match="a policy that plans keeps no notebook"):
+        Notebook(tmp_path, WindowMemory(summary_after=2, plan_tokens=9))

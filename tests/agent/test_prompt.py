@@ -9,7 +9,18 @@ import pytest
 from deskhand_agent.coordinates import CoordinateSystem
 from deskhand_agent.grammar import parse_reply
 from deskhand_agent.memory import WindowMemory
-from deskhand_agent.prompt import ImageSegment, PromptMessage, Text, build_prompt, system_prompt
+from deskhand_agent.memory.episodic import NOTE
+from deskhand_agent.memory.operations import OPERATE
+from deskhand_agent.prompt import (
+    PLAN,
+    SUMMARISE,
+    ImageSegment,
+    PromptMessage,
+    Text,
+    build_prompt,
+    summary_due,
+    system_prompt,
+)
 from deskhand_agent.types import Context, Decision, Step, StepTimings
 from deskhand_sandbox.types import Action, Click, TypeText
 
@@ -205,3 +216,43 @@ def test_a_screen_without_a_terminal_stays_a_picture(stub: SimpleNamespace) -> N
     memory = WindowMemory(screens="text")
     messages = build_prompt(terminal_context(stub, None), memory=memory, coordinates=PIXEL)
     assert shown(messages)[-1][1][-1] == "<now>"
+
+
+WRITTEN = {"summary": SUMMARISE, "episodic": NOTE, "operations": OPERATE}
+
+
+@pytest.mark.parametrize("strategy", WRITTEN)
+def test_a_memory_is_asked_for_in_its_own_words(stub: SimpleNamespace, strategy: Any) -> None:
+    memory = WindowMemory(strategy=strategy, summary_after=3)
+    now = context(stub, *three_steps(stub))
+    assert summary_due(now, memory)
+    asked = build_prompt(now, memory=memory, coordinates=PIXEL, asking=SUMMARISE)
+    assert asked[-1].text.endswith(WRITTEN[strategy])
+    assert not build_prompt(now, memory=memory, coordinates=PIXEL)[-1].text.endswith(WRITTEN[strategy])
+
+
+def test_text_beyond_its_bytes_is_cut_where_it_is_longest(stub: SimpleNamespace) -> None:
+    steps = [step(stub, n, TypeText(text=f"{n} " + "x" * 50)) for n in range(30)]
+    steps += [step(stub, 30, Click(x=1, y=2), output="begin " + "漢" * 900 + " end")]
+    memory = WindowMemory(n_screenshots=2, text_bytes=2048)
+    now = context(stub, *steps, output="O" * 3000)
+    messages = build_prompt(now, memory=memory, coordinates=PIXEL, system="S", asking=PLAN)
+    said = [message.text for message in messages[1:]]
+    total = sum(len(text.encode()) for text in said) - len(PLAN)
+    assert 1900 < total <= 2048
+    assert (
+        said[0].startswith("Click it.\nDone so far:\n(")
+        and "30. type(" in said[0]
+        and "1. type(" not in said[0]
+    )
+    assert "begin 漢" in said[0] and "漢 end\n" in said[0] and "(shortened from 2710 bytes)" in said[0]
+    assert said[1] == "click(point='<point>1 2</point>')"
+    assert messages[0].text == "S" and said[2].endswith(PLAN)
+
+
+def test_a_bound_that_is_kept_changes_nothing(stub: SimpleNamespace) -> None:
+    now = context(stub, *three_steps(stub))
+    free, bound = (
+        build_prompt(now, memory=WindowMemory(text_bytes=room), coordinates=PIXEL) for room in (0, 1024)
+    )
+    assert free == bound

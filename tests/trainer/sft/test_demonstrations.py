@@ -88,3 +88,16 @@ def test_sampled_ids_are_kept_as_they_were(bundle: ModelBundle, pages: list[Seen
     foreign = replace(sampled, request=replace(request, processor_hash="0"))
     (written,) = samples_from_trajectories([trajectory(pages, foreign)], bundle)
     assert written.prompt_ids != (9, 9)
+
+
+def test_a_constant_memory_is_shown_thoughts_and_learns_to_write_them(
+    bundle: ModelBundle, pages: list[SeenPage]
+) -> None:
+    first = replace(clicked(12, 24), thought="ONE is left")
+    second = replace(clicked(40, 52), thought="TWO is left")
+    samples = samples_from_trajectories(
+        [trajectory(pages, first, second)], bundle, WindowMemory(strategy="constant")
+    )
+    replies = [decode_reply(bundle, sample.reply_ids) for sample in samples]
+    assert [parse_reply(reply).thought for reply in replies] == ["ONE is left", "TWO is left"]
+    assert "What you keep in mind:\nONE is left\n" in decode_reply(bundle, samples[1].prompt_ids)

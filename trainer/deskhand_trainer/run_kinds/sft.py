@@ -31,7 +31,13 @@ async def run(context: RunContext, config: SftConfig) -> tuple[str, dict[str, Js
         raise RunRefused(
             f"the store holds no successful {wanted} of {', '.join(config.tasks)}: collect some first"
         )
-    bundle = await context.bundle(seed=config.seed, screens=config.screens, n_screenshots=config.screenshots)
+    bundle = await context.bundle(
+        seed=config.seed,
+        screens=config.screens,
+        n_screenshots=config.screenshots,
+        strategy=config.memory,
+        summary_after=config.summary_after,
+    )
     if bundle.memory.plan_tokens:
         raise RunRefused(
             f"the policy {context.policy_id} plans, and demonstrations hold actions: start from one that acts"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from deskhand_agent.memory import Screens
+from deskhand_agent.memory import Screens, Strategy
 from deskhand_agent.precision import Precision
 from deskhand_trainer.config_parsing import bounds
 
@@ -40,6 +40,11 @@ class SftConfig:
     """What the policy is shown of a screen, from now on; None: what it was (a fresh one: the picture)."""
     screenshots: int | None = field(default=None, metadata=bounds(1, 64))
     """How many of the latest screens it is shown whole, from now on; None: what it was (a fresh one: 1)."""
+    memory: Strategy | None = None
+    """What it is shown in place of turns no longer shown, from now on; None: what it was (a fresh one:
+    nothing, a "window"). A "constant" one learns the demonstrations' thoughts too."""
+    summary_after: int | None = field(default=None, metadata=bounds(0, 1000))
+    """Turns after which it is asked to write into it, from now on; None: what it was (a fresh one: 0)."""
     perception_tasks: tuple[str, ...] = PERCEPTION_TASKS
     """Empty: no perception stage (a model that can see already)."""
     perception_pages: int = field(default=2400, metadata=bounds(0, 1_000_000))
