@@ -40,8 +40,8 @@ class Notebook:
             chars: of the notes told at once; the newest are.
 
         Raises:
-            ValueError: such a memory writes nothing; or the policy plans, and who carries its plans out is told
-                nothing else.
+            ValueError: such a memory writes nothing; or the policy plans, and who carries its plans out is
+                told nothing else.
         """
         if memory.strategy == "window":
             raise ValueError("a window writes nothing that could be kept: choose another memory")
