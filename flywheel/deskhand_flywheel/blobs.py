@@ -13,8 +13,9 @@ import asyncio
 import errno
 import re
 from collections import OrderedDict
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Generator, Iterable
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -23,17 +24,31 @@ from blake3 import blake3
 from obstore.exceptions import BaseError, GenericError
 from obstore.store import LocalStore, ObjectStore, from_url
 
+from deskhand_flywheel.blob_damage import TAIL_BYTES, Damage, damage_of
 from deskhand_flywheel.errors import CorruptBlob, MissingBlob, StorageFull, StoreUnavailable
 
 CACHE_BYTES = 64 << 20
 """Hot blobs kept in memory, in all."""
 _KNOWN_DIGESTS = 200_000
+_BLOB_PATH = re.compile(r"([0-9a-f]{2})/(\1[0-9a-f]{62})")
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def digest_of(data: bytes) -> str:
     """BLAKE3 of the bytes, lower-case hex, 64 characters."""
     return blake3(data).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredBlob:
+    """A blob as a listing shows it."""
+
+    digest: str
+    """The name it is stored under; whether its bytes have it is another question."""
+    size: int
+    """Bytes."""
+    stored_at_s: float
+    """Unix time, by the storage's clock."""
 
 
 class BlobStore:
@@ -129,6 +144,88 @@ class BlobStore:
         except FileNotFoundError as error:
             raise MissingBlob(f"no blob {digest} in the blob store") from error
 
+    # ---- for upkeep ----
+
+    async def stored(self) -> AsyncGenerator[tuple[StoredBlob, ...]]:
+        """Everything that is stored, some hundreds at a time, in no order; other files are passed over.
+
+        Raises:
+            StoreUnavailable: the storage refused.
+        """
+        with _blob_errors():
+            batches = iter(obstore.list(self._store))
+            while batch := await asyncio.to_thread(next, batches, None):
+                yield tuple(
+                    StoredBlob(
+                        digest=found.group(2),
+                        size=each["size"],
+                        stored_at_s=each["last_modified"].timestamp(),
+                    )
+                    for each in batch
+                    if (found := _BLOB_PATH.fullmatch(each["path"]))
+                )
+
+    async def damage(self, digest: str) -> Damage | None:
+        """What happened to a blob's bytes; None when it is whole.
+
+        Reads all of it, past the cache, a part at a time.
+
+        Raises:
+            MissingBlob: there is no such blob.
+            StoreUnavailable: the storage refused.
+        """
+        try:
+            with _blob_errors():
+                return await asyncio.to_thread(self._damage, digest)
+        except FileNotFoundError as error:
+            raise MissingBlob(f"no blob {digest} in the blob store") from error
+
+    async def set_aside(self, digest: str) -> None:
+        """Move a damaged blob to `damaged/DIGEST`, so that its name is free for whole bytes again.
+
+        Raises:
+            StoreUnavailable: the storage refused.
+        """
+        with _blob_errors():
+            await asyncio.to_thread(obstore.rename, self._store, _path(digest), f"damaged/{digest}")
+        self.forget([digest])
+
+    async def delete(self, digests: Iterable[str]) -> None:
+        """Delete blobs; those that are gone already are no error.
+
+        Raises:
+            StoreUnavailable: the storage refused; some may be deleted.
+        """
+        doomed = list(digests)
+        with _blob_errors():
+            await asyncio.to_thread(self._delete, [_path(digest) for digest in doomed])
+        self.forget(doomed)
+
+    def forget(self, digests: Iterable[str]) -> None:
+        """Take none of these for stored before the storage was asked again."""
+        for digest in digests:
+            self._known.pop(digest, None)
+            self._cache.drop(digest)
+
+    def _delete(self, paths: list[str]) -> None:
+        try:
+            obstore.delete(self._store, paths)
+        except FileNotFoundError:
+            # which of them is not said, nor which were deleted
+            for path in paths:
+                with suppress(FileNotFoundError):
+                    obstore.delete(self._store, path)
+
+    def _damage(self, digest: str) -> Damage | None:
+        hasher, size, head, tail = blake3(), 0, b"", b""
+        for chunk in obstore.get(self._store, _path(digest)).stream(min_chunk_size=4 << 20):
+            part = bytes(chunk)
+            head = head or part
+            tail = (tail + part)[-TAIL_BYTES:]
+            size += len(part)
+            hasher.update(part)
+        return None if hasher.hexdigest() == digest else damage_of(head, tail, size)
+
     def _read(self, digest: str) -> bytes:
         return bytes(obstore.get(self._store, _path(digest)).bytes())
 
@@ -173,6 +270,9 @@ class _Cache:
         while self._size > self._limit:
             _, dropped = self._items.popitem(last=False)
             self._size -= len(dropped)
+
+    def drop(self, digest: str) -> None:
+        self._size -= len(self._items.pop(digest, b""))
 
 
 def _open(url: str) -> ObjectStore:

@@ -75,7 +75,7 @@ class Trajectories(StorePart):
             MissingBlob: a picture came without data and is not in the blob store.
             StorageFull, StoreUnavailable, StoreClosed: nothing was written.
         """
-        await self._keep_images(_images_of_step(step))
+        await self._keep_images(images_of_step(step))
         text = dumps(step)
         row = {
             "trajectory_id": trajectory_id,
@@ -355,7 +355,8 @@ def _summary(row: Row[Any, Any, int, Any]) -> TrajectorySummary:
     )
 
 
-def _images_of_step(step: Step) -> list[Image]:
+def images_of_step(step: Step) -> list[Image]:
+    """Every picture a step's record names."""
     request = step.decision.request
     return [step.observation.screenshot, *(request.images if request else ())]
 

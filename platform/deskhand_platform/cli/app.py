@@ -14,6 +14,7 @@ from deskhand_platform.cli import (
     benches,
     doctor,
     endpoint,
+    flywheel,
     records,
     rounds,
     run,
@@ -43,6 +44,7 @@ app.add_typer(tasks.app, name="tasks")
 app.add_typer(sandboxes.app, name="sandbox")
 app.add_typer(rounds.app, name="rounds")
 app.add_typer(records.trajectories, name="trajectories")
+app.add_typer(flywheel.app, name="flywheel")
 app.add_typer(records.policies, name="policies")
 tasks.register(app)
 endpoint.register(records.policies)

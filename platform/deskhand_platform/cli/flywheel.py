@@ -1,0 +1,106 @@
+"""`deskhand flywheel`: keeps the store sound and small; platform or not."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+from rich.progress import Progress as Bars
+from rich.progress import TaskID
+
+from deskhand_flywheel.blobs import BlobStore
+from deskhand_flywheel.store import Store
+from deskhand_flywheel.upkeep import Report
+from deskhand_flywheel.upkeep import fsck as check
+from deskhand_flywheel.upkeep.findings import Progress
+from deskhand_platform.cli.console import err, out, table
+from deskhand_platform.settings import load_settings
+
+app = typer.Typer(help="The store: its integrity, and what of it may go.", no_args_is_help=True)
+
+Json = Annotated[bool, typer.Option("--json", help="one JSON object instead of a table")]
+
+
+@app.command(epilog="Example:  deskhand flywheel fsck --repair --spare file:///backup/blobs")
+def fsck(
+    repair: Annotated[bool, typer.Option("--repair", help="mend what can be; drops nothing whole")] = False,
+    spare: Annotated[
+        str | None, typer.Option(help="URL of a blob store, such as a backup, to take lost blobs from")
+    ] = None,
+    settle_hours: Annotated[
+        float, typer.Option(min=0, help="pass over blobs and silent episodes younger than this")
+    ] = 1.0,
+    as_json: Json = False,
+) -> None:
+    """Check every row and blob; exit status 1 when something is lost or damaged and not mended."""
+    report = asyncio.run(_fsck(repair, spare, settle_hours * 3600))
+    if as_json:
+        out.print(json.dumps(_report_json(report), indent=1), markup=False, soft_wrap=True)
+    else:
+        _print_report(report)
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+async def _fsck(repair: bool, spare: str | None, settle_s: float) -> Report:
+    settings = load_settings()
+    taken_from = None if spare is None else BlobStore(spare)
+    async with await Store.open(settings.db_url, settings.blobs_url) as store:
+        with _bars() as progress:
+            return await check(store, repair=repair, spare=taken_from, settle_s=settle_s, progress=progress)
+
+
+def _print_report(report: Report) -> None:
+    if report.findings:
+        lines = table("found", "where", "what", "repair")
+        for one in report.findings:
+            lines.add_row(one.kind, one.subject, one.detail, one.done)
+        out.print(lines)
+    out.print(
+        f"{report.trajectories} trajectories, {report.steps} steps, {report.policies} policies, "
+        f"{report.blobs} blobs of {report.bytes / 1e6:.1f} MB",
+        soft_wrap=True,
+    )
+    counted = ", ".join(f"{count} {kind}" for kind, count in sorted(report.counts.items()))
+    out.print(f"found: {counted or 'nothing'}", soft_wrap=True)
+
+
+def _report_json(report: Report) -> dict[str, object]:
+    return {
+        "ok": report.ok,
+        "trajectories": report.trajectories,
+        "steps": report.steps,
+        "policies": report.policies,
+        "blobs": report.blobs,
+        "bytes": report.bytes,
+        "counts": dict(report.counts),
+        "findings": [
+            {
+                "kind": one.kind,
+                "subject": one.subject,
+                "detail": one.detail,
+                "harmless": one.kind.harmless,
+                "done": one.done,
+                "mended": one.mended,
+            }
+            for one in report.findings
+        ],
+    }
+
+
+@contextmanager
+def _bars() -> Generator[Progress]:
+    """A bar for each thing that is counted, while it is."""
+    with Bars(console=err, transient=True, disable=not err.is_terminal) as bars:
+        of: dict[str, TaskID] = {}
+
+        def show(what: str, done: int, total: int) -> None:
+            if what not in of:
+                of[what] = bars.add_task(what)
+            bars.update(of[what], completed=done, total=total)
+
+        yield show
