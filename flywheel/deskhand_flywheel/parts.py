@@ -20,13 +20,13 @@ class StorePart:
         self.blobs = blobs
         self._writer = GroupWriter(database)
 
-    def _insert_new(self, table: Table) -> Insert:
+    def insert_new(self, table: Table) -> Insert:
         """An insert that leaves a row with the same key as it is; its row count says which happened."""
         if self.database.is_sqlite:
             return sqlite.insert(table).on_conflict_do_nothing()
         return postgresql.insert(table).on_conflict_do_nothing()
 
-    def _insert_or_replace(self, table: Table, replaced: tuple[str, ...]) -> Insert:
+    def insert_or_replace(self, table: Table, replaced: tuple[str, ...]) -> Insert:
         """An insert that gives a row with the same key the new values of the columns named."""
         keys: list[Any] = list(table.primary_key.columns)
         insert = sqlite.insert(table) if self.database.is_sqlite else postgresql.insert(table)

@@ -39,7 +39,7 @@ class Scores(Trajectories):
         ]
         if not rows:
             return
-        insert = self._insert_or_replace(tables.scores, ("score", "rationale", "scored_at_s"))
+        insert = self.insert_or_replace(tables.scores, ("score", "rationale", "scored_at_s"))
 
         async def write(connection: AsyncConnection) -> None:
             await connection.execute(insert, rows)

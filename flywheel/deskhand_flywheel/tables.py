@@ -123,3 +123,13 @@ policies = Table(
     Column("metadata", Text, nullable=False),
     Column("created_at_s", Float, nullable=False),
 )
+
+collected_blobs = Table(
+    "collected_blobs",
+    metadata,
+    # kept after the blob is deleted: a process that remembers to have stored it finds out here
+    Column("digest", String(64), primary_key=True),
+)
+
+OWN_TABLES = ("scores", "steps", "trajectory_labels")
+"""Rows that are part of a trajectory and go with it, those that refer to others first."""

@@ -18,8 +18,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from deskhand_agent.types import Step, Trajectory, TrajectoryEnd, TrajectoryStart
 from deskhand_flywheel import tables
 from deskhand_flywheel.blobs import digest_of
+from deskhand_flywheel.citing import Citing, none_condemned, refuse_condemned
 from deskhand_flywheel.errors import ConflictingRecord, InvalidQuery, MissingBlob, UnknownTrajectory
-from deskhand_flywheel.parts import StorePart, column_text
+from deskhand_flywheel.parts import column_text
 from deskhand_flywheel.records import dumps, loads
 from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter, TrajectoryPage, TrajectorySummary
 from deskhand_sandbox.types import Image, Observation
@@ -29,7 +30,7 @@ _CHUNK = 200
 """Ids in one query: below every database's limit on parameters."""
 
 
-class Trajectories(StorePart):
+class Trajectories(Citing):
     """Implements the agent's `StepSink`."""
 
     # ---- written by the episode loop ----
@@ -56,7 +57,7 @@ class Trajectories(StorePart):
         ]
 
         async def write(connection: AsyncConnection) -> None:
-            added = await connection.execute(self._insert_new(tables.trajectories).values(row))
+            added = await connection.execute(self.insert_new(tables.trajectories).values(row))
             if added.rowcount == 0:
                 column = tables.trajectories.c.start
                 found = await connection.scalar(select(column).where(tables.trajectories.c.id == start.id))
@@ -75,7 +76,9 @@ class Trajectories(StorePart):
             MissingBlob: a picture came without data and is not in the blob store.
             StorageFull, StoreUnavailable, StoreClosed: nothing was written.
         """
-        await self._keep_images(images_of_step(step))
+        images = images_of_step(step)
+        await self._keep_images(images)
+        digests = sorted({image.digest for image in images})
         text = dumps(step)
         row = {
             "trajectory_id": trajectory_id,
@@ -85,8 +88,9 @@ class Trajectories(StorePart):
         }
 
         async def write(connection: AsyncConnection) -> None:
-            added = await connection.execute(self._insert_new(tables.steps).values(row))
+            added = await connection.execute(self._insert_citing(tables.steps, row, digests))
             if added.rowcount == 0:
+                await refuse_condemned(connection, digests)
                 query = select(tables.steps.c.step).where(
                     tables.steps.c.trajectory_id == trajectory_id, tables.steps.c.step_index == step.index
                 )
@@ -94,7 +98,7 @@ class Trajectories(StorePart):
                 _same(found, text, f"step {step.index} of trajectory {trajectory_id}")
 
         try:
-            await self._writer.submit(write)
+            await self._write_citing(lambda: self._keep_images(images), write)
         except IntegrityError as error:
             raise _unknown(trajectory_id) from error
 
@@ -106,8 +110,9 @@ class Trajectories(StorePart):
             ConflictingRecord: it ended before, otherwise.
             MissingBlob, StorageFull, StoreUnavailable, StoreClosed: nothing was written.
         """
-        if end.final_observation is not None:
-            await self._keep_images([end.final_observation.screenshot])
+        images = [end.final_observation.screenshot] if end.final_observation else []
+        await self._keep_images(images)
+        digests = [image.digest for image in images]
         text = dumps(end)
         table = tables.trajectories
         row = {
@@ -120,9 +125,12 @@ class Trajectories(StorePart):
 
         async def write(connection: AsyncConnection) -> None:
             changed = await connection.execute(
-                update(table).where(table.c.id == trajectory_id, table.c.end.is_(None)).values(row)
+                update(table)
+                .where(table.c.id == trajectory_id, table.c.end.is_(None), none_condemned(digests))
+                .values(row)
             )
             if changed.rowcount == 0:
+                await refuse_condemned(connection, digests)
                 found = (
                     await connection.execute(select(table.c.end).where(table.c.id == trajectory_id))
                 ).first()
@@ -130,7 +138,7 @@ class Trajectories(StorePart):
                     raise _unknown(trajectory_id)
                 _same(found.end, text, f"the end of trajectory {trajectory_id}")
 
-        await self._writer.submit(write)
+        await self._write_citing(lambda: self._keep_images(images), write)
 
     # ---- read ----
 

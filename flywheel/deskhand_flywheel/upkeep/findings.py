@@ -11,6 +11,10 @@ Progress = Callable[[str, int, int], None]
 """Told what is being looked at, how many of it are done, and how many there are."""
 
 
+def quiet(_what: str, _done: int, _total: int) -> None:
+    """Progress that nobody watches."""
+
+
 class FindingKind(StrEnum):
     """What can be wrong with a store."""
 

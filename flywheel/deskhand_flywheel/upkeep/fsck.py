@@ -22,7 +22,7 @@ from deskhand_flywheel.errors import MissingBlob
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.upkeep import repairs
 from deskhand_flywheel.upkeep.citations import cited_blobs
-from deskhand_flywheel.upkeep.findings import Finding, FindingKind, Progress, Report
+from deskhand_flywheel.upkeep.findings import Finding, FindingKind, Progress, Report, quiet
 from deskhand_flywheel.upkeep.rows import RowsRead, read_rows
 
 SETTLE_S = 3600.0
@@ -32,17 +32,13 @@ _SAID = {Damage.CUT_SHORT: "end too early", Damage.CHANGED: "have another digest
 _KINDS = {Damage.CUT_SHORT: FindingKind.TRUNCATED_BLOB, Damage.CHANGED: FindingKind.CHANGED_BLOB}
 
 
-def _quiet(_what: str, _done: int, _total: int) -> None:
-    pass
-
-
 async def fsck(
     store: Store,
     *,
     repair: bool = False,
     spare: BlobStore | None = None,
     settle_s: float = SETTLE_S,
-    progress: Progress = _quiet,
+    progress: Progress = quiet,
 ) -> Report:
     """Check every row and the bytes of every blob.
 

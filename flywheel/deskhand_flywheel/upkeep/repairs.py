@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -108,6 +108,9 @@ async def of_blobs(
     store: Store, cited: set[bytes], findings: Iterable[Finding], spare: BlobStore | None
 ) -> list[Finding]:
     """The findings, with what could be mended of blobs."""
+    findings = list(findings)
+    lost = [finding.subject for finding in findings if finding.kind in (*_DAMAGED, FindingKind.MISSING_BLOB)]
+    await _condemn(store, lost)
     return [
         await _blob(store, finding, bytes.fromhex(finding.subject) in cited, spare)
         if finding.kind in (*_DAMAGED, FindingKind.MISSING_BLOB)
@@ -116,24 +119,34 @@ async def of_blobs(
     ]
 
 
+async def _condemn(store: Store, digests: Sequence[str]) -> None:
+    """Whoever remembers to have stored one of these finds out that it is not so."""
+    store.blobs.forget(digests)
+    if not digests:
+        return
+    async with store.database.write() as connection:
+        rows = [{"digest": digest} for digest in digests]
+        await connection.execute(store.insert_new(tables.collected_blobs), rows)
+
+
 async def _blob(store: Store, finding: Finding, cited: bool, spare: BlobStore | None) -> Finding:
     done = ""
-    store.blobs.forget([finding.subject])
     if finding.kind in _DAMAGED:
         await store.blobs.set_aside(finding.subject)
         done = f"moved to damaged/{finding.subject}"
-    if cited and spare is not None and await _fetched(store.blobs, spare, finding.subject):
+    if cited and spare is not None and await _fetched(store, spare, finding.subject):
         fetched = "fetched whole from the spare blob store"
         return replace(finding, done=f"{done}; {fetched}" if done else fetched, mended=True)
     return replace(finding, done=done, mended=not cited)
 
 
-async def _fetched(blobs: BlobStore, spare: BlobStore, digest: str) -> bool:
+async def _fetched(store: Store, spare: BlobStore, digest: str) -> bool:
     with tempfile.TemporaryDirectory(prefix="deskhand-fsck-") as folder:
         path = Path(folder) / digest
         try:
             await spare.get_file(digest, path)
         except BlobError:
             return False
-        await blobs.put_file(path)
+        await store.reprieve([digest])
+        await store.blobs.put_file(path)
     return True
