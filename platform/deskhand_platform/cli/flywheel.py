@@ -6,18 +6,24 @@ import asyncio
 import json
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
+import yaml
 from rich.progress import Progress as Bars
 from rich.progress import TaskID
 
 from deskhand_flywheel.blobs import BlobStore
+from deskhand_flywheel.errors import InvalidQuery
 from deskhand_flywheel.store import Store
-from deskhand_flywheel.upkeep import Report
+from deskhand_flywheel.upkeep import Collected, Report, RetentionRule, collect, retention_rule
 from deskhand_flywheel.upkeep import fsck as check
 from deskhand_flywheel.upkeep.findings import Progress
-from deskhand_platform.cli.console import err, out, table
+from deskhand_platform.cli.console import err, out, say, table
+from deskhand_platform.errors import InvalidField
+from deskhand_platform.rounds.runs import read_result
 from deskhand_platform.settings import load_settings
 
 app = typer.Typer(help="The store: its integrity, and what of it may go.", no_args_is_help=True)
@@ -44,6 +50,52 @@ def fsck(
         _print_report(report)
     if not report.ok:
         raise typer.Exit(1)
+
+
+@app.command("gc", epilog="Example:  deskhand flywheel gc --rule retention.yaml --apply")
+def collect_garbage(
+    rule: Annotated[
+        Path | None, typer.Option(help="YAML file of what may go; without, blobs that nothing cites")
+    ] = None,
+    apply: Annotated[bool, typer.Option("--apply", help="drop it; without, only say what would go")] = False,
+    as_json: Json = False,
+) -> None:
+    """Drop old trajectories by a rule, and blobs nothing cites; never what a dataset, policy or run cites."""
+    done = asyncio.run(_collect(RetentionRule() if rule is None else _read(rule), apply))
+    if as_json:
+        out.print(json.dumps(asdict(done), indent=1), markup=False, soft_wrap=True)
+        return
+    for what, count in done.kept:
+        out.print(f"kept: {count} trajectories by {what}", markup=False, soft_wrap=True)
+    verb = "dropped" if apply else "would drop"
+    out.print(
+        f"{verb}: {len(done.trajectories)} trajectories of {done.steps} steps, "
+        f"{done.blobs} blobs of {done.bytes / 1e6:.1f} MB",
+        soft_wrap=True,
+    )
+    if not apply:
+        say("nothing was changed; --apply does it")
+
+
+async def _collect(rule: RetentionRule, apply: bool) -> Collected:
+    settings = load_settings()
+    async with await Store.open(settings.db_url, settings.blobs_url) as store:
+        with _bars() as progress:
+            return await collect(
+                store, rule, apply=apply, runs=unfinished_runs(settings.runs), progress=progress
+            )
+
+
+def unfinished_runs(folder: Path) -> list[str]:
+    """Ids of the runs that may go on from a checkpoint."""
+    return [spec.parent.name for spec in folder.glob("*/spec.json") if read_result(spec.parent) is None]
+
+
+def _read(file: Path) -> RetentionRule:
+    try:
+        return retention_rule(yaml.safe_load(file.read_text()))
+    except (yaml.YAMLError, InvalidQuery) as error:
+        raise InvalidField("--rule", f"{file}: {error}") from error
 
 
 async def _fsck(repair: bool, spare: str | None, settle_s: float) -> Report:
