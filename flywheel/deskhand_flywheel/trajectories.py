@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, and_, exists, func, select, true, update
+from sqlalchemy import ColumnElement, Row, ScalarSelect, Select, and_, exists, func, select, true, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -22,6 +22,7 @@ from deskhand_flywheel.citing import Citing, none_condemned, refuse_condemned
 from deskhand_flywheel.errors import ConflictingRecord, InvalidQuery, MissingBlob, UnknownTrajectory
 from deskhand_flywheel.parts import column_text
 from deskhand_flywheel.records import dumps, loads
+from deskhand_flywheel.search import says
 from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter, TrajectoryPage, TrajectorySummary
 from deskhand_sandbox.types import Image, Observation
 
@@ -50,6 +51,7 @@ class Trajectories(Citing):
             "split": start.split.value,
             "started_at_s": start.started_at_s,
             "start": dumps(start),
+            "instruction": column_text(start.instruction),
         }
         labels = [
             {"trajectory_id": start.id, "key": column_text(key), "value": column_text(value)}
@@ -85,6 +87,7 @@ class Trajectories(Citing):
             "step_index": step.index,
             "reward": float(step.reward),
             "step": text,
+            "said": said(step),
         }
 
         async def write(connection: AsyncConnection) -> None:
@@ -120,6 +123,8 @@ class Trajectories(Citing):
             "stop_reason": end.stop_reason.value,
             "failure": end.failure.value if end.failure else None,
             "success": end.outcome.success if end.outcome else None,
+            "score": end.outcome.score if end.outcome else None,
+            "length": _steps_of(trajectory_id),
             "end": text,
         }
 
@@ -315,6 +320,20 @@ def matches(chosen: TrajectoryFilter) -> ColumnElement[bool]:
         conditions.append(table.c.started_at_s >= chosen.since_s)
     if chosen.ended is not None:
         conditions.append(table.c.end.is_not(None) if chosen.ended else table.c.end.is_(None))
+    if chosen.until_s is not None:
+        conditions.append(table.c.started_at_s < chosen.until_s)
+    if chosen.failure is not None:
+        conditions.append(table.c.failure == chosen.failure.value)
+    if chosen.min_score is not None:
+        conditions.append(table.c.score >= chosen.min_score)
+    if chosen.max_score is not None:
+        conditions.append(table.c.score <= chosen.max_score)
+    if chosen.min_steps is not None:
+        conditions.append(table.c.length >= chosen.min_steps)
+    if chosen.max_steps is not None:
+        conditions.append(table.c.length <= chosen.max_steps)
+    if chosen.text is not None:
+        conditions.append(says(chosen.text))
     if chosen.outcome is not None:
         verdict = {OutcomeFilter.SUCCESS: True, OutcomeFilter.FAILURE: False, OutcomeFilter.NONE: None}
         conditions.append(table.c.success.is_(verdict[chosen.outcome]))
@@ -367,6 +386,17 @@ def images_of_step(step: Step) -> list[Image]:
     """Every picture a step's record names."""
     request = step.decision.request
     return [step.observation.screenshot, *(request.images if request else ())]
+
+
+def said(step: Step) -> str | None:
+    """What a step is found by."""
+    parts = [part for part in (step.decision.thought, step.decision.summary) if part]
+    return column_text("\n".join(parts)) or None
+
+
+def _steps_of(trajectory_id: str) -> ScalarSelect[int]:
+    steps = tables.steps
+    return select(func.count()).where(steps.c.trajectory_id == trajectory_id).scalar_subquery()
 
 
 def _same(found: str | None, text: str | object, what: str) -> None:
