@@ -22,9 +22,9 @@ class StorePart:
 
     def insert_new(self, table: Table) -> Insert:
         """An insert that leaves a row with the same key as it is; its row count says which happened."""
-        if self.database.is_sqlite:
-            return sqlite.insert(table).on_conflict_do_nothing()
-        return postgresql.insert(table).on_conflict_do_nothing()
+        insert = sqlite.insert(table) if self.database.is_sqlite else postgresql.insert(table)
+        # without the option psycopg's count is gone with its cursor
+        return insert.on_conflict_do_nothing().execution_options(preserve_rowcount=True)
 
     def insert_or_replace(self, table: Table, replaced: tuple[str, ...]) -> Insert:
         """An insert that gives a row with the same key the new values of the columns named."""

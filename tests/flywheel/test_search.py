@@ -18,6 +18,8 @@ from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import TrajectoryFilter
 from deskhand_flywheel.upkeep import Drop, RetentionRule, collect
 
+DATABASES = ("sqlite", "postgresql")
+
 
 def _thinks(index: int, thought: str | None, summary: str | None = None) -> Step:
     step = make_step(index)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from flywheel_episodes import Urls
 
 from deskhand_flywheel.store import Store
@@ -82,6 +83,7 @@ async def test_acknowledged_steps_survive_kill_9(urls: Urls) -> None:
     connection.close()
 
 
+@pytest.mark.parametrize("urls", ["sqlite", "postgresql"], indirect=True)
 async def test_two_processes_write_one_store_at_once(urls: Urls) -> None:
     writers = [_writer(urls, run, 40) for run in ("one", "two")]
     said = await asyncio.gather(*(asyncio.to_thread(writer.communicate) for writer in writers))

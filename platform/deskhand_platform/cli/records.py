@@ -7,14 +7,16 @@ import sys
 import tempfile
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from deskhand_agent.checksums import write_sums
+from deskhand_agent.types import Failure
 from deskhand_flywheel.store import Store
-from deskhand_flywheel.types import PolicyRecord, TrajectoryFilter, TrajectoryPage
+from deskhand_flywheel.types import OutcomeFilter, PolicyRecord, TrajectoryFilter, TrajectoryPage
 from deskhand_platform.cli.console import out, say, table, when
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.rounds.book import RoundBook
@@ -49,10 +51,33 @@ def replay(
 def list_trajectories(
     task: Annotated[str | None, typer.Option(help="only of this task")] = None,
     policy: Annotated[str | None, typer.Option(help="only of this policy")] = None,
+    text: Annotated[
+        str | None, typer.Option(help='words of an instruction or thought: login "sign in" pass* -admin')
+    ] = None,
+    outcome: Annotated[OutcomeFilter | None, typer.Option(help="only with this verdict")] = None,
+    failure: Annotated[Failure | None, typer.Option(help="only those that this broke")] = None,
+    since: Annotated[datetime | None, typer.Option(help="begun then or later")] = None,
+    until: Annotated[datetime | None, typer.Option(help="begun before")] = None,
+    min_score: Annotated[float | None, typer.Option(help="outcome of at least")] = None,
+    max_score: Annotated[float | None, typer.Option(help="outcome of at most")] = None,
+    min_steps: Annotated[int | None, typer.Option(min=0, help="whole, of so many steps or more")] = None,
+    max_steps: Annotated[int | None, typer.Option(min=0, help="whole, of so many steps or fewer")] = None,
     limit: Annotated[int, typer.Option(min=1, max=200)] = 20,
 ) -> None:
     """Trajectories, newest first."""
-    chosen = TrajectoryFilter(task_ids=None if task is None else (task,), policy_id=policy)
+    chosen = TrajectoryFilter(
+        task_ids=None if task is None else (task,),
+        policy_id=policy,
+        text=text,
+        outcome=outcome,
+        failure=failure,
+        since_s=None if since is None else since.timestamp(),
+        until_s=None if until is None else until.timestamp(),
+        min_score=min_score,
+        max_score=max_score,
+        min_steps=min_steps,
+        max_steps=max_steps,
+    )
     page = asyncio.run(_trajectories(chosen, limit))
     lines = table("id", "task", "seed", "policy", "turns", "ended", "score", "")
     for one in page.items:

@@ -17,6 +17,8 @@ from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import OutcomeFilter, SelectionRule, StepScore, TrajectoryFilter
 from deskhand_flywheel.upkeep import Drop, RetentionRule, collect, fsck, retention_rule
 
+DATABASES = ("sqlite", "postgresql")
+
 EVERYTHING = RetentionRule(drop=(Drop(older_than_days=0),), orphans_after_hours=0)
 
 

@@ -83,3 +83,23 @@ def test_a_rule_that_cannot_be_read_is_a_usage_error(settings: Settings, text: s
     rule.write_text(text)
     refused = flywheel(settings, "gc", "--rule", str(rule), "--apply")
     assert refused.returncode == 2 and "--rule" in refused.stderr and "Traceback" not in refused.stderr
+
+
+async def test_trajectories_are_listed_by_words_and_figures(
+    settings: Settings, store: Store, record_episode: Record
+) -> None:
+    found = await record_episode(store)
+    for asked, there in (
+        (["--text", "door han*", "--min-steps", "2"], False),
+        (["--text", "handle", "--min-steps", "2", "--min-score", "1", "--since", "2020-01-01"], True),
+        (["--failure", "sandbox_died"], False),
+        (["--outcome", "success", "--until", "2020-01-01"], False),
+    ):
+        listed = subprocess.run(
+            [sys.executable, "-m", "deskhand_platform.cli.app", "trajectories", "list", *asked],
+            env={**os.environ, "DESKHAND_HOME": str(settings.home), "COLUMNS": "200"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (listed.returncode, found in listed.stdout) == (0, there), listed.stderr
