@@ -1,7 +1,8 @@
 """Pictures and weights by content: BLAKE3 of the bytes is the name, so nothing is stored twice.
 
-A folder, S3, Google or Azure storage, by URL, through obstore. In a folder a blob is written to a staging
-file and renamed into place: it is there whole or not at all.
+A folder, S3, Google or Azure storage, by URL, through obstore; keys and endpoints come from the environment,
+as their own tools read them. In a folder a blob is written to a staging file and renamed into place,
+elsewhere a request puts it: it is there whole or not at all.
 
 obstore's own coroutines end on threads that Python does not know of, and one that ends while the interpreter
 shuts down aborts the process: so its plain functions are called, on threads that Python waits for.
@@ -16,6 +17,7 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, Generator, Iterable
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -29,6 +31,8 @@ from deskhand_flywheel.errors import CorruptBlob, MissingBlob, StorageFull, Stor
 
 CACHE_BYTES = 64 << 20
 """Hot blobs kept in memory, in all."""
+RETRY_S = 30.0
+"""How long a request to a storage that does not answer is tried again before `StoreUnavailable`."""
 _KNOWN_DIGESTS = 200_000
 _BLOB_PATH = re.compile(r"([0-9a-f]{2})/(\1[0-9a-f]{62})")
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -73,9 +77,7 @@ class BlobStore:
         """
         digest = digest_of(data)
         if not await self.has(digest, size=len(data)):
-            with _blob_errors():
-                await asyncio.to_thread(obstore.put, self._store, _path(digest), data)
-            self._remember(digest)
+            await self._put(digest, data)
         self._cache.put(digest, data)
         return digest
 
@@ -125,9 +127,7 @@ class BlobStore:
         """
         digest, size = await asyncio.to_thread(_digest_and_size, path)
         if not await self.has(digest, size=size):
-            with _blob_errors():
-                await asyncio.to_thread(obstore.put, self._store, _path(digest), path)
-            self._remember(digest)
+            await self._put(digest, path)
         return digest
 
     async def get_file(self, digest: str, path: Path) -> None:
@@ -207,6 +207,15 @@ class BlobStore:
             self._known.pop(digest, None)
             self._cache.drop(digest)
 
+    async def _put(self, digest: str, content: bytes | Path) -> None:
+        try:
+            with _blob_errors():
+                await asyncio.to_thread(obstore.put, self._store, _path(digest), content)
+        except FileNotFoundError as error:
+            said = str(error).splitlines()[0]
+            raise StoreUnavailable(f"the blob store's folder or bucket is not there: {said}") from error
+        self._remember(digest)
+
     def _delete(self, paths: list[str]) -> None:
         try:
             obstore.delete(self._store, paths)
@@ -279,7 +288,7 @@ def _open(url: str) -> ObjectStore:
     try:
         if urlsplit(url).scheme == "file":
             return LocalStore(unquote(urlsplit(url).path), mkdir=True, automatic_cleanup=False)
-        return from_url(url)
+        return from_url(url, retry_config={"retry_timeout": timedelta(seconds=RETRY_S)})
     except (BaseError, ValueError, OSError) as error:
         raise StoreUnavailable(
             f"{url!r} is no usable blob store ({error}); for a folder it looks like file:///folder/blobs"

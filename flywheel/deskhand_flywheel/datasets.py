@@ -16,8 +16,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_flywheel import tables
 from deskhand_flywheel.errors import EmptySelection, HeldOutRefused, UnknownDataset
+from deskhand_flywheel.filters import matches
 from deskhand_flywheel.records import encode
-from deskhand_flywheel.trajectories import Trajectories, matches
+from deskhand_flywheel.trajectories import Trajectories
 from deskhand_flywheel.types import Dataset, DatasetKind, OutcomeFilter, SelectionRule, TrajectoryFilter
 from deskhand_sandbox.types import Split
 

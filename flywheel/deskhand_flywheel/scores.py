@@ -11,7 +11,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_flywheel import tables
 from deskhand_flywheel.errors import UnknownTrajectory
-from deskhand_flywheel.trajectories import Trajectories, matches
+from deskhand_flywheel.filters import matches
+from deskhand_flywheel.trajectories import Trajectories
 from deskhand_flywheel.types import StepScore, TrajectoryFilter
 
 

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, ScalarSelect, Select, and_, exists, func, select, true, update
+from sqlalchemy import Row, ScalarSelect, Select, func, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -20,10 +20,10 @@ from deskhand_flywheel import tables
 from deskhand_flywheel.blobs import digest_of
 from deskhand_flywheel.citing import Citing, none_condemned, refuse_condemned
 from deskhand_flywheel.errors import ConflictingRecord, InvalidQuery, MissingBlob, UnknownTrajectory
+from deskhand_flywheel.filters import matches
 from deskhand_flywheel.parts import column_text
 from deskhand_flywheel.records import dumps, loads
-from deskhand_flywheel.search import says
-from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter, TrajectoryPage, TrajectorySummary
+from deskhand_flywheel.types import TrajectoryFilter, TrajectoryPage, TrajectorySummary
 from deskhand_sandbox.types import Image, Observation
 
 MAX_PAGE = 500
@@ -304,48 +304,6 @@ class Trajectories(Citing):
 
     async def _filled(self, image: Image) -> Image:
         return replace(image, data=await self.blobs.get(image.digest))
-
-
-def matches(chosen: TrajectoryFilter) -> ColumnElement[bool]:
-    """The filter as a condition on the `trajectories` table."""
-    table, labels = tables.trajectories, tables.trajectory_labels
-    conditions: list[ColumnElement[bool]] = []
-    if chosen.task_ids is not None:
-        conditions.append(table.c.task_id.in_([column_text(name) for name in chosen.task_ids]))
-    if chosen.policy_id is not None:
-        conditions.append(table.c.policy_id == column_text(chosen.policy_id))
-    if chosen.split is not None:
-        conditions.append(table.c.split == chosen.split.value)
-    if chosen.since_s is not None:
-        conditions.append(table.c.started_at_s >= chosen.since_s)
-    if chosen.ended is not None:
-        conditions.append(table.c.end.is_not(None) if chosen.ended else table.c.end.is_(None))
-    if chosen.until_s is not None:
-        conditions.append(table.c.started_at_s < chosen.until_s)
-    if chosen.failure is not None:
-        conditions.append(table.c.failure == chosen.failure.value)
-    if chosen.min_score is not None:
-        conditions.append(table.c.score >= chosen.min_score)
-    if chosen.max_score is not None:
-        conditions.append(table.c.score <= chosen.max_score)
-    if chosen.min_steps is not None:
-        conditions.append(table.c.length >= chosen.min_steps)
-    if chosen.max_steps is not None:
-        conditions.append(table.c.length <= chosen.max_steps)
-    if chosen.text is not None:
-        conditions.append(says(chosen.text))
-    if chosen.outcome is not None:
-        verdict = {OutcomeFilter.SUCCESS: True, OutcomeFilter.FAILURE: False, OutcomeFilter.NONE: None}
-        conditions.append(table.c.success.is_(verdict[chosen.outcome]))
-    conditions.extend(
-        exists().where(
-            labels.c.trajectory_id == table.c.id,
-            labels.c.key == column_text(key),
-            labels.c.value == column_text(value),
-        )
-        for key, value in chosen.labels.items()
-    )
-    return and_(true(), *conditions)
 
 
 def _summaries() -> Select[Any, Any, int, Any]:

@@ -13,8 +13,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_flywheel import tables
 from deskhand_flywheel.errors import InvalidQuery, MalformedRecord
+from deskhand_flywheel.filters import matches
 from deskhand_flywheel.records import decode
-from deskhand_flywheel.trajectories import matches
 from deskhand_flywheel.types import TrajectoryFilter
 
 _DAY_S = 86400.0
