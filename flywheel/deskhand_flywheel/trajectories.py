@@ -21,6 +21,7 @@ from deskhand_flywheel.blobs import digest_of
 from deskhand_flywheel.citing import Citing, none_condemned, refuse_condemned
 from deskhand_flywheel.errors import ConflictingRecord, InvalidQuery, MissingBlob, UnknownTrajectory
 from deskhand_flywheel.filters import matches
+from deskhand_flywheel.near_frames import NearFrames
 from deskhand_flywheel.parts import column_text
 from deskhand_flywheel.records import dumps, loads
 from deskhand_flywheel.types import TrajectoryFilter, TrajectoryPage, TrajectorySummary
@@ -33,6 +34,9 @@ _CHUNK = 200
 
 class Trajectories(Citing):
     """Implements the agent's `StepSink`."""
+
+    near_frames: NearFrames | None = None
+    """Keeps frames that are all but the same once; None: only those of the same bytes."""
 
     # ---- written by the episode loop ----
 
@@ -78,6 +82,8 @@ class Trajectories(Citing):
             MissingBlob: a picture came without data and is not in the blob store.
             StorageFull, StoreUnavailable, StoreClosed: nothing was written.
         """
+        if self.near_frames is not None:
+            step = await self.near_frames.step(trajectory_id, step)
         images = images_of_step(step)
         await self._keep_images(images)
         digests = sorted({image.digest for image in images})
@@ -113,6 +119,8 @@ class Trajectories(Citing):
             ConflictingRecord: it ended before, otherwise.
             MissingBlob, StorageFull, StoreUnavailable, StoreClosed: nothing was written.
         """
+        if self.near_frames is not None:
+            end = await self.near_frames.end(trajectory_id, end)
         images = [end.final_observation.screenshot] if end.final_observation else []
         await self._keep_images(images)
         digests = [image.digest for image in images]
