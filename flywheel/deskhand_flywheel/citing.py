@@ -11,13 +11,14 @@ it alone: a row is either seen by the collector, or its writer sees what was con
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from functools import cache
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Insert, Table, delete, exists, literal, select
+from sqlalchemy import ColumnElement, Insert, Table, bindparam, delete, exists, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_flywheel.errors import FlywheelError
-from deskhand_flywheel.parts import StorePart
+from deskhand_flywheel.parts import StorePart, insert_new
 from deskhand_flywheel.tables import collected_blobs
 from deskhand_flywheel.writer import Write
 
@@ -53,10 +54,28 @@ class Citing(StorePart):
         await self._writer.submit(write)
         self.blobs.forget(digests)
 
-    def _insert_citing(self, table: Table, row: Mapping[str, Any], digests: Collection[str]) -> Insert:
-        """`insert_new`, which leaves out the row when a blob it cites is condemned, too."""
-        values = select(*(literal(value, table.c[name].type) for name, value in row.items()))
-        return self.insert_new(table).from_select(list(row), values.where(none_condemned(digests)))
+    async def _insert_citing(
+        self, connection: AsyncConnection, table: Table, row: Mapping[str, Any], digests: Collection[str]
+    ) -> bool:
+        """`insert_new`, unless a blob the row cites is condemned; whether the row is new.
+
+        Raises:
+            Condemned: one is; no row is written.
+        """
+        insert = _insert(self.database.is_sqlite, table, tuple(row))
+        given = {f"given_{name}": value for name, value in row.items()}
+        added = await connection.execute(insert, {**given, "digests": list(digests)})
+        if added.rowcount == 0:
+            await refuse_condemned(connection, digests)
+        return added.rowcount != 0
+
+
+@cache
+def _insert(on_sqlite: bool, table: Table, names: tuple[str, ...]) -> Insert:
+    # made once: putting the statement together takes longer than running it
+    given = (bindparam(f"given_{name}", type_=table.c[name].type) for name in names)
+    listed = exists().where(collected_blobs.c.digest.in_(bindparam("digests", expanding=True)))
+    return insert_new(on_sqlite, table).from_select(names, select(*given).where(~listed))
 
 
 def none_condemned(digests: Collection[str]) -> ColumnElement[bool]:

@@ -22,7 +22,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from deskhand_agent.shipped import DESKHAND_TINY, shipped_model
 from deskhand_flywheel import tables
 from deskhand_flywheel.blobs import digest_of_file
-from deskhand_flywheel.citing import Citing, refuse_condemned
+from deskhand_flywheel.citing import Citing
 from deskhand_flywheel.errors import InvalidQuery, MalformedRecord, UnknownPolicy
 from deskhand_flywheel.types import PolicyRecord
 from deskhand_sandbox.types import JsonValue
@@ -60,9 +60,7 @@ class Policies(Citing):
         }
 
         async def write(connection: AsyncConnection) -> None:
-            insert = self._insert_citing(tables.policies, row, sorted(manifest.values()))
-            if (await connection.execute(insert)).rowcount == 0:
-                await refuse_condemned(connection, sorted(manifest.values()))
+            await self._insert_citing(connection, tables.policies, row, sorted(set(manifest.values())))
 
         try:
             await self._write_citing(keep, write)

@@ -97,9 +97,7 @@ class Trajectories(Citing):
         }
 
         async def write(connection: AsyncConnection) -> None:
-            added = await connection.execute(self._insert_citing(tables.steps, row, digests))
-            if added.rowcount == 0:
-                await refuse_condemned(connection, digests)
+            if not await self._insert_citing(connection, tables.steps, row, digests):
                 query = select(tables.steps.c.step).where(
                     tables.steps.c.trajectory_id == trajectory_id, tables.steps.c.step_index == step.index
                 )
