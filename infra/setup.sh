@@ -23,6 +23,7 @@ apt_packages=(
   mousepad galculator gnumeric chromium
   adb mksh toybox
   libvirt-daemon libvirt-daemon-driver-qemu libvirt-dev qemu-system-x86 qemu-utils mmdebstrap pkgconf gcc libc6-dev e2fsprogs
+  postgresql
 )
 
 install_system_packages() {

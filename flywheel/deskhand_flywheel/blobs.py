@@ -1,7 +1,8 @@
 """Pictures and weights by content: BLAKE3 of the bytes is the name, so nothing is stored twice.
 
-A folder, S3, Google or Azure storage, by URL, through obstore. In a folder a blob is written to a staging
-file and renamed into place: it is there whole or not at all.
+A folder, S3, Google or Azure storage, by URL, through obstore; keys and endpoints come from the environment,
+as their own tools read them. In a folder a blob is written to a staging file and renamed into place,
+elsewhere a request puts it: it is there whole or not at all.
 
 obstore's own coroutines end on threads that Python does not know of, and one that ends while the interpreter
 shuts down aborts the process: so its plain functions are called, on threads that Python waits for.
@@ -13,8 +14,10 @@ import asyncio
 import errno
 import re
 from collections import OrderedDict
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Generator, Iterable
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -23,17 +26,33 @@ from blake3 import blake3
 from obstore.exceptions import BaseError, GenericError
 from obstore.store import LocalStore, ObjectStore, from_url
 
+from deskhand_flywheel.blob_damage import TAIL_BYTES, Damage, damage_of
 from deskhand_flywheel.errors import CorruptBlob, MissingBlob, StorageFull, StoreUnavailable
 
 CACHE_BYTES = 64 << 20
 """Hot blobs kept in memory, in all."""
+RETRY_S = 30.0
+"""How long a request to a storage that does not answer is tried again before `StoreUnavailable`."""
 _KNOWN_DIGESTS = 200_000
+_BLOB_PATH = re.compile(r"([0-9a-f]{2})/(\1[0-9a-f]{62})")
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def digest_of(data: bytes) -> str:
     """BLAKE3 of the bytes, lower-case hex, 64 characters."""
     return blake3(data).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredBlob:
+    """A blob as a listing shows it."""
+
+    digest: str
+    """The name it is stored under; whether its bytes have it is another question."""
+    size: int
+    """Bytes."""
+    stored_at_s: float
+    """Unix time, by the storage's clock."""
 
 
 class BlobStore:
@@ -58,9 +77,7 @@ class BlobStore:
         """
         digest = digest_of(data)
         if not await self.has(digest, size=len(data)):
-            with _blob_errors():
-                await asyncio.to_thread(obstore.put, self._store, _path(digest), data)
-            self._remember(digest)
+            await self._put(digest, data)
         self._cache.put(digest, data)
         return digest
 
@@ -110,9 +127,7 @@ class BlobStore:
         """
         digest, size = await asyncio.to_thread(_digest_and_size, path)
         if not await self.has(digest, size=size):
-            with _blob_errors():
-                await asyncio.to_thread(obstore.put, self._store, _path(digest), path)
-            self._remember(digest)
+            await self._put(digest, path)
         return digest
 
     async def get_file(self, digest: str, path: Path) -> None:
@@ -128,6 +143,97 @@ class BlobStore:
                 await asyncio.to_thread(self._copy_out, digest, path)
         except FileNotFoundError as error:
             raise MissingBlob(f"no blob {digest} in the blob store") from error
+
+    # ---- for upkeep ----
+
+    async def stored(self) -> AsyncGenerator[tuple[StoredBlob, ...]]:
+        """Everything that is stored, some hundreds at a time, in no order; other files are passed over.
+
+        Raises:
+            StoreUnavailable: the storage refused.
+        """
+        with _blob_errors():
+            batches = iter(obstore.list(self._store))
+            while batch := await asyncio.to_thread(next, batches, None):
+                yield tuple(
+                    StoredBlob(
+                        digest=found.group(2),
+                        size=each["size"],
+                        stored_at_s=each["last_modified"].timestamp(),
+                    )
+                    for each in batch
+                    if (found := _BLOB_PATH.fullmatch(each["path"]))
+                )
+
+    async def damage(self, digest: str) -> Damage | None:
+        """What happened to a blob's bytes; None when it is whole.
+
+        Reads all of it, past the cache, a part at a time.
+
+        Raises:
+            MissingBlob: there is no such blob.
+            StoreUnavailable: the storage refused.
+        """
+        try:
+            with _blob_errors():
+                return await asyncio.to_thread(self._damage, digest)
+        except FileNotFoundError as error:
+            raise MissingBlob(f"no blob {digest} in the blob store") from error
+
+    async def set_aside(self, digest: str) -> None:
+        """Move a damaged blob to `damaged/DIGEST`, so that its name is free for whole bytes again.
+
+        Raises:
+            StoreUnavailable: the storage refused.
+        """
+        with _blob_errors():
+            await asyncio.to_thread(obstore.rename, self._store, _path(digest), f"damaged/{digest}")
+        self.forget([digest])
+
+    async def delete(self, digests: Iterable[str]) -> None:
+        """Delete blobs; those that are gone already are no error.
+
+        Raises:
+            StoreUnavailable: the storage refused; some may be deleted.
+        """
+        doomed = list(digests)
+        with _blob_errors():
+            await asyncio.to_thread(self._delete, [_path(digest) for digest in doomed])
+        self.forget(doomed)
+
+    def forget(self, digests: Iterable[str]) -> None:
+        """Take none of these for stored before the storage was asked again."""
+        for digest in digests:
+            self._known.pop(digest, None)
+            self._cache.drop(digest)
+
+    async def _put(self, digest: str, content: bytes | Path) -> None:
+        try:
+            with _blob_errors():
+                await asyncio.to_thread(obstore.put, self._store, _path(digest), content)
+        except FileNotFoundError as error:
+            said = str(error).splitlines()[0]
+            raise StoreUnavailable(f"the blob store's folder or bucket is not there: {said}") from error
+        self._remember(digest)
+
+    def _delete(self, paths: list[str]) -> None:
+        try:
+            obstore.delete(self._store, paths)
+        except FileNotFoundError:
+            # which of them is not said, nor which were deleted
+            for path in paths:
+                with suppress(FileNotFoundError):
+                    obstore.delete(self._store, path)
+
+    def _damage(self, digest: str) -> Damage | None:
+        hasher, size, head, tail = blake3(), 0, b"", b""
+        for chunk in obstore.get(self._store, _path(digest)).stream(min_chunk_size=4 << 20):
+            part = bytes(chunk)
+            head = head or part
+            tail = (tail + part)[-TAIL_BYTES:]
+            size += len(part)
+            hasher.update(part)
+        return None if hasher.hexdigest() == digest else damage_of(head, tail, size)
 
     def _read(self, digest: str) -> bytes:
         return bytes(obstore.get(self._store, _path(digest)).bytes())
@@ -174,12 +280,15 @@ class _Cache:
             _, dropped = self._items.popitem(last=False)
             self._size -= len(dropped)
 
+    def drop(self, digest: str) -> None:
+        self._size -= len(self._items.pop(digest, b""))
+
 
 def _open(url: str) -> ObjectStore:
     try:
         if urlsplit(url).scheme == "file":
             return LocalStore(unquote(urlsplit(url).path), mkdir=True, automatic_cleanup=False)
-        return from_url(url)
+        return from_url(url, retry_config={"retry_timeout": timedelta(seconds=RETRY_S)})
     except (BaseError, ValueError, OSError) as error:
         raise StoreUnavailable(
             f"{url!r} is no usable blob store ({error}); for a folder it looks like file:///folder/blobs"

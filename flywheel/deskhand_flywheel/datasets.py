@@ -10,15 +10,18 @@ import json
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from functools import partial
 
 from sqlalchemy import Row, func, select
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_flywheel import tables
 from deskhand_flywheel.errors import EmptySelection, HeldOutRefused, UnknownDataset
+from deskhand_flywheel.filters import matches
 from deskhand_flywheel.records import encode
 from deskhand_flywheel.sieve import Candidate, Sifted, sift
-from deskhand_flywheel.trajectories import Trajectories, matches
+from deskhand_flywheel.trajectories import Trajectories
 from deskhand_flywheel.types import Dataset, DatasetKind, SelectionRule, Sieve, TrajectoryFilter
 from deskhand_sandbox.types import Split
 
@@ -59,28 +62,25 @@ class Datasets(Trajectories):
         _refuse_held_out(chosen, held_out)
         chosen = replace(chosen, split=Split.TRAIN, ended=True, outcome=None)
         sieve = sieve or Sieve()
-        # whole episodes never change: what is read here still holds when it is written
-        ids, left_out = await self._select(rule, chosen, sieve, held_out)
-        if not ids:
-            without = f" (left out: {_counted(left_out)})" if left_out else ""
-            raise EmptySelection(
-                f"no {rule.value if rule is not SelectionRule.ALL else 'whole'} training trajectory "
-                f"matches the recipe of dataset {name!r}{without}: collect some first, or widen the filter"
+        while True:
+            ids, left_out = await self._select(rule, chosen, sieve, held_out)
+            if not ids:
+                raise _nothing_for(name, rule, left_out)
+            recipe = json.dumps(
+                {
+                    "rule": rule.value,
+                    "filter": encode(chosen),
+                    "held_out": sorted(held_out),
+                    "sieve": encode(sieve),
+                    "left_out": left_out,
+                }
             )
-        recipe = json.dumps(
-            {
-                "rule": rule.value,
-                "filter": encode(chosen),
-                "held_out": sorted(held_out),
-                "sieve": encode(sieve),
-                "left_out": left_out,
-            }
-        )
-
-        async def write(connection: AsyncConnection) -> Dataset:
-            return await _keep(connection, name, rule.kind, recipe, ids)
-
-        return await self._writer.submit(write)
+            keep = partial(_keep, name=name, kind=rule.kind, recipe=recipe, ids=ids)
+            try:
+                return await self._writer.submit(keep)
+            except IntegrityError:
+                # a collection dropped one of them meanwhile: whole episodes never change otherwise
+                continue
 
     async def dataset(self, name: str, version: int | None = None) -> Dataset:
         """A dataset; its newest version unless one is named.
@@ -135,8 +135,14 @@ def _held_out_tasks() -> Collection[str]:
     return HELD_OUT_TASKS
 
 
-def _counted(left_out: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {why}" for why, count in left_out.items())
+def _nothing_for(name: str, rule: SelectionRule, left_out: Mapping[str, int]) -> EmptySelection:
+    kind = "whole" if rule is SelectionRule.ALL else rule.value
+    counted = ", ".join(f"{count} {why}" for why, count in left_out.items())
+    without = f" (left out: {counted})" if counted else ""
+    return EmptySelection(
+        f"no {kind} training trajectory matches the recipe of dataset {name!r}{without}: collect some first, "
+        f"or widen the filter"
+    )
 
 
 def _refuse_held_out(chosen: TrajectoryFilter, held_out: Collection[str]) -> None:

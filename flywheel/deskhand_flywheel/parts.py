@@ -20,19 +20,24 @@ class StorePart:
         self.blobs = blobs
         self._writer = GroupWriter(database)
 
-    def _insert_new(self, table: Table) -> Insert:
-        """An insert that leaves a row with the same key as it is; its row count says which happened."""
-        if self.database.is_sqlite:
-            return sqlite.insert(table).on_conflict_do_nothing()
-        return postgresql.insert(table).on_conflict_do_nothing()
+    def insert_new(self, table: Table) -> Insert:
+        """`insert_new` for this database."""
+        return insert_new(self.database.is_sqlite, table)
 
-    def _insert_or_replace(self, table: Table, replaced: tuple[str, ...]) -> Insert:
+    def insert_or_replace(self, table: Table, replaced: tuple[str, ...]) -> Insert:
         """An insert that gives a row with the same key the new values of the columns named."""
         keys: list[Any] = list(table.primary_key.columns)
         insert = sqlite.insert(table) if self.database.is_sqlite else postgresql.insert(table)
         return insert.on_conflict_do_update(
             index_elements=keys, set_={name: insert.excluded[name] for name in replaced}
         )
+
+
+def insert_new(on_sqlite: bool, table: Table) -> Insert:
+    """An insert that leaves a row with the same key as it is; its row count says which happened."""
+    insert = sqlite.insert(table) if on_sqlite else postgresql.insert(table)
+    # without the option psycopg's count is gone with its cursor
+    return insert.on_conflict_do_nothing().execution_options(preserve_rowcount=True)
 
 
 def column_text(text: str) -> str:

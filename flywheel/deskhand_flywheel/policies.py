@@ -22,13 +22,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from deskhand_agent.shipped import DESKHAND_TINY, shipped_model
 from deskhand_flywheel import tables
 from deskhand_flywheel.blobs import digest_of_file
+from deskhand_flywheel.citing import Citing
 from deskhand_flywheel.errors import InvalidQuery, MalformedRecord, UnknownPolicy
-from deskhand_flywheel.parts import StorePart
 from deskhand_flywheel.types import PolicyRecord
 from deskhand_sandbox.types import JsonValue
 
 
-class Policies(StorePart):
+class Policies(Citing):
     """Kept checkpoints of policies and of process reward models."""
 
     async def keep_policy(
@@ -42,7 +42,13 @@ class Policies(StorePart):
             StorageFull: no space is left; no record was made.
         """
         paths = await asyncio.to_thread(_files_of, folder)
-        manifest = {name: await self.blobs.put_file(path) for name, path in paths.items()}
+        manifest: dict[str, str] = {}
+
+        async def keep() -> None:
+            for name, path in paths.items():
+                manifest[name] = await self.blobs.put_file(path)
+
+        await keep()
         canonical = json.dumps([manifest, parent_id, dict(metadata)], sort_keys=True)
         policy_id = f"policy-{blake3(canonical.encode()).hexdigest()[:16]}"
         row = {
@@ -54,10 +60,10 @@ class Policies(StorePart):
         }
 
         async def write(connection: AsyncConnection) -> None:
-            await connection.execute(self._insert_new(tables.policies).values(row))
+            await self._insert_citing(connection, tables.policies, row, sorted(set(manifest.values())))
 
         try:
-            await self._writer.submit(write)
+            await self._write_citing(keep, write)
         except IntegrityError as error:
             raise UnknownPolicy(str(parent_id), await self._policy_ids()) from error
         return await self.policy(policy_id)

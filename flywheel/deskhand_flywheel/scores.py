@@ -11,7 +11,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_flywheel import tables
 from deskhand_flywheel.errors import UnknownTrajectory
-from deskhand_flywheel.trajectories import Trajectories, matches
+from deskhand_flywheel.filters import matches
+from deskhand_flywheel.trajectories import Trajectories
 from deskhand_flywheel.types import StepScore, TrajectoryFilter
 
 
@@ -42,9 +43,9 @@ class Scores(Trajectories):
         ]
         if not rows:
             return
-        insert = self._insert_new(tables.scores)
+        insert = self.insert_new(tables.scores)
         if replace:
-            insert = self._insert_or_replace(tables.scores, ("score", "rationale", "scored_at_s"))
+            insert = self.insert_or_replace(tables.scores, ("score", "rationale", "scored_at_s"))
 
         async def write(connection: AsyncConnection) -> None:
             await connection.execute(insert, rows)

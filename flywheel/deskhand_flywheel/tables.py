@@ -38,14 +38,23 @@ trajectories = Table(
     Column("split", String(16), nullable=False),
     Column("started_at_s", Float, nullable=False),
     Column("start", Text, nullable=False),
+    # searched for words
+    Column("instruction", Text, nullable=False, server_default=""),
     # unknown until the episode has ended
     Column("ended_at_s", Float),
     Column("stop_reason", String(32)),
     Column("failure", String(32)),
     Column("success", Boolean),
+    Column("score", Float),
+    Column("length", Integer),
     Column("end", Text),
     Index(None, "task_id", "id"),
     Index(None, "policy_id", "id"),
+    Index(None, "success", "id"),
+    Index(None, "failure", "id"),
+    Index(None, "score", "id"),
+    Index(None, "length", "id"),
+    Index(None, "started_at_s", "id"),
 )
 
 trajectory_labels = Table(
@@ -64,6 +73,8 @@ steps = Table(
     Column("step_index", Integer, primary_key=True, autoincrement=False),
     Column("reward", Float, nullable=False),
     Column("step", Text, nullable=False),
+    # thought and summary, searched for words; None where there is neither
+    Column("said", Text),
 )
 
 scores = Table(
@@ -123,3 +134,13 @@ policies = Table(
     Column("metadata", Text, nullable=False),
     Column("created_at_s", Float, nullable=False),
 )
+
+collected_blobs = Table(
+    "collected_blobs",
+    metadata,
+    # kept after the blob is deleted: a process that remembers to have stored it finds out here
+    Column("digest", String(64), primary_key=True),
+)
+
+OWN_TABLES = ("scores", "steps", "trajectory_labels")
+"""Rows that are part of a trajectory and go with it, those that refer to others first."""

@@ -1,28 +1,20 @@
-"""The store's trajectories: written step by step, read whole or as summaries.
-
-A picture is in the blob store before the row that names it, and a row is acknowledged after its commit: what
-was acknowledged survives the death of any process. Writing the same thing twice is no error (a writer that
-never saw its acknowledgement may try again); writing something else under the same name is.
-"""
+"""The store's trajectories: read whole or as summaries; `recording` is how they come in."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, and_, exists, func, select, true, update
-from sqlalchemy.exc import IntegrityError
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import Row, Select, func, select
 
 from deskhand_agent.types import Step, Trajectory, TrajectoryEnd, TrajectoryStart
 from deskhand_flywheel import tables
-from deskhand_flywheel.blobs import digest_of
-from deskhand_flywheel.errors import ConflictingRecord, InvalidQuery, MissingBlob, UnknownTrajectory
-from deskhand_flywheel.parts import StorePart, column_text
-from deskhand_flywheel.records import dumps, loads
-from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter, TrajectoryPage, TrajectorySummary
+from deskhand_flywheel.errors import InvalidQuery
+from deskhand_flywheel.filters import matches
+from deskhand_flywheel.recording import Recording, unknown
+from deskhand_flywheel.records import loads
+from deskhand_flywheel.types import TrajectoryFilter, TrajectoryPage, TrajectorySummary
 from deskhand_sandbox.types import Image, Observation
 
 MAX_PAGE = 500
@@ -30,72 +22,8 @@ _CHUNK = 200
 """Ids in one query: below every database's limit on parameters."""
 
 
-class Trajectories(StorePart):
-    """Implements the agent's `StepSink`."""
-
-    # ---- written by the episode loop ----
-
-    async def begin(self, start: TrajectoryStart) -> None:
-        """Record that an episode begins.
-
-        Raises:
-            ConflictingRecord: another trajectory has the id.
-            StorageFull, StoreUnavailable, StoreClosed: nothing was written.
-        """
-        await self._writer.submit(partial(self._write_start, start))
-
-    async def step(self, trajectory_id: str, step: Step) -> None:
-        """Record one step; its pictures first.
-
-        Raises:
-            UnknownTrajectory: `begin` was not called for it.
-            ConflictingRecord: another step has that index.
-            MissingBlob: a picture came without data and is not in the blob store.
-            StorageFull, StoreUnavailable, StoreClosed: nothing was written.
-        """
-        await self._keep_images(_images_of_step(step))
-        try:
-            await self._writer.submit(partial(self._write_step, trajectory_id, step))
-        except IntegrityError as error:
-            raise _unknown(trajectory_id) from error
-
-    async def end(self, trajectory_id: str, end: TrajectoryEnd) -> None:
-        """Record that an episode has ended; its last picture first.
-
-        Raises:
-            UnknownTrajectory: `begin` was not called for it.
-            ConflictingRecord: it ended before, otherwise.
-            MissingBlob, StorageFull, StoreUnavailable, StoreClosed: nothing was written.
-        """
-        if end.final_observation is not None:
-            await self._keep_images([end.final_observation.screenshot])
-        await self._writer.submit(partial(self._write_end, trajectory_id, end))
-
-    async def add_trajectory(self, trajectory: Trajectory) -> bool:
-        """Record an episode that was played elsewhere, all of it or nothing; True where it was not here yet.
-
-        Raises:
-            ConflictingRecord: another trajectory has the id, or its steps or its end differ.
-            MissingBlob: a picture came without data and is not in the blob store.
-            StorageFull, StoreUnavailable, StoreClosed: nothing was written.
-        """
-        for step in trajectory.steps:
-            await self._keep_images(_images_of_step(step))
-        end = trajectory.end
-        if end is not None and end.final_observation is not None:
-            await self._keep_images([end.final_observation.screenshot])
-
-        async def write(connection: AsyncConnection) -> bool:
-            new = await self._write_start(trajectory.start, connection)
-            for step in trajectory.steps:
-                await self._write_step(trajectory.id, step, connection)
-            if end is not None:
-                await self._write_end(trajectory.id, end, connection)
-            return new
-
-        return await self._writer.submit(write)
-
-    # ---- read ----
+class Trajectories(Recording):
+    """Reads what was recorded."""
 
     async def trajectory(self, trajectory_id: str, *, images: bool = False) -> Trajectory:
         """One trajectory as far as it is written; with `images`, every picture has its bytes.
@@ -107,7 +35,7 @@ class Trajectories(StorePart):
         """
         async for trajectory in self.each_trajectory([trajectory_id], images=images):
             return trajectory
-        raise _unknown(trajectory_id)
+        raise unknown(trajectory_id)
 
     async def each_trajectory(
         self, trajectory_ids: Iterable[str], *, images: bool = False
@@ -123,7 +51,7 @@ class Trajectories(StorePart):
             found = await self._load(chunk)
             for trajectory_id in chunk:
                 if trajectory_id not in found:
-                    raise _unknown(trajectory_id)
+                    raise unknown(trajectory_id)
                 trajectory = found[trajectory_id]
                 yield await self._with_images(trajectory) if images else trajectory
 
@@ -167,7 +95,7 @@ class Trajectories(StorePart):
                 await connection.execute(_summaries().where(tables.trajectories.c.id == trajectory_id))
             ).first()
         if row is None:
-            raise _unknown(trajectory_id)
+            raise unknown(trajectory_id)
         return _summary(row)
 
     async def trajectory_ids(self, chosen: TrajectoryFilter | None = None) -> tuple[str, ...]:
@@ -193,70 +121,6 @@ class Trajectories(StorePart):
         return await self.blobs.get(digest)
 
     # ---- inside ----
-
-    async def _write_start(self, start: TrajectoryStart, connection: AsyncConnection) -> bool:
-        """True where the id was new."""
-        table = tables.trajectories
-        row = {
-            "id": start.id,
-            "task_id": column_text(start.task.id),
-            "seed": start.task.seed,
-            "policy_id": column_text(start.policy_id),
-            "split": start.split.value,
-            "started_at_s": start.started_at_s,
-            "start": dumps(start),
-        }
-        labels = [
-            {"trajectory_id": start.id, "key": column_text(key), "value": column_text(value)}
-            for key, value in start.labels.items()
-        ]
-        added = await connection.execute(self._insert_new(table).values(row))
-        if added.rowcount == 0:
-            found = await connection.scalar(select(table.c.start).where(table.c.id == start.id))
-            _same(found, row["start"], f"trajectory {start.id}")
-            return False
-        if labels:
-            await connection.execute(tables.trajectory_labels.insert(), labels)
-        return True
-
-    async def _write_step(self, trajectory_id: str, step: Step, connection: AsyncConnection) -> None:
-        table, text = tables.steps, dumps(step)
-        key = {"trajectory_id": trajectory_id, "step_index": step.index}
-        row = {**key, "reward": float(step.reward), "step": text}
-        added = await connection.execute(self._insert_new(table).values(row))
-        if added.rowcount == 0:
-            of_this = (table.c.trajectory_id == trajectory_id, table.c.step_index == step.index)
-            found = await connection.scalar(select(table.c.step).where(*of_this))
-            _same(found, text, f"step {step.index} of trajectory {trajectory_id}")
-
-    async def _write_end(self, trajectory_id: str, end: TrajectoryEnd, connection: AsyncConnection) -> None:
-        table, text = tables.trajectories, dumps(end)
-        row = {
-            "ended_at_s": end.ended_at_s,
-            "stop_reason": end.stop_reason.value,
-            "failure": end.failure.value if end.failure else None,
-            "success": end.outcome.success if end.outcome else None,
-            "end": text,
-        }
-        running = (table.c.id == trajectory_id, table.c.end.is_(None))
-        changed = await connection.execute(update(table).where(*running).values(row))
-        if changed.rowcount == 0:
-            found = (await connection.execute(select(table.c.end).where(table.c.id == trajectory_id))).first()
-            if found is None:
-                raise _unknown(trajectory_id)
-            _same(found.end, text, f"the end of trajectory {trajectory_id}")
-
-    async def _keep_images(self, images: Iterable[Image]) -> None:
-        for image in images:
-            if image.data is None:
-                if not await self.blobs.has(image.digest):
-                    raise MissingBlob(
-                        f"picture {image.digest} came without data and is not in the blob store"
-                    )
-            elif digest_of(image.data) != image.digest:
-                raise ConflictingRecord(f"a picture's bytes are not those of its digest {image.digest}")
-            else:
-                await self.blobs.put(image.data)
 
     async def _load(self, trajectory_ids: Sequence[str]) -> dict[str, Trajectory]:
         table, steps = tables.trajectories, tables.steps
@@ -308,34 +172,6 @@ class Trajectories(StorePart):
         return replace(image, data=await self.blobs.get(image.digest))
 
 
-def matches(chosen: TrajectoryFilter) -> ColumnElement[bool]:
-    """The filter as a condition on the `trajectories` table."""
-    table, labels = tables.trajectories, tables.trajectory_labels
-    conditions: list[ColumnElement[bool]] = []
-    if chosen.task_ids is not None:
-        conditions.append(table.c.task_id.in_([column_text(name) for name in chosen.task_ids]))
-    if chosen.policy_id is not None:
-        conditions.append(table.c.policy_id == column_text(chosen.policy_id))
-    if chosen.split is not None:
-        conditions.append(table.c.split == chosen.split.value)
-    if chosen.since_s is not None:
-        conditions.append(table.c.started_at_s >= chosen.since_s)
-    if chosen.ended is not None:
-        conditions.append(table.c.end.is_not(None) if chosen.ended else table.c.end.is_(None))
-    if chosen.outcome is not None:
-        verdict = {OutcomeFilter.SUCCESS: True, OutcomeFilter.FAILURE: False, OutcomeFilter.NONE: None}
-        conditions.append(table.c.success.is_(verdict[chosen.outcome]))
-    conditions.extend(
-        exists().where(
-            labels.c.trajectory_id == table.c.id,
-            labels.c.key == column_text(key),
-            labels.c.value == column_text(value),
-        )
-        for key, value in chosen.labels.items()
-    )
-    return and_(true(), *conditions)
-
-
 def _summaries() -> Select[Any, Any, int, Any]:
     table, steps = tables.trajectories, tables.steps
     of_this = steps.c.trajectory_id == table.c.id
@@ -368,17 +204,3 @@ def _summary(row: Row[Any, Any, int, Any]) -> TrajectorySummary:
         stop_reason=end.stop_reason if end else None,
         failure=end.failure if end else None,
     )
-
-
-def _images_of_step(step: Step) -> list[Image]:
-    request = step.decision.request
-    return [step.observation.screenshot, *(request.images if request else ())]
-
-
-def _same(found: str | None, text: str | object, what: str) -> None:
-    if found != text:
-        raise ConflictingRecord(f"{what} was written before with other content; nothing was changed")
-
-
-def _unknown(trajectory_id: str) -> UnknownTrajectory:
-    return UnknownTrajectory(f"no trajectory {trajectory_id!r} in the store")

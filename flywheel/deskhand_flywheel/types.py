@@ -121,6 +121,18 @@ class TrajectoryFilter:
     """All of these, e.g. {"run": "round-3-ppo"}."""
     since_s: float | None = None
     """Begun at or after this Unix time."""
+    until_s: float | None = None
+    """Begun before this Unix time."""
+    failure: Failure | None = None
+    """What broke that was not the agent."""
+    min_score: float | None = None
+    max_score: float | None = None
+    """Of the outcome; episodes without a verdict have none."""
+    min_steps: int | None = None
+    max_steps: int | None = None
+    """Of whole episodes."""
+    text: str | None = None
+    """Words in the instruction or in one thought, as `search` has it."""
     ended: bool | None = None
     """True: only whole episodes; False: only those still running or whose process died."""
 

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -22,6 +23,8 @@ T = TypeVar("T")
 Write = Callable[[AsyncConnection], Awaitable[T]]
 """Writes on the connection it is handed. May run twice, the first time undone: it changes nothing else."""
 
+WRITERS_LOCK = 0x77726974
+"""Key of PostgreSQL's advisory lock that every group holds shared: taken alone, it keeps all writers out."""
 MAX_GROUP = 256
 """Writes in one transaction, so that other processes get their turn."""
 
@@ -81,6 +84,8 @@ class GroupWriter:
 
     async def _commit(self, group: list[_Waiting]) -> list[Any]:
         async with self._database.write() as connection:
+            if not self._database.is_sqlite:
+                await connection.execute(text(f"SELECT pg_advisory_xact_lock_shared({WRITERS_LOCK})"))
             return [await waiting.write(connection) for waiting in group]
 
     async def _one_by_one(self, group: list[_Waiting], error: Exception) -> None:

@@ -82,6 +82,9 @@ class Settings(BaseSettings):
     """SQLAlchemy URL; None: SQLite in the home folder."""
     blobs: str | None = None
     """obstore URL; None: a folder in the home folder."""
+    near_frames: Annotated[float, Field(ge=0, lt=1)] | None = None
+    """Share of a screen's pixels that may differ from the one kept before for it not to be kept, in submitted
+    tasks; 0 loses nothing. None: only equal bytes are kept once."""
     url: str | None = None
     """Where the command line finds the platform; None: this home's own."""
     sandbox: SandboxSettings = SandboxSettings()

@@ -206,7 +206,9 @@ async def serve_queue(settings: Settings, stop: asyncio.Event) -> None:
             return None
         return clients.setdefault(address, SandboxClient(*address))
 
-    async with await Store.open(settings.db_url, settings.blobs_url) as store:
+    async with await Store.open(
+        settings.db_url, settings.blobs_url, near_frames=settings.near_frames
+    ) as store:
         maker = PolicyMaker(store, settings.home / "policies")
         worker = EpisodeWorker(
             queue=TaskQueue(store.database),

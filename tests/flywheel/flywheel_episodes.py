@@ -40,10 +40,12 @@ class Urls:
     """Where a store is."""
 
     folder: Path
+    postgresql: str | None = None
+    """URL of a database; None: SQLite in the folder."""
 
     @property
     def database(self) -> str:
-        return f"sqlite+aiosqlite:///{self.folder / 'deskhand.db'}"
+        return self.postgresql or f"sqlite+aiosqlite:///{self.folder / 'deskhand.db'}"
 
     @property
     def blobs(self) -> str:

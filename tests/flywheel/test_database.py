@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from flywheel_episodes import Urls
 from sqlalchemy import Connection, text
 
 import deskhand_flywheel.database as database_module
@@ -31,7 +32,8 @@ def url(file: Path) -> str:
     return f"sqlite+aiosqlite:///{file}"
 
 
-async def test_the_migrations_make_exactly_the_tables(url: str) -> None:
+@pytest.mark.parametrize("urls", ["sqlite", "postgresql"], indirect=True)
+async def test_the_migrations_make_exactly_the_tables(urls: Urls) -> None:
     def differences(connection: Connection) -> list[object]:
         context = MigrationContext.configure(connection)
         own = set(tables.metadata.tables)
@@ -41,9 +43,11 @@ async def test_the_migrations_make_exactly_the_tables(url: str) -> None:
             for difference in compare_metadata(context, tables.metadata)
             if not (difference[0] == "remove_table" and difference[1].name not in own)
             and not (difference[0] == "remove_index" and difference[1].table.name not in own)
+            # the search's, which PostgreSQL keeps by expressions
+            and not (difference[0] == "remove_index" and difference[1].name.startswith("words_of_"))
         ]
 
-    database = await Database.open(url)
+    database = await Database.open(urls.database)
     async with database.read() as connection:
         assert await connection.run_sync(differences) == []
     await database.close()
@@ -118,6 +122,20 @@ async def test_a_file_that_is_no_database_is_named(file: Path, url: str) -> None
 async def test_an_unusable_url_is_refused(url: str) -> None:
     with pytest.raises(StoreUnavailable):
         await Database.open(url)
+
+
+async def test_a_server_that_does_not_answer_is_a_typed_error(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailable, match="does not answer"):
+        await Database.open(f"postgresql+psycopg://deskhand@/deskhand?host={tmp_path}")
+
+
+@pytest.mark.parametrize("urls", ["postgresql"], indirect=True)
+def test_many_processes_may_open_a_new_postgresql_database_at_once(urls: Urls) -> None:
+    processes = [
+        subprocess.Popen([sys.executable, "-c", _OPEN, urls.database], stdin=subprocess.DEVNULL)
+        for _ in range(3)
+    ]
+    assert [process.wait(timeout=60) for process in processes] == [0, 0, 0]
 
 
 async def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:

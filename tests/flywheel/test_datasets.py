@@ -12,6 +12,8 @@ from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import DatasetKind, SelectionRule, TrajectoryFilter
 from deskhand_sandbox.types import Split
 
+DATABASES = ("sqlite", "postgresql")
+
 HELD_OUT = ("miniwob/secret",)
 
 

@@ -11,6 +11,8 @@ from deskhand_flywheel.errors import InvalidQuery
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import Event, EventKind
 
+DATABASES = ("sqlite", "postgresql")
+
 
 def _event(name: str, subject: str = "round:1") -> Event:
     return Event(

@@ -11,6 +11,8 @@ from flywheel_episodes import Urls
 from deskhand_flywheel.errors import CorruptBlob, InvalidQuery, UnknownPolicy
 from deskhand_flywheel.store import Store
 
+DATABASES = ("sqlite", "postgresql")
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:

@@ -9,6 +9,8 @@ from deskhand_flywheel.errors import UnknownTrajectory
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import StepScore, TrajectoryFilter
 
+DATABASES = ("sqlite", "postgresql")
+
 
 def _score(trajectory_id: str, index: int, score: float = 0.5, scorer: str = "prm:1") -> StepScore:
     return StepScore(trajectory_id=trajectory_id, step_index=index, score=score, scorer=scorer)

@@ -11,6 +11,8 @@ from deskhand_flywheel.records import loads
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import StepScore
 
+DATABASES = ("sqlite", "postgresql")
+
 
 async def test_pages_hold_every_step_once_and_read_no_other(
     store: Store, monkeypatch: pytest.MonkeyPatch

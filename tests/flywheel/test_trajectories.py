@@ -8,7 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from flywheel_episodes import Urls, make_end, make_start, make_step, make_trajectory, picture, write
+from flywheel_episodes import (
+    Urls,
+    make_end,
+    make_start,
+    make_step,
+    make_trajectory,
+    picture,
+    write,
+)
 
 from deskhand_agent.types import Failure, StopReason, Trajectory
 from deskhand_flywheel.errors import (
@@ -22,6 +30,8 @@ from deskhand_flywheel.errors import (
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
 from deskhand_sandbox.types import Split
+
+DATABASES = ("sqlite", "postgresql")
 
 
 async def test_an_episode_comes_back_as_it_was_written(store: Store) -> None:

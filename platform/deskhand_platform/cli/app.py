@@ -22,6 +22,7 @@ from deskhand_platform.cli import (
     serve,
     tasks,
     training,
+    upkeep,
 )
 from deskhand_platform.cli.client import ApiError
 from deskhand_platform.cli.console import complain
@@ -48,6 +49,7 @@ app.add_typer(records.policies, name="policies")
 app.add_typer(flywheel.app, name="flywheel")
 tasks.register(app)
 endpoint.register(records.policies)
+upkeep.register(flywheel.app)
 
 USAGE = (NotFound, InvalidField, SettingsError, UnknownName, UnknownFormat, InvalidRoutes, ConfigError)
 FAILURES = (PlatformError, FlywheelError, SandboxError, AgentError, TrainerError, httpx.HTTPError, OSError)

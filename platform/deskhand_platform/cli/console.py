@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from datetime import datetime
 
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 PIPED_COLUMNS = 10_000
@@ -31,6 +34,24 @@ def table(*columns: str) -> Table:
     for at, column in enumerate(columns):
         made.add_column(column, no_wrap=at == 0 or not out.is_terminal, overflow="fold")
     return made
+
+
+@contextmanager
+def bars() -> Generator[Callable[[str, int, int | None], None]]:
+    """A bar for each thing that is counted, for a person who waits; nothing in a log.
+
+    Yields what is told the thing, how many of it are done, and of how many (None: not known yet).
+    """
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as shown:
+        of: dict[str, TaskID] = {}
+
+        def tell(what: str, done: int, total: int | None) -> None:
+            if what not in of:
+                of[what] = shown.add_task(what, total=None)
+            shown.update(of[what], completed=done, total=total)
+
+        yield tell
 
 
 def when(at_s: float | None) -> str:

@@ -4,30 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 from rich.tree import Tree
 
 from deskhand_flywheel.errors import EmptySelection
-from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import Dataset, OutcomeFilter, TrajectoryFilter
-from deskhand_platform.cli.console import err, out, say, table, when
+from deskhand_platform.cli.console import bars, out, say, table, when
+from deskhand_platform.cli.opening import opened_store
 from deskhand_platform.errors import InvalidField
-from deskhand_platform.settings import load_settings
 
 if TYPE_CHECKING:
     from deskhand_flywheel.exchange import Exported, Guidance, Imported
     from deskhand_flywheel.lineage import LineageNode
     from deskhand_flywheel.routing import Route
 
-app = typer.Typer(help="Trajectories out and in, routes, lineage.", no_args_is_help=True)
+app = typer.Typer(help="The store: trajectories out and in, routes, lineage, upkeep.", no_args_is_help=True)
 
 Label = Annotated[list[str] | None, typer.Option("--label", help="only with this label, name=value")]
 
@@ -66,8 +64,9 @@ def export(
         labels=_labels(label or []),
         ended=True,
     )
-    with _progress("trajectories") as told:
-        done = asyncio.run(_export(folder, format, dataset, id or [], chosen, told))
+    with bars() as told:
+        shown = partial(told, "trajectories")
+        done = asyncio.run(_export(folder, format, dataset, id or [], chosen, shown))
     say(f"written to {folder}: {done.trajectories} trajectories, {done.steps} steps")
 
 
@@ -102,8 +101,8 @@ def import_(
 
     usual_frame(dialect, (1, 1))  # refuses a name that there is not
     guidance = Guidance(policy_id=policy, examples=examples, dialect=dialect, succeeded=succeeded)
-    with _progress("trajectories") as told:
-        done = asyncio.run(_import(path, format, guidance, told))
+    with bars() as told:
+        done = asyncio.run(_import(path, format, guidance, partial(told, "trajectories")))
     out.print(f"{done.format}: {len(done.added)} new, {len(done.present)} here already", markup=False)
     if done.unread:
         say(f"{done.unread} turns hold an action that could not be read: they stand as turns without one")
@@ -122,7 +121,7 @@ async def _export(
     from deskhand_flywheel.exchange import export_trajectories, format_named
 
     format_named(format)  # before the store is asked for anything
-    async with _store() as store:
+    async with opened_store() as store:
         if dataset is not None:
             name, version = _versioned(dataset)
             ids = [*(await store.dataset(name, version)).trajectory_ids]
@@ -138,7 +137,7 @@ async def _import(
 ) -> Imported:
     from deskhand_flywheel.exchange import import_trajectories
 
-    async with _store() as store:
+    async with opened_store() as store:
         return await import_trajectories(store, path, format=format, guidance=guidance, progress=told)
 
 
@@ -183,7 +182,7 @@ async def _route(
 
     routes = read_routes({}) if rules is None else await asyncio.to_thread(load_routes, rules)
     made: list[tuple[Route, Dataset | None]] = []
-    async with _store() as store:
+    async with opened_store() as store:
         for route in routes:
             selection = store.select_dataset(f"{name}/{route.name}", route.rule, chosen, sieve=route.sieve)
             try:
@@ -211,7 +210,7 @@ def lineage(
 async def _lineage(policy: str) -> LineageNode:
     from deskhand_flywheel.lineage import trace_policy
 
-    async with _store() as store:
+    async with opened_store() as store:
         return await trace_policy(store, policy)
 
 
@@ -243,25 +242,6 @@ def _notes(node: LineageNode) -> list[str]:
     created = about.get("created_at_s")
     notes += [when(created)] if isinstance(created, float) else []
     return [*notes, *(["drawn above"] if node.above else [])]
-
-
-# ---- inside -----------------------------------------------------------------------------------------
-
-
-@asynccontextmanager
-async def _store() -> AsyncGenerator[Store]:
-    settings = load_settings()
-    async with await Store.open(settings.db_url, settings.blobs_url) as store:
-        yield store
-
-
-@contextmanager
-def _progress(what: str) -> Generator[Callable[[int, int | None], None]]:
-    """A bar for a person who waits; nothing in a log."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as shown:
-        task = shown.add_task(what, total=None)
-        yield lambda done, total: shown.update(task, completed=done, total=total)
 
 
 def _labels(pairs: list[str]) -> dict[str, str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -14,12 +14,12 @@ import typer
 
 from deskhand_agent.accounts import Account
 from deskhand_agent.checksums import write_sums
-from deskhand_flywheel.store import Store
-from deskhand_flywheel.types import PolicyRecord, TrajectoryFilter, TrajectoryPage
+from deskhand_agent.types import Failure
+from deskhand_flywheel.types import OutcomeFilter, PolicyRecord, TrajectoryFilter, TrajectoryPage
 from deskhand_platform.cli.console import out, say, table, when
+from deskhand_platform.cli.opening import opened_store
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.rounds.book import RoundBook
-from deskhand_platform.settings import load_settings
 from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.admission import is_probe, only_measured
 
@@ -50,10 +50,33 @@ def replay(
 def list_trajectories(
     task: Annotated[str | None, typer.Option(help="only of this task")] = None,
     policy: Annotated[str | None, typer.Option(help="only of this policy")] = None,
+    text: Annotated[
+        str | None, typer.Option(help='words of an instruction or thought: login "sign in" pass* -admin')
+    ] = None,
+    outcome: Annotated[OutcomeFilter | None, typer.Option(help="only with this verdict")] = None,
+    failure: Annotated[Failure | None, typer.Option(help="only those that this broke")] = None,
+    since: Annotated[datetime | None, typer.Option(help="begun then or later")] = None,
+    until: Annotated[datetime | None, typer.Option(help="begun before")] = None,
+    min_score: Annotated[float | None, typer.Option(help="outcome of at least")] = None,
+    max_score: Annotated[float | None, typer.Option(help="outcome of at most")] = None,
+    min_steps: Annotated[int | None, typer.Option(min=0, help="whole, of so many steps or more")] = None,
+    max_steps: Annotated[int | None, typer.Option(min=0, help="whole, of so many steps or fewer")] = None,
     limit: Annotated[int, typer.Option(min=1, max=200)] = 20,
 ) -> None:
     """Trajectories, newest first."""
-    chosen = TrajectoryFilter(task_ids=None if task is None else (task,), policy_id=policy)
+    chosen = TrajectoryFilter(
+        task_ids=None if task is None else (task,),
+        policy_id=policy,
+        text=text,
+        outcome=outcome,
+        failure=failure,
+        since_s=None if since is None else since.timestamp(),
+        until_s=None if until is None else until.timestamp(),
+        min_score=min_score,
+        max_score=max_score,
+        min_steps=min_steps,
+        max_steps=max_steps,
+    )
     page = asyncio.run(_trajectories(chosen, limit))
     lines = table("id", "task", "seed", "policy", "turns", "ended", "score", "")
     for one in page.items:
@@ -114,17 +137,10 @@ def merge(
     out.print(f"policy: {asyncio.run(_merge(policy, weights))}", markup=False)
 
 
-@asynccontextmanager
-async def _store() -> AsyncGenerator[Store]:
-    settings = load_settings()
-    async with await Store.open(settings.db_url, settings.blobs_url) as store:
-        yield store
-
-
 async def _replay(id: str, html: bool) -> str:
     from deskhand_flywheel.replay import render_replay
 
-    async with _store() as store:
+    async with opened_store() as store:
         trajectory = await store.trajectory(id, images=html)
         if html:
             return render_replay(trajectory, await store.scores(id))
@@ -141,7 +157,7 @@ async def _export(policy: str, folder: Path, dtype: str) -> None:
     from deskhand_agent.models.bundle import load_bundle, save_bundle
 
     with tempfile.TemporaryDirectory(prefix="deskhand-export-") as scratch:
-        async with _store() as store:
+        async with opened_store() as store:
             named = await store.policy_named(policy)
             kept = await store.materialise_policy(named.id, Path(scratch) / "policy")
         bundle = load_bundle(kept)
@@ -154,7 +170,7 @@ async def _merge(named: Sequence[str], weights: Sequence[float]) -> str:
     from deskhand_agent.models.merging import merged
 
     with tempfile.TemporaryDirectory(prefix="deskhand-merge-") as scratch:
-        async with _store() as store:
+        async with opened_store() as store:
             records = [await store.policy_named(name) for name in named]
             for record in records:
                 if is_probe(record.metadata):
@@ -169,10 +185,10 @@ async def _merge(named: Sequence[str], weights: Sequence[float]) -> str:
 
 
 async def _trajectories(chosen: TrajectoryFilter, limit: int) -> TrajectoryPage:
-    async with _store() as store:
+    async with opened_store() as store:
         return await store.trajectories(chosen, limit=limit)
 
 
 async def _policies() -> tuple[tuple[PolicyRecord, ...], str | None]:
-    async with _store() as store:
+    async with opened_store() as store:
         return await store.policies(), await RoundBook(store.database).promoted_policy()

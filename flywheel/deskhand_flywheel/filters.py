@@ -1,0 +1,56 @@
+"""What a `TrajectoryFilter` means to the database."""
+
+from __future__ import annotations
+
+from sqlalchemy import ColumnElement, and_, exists, true
+
+from deskhand_flywheel import tables
+from deskhand_flywheel.parts import column_text
+from deskhand_flywheel.search import says
+from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
+
+
+def matches(chosen: TrajectoryFilter) -> ColumnElement[bool]:
+    """The filter as a condition on the `trajectories` table.
+
+    Raises:
+        InvalidQuery: its text holds no word to search for.
+    """
+    table, labels = tables.trajectories, tables.trajectory_labels
+    conditions: list[ColumnElement[bool]] = []
+    if chosen.task_ids is not None:
+        conditions.append(table.c.task_id.in_([column_text(name) for name in chosen.task_ids]))
+    if chosen.policy_id is not None:
+        conditions.append(table.c.policy_id == column_text(chosen.policy_id))
+    if chosen.split is not None:
+        conditions.append(table.c.split == chosen.split.value)
+    if chosen.since_s is not None:
+        conditions.append(table.c.started_at_s >= chosen.since_s)
+    if chosen.ended is not None:
+        conditions.append(table.c.end.is_not(None) if chosen.ended else table.c.end.is_(None))
+    if chosen.until_s is not None:
+        conditions.append(table.c.started_at_s < chosen.until_s)
+    if chosen.failure is not None:
+        conditions.append(table.c.failure == chosen.failure.value)
+    if chosen.min_score is not None:
+        conditions.append(table.c.score >= chosen.min_score)
+    if chosen.max_score is not None:
+        conditions.append(table.c.score <= chosen.max_score)
+    if chosen.min_steps is not None:
+        conditions.append(table.c.length >= chosen.min_steps)
+    if chosen.max_steps is not None:
+        conditions.append(table.c.length <= chosen.max_steps)
+    if chosen.text is not None:
+        conditions.append(says(chosen.text))
+    if chosen.outcome is not None:
+        verdict = {OutcomeFilter.SUCCESS: True, OutcomeFilter.FAILURE: False, OutcomeFilter.NONE: None}
+        conditions.append(table.c.success.is_(verdict[chosen.outcome]))
+    conditions.extend(
+        exists().where(
+            labels.c.trajectory_id == table.c.id,
+            labels.c.key == column_text(key),
+            labels.c.value == column_text(value),
+        )
+        for key, value in chosen.labels.items()
+    )
+    return and_(true(), *conditions)

@@ -1,0 +1,210 @@
+"""How trajectories come into the store: step by step while they are played, or whole from elsewhere.
+
+A picture is in the blob store before the row that names it, and a row is acknowledged after its commit: what
+was acknowledged survives the death of any process. Writing the same thing twice is no error (a writer that
+never saw its acknowledgement may try again); writing something else under the same name is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+from sqlalchemy import ScalarSelect, func, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from deskhand_agent.types import Step, Trajectory, TrajectoryEnd, TrajectoryStart
+from deskhand_flywheel import tables
+from deskhand_flywheel.blobs import digest_of
+from deskhand_flywheel.citing import Citing, none_condemned, refuse_condemned
+from deskhand_flywheel.errors import ConflictingRecord, MissingBlob, UnknownTrajectory
+from deskhand_flywheel.near_frames import NearFrames
+from deskhand_flywheel.parts import column_text
+from deskhand_flywheel.records import dumps
+from deskhand_sandbox.types import Image
+
+
+class Recording(Citing):
+    """Implements the agent's `StepSink`."""
+
+    near_frames: NearFrames | None = None
+    """Keeps frames that are all but the same once; None: only those of the same bytes."""
+
+    async def begin(self, start: TrajectoryStart) -> None:
+        """Record that an episode begins.
+
+        Raises:
+            ConflictingRecord: another trajectory has the id.
+            StorageFull, StoreUnavailable, StoreClosed: nothing was written.
+        """
+        await self._writer.submit(partial(self._write_start, start))
+
+    async def step(self, trajectory_id: str, step: Step) -> None:
+        """Record one step; its pictures first.
+
+        Raises:
+            UnknownTrajectory: `begin` was not called for it.
+            ConflictingRecord: another step has that index.
+            MissingBlob: a picture came without data and is not in the blob store.
+            StorageFull, StoreUnavailable, StoreClosed: nothing was written.
+        """
+        if self.near_frames is not None:
+            step = await self.near_frames.step(trajectory_id, step)
+        keep = partial(self._keep_images, images_of_step(step))
+        await keep()
+        try:
+            await self._write_citing(keep, partial(self._write_step, trajectory_id, step))
+        except IntegrityError as error:
+            raise unknown(trajectory_id) from error
+
+    async def end(self, trajectory_id: str, end: TrajectoryEnd) -> None:
+        """Record that an episode has ended; its last picture first.
+
+        Raises:
+            UnknownTrajectory: `begin` was not called for it.
+            ConflictingRecord: it ended before, otherwise.
+            MissingBlob, StorageFull, StoreUnavailable, StoreClosed: nothing was written.
+        """
+        if self.near_frames is not None:
+            end = await self.near_frames.end(trajectory_id, end)
+        keep = partial(self._keep_images, images_of_end(end))
+        await keep()
+        await self._write_citing(keep, partial(self._write_end, trajectory_id, end))
+
+    async def add_trajectory(self, trajectory: Trajectory) -> bool:
+        """Record an episode that was played elsewhere, all of it or nothing; True where it was not here yet.
+
+        Its frames are kept as they are, whatever `near_frames` says: it stays equal to the last bit.
+
+        Raises:
+            ConflictingRecord: another trajectory has the id, or its steps or its end differ.
+            MissingBlob: a picture came without data and is not in the blob store.
+            StorageFull, StoreUnavailable, StoreClosed: nothing was written.
+        """
+        end = trajectory.end
+
+        async def keep() -> None:
+            for step in trajectory.steps:
+                await self._keep_images(images_of_step(step))
+            if end is not None:
+                await self._keep_images(images_of_end(end))
+
+        async def write(connection: AsyncConnection) -> bool:
+            new = await self._write_start(trajectory.start, connection)
+            for step in trajectory.steps:
+                await self._write_step(trajectory.id, step, connection)
+            if end is not None:
+                await self._write_end(trajectory.id, end, connection)
+            return new
+
+        await keep()
+        return await self._write_citing(keep, write)
+
+    async def _write_start(self, start: TrajectoryStart, connection: AsyncConnection) -> bool:
+        """True where the id was new."""
+        table = tables.trajectories
+        row = {
+            "id": start.id,
+            "task_id": column_text(start.task.id),
+            "seed": start.task.seed,
+            "policy_id": column_text(start.policy_id),
+            "split": start.split.value,
+            "started_at_s": start.started_at_s,
+            "start": dumps(start),
+            "instruction": column_text(start.instruction),
+        }
+        labels = [
+            {"trajectory_id": start.id, "key": column_text(key), "value": column_text(value)}
+            for key, value in start.labels.items()
+        ]
+        added = await connection.execute(self.insert_new(table).values(row))
+        if added.rowcount == 0:
+            found = await connection.scalar(select(table.c.start).where(table.c.id == start.id))
+            _same(found, row["start"], f"trajectory {start.id}")
+            return False
+        if labels:
+            await connection.execute(tables.trajectory_labels.insert(), labels)
+        return True
+
+    async def _write_step(self, trajectory_id: str, step: Step, connection: AsyncConnection) -> None:
+        table, text = tables.steps, dumps(step)
+        row = {
+            "trajectory_id": trajectory_id,
+            "step_index": step.index,
+            "reward": float(step.reward),
+            "step": text,
+            "said": said(step),
+        }
+        if not await self._insert_citing(connection, table, row, _digests(images_of_step(step))):
+            of_this = (table.c.trajectory_id == trajectory_id, table.c.step_index == step.index)
+            found = await connection.scalar(select(table.c.step).where(*of_this))
+            _same(found, text, f"step {step.index} of trajectory {trajectory_id}")
+
+    async def _write_end(self, trajectory_id: str, end: TrajectoryEnd, connection: AsyncConnection) -> None:
+        table, text, digests = tables.trajectories, dumps(end), _digests(images_of_end(end))
+        row = {
+            "ended_at_s": end.ended_at_s,
+            "stop_reason": end.stop_reason.value,
+            "failure": end.failure.value if end.failure else None,
+            "success": end.outcome.success if end.outcome else None,
+            "score": end.outcome.score if end.outcome else None,
+            "length": _steps_of(trajectory_id),
+            "end": text,
+        }
+        running = (table.c.id == trajectory_id, table.c.end.is_(None), none_condemned(digests))
+        changed = await connection.execute(update(table).where(*running).values(row))
+        if changed.rowcount == 0:
+            await refuse_condemned(connection, digests)
+            found = (await connection.execute(select(table.c.end).where(table.c.id == trajectory_id))).first()
+            if found is None:
+                raise unknown(trajectory_id)
+            _same(found.end, text, f"the end of trajectory {trajectory_id}")
+
+    async def _keep_images(self, images: Iterable[Image]) -> None:
+        for image in images:
+            if image.data is None:
+                if not await self.blobs.has(image.digest):
+                    raise MissingBlob(
+                        f"picture {image.digest} came without data and is not in the blob store"
+                    )
+            elif digest_of(image.data) != image.digest:
+                raise ConflictingRecord(f"a picture's bytes are not those of its digest {image.digest}")
+            else:
+                await self.blobs.put(image.data)
+
+
+def images_of_step(step: Step) -> list[Image]:
+    """Every picture a step's record names."""
+    request = step.decision.request
+    return [step.observation.screenshot, *(request.images if request else ())]
+
+
+def images_of_end(end: TrajectoryEnd) -> list[Image]:
+    """Every picture an end's record names."""
+    return [] if end.final_observation is None else [end.final_observation.screenshot]
+
+
+def said(step: Step) -> str | None:
+    """What a step is found by."""
+    parts = [part for part in (step.decision.thought, step.decision.summary) if part]
+    return column_text("\n".join(parts)) or None
+
+
+def _steps_of(trajectory_id: str) -> ScalarSelect[int]:
+    steps = tables.steps
+    return select(func.count()).where(steps.c.trajectory_id == trajectory_id).scalar_subquery()
+
+
+def _digests(images: Iterable[Image]) -> list[str]:
+    return sorted({image.digest for image in images})
+
+
+def _same(found: str | None, text: str | object, what: str) -> None:
+    if found != text:
+        raise ConflictingRecord(f"{what} was written before with other content; nothing was changed")
+
+
+def unknown(trajectory_id: str) -> UnknownTrajectory:
+    """The error of an id that no trajectory has."""
+    return UnknownTrajectory(f"no trajectory {trajectory_id!r} in the store")

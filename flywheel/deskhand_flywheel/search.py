@@ -1,0 +1,100 @@
+"""Full-text search over instructions and thoughts, alike on SQLite (FTS5) and PostgreSQL (tsvector).
+
+A word is a run of letters and digits, without regard to case. Words are found together in one instruction or
+one thought: `login "sign in" pass* -admin` wants "login", the phrase "sign in" and a word that begins with
+"pass", and no "admin". The indexes are kept by the databases themselves; revision 0004 makes them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Boolean, ColumnElement, literal
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
+
+from deskhand_flywheel.errors import InvalidQuery
+from deskhand_flywheel.tables import trajectories
+
+_TERM = re.compile(r'(-?)(?:"([^"]*)"|(\S+))')
+_WORD = re.compile(r"[^\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """Words that follow each other."""
+
+    words: tuple[str, ...]
+    begins: bool
+    """The last of them may go on."""
+    wanted: bool
+
+
+def terms_of(query: str) -> tuple[Term, ...]:
+    """What a query asks for.
+
+    Raises:
+        InvalidQuery: it holds no word, or only words that are not wanted.
+    """
+    terms: list[Term] = []
+    for minus, phrase, word in _TERM.findall(query):
+        if words := tuple(_WORD.findall(phrase or word)):
+            terms.append(Term(words, begins=word.endswith("*"), wanted=not minus))
+    if not any(term.wanted for term in terms):
+        raise InvalidQuery(f"nothing to search for in {query!r}: name at least one word")
+    return tuple(terms)
+
+
+def says(query: str) -> ColumnElement[bool]:
+    """The query as a condition on the `trajectories` table.
+
+    Raises:
+        InvalidQuery: it holds no word that is wanted.
+    """
+    terms = terms_of(query)
+    return _Says(trajectories.c.id, literal(fts5_query(terms)), literal(tsquery(terms)))
+
+
+def fts5_query(terms: tuple[Term, ...]) -> str:
+    """In the language of SQLite's FTS5 (https://www.sqlite.org/fts5.html#full_text_query_syntax)."""
+
+    def one(term: Term) -> str:
+        return f'"{" ".join(term.words)}"' + ("*" if term.begins else "")
+
+    wanted = " AND ".join(one(term) for term in terms if term.wanted)
+    unwanted = "".join(f" NOT {one(term)}" for term in terms if not term.wanted)
+    return f"said : (({wanted}){unwanted})"
+
+
+def tsquery(terms: tuple[Term, ...]) -> str:
+    """In PostgreSQL's (https://www.postgresql.org/docs/current/datatype-textsearch.html#DATATYPE-TSQUERY)."""
+
+    def one(term: Term) -> str:
+        phrase = " <-> ".join(term.words) + (":*" if term.begins else "")
+        return f"({phrase})" if term.wanted else f"!({phrase})"
+
+    return " & ".join(one(term) for term in terms)
+
+
+class _Says(FunctionElement[bool]):
+    type = Boolean()
+    inherit_cache = True
+
+
+@compiles(_Says, "sqlite")
+def _sqlite(element: _Says, compiler: Any, **options: Any) -> str:
+    column, query, _ = element.clauses
+    asked = compiler.process(query, **options)
+    return f"{compiler.process(column)} IN (SELECT trajectory_id FROM words WHERE words MATCH {asked})"
+
+
+@compiles(_Says, "postgresql")
+def _postgresql(element: _Says, compiler: Any, **options: Any) -> str:
+    column, _, query = element.clauses
+    asked = f"to_tsquery('simple', {compiler.process(query, **options)})"
+    return (
+        f"{compiler.process(column)} IN (SELECT id FROM trajectories WHERE words_of(instruction) @@ {asked} "
+        f"UNION ALL SELECT trajectory_id FROM steps WHERE words_of(said) @@ {asked})"
+    )

@@ -1,0 +1,230 @@
+"""The integrity check: every kind of damage is found, named and counted, and a repair loses nothing whole."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from pathlib import Path
+
+import pytest
+from flywheel_episodes import Urls, make_end, make_start, make_step, make_trajectory, picture, write
+from PIL import Image as PilImage
+
+from deskhand_agent.types import StopReason
+from deskhand_flywheel.blob_damage import Damage
+from deskhand_flywheel.blobs import BlobStore, digest_of
+from deskhand_flywheel.store import Store
+from deskhand_flywheel.types import StepScore
+from deskhand_flywheel.upkeep import FindingKind, Report, fsck
+from deskhand_sandbox.pictures import Format, encoded
+
+
+def _blob(urls: Urls, digest: str) -> Path:
+    return urls.folder / "blobs" / digest[:2] / digest
+
+
+def _rows(urls: Urls, statement: str, *values: object) -> None:
+    connection = sqlite3.connect(urls.folder / "deskhand.db")
+    with connection:
+        connection.execute(statement, values)
+    connection.close()
+
+
+def _found(report: Report) -> set[tuple[FindingKind, str]]:
+    return {(finding.kind, finding.subject) for finding in report.findings}
+
+
+@pytest.fixture
+async def filled(store: Store) -> Store:
+    await write(store, make_trajectory("a", end=make_end()))
+    await write(store, make_trajectory("b", end=make_end(success=False)))
+    return store
+
+
+async def test_a_sound_store_has_nothing_to_report(filled: Store) -> None:
+    seen: list[tuple[str, int, int]] = []
+    report = await fsck(filled, progress=lambda *now: seen.append(now))
+    assert report.findings == () and report.ok
+    assert (report.trajectories, report.steps, report.policies, report.blobs) == (2, 6, 0, 4)
+    assert report.bytes == sum(len(picture(n).data or b"") for n in (0, 1, 2, 99))
+    assert {what for what, _, _ in seen} == {"trajectories", "blobs"}
+    assert seen[-1] == ("blobs", 4, 4)
+
+
+async def test_lost_and_damaged_blobs_are_told_apart_and_say_what_cites_them(
+    filled: Store, urls: Urls
+) -> None:
+    gone, cut, changed = (picture(n).digest for n in (0, 1, 2))
+    _blob(urls, gone).unlink()
+    os.truncate(_blob(urls, cut), 40)
+    data = _blob(urls, changed).read_bytes()
+    _blob(urls, changed).write_bytes(data[:50] + bytes([data[50] ^ 1]) + data[51:])
+    report = await fsck(filled)
+    assert _found(report) == {
+        (FindingKind.MISSING_BLOB, gone),
+        (FindingKind.TRUNCATED_BLOB, cut),
+        (FindingKind.CHANGED_BLOB, changed),
+    }
+    assert not report.ok
+    (missing,) = (f for f in report.findings if f.kind is FindingKind.MISSING_BLOB)
+    assert "cited by step 0 of trajectory a and 1 more" in missing.detail
+
+
+async def test_a_repair_takes_lost_blobs_from_a_spare_store_and_else_makes_room_for_them(
+    filled: Store, urls: Urls, tmp_path: Path
+) -> None:
+    kept, cut = picture(0), picture(1)
+    spare = BlobStore((tmp_path / "backup").as_uri())
+    await spare.put(kept.data or b"")
+    _blob(urls, kept.digest).unlink()
+    os.truncate(_blob(urls, cut.digest), 40)
+    report = await fsck(filled, repair=True, spare=spare)
+    mended = {finding.subject: finding.mended for finding in report.findings}
+    assert mended == {kept.digest: True, cut.digest: False}
+    assert not report.ok
+    assert (urls.folder / "blobs" / "damaged" / cut.digest).stat().st_size == 40
+    again = await fsck(filled)
+    assert _found(again) == {(FindingKind.MISSING_BLOB, cut.digest)}
+    # the next time the same screen is seen, it is whole again
+    await write(filled, make_trajectory("c", steps=(make_step(0, image=cut),), end=make_end()))
+    assert (await fsck(filled)).findings == ()
+
+
+async def test_orphans_are_found_when_they_are_old_and_never_dropped(filled: Store) -> None:
+    orphan = await filled.blobs.put(b"nobody's")
+    assert (await fsck(filled, repair=True)).findings == ()
+    report = await fsck(filled, repair=True, settle_s=0.0)
+    assert _found(report) == {(FindingKind.ORPHANED_BLOB, orphan)}
+    assert report.ok
+    assert await filled.blobs.get(orphan) == b"nobody's"
+
+
+async def test_a_trajectory_whose_process_died_is_closed_as_cancelled(store: Store) -> None:
+    steps = (make_step(0), make_step(1))
+    await write(store, make_trajectory("dead", steps=steps))
+    running = make_start("running", started_at_s=time.time())
+    await store.begin(running)
+    report = await fsck(store, repair=True)
+    (only,) = report.findings
+    assert (only.kind, only.subject, only.mended) == (FindingKind.UNCLOSED_TRAJECTORY, "dead", True)
+    closed = await store.trajectory("dead")
+    assert closed.steps == steps
+    assert closed.end is not None
+    assert (closed.end.stop_reason, closed.end.outcome) == (StopReason.CANCELLED, None)
+    assert closed.end.ended_at_s == steps[-1].finished_at_s
+    assert (await store.trajectory("running")).end is None
+    assert (await fsck(store)).findings == ()
+
+
+async def test_gaps_copies_and_misplaced_steps(store: Store, urls: Urls) -> None:
+    for name in ("gap", "copy", "moved", "clash"):
+        await write(store, make_trajectory(name, end=make_end()))
+    _rows(urls, "DELETE FROM steps WHERE trajectory_id = 'gap' AND step_index = 1")
+    for name, reward in (("copy", "0.0"), ("clash", "9.0")):
+        text = _text_of(urls, name, 2).replace('"reward":0.0', f'"reward":{reward}')
+        columns = "trajectory_id, step_index, reward, step"
+        _rows(urls, f"INSERT INTO steps ({columns}) VALUES (?, 3, 0.0, ?)", name, text)
+    _rows(urls, "UPDATE steps SET step_index = 7 WHERE trajectory_id = 'moved' AND step_index = 1")
+    expected = {
+        (FindingKind.MISSING_STEP, "gap"),
+        (FindingKind.DUPLICATE_STEP, "copy"),
+        (FindingKind.DUPLICATE_STEP, "clash"),
+        (FindingKind.MISPLACED_STEP, "moved"),
+    }
+    found = await fsck(store)
+    assert expected <= _found(found)
+    report = await fsck(store, repair=True)
+    mended = {finding.subject for finding in report.findings if finding.mended}
+    assert mended == {"copy", "moved"}
+    for name in ("copy", "moved"):
+        assert [step.index for step in (await store.trajectory(name)).steps] == [0, 1, 2]
+    # both of the clashing steps are whole: neither is dropped
+    assert len((await store.trajectory("clash")).steps) == 4
+    assert {(f.kind, f.subject) for f in (await fsck(store)).findings} == {
+        (FindingKind.MISSING_STEP, "gap"),
+        (FindingKind.DUPLICATE_STEP, "clash"),
+    }
+
+
+def _text_of(urls: Urls, trajectory_id: str, index: int) -> str:
+    connection = sqlite3.connect(urls.folder / "deskhand.db")
+    query = "SELECT step FROM steps WHERE trajectory_id = ? AND step_index = ?"
+    (text,) = connection.execute(query, (trajectory_id, index)).fetchone()
+    connection.close()
+    return str(text)
+
+
+async def test_a_step_with_a_score_is_not_taken_from_under_it(store: Store, urls: Urls) -> None:
+    await write(store, make_trajectory("a", end=make_end()))
+    _rows(
+        urls,
+        "INSERT INTO steps (trajectory_id, step_index, reward, step) VALUES ('a', 3, 0.0, ?)",
+        _text_of(urls, "a", 2),
+    )
+    await store.add_scores([StepScore(trajectory_id="a", step_index=3, score=0.5, scorer="human:x")])
+    report = await fsck(store, repair=True)
+    assert [finding.mended for finding in report.findings] == [False]
+    assert len(await store.scores("a")) == 1
+
+
+async def test_records_of_another_version_and_records_that_are_none(filled: Store, urls: Urls) -> None:
+    newer = _text_of(urls, "a", 1).replace('"schema_version":1', '"schema_version":99')
+    _rows(urls, "UPDATE steps SET step = ? WHERE trajectory_id = 'a' AND step_index = 1", newer)
+    _rows(urls, "UPDATE trajectories SET start = 'no JSON' WHERE id = 'b'")
+    _rows(urls, "INSERT INTO policies (id, manifest, metadata, created_at_s) VALUES ('p', '7', '{}', 0)")
+    report = await fsck(filled, repair=True, settle_s=0.0)
+    assert _found(report) == {
+        (FindingKind.UNKNOWN_SCHEMA, "a"),
+        (FindingKind.UNREADABLE_RECORD, "b"),
+        (FindingKind.UNREADABLE_RECORD, "p"),
+    }
+    # the picture that only the newer record cites is nobody's orphan
+    assert report.counts == {FindingKind.UNKNOWN_SCHEMA: 1, FindingKind.UNREADABLE_RECORD: 2}
+    assert _text_of(urls, "a", 1) == newer
+
+
+async def test_dangling_rows_are_the_databases_damage(filled: Store, urls: Urls) -> None:
+    _rows(urls, "INSERT INTO steps (trajectory_id, step_index, reward, step) VALUES ('x', 0, 0.0, '{}')")
+    (only,) = (await fsck(filled)).findings
+    assert only.kind is FindingKind.DAMAGED_DATABASE
+    assert "steps" in only.detail and "trajectories" in only.detail
+
+
+async def test_a_policys_files_are_checked_too(store: Store, urls: Urls, tmp_path: Path) -> None:
+    (tmp_path / "policy").mkdir()
+    (tmp_path / "policy" / "weights").write_bytes(b"w" * 1000)
+    kept = await store.keep_policy(tmp_path / "policy", parent_id=None, metadata={})
+    digest = kept.manifest["weights"]
+    _blob(urls, digest).unlink()
+    (only,) = (await fsck(store)).findings
+    assert (only.kind, only.subject) == (FindingKind.MISSING_BLOB, digest)
+    assert only.detail.endswith(f"cited by policy {kept.id}")
+
+
+@pytest.mark.parametrize("format", ["png", "jpeg", "webp"])
+async def test_a_picture_cut_anywhere_is_known_to_be_cut(tmp_path: Path, format: Format) -> None:
+    image = encoded(PilImage.effect_noise((40, 30), 80).convert("RGB"), format)
+    data = image.data or b""
+    blobs = BlobStore((tmp_path / "blobs").as_uri())
+    await blobs.put(data)
+    file = tmp_path / "blobs" / image.digest[:2] / image.digest
+    assert await blobs.damage(image.digest) is None
+    for size in {0, 13, len(data) // 2, len(data) - 1}:
+        file.write_bytes(data[:size])
+        assert await blobs.damage(image.digest) is Damage.CUT_SHORT
+    file.write_bytes(data[:20] + bytes([data[20] ^ 1]) + data[21:])
+    assert await blobs.damage(image.digest) is Damage.CHANGED
+
+
+async def test_weights_cut_short_are_known_by_their_header(tmp_path: Path) -> None:
+    header = b'{"__metadata__":{"format":"pt"},"w":{"dtype":"U8","shape":[100],"data_offsets":[0,100]}}'
+    data = len(header).to_bytes(8, "little") + header + bytes(100)
+    blobs = BlobStore((tmp_path / "blobs").as_uri())
+    digest = await blobs.put(data)
+    file = tmp_path / "blobs" / digest[:2] / digest
+    file.write_bytes(data[:-1])
+    assert await blobs.damage(digest) is Damage.CUT_SHORT
+    file.write_bytes(data[:-1] + b"x")
+    assert await blobs.damage(digest) is Damage.CHANGED
+    assert digest_of(data) == digest
