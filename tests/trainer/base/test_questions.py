@@ -39,6 +39,9 @@ def test_the_same_draw_asks_the_same(seen_pages: list[SeenPage]) -> None:
 
 def test_what_is_clicked_is_in_the_picture_and_under_the_click(seen_pages: list[SeenPage]) -> None:
     for page, question in asked(seen_pages):
+        if question.target is None:
+            assert question.kind is Kind.WRITE
+            continue
         left, top, right, bottom = question.target
         assert 0 <= left < right <= page.image.width_px
         assert 0 <= top < bottom <= page.image.height_px
@@ -46,10 +49,27 @@ def test_what_is_clicked_is_in_the_picture_and_under_the_click(seen_pages: list[
             assert left <= question.reply.x <= right and top <= question.reply.y <= bottom
 
 
+def test_what_is_to_be_typed_stands_in_the_question(seen_pages: list[SeenPage]) -> None:
+    """As it is, or in the letters that are asked for; often it is no word at all."""
+    told = [question for _, question in asked(seen_pages, 8) if question.kind is Kind.WRITE]
+    typed: list[str] = []
+    for question in told:
+        assert isinstance(question.reply, TypeText) and 0 < len(question.reply.text) <= 2 * LONGEST
+        said = question.text.split('"')[1]
+        changed = {"upper case": str.upper, "lower case": str.lower}
+        how = next((change for form, change in changed.items() if form in question.text), str)
+        assert question.reply.text == how(said)
+        typed.append(said)
+    on_pages = {word.text for page in seen_pages for word in page.words()[0]}
+    strange = [each for each in typed if not set(each.split()) <= on_pages]
+    assert 0.3 < len(strange) / len(typed) < 0.7
+
+
 def test_what_is_read_is_written_there(seen_pages: list[SeenPage]) -> None:
     for page, question in asked(seen_pages):
         if question.kind not in (Kind.READ_AT, Kind.READ_THING, Kind.COPY):
             continue
+        assert question.target is not None
         text = question.reply.text  # type: ignore[union-attr]
         left, top, right, bottom = question.target
         written = "".join(

@@ -80,6 +80,7 @@ class Asker:
         frame = self._bundle.coordinates.frame(size_px)
         reply, at = question.reply, None
         if isinstance(reply, Click):
+            assert question.target is not None
             at = _middle(question.target, size_px)
             x, y = frame.to_model((round(at[0]), round(at[1])))
             reply = replace(reply, x=x, y=y)
@@ -137,7 +138,8 @@ class Asker:
                 cover[picture] = self._cover(box, picture_px)
                 return cover.flatten()
 
-            whole = covered(encoded.question.target)
+            target = encoded.question.target
+            whole = None if target is None else covered(target)
             text, letters = _text(encoded), self._letters(encoded)
             for place, token in enumerate(encoded.answer):
                 clicked = encoded.at is not None
@@ -146,16 +148,17 @@ class Asker:
                 else:
                     words.append((row, before + place, token))
                     written.append(bool(text) and 0 < place <= len(encoded.answer) - _AROUND_TEXT)
-                if not clicked or place < self._opening + _LOOKS_AFTER_OPENING:
+                if whole is not None and (not clicked or place < self._opening + _LOOKS_AFTER_OPENING):
                     looks.append((row, before + place))
                     seen.append(covered(letters[place]) if place in letters else whole)
+        covers = torch.stack(seen) if seen else torch.zeros(0, pictures * tokens, dtype=torch.bool)
         return AskedBatch(
             each=torch.tensor([len(page) for page in pages]),
             ids=ids,
             words=_columns(words, torch.long),
             written=torch.tensor(written),
             numbers=_columns(numbers, torch.float),
-            looks=(*_columns([(*look, 0) for look in looks], torch.long)[:2], torch.stack(seen)),
+            looks=(*_columns([(*look, 0) for look in looks], torch.long)[:2], covers),
             asked=tuple(asked),
         )
 

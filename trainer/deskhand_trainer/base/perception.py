@@ -202,7 +202,7 @@ class Perception:
         hidden, mass = self._answer(studied, tokens, asked, prefixes)
         words = self._word_losses(hidden, asked)
         numbers, place = self._coordinate_losses(hidden, asked)
-        look = -mass.clamp_min(1e-6).log().mean()
+        look = -mass.clamp_min(1e-6).log().mean() if len(mass) else mass.sum()
         loss = words + numbers
         if aided:
             loss = loss + 0.5 * torch.stack([*dense.values()]).sum() + 0.1 * place + looking * look
@@ -342,7 +342,9 @@ class Perception:
         said = lm_head(hidden[rows, places])[:, self.asker.number_ids].argmax(-1)
         points = self.asker.numbers_px[said].view(-1, 2).tolist()
         for row, (x, y) in zip(rows[::2].tolist(), points, strict=True):
-            left, top, right_edge, bottom = asked.asked[row].question.target
+            target = asked.asked[row].question.target
+            assert target is not None
+            left, top, right_edge, bottom = target
             right[row] &= left <= x <= right_edge and top <= y <= bottom
         return right.float().tolist()
 

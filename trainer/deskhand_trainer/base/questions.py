@@ -7,6 +7,7 @@ them has made every kind of reply before it meets a task.
 from __future__ import annotations
 
 import random
+import string
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,6 +38,8 @@ class Kind(StrEnum):
     """Say whether something is on, open, or selected."""
     COPY = "copy"
     """Type what is written somewhere."""
+    WRITE = "write"
+    """Type what the question says, as it stands there or in other letters."""
     CHANGE = "change"
     """Say what changed between two pictures."""
     ACTION = "action"
@@ -52,8 +55,8 @@ class Question:
     """With `<point>x y</point>` in pixels of the screenshot where it asks about a point."""
     reply: Action
     """The right answer; a click counts anywhere in `target`."""
-    target: Box
-    """Where the answer is to be seen."""
+    target: Box | None
+    """Where the answer is to be seen; None where it is not on the page."""
     letters: tuple[Box, ...] = ()
     """Where each character of a written answer is to be seen, where that is known."""
     before: bool = False
@@ -76,6 +79,7 @@ SHARES: Mapping[Kind, float] = {
     Kind.VALUE: 0.05,
     Kind.STATE: 0.1,
     Kind.COPY: 0.05,
+    Kind.WRITE: 0.06,
 }
 """How often each kind is asked; reading is learned last."""
 ALWAYS = (Kind.POINT_NAMED, Kind.POINT_WORD, Kind.READ_AT)
@@ -89,6 +93,17 @@ _VALUE = ("What is the value of {}?", "What does {} hold?")
 _STATE = ("What is the state of {}?", "Which state is {} in?")
 _YES_NO = ("Is {} {}?",)
 _COPY = ("Type what {} says.", "Type the text of {}.")
+_WRITE = ('Type "{}".', 'Enter "{}".', 'Write "{}" into the field.', 'Type the text "{}" and nothing else.')
+_WRITE_AS: Mapping[str, Callable[[str], str]] = {
+    'Type "{}" in upper case letters.': str.upper,
+    'Enter "{}" in all lower case.': str.lower,
+}
+_ALPHABETS = (
+    string.ascii_lowercase,
+    string.ascii_letters,
+    string.ascii_letters + string.digits,
+    string.digits,
+)
 _STATES: Mapping[str, str] = {
     "checkbox": "on",
     "radio button": "on",
@@ -130,6 +145,7 @@ def is_right(question: Question, actions: Sequence[Action]) -> bool:
         return False
     reply = actions[0]
     if isinstance(question.reply, Click):
+        assert question.target is not None
         left, top, right, bottom = question.target
         if not isinstance(reply, Click) or replace(question.reply, x=reply.x, y=reply.y) != reply:
             return False
@@ -224,6 +240,25 @@ def _copy(page: SeenPage, draw: random.Random) -> Question | None:
     return _first(page, draw, lambda thing: _reading(page, thing, draw, copied=True))
 
 
+def _write(page: SeenPage, draw: random.Random) -> Question | None:
+    """Words of the page as often as letters at random, which nobody knows by heart."""
+    words = _words(page)
+    if not words:
+        return None
+    if draw.random() < 0.5:
+        text = " ".join(word.text for word in draw.choices(words, k=draw.choice((1, 1, 2))))[:LONGEST].strip()
+    else:
+        text = "".join(draw.choices(draw.choice(_ALPHABETS), k=draw.randint(2, 12)))
+    if draw.random() < 0.25:
+        form = draw.choice(list(_WRITE_AS))
+        return _writing(form.format(text), _WRITE_AS[form](text))
+    return _writing(draw.choice(_WRITE).format(text), text)
+
+
+def _writing(text: str, typed: str) -> Question:
+    return Question(kind=Kind.WRITE, text=text, reply=TypeText(text=typed), target=None)
+
+
 def _value(page: SeenPage, draw: random.Random) -> Question | None:
     def asked(thing: Thing) -> Question | None:
         words = _described(thing, draw)
@@ -269,6 +304,7 @@ _ASKERS: Mapping[Kind, Callable[[SeenPage, random.Random], Question | None]] = {
     Kind.VALUE: _value,
     Kind.STATE: _state,
     Kind.COPY: _copy,
+    Kind.WRITE: _write,
 }
 PAGE_KINDS = tuple(_ASKERS)
 """Kinds that one picture is enough for."""
