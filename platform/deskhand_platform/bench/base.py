@@ -44,6 +44,7 @@ FIGURES: Mapping[Kind, tuple[str, str | None]] = {
     Kind.VALUE: ("widget_value", None),
     Kind.STATE: ("widget_state", ">= 0.95"),
     Kind.COPY: ("copy_text", None),
+    Kind.WRITE: ("write_told", None),
     Kind.CHANGE: ("what_changed", None),
     Kind.ACTION: ("which_action", None),
 }
