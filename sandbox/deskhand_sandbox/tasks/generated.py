@@ -30,7 +30,7 @@ __all__ = ["PROVEN", "Description", "Thing", "make", "next_actions", "read_thing
 
 FAMILY = "generated"
 SITE = "pages"
-READY = "typeof generated === 'object' && generated.ready"
+READY = "typeof generated === 'object'"
 SECONDS_PER_TURN = 20.0
 SETTLE_DEADLINE_MS = 1000
 SIZES_PX: Mapping[str, tuple[int, int]] = {"": (160, 210), "-wide": (320, 240), "-large": (448, 448)}

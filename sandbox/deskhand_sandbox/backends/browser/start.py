@@ -27,12 +27,12 @@ _UNMARKED = """(() => {
   } catch { return false; }
 })()"""
 """True while a task has left nothing outside its page."""
-_RESTART = """(() => {
+_RESTART = """(async () => {
   if (!(%s)) return null;
   getSelection()?.removeAllRanges();
   document.activeElement?.blur?.();
   scrollTo(0, 0);
-  return [(%s)(%d)];
+  return [await (%s)(%d)];
 })()"""
 
 

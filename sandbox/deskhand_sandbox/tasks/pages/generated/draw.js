@@ -24,14 +24,33 @@ const VOCABULARY = (() => {
 /** Those of `fonts.css`, and those every machine with this backend has. */
 const FONTS = {
   train: [
-    "Arvo", "Bitter", "Cabin", "Comic Neue", "DejaVu Sans", "DejaVu Sans Mono", "DejaVu Serif", "Dosis", "Exo 2",
-    "Fira Mono", "IBM Plex Sans", "Inter", "JetBrains Mono", "Josefin Sans", "Lato", "Liberation Mono",
-    "Liberation Sans", "Liberation Sans Narrow", "Liberation Serif", "Libre Baskerville", "Lora", "Montserrat",
-    "Noto Sans", "Noto Serif", "Oswald", "PT Serif", "Playfair Display", "Poppins", "Raleway", "Roboto", "Rubik",
-    "Source Sans 3", "Titillium Web", "Work Sans",
+    "ABeeZee", "Abel", "Acme", "Albert Sans", "Alegreya", "Alegreya Sans", "Amiri", "Anonymous Pro",
+    "Anton", "Archivo", "Archivo Narrow", "Arvo", "Asap", "Assistant", "Baloo 2", "Barlow",
+    "Be Vietnam Pro", "Bitter", "Bree Serif", "Cabin", "Cantarell", "Cardo", "Catamaran", "Comfortaa",
+    "Comic Neue", "Courier Prime", "Crete Round", "Crimson Pro", "Crimson Text", "Cutive Mono",
+    "DejaVu Sans", "DejaVu Sans Mono", "DejaVu Serif", "Didact Gothic", "DM Mono", "DM Sans",
+    "DM Serif Display", "Domine", "Dosis", "Economica", "Encode Sans", "Exo", "Exo 2", "Figtree",
+    "Fira Mono", "Fira Sans", "Fraunces", "Fredoka", "Gelasio", "Gentium Book Plus", "Gudea",
+    "Hammersmith One", "Heebo", "Hind", "IBM Plex Mono", "IBM Plex Sans", "Inconsolata", "Inter",
+    "Istok Web", "JetBrains Mono", "Josefin Sans", "Josefin Slab", "Jost", "Kanit", "Karla", "Lato",
+    "Lexend", "Liberation Mono", "Liberation Sans", "Liberation Sans Narrow", "Liberation Serif",
+    "Libre Baskerville", "Libre Bodoni", "Libre Caslon Text", "Literata", "Lora", "Lusitana", "Mali",
+    "Manrope", "Marcellus", "Maven Pro", "Merriweather", "Montserrat", "Mukta", "Mulish", "Neuton",
+    "News Cycle", "Newsreader", "Noticia Text", "Noto Sans", "Noto Serif", "Nova Mono", "Old Standard TT",
+    "Oswald", "Outfit", "Overpass", "Overpass Mono", "Oxygen", "Pathway Gothic One", "Patrick Hand",
+    "Philosopher", "Playfair Display", "Plus Jakarta Sans", "Poppins", "Prompt", "PT Sans", "PT Serif",
+    "Public Sans", "Puritan", "Questrial", "Raleway", "Red Hat Display", "Red Hat Mono", "Righteous",
+    "Roboto", "Rokkitt", "Ropa Sans", "Rubik", "Ruda", "Rufina", "Saira", "Sarabun", "Share Tech Mono",
+    "Signika", "Slabo 27px", "Sniglet", "Sora", "Sorts Mill Goudy", "Source Code Pro", "Source Sans 3",
+    "Source Serif 4", "Space Grotesk", "Space Mono", "Spectral", "Tajawal", "Telex", "Titillium Web",
+    "Unna", "Urbanist", "Varela Round", "Voces", "Vollkorn", "Work Sans", "Yanone Kaffeesatz", "Zilla Slab",
   ],
   test: ["EB Garamond", "Nunito", "Open Sans", "Quicksand"],
 };
+
+/** Those that pages which name no font of their own are shown in, and the share of training pages they have besides. */
+const COMMON_FONTS = ["Liberation Sans", "Liberation Sans", "Liberation Serif", "Liberation Mono", "DejaVu Sans"];
+const COMMON = 0.15;
 
 /** Names of tones with colours that a person would call so: [background, ink] of a filled thing, or ink alone. */
 const TONES = {
@@ -107,7 +126,7 @@ function drawing(random, options) {
   const number = (low, high) => String(between(low, high));
   const ground = random.pick(GROUNDS[split]);
   const look = {
-    font: random.pick(FONTS[split]),
+    font: random.pick(split === "train" && maybe(COMMON) ? COMMON_FONTS : FONTS[split]),
     size: random.pick([10, 11, 11, 12, 12, 12, 13, 13, 14, 15, 16]),
     ground,
     accent: random.pick(TONES[random.pick(["red", "green", "blue", "blue", "purple", "orange", "gray", "black"])]),

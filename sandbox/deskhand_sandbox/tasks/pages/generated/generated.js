@@ -12,9 +12,7 @@ const generated = (() => {
     "button", "link", "icon", "tab", "item", "checkbox", "radio button", "switch", "field", "section", "list box",
     "plus button", "minus button",
   ]);
-  let things = [], work = null, done = false, taken = 0, ready = false;
-  // a page is drawn with its font at once, never with another first
-  Promise.all([...document.fonts].map((face) => face.load())).then(() => (ready = true));
+  let things = [], work = null, done = false, taken = 0;
 
   function dress(look) {
     const [ground, ink, soft, line, field] = look.ground, [accent, onAccent] = look.accent;
@@ -110,19 +108,19 @@ const generated = (() => {
 
   return {
     /** options: task "press" (by: a kind of description, or any) or "fill" (goals: how many); split. */
-    start(seed, options) {
+    async start(seed, options) {
       done = false;
       taken = 0;
       document.activeElement?.blur?.();
       for (let tries = 0; tries < TRIES; tries++) {
         const draw = drawing(chance(`${JSON.stringify(options)}\0${seed}\0${tries}`), options);
+        // a page is drawn with its font at once, never with another first
+        await document.fonts.load(`16px "${draw.look.font}"`, "a\u0100");
         work = MAKERS[options.task](draw, options);
         if (work) return work.instruction;
       }
       throw new Error(`no page for ${JSON.stringify(options)} in ${TRIES} tries`);
     },
-    /** Every font is there. */
-    get ready() { return ready; },
     get done() { return done; },
     get won() { return done && work.progress() >= 1; },
     /** 0 to 1. */
