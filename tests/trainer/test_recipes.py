@@ -21,6 +21,7 @@ KINDS = {
     "reading-again": PretrainConfig,
     "fresh-pages": PretrainConfig,
     "deeper": PretrainConfig,
+    "more-fonts": PretrainConfig,
     "demonstrations": CollectConfig,
     "forms": CollectConfig,
     "sft": SftConfig,
