@@ -144,6 +144,21 @@ def test_questions_between_demonstrations_keep_what_is_seen(
     assert "perception/point_named" not in alone.figures
 
 
+def test_heads_of_the_model_it_starts_as_go_on_learning_while_cloning(
+    bundle: ModelBundle, pages: list[SeenPage], tmp_path: Path
+) -> None:
+    heads = Perception(bundle).heads
+    heads.save(tmp_path)
+    config = replace(CONFIG, reading_steps=0, pointing_steps=0, question_share=0.5, threads=2, parts=2)
+    samples = demonstrations(bundle, pages)
+    report = train_sft(bundle, samples, pages, config, heads_from=tmp_path)
+    assert report.heads is not None
+    for name, value in heads.state_dict().items():
+        if name.endswith("weight"):
+            assert not torch.equal(report.heads.state_dict()[name], value), name
+    assert train_sft(bundle, samples, pages, config, heads_from=tmp_path / "none").heads is None
+
+
 def test_the_global_random_state_is_left_alone(bundle: ModelBundle, pages: list[SeenPage]) -> None:
     torch.manual_seed(5)
     expected = torch.rand(1)

@@ -56,10 +56,13 @@ async def run(context: RunContext, config: SftConfig) -> tuple[str, dict[str, Js
             on_page=lambda done, total: context.folder.progress("collecting pages", done, total),
             progress=Teller(context, "warm start", "sft"),
             checkpoint_dir=context.folder.checkpoints,
+            heads_from=None if context.spec.policy_in is None else context.policy_folder,
             should_stop=should_stop,
         )
     folder = context.folder.path / "trained"
     await asyncio.to_thread(save_bundle, bundle, folder)
+    if report.heads is not None:
+        await asyncio.to_thread(report.heads.save, folder)
     metrics: dict[str, JsonValue] = {
         **report.figures,
         **{f"steps/{stage}": steps for stage, steps in report.steps.items()},

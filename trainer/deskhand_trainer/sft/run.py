@@ -54,6 +54,7 @@ async def run_sft(
     on_page: Callable[[int, int], None] | None = None,
     progress: Callable[[StageProgress], None] | None = None,
     checkpoint_dir: Path | None = None,
+    heads_from: Path | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> SftReport:
     """Collect pages, turn demonstrations into samples, and train the bundle's model in place.
@@ -63,6 +64,7 @@ async def run_sft(
         memory: the one rollouts will use.
         on_page: told pages collected and in all.
         progress: called from the training thread.
+        heads_from: see `train_sft`.
 
     Raises:
         ConfigError: a held-out task is asked for.
@@ -85,5 +87,6 @@ async def run_sft(
         config,
         progress=progress,
         checkpoint_dir=checkpoint_dir,
+        heads_from=heads_from,
         should_stop=should_stop,
     )

@@ -19,7 +19,7 @@ from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.precision import multiplying, resolved
 from deskhand_trainer.base.optimizers import WarmStartOptimizer
 from deskhand_trainer.base.pages import SeenPage
-from deskhand_trainer.base.perception import Perception, StudiedPage
+from deskhand_trainer.base.perception import Perception, PerceptionHeads, StudiedPage
 from deskhand_trainer.base.questions import ask_many
 from deskhand_trainer.base.train import StageProgress
 from deskhand_trainer.checkpoints import (
@@ -50,6 +50,8 @@ class SftReport:
     """Of training, earlier lives included."""
     examples_per_s: Mapping[str, float]
     """Per stage: strips, questions, turns."""
+    heads: PerceptionHeads | None
+    """Trained beside the model all along, for a later pretraining; None: there were none to go on with."""
 
 
 @dataclass(slots=True)
@@ -72,6 +74,7 @@ def train_sft(
     *,
     progress: Callable[[StageProgress], None] | None = None,
     checkpoint_dir: Path | None = None,
+    heads_from: Path | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> SftReport:
     """Train the bundle's model in place.
@@ -84,16 +87,20 @@ def train_sft(
         perception_pages: empty skips reading and pointing.
         progress: called after every step.
         checkpoint_dir: kept up to date and resumed from; None: neither.
+        heads_from: folder of the model that this one starts as; perception heads that lie there go on
+            learning whenever questions are asked, which forgets less of reading than answers alone.
         should_stop: asked after every step; True writes a checkpoint and raises.
 
     Raises:
         RunStopped: `should_stop` said so; the state is safe where a checkpoint folder was given.
         CheckpointDamaged: the newest checkpoint is incomplete or altered.
         DiskFull: no room for a checkpoint.
-        ValueError: a perception stage asked of a released model.
+        ValueError: a perception stage asked of a released model, or heads of another one.
     """
     torch.set_num_threads(config.threads)
-    return _WarmStart(bundle, samples, perception_pages, config, progress, checkpoint_dir, should_stop).run()
+    return _WarmStart(
+        bundle, samples, perception_pages, config, progress, checkpoint_dir, heads_from, should_stop
+    ).run()
 
 
 def _silent(_: StageProgress) -> None:
@@ -109,6 +116,7 @@ class _WarmStart:
         config: SftConfig,
         progress: Callable[[StageProgress], None] | None,
         checkpoints: Path | None,
+        heads_from: Path | None,
         should_stop: Callable[[], bool] | None,
     ) -> None:
         self.bundle, self.config = bundle, config
@@ -123,6 +131,7 @@ class _WarmStart:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
             self.perception = Perception(bundle) if pages else None
+        self.heads_kept = bool(self.perception and heads_from and self.perception.heads.load(heads_from))
         studied = [self.perception.study(page) for page in pages] if self.perception else []
         seeing = [page for page in studied if ask_many(page.page, 1, random.Random(0))]
         cut = max(1, round(len(seeing) * config.held_out)) if len(seeing) > 1 else 0
@@ -163,6 +172,7 @@ class _WarmStart:
             steps=dict(self.state.steps),
             seconds=self.state.seconds,
             examples_per_s=rates,
+            heads=self.perception.heads if self.perception is not None and self.heads_kept else None,
         )
 
     def _stage(self, stage: str) -> None:
@@ -194,7 +204,7 @@ class _WarmStart:
             parts = in_parts(pages, self.config.parts)
             draws = [random.Random(self.rng.getrandbits(62)) for _ in parts]
             return [
-                partial(self._question_loss, part, draw, share=len(part) / len(pages))
+                partial(self._question_loss, part, draw, share=len(part) / len(pages), aided=self.heads_kept)
                 for part, draw in zip(parts, draws, strict=True)
             ]
         if stage == "cloning":
@@ -207,6 +217,7 @@ class _WarmStart:
             return [self._reading_loss]
         looking, aided = min(1.0, max(0.0, (0.85 - progress) / 0.3)), self.config.reading_steps > 0
         pages = self._drawn(self.config.pages_per_step)
+        aided |= self.heads_kept
         return [partial(self._question_loss, pages, self.rng, looking=looking, aided=aided)]
 
     def _cloning_loss(self, samples: Sequence[TrainingSample], tokens: int) -> Tensor:
@@ -288,7 +299,7 @@ class _WarmStart:
     def _optimizer(self) -> WarmStartOptimizer:
         cloning = "pointing" in self.state.steps
         modules: dict[str, nn.Module] = {"model": self.bundle.model}
-        if self.perception is not None and not cloning:
+        if self.perception is not None and (self.heads_kept or not cloning):
             modules["heads"] = self.perception.heads
         return WarmStartOptimizer(
             modules,
