@@ -240,6 +240,42 @@ def test_a_running_episode_grows_under_the_reader(platform: Platform, signed: Si
     expect(page.get_by_test_id("raw")).to_have_text("reply 52")
 
 
+def test_trajectories_are_found_by_words_and_turns_and_kept_as_a_view(
+    platform: Platform, signed: Signed
+) -> None:
+    long, _ = record(platform, steps=7), record(platform)
+    page = signed.open("/trajectories")
+    rows = page.get_by_role("table", name="Trajectories").get_by_role("row")
+    page.get_by_label("Words").fill('img "src x" -nowhere')
+    page.get_by_label("Words").press("Enter")
+    expect(page).to_have_url(re.compile("text="))
+    page.get_by_role("button", name="More filters").click()
+    page.get_by_label("Turns from").fill("7")
+    page.get_by_label("Turns from").press("Enter")
+    page.get_by_label("Turns to").fill("7")
+    page.get_by_label("Turns to").press("Enter")
+    page.get_by_label("Begun from").fill("2026-01-01")
+    expect(rows).to_have_count(2)  # the header is one
+    expect(rows.nth(1).get_by_role("link")).to_have_attribute("href", f"/trajectories/{long}")
+    page.get_by_role("button", name="Save view").click()
+    page.get_by_label("Name").fill("seven turns")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_label("Saved view")).to_have_value("seven turns")
+    page.get_by_label("Begun until").fill("2026-01-02")
+    expect(page.get_by_text("No trajectory matches")).to_be_visible()
+    page.reload()
+    expect(page.get_by_label("Begun until")).to_have_value("2026-01-02")
+    page.get_by_label("Saved view").select_option("seven turns")
+    expect(page.get_by_label("Begun until")).to_have_value("")
+    expect(rows).to_have_count(2)
+    page.get_by_role("button", name="Forget the view").click()
+    expect(page.get_by_label("Saved view")).to_have_count(0)
+    page.get_by_label("Words").fill("--- !!!")
+    page.get_by_label("Words").press("Enter")
+    expect(page.get_by_text("nothing to search for")).to_be_visible()
+    signed.complaints.clear()  # the browser notes the refusal
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_phone_shows_every_page_without_scrolling_sideways(
     platform: Platform, browser: Browser, scheme: Any

@@ -1919,6 +1919,20 @@ export interface operations {
                 outcome?: components["schemas"]["OutcomeFilter"] | null;
                 /** @description whole episodes, or those that are not */
                 ended?: boolean | null;
+                /** @description words of the instruction or of one thought, e.g. `login "sign in" pass* -admin` */
+                text?: string | null;
+                /** @description what broke that was not the agent */
+                failure?: components["schemas"]["Failure"] | null;
+                /** @description of the outcome */
+                min_score?: number | null;
+                max_score?: number | null;
+                /** @description of whole episodes */
+                min_turns?: number | null;
+                max_turns?: number | null;
+                /** @description begun at or after this Unix time */
+                since_s?: number | null;
+                /** @description begun before this Unix time */
+                until_s?: number | null;
                 /** @description `key=value`; all of them must match */
                 label?: string[] | null;
                 /** @description `next_cursor` of the page before */
