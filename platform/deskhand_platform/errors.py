@@ -47,6 +47,7 @@ class InvalidField(PlatformError):
     def __init__(self, field: str, message: str) -> None:
         super().__init__(f"{field}: {message}")
         self.field = field
+        self.reason = message
 
 
 class Unauthorized(PlatformError):

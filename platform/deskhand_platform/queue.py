@@ -1,19 +1,21 @@
 """The `tasks` table, which is the queue: submit, claim, renew, settle.
 
-A claim holds until `claimed_until_s`; a worker renews it while it works. A claim that ran out belongs to a
-worker that died, and the task is up for claiming again. Every change checks that the claim still stands, so a
-worker that was thought dead and comes back changes nothing.
+Of those that wait, the one of the highest priority goes first, and of several the oldest. A claim holds until
+`claimed_until_s`; a worker renews it while it works. A claim that ran out belongs to a worker that died, and
+the task is up for claiming again. Every change checks that the claim still stands, so a worker that was
+thought dead and comes back changes nothing.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, cast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import RowMapping
+from sqlalchemy.exc import IntegrityError
 
 from deskhand_agent.ids import new_id
 from deskhand_flywheel.database import Database
@@ -22,6 +24,10 @@ from deskhand_platform.errors import NotFound, WrongState
 from deskhand_platform.states import WorkState
 from deskhand_platform.tables import tasks
 from deskhand_sandbox.types import JsonValue, Outcome, Task
+
+ORDERED = ("task", "policy", "labels", "priority", "deadline_s")
+"""What has to be the same for a task to be the one that was submitted under its key."""
+KEYS_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,6 +40,21 @@ class PolicyRef:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class TaskOrder:
+    """A task to be submitted."""
+
+    task: Task
+    policy: PolicyRef
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    priority: int = 0
+    """Higher ones go first."""
+    deadline_s: float | None = None
+    """Unix time by which it has to be over: then it fails, begun or not. None: it may wait for ever."""
+    key: str | None = None
+    """Submitted again under the same key, it is the same task."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class QueuedTask:
     """A submitted task as the queue knows it."""
 
@@ -42,6 +63,9 @@ class QueuedTask:
     task: Task
     policy: PolicyRef
     labels: Mapping[str, str]
+    priority: int
+    deadline_s: float | None
+    key: str | None
     attempts: int
     """Times it was claimed."""
     cancel_requested: bool
@@ -63,17 +87,40 @@ class TaskQueue:
 
     async def submit(self, task: Task, policy: PolicyRef, labels: Mapping[str, str]) -> QueuedTask:
         """Append a task."""
-        row = {
-            "id": new_id(),
-            "state": WorkState.QUEUED,
-            "task": encode(task),
-            "policy": {"name": policy.name, "settings": dict(policy.settings)},
-            "labels": dict(labels),
-            "created_at_s": time.time(),
-        }
+        [queued_id] = await self.submit_all([TaskOrder(task=task, policy=policy, labels=labels)])
+        return await self.get(queued_id)
+
+    async def submit_all(self, orders: Sequence[TaskOrder]) -> tuple[str, ...]:
+        """Append tasks, all of them or none.
+
+        Returns:
+            Their ids, in order; of one whose key is known, the id it was given then.
+
+        Raises:
+            WrongState: another task was submitted under one of the keys, or a key is there twice.
+        """
+        keys = [order.key for order in orders if order.key is not None]
+        if len(set(keys)) < len(keys):
+            raise WrongState("two of the tasks have the same key")
+        rows = [_row(order) for order in orders]
+        try:
+            return await self._append(rows, keys)
+        except IntegrityError:  # somebody used one of the keys at the same moment: now it can be read
+            return await self._append(rows, keys)
+
+    async def _append(self, rows: Sequence[dict[str, Any]], keys: Sequence[str]) -> tuple[str, ...]:
         async with self._database.write() as connection:
-            await connection.execute(sa.insert(tasks).values(row))
-        return await self.get(cast(str, row["id"]))
+            known: dict[str, RowMapping] = {}
+            for at in range(0, len(keys), KEYS_AT_ONCE):
+                asked = sa.select(tasks).where(tasks.c.key.in_(keys[at : at + KEYS_AT_ONCE]))
+                known |= {row["key"]: row for row in (await connection.execute(asked)).mappings()}
+            for row in rows:
+                if row["key"] in known and any(known[row["key"]][name] != row[name] for name in ORDERED):
+                    raise WrongState(f"another task was submitted under the key {row['key']!r}")
+            new = [row for row in rows if row["key"] not in known]
+            if new:
+                await connection.execute(sa.insert(tasks), new)
+        return tuple(known[row["key"]]["id"] if row["key"] in known else row["id"] for row in rows)
 
     async def get(self, queued_id: str) -> QueuedTask:
         """One task.
@@ -125,40 +172,75 @@ class TaskQueue:
             raise WrongState(f"task {queued_id} is {found.state} already")
         return found
 
+    async def retry(self, queued_id: str) -> QueuedTask:
+        """Put a task that failed or was cancelled into the queue again, without a deadline that has passed.
+
+        Raises:
+            NotFound: no such task.
+            WrongState: it did neither.
+        """
+        now = time.time()
+        values = {
+            **dict.fromkeys(
+                ("claimed_by", "claimed_until_s", "outcome", "reason", "started_at_s", "ended_at_s")
+            ),
+            "state": WorkState.QUEUED,
+            "attempts": 0,
+            "cancel_requested": False,
+            "deadline_s": sa.case((tasks.c.deadline_s > now, tasks.c.deadline_s), else_=None),
+        }
+        ended = tasks.c.state.in_((WorkState.FAILED, WorkState.CANCELLED))
+        async with self._database.write() as connection:
+            done = await connection.execute(
+                sa.update(tasks).where(tasks.c.id == queued_id, ended).values(values)
+            )
+        found = await self.get(queued_id)
+        if not done.rowcount:
+            raise WrongState(
+                f"task {queued_id} is {found.state}: only what failed or was cancelled is tried again"
+            )
+        return found
+
     # ---- for workers ----
 
     async def claim(self, worker: str, hold_s: float) -> QueuedTask | None:
-        """The oldest task that waits, or whose worker died; None when there is none."""
-        now = time.time()
-        free = sa.or_(
-            tasks.c.state == WorkState.QUEUED,
-            sa.and_(tasks.c.state == WorkState.RUNNING, tasks.c.claimed_until_s < now),
-        )
-        oldest = sa.select(tasks.c.id).where(free).order_by(tasks.c.id).limit(1)
-        async with self._database.read() as connection:  # an idle worker takes no write lock
-            if (await connection.execute(oldest)).first() is None:
+        """The next task that waits, or one whose worker died; None when there is none."""
+        while True:
+            now = time.time()
+            async with self._database.read() as connection:  # an idle worker takes no write lock
+                late = (await connection.execute(sa.select(tasks.c.id).where(_late(now)).limit(1))).first()
+                abandoned = sa.select(tasks.c.id).where(_abandoned(now)).order_by(tasks.c.id).limit(1)
+                found = (await connection.execute(abandoned)).scalar()
+                found = found or (await connection.execute(NEXT)).scalar()
+            if late is not None:
+                await self._expire(now)
+                continue
+            if found is None:
                 return None
+            take = sa.update(tasks).where(tasks.c.id == found, _free(now))
+            values = {
+                "state": WorkState.RUNNING,
+                "attempts": tasks.c.attempts + 1,
+                "claimed_by": worker,
+                "claimed_until_s": now + hold_s,
+                "started_at_s": sa.func.coalesce(tasks.c.started_at_s, now),
+                "trajectory_id": None,
+            }
+            async with self._database.write() as connection:
+                taken = await connection.execute(take.values(values).returning(*tasks.c))
+                row = taken.mappings().first()
+            if row is not None:
+                return _record(row)
+
+    async def _expire(self, now: float) -> None:
+        """Close what nobody works at and whose deadline has passed."""
+        reason = sa.case(
+            (tasks.c.state == WorkState.QUEUED, "its deadline passed before a worker was free"),
+            else_="its deadline passed after its worker had died",
+        )
+        values = {"state": WorkState.FAILED, "ended_at_s": now, "reason": reason, "claimed_until_s": None}
         async with self._database.write() as connection:
-            row = (
-                (
-                    await connection.execute(
-                        sa.update(tasks)
-                        .where(tasks.c.id.in_(oldest), free)
-                        .values(
-                            state=WorkState.RUNNING,
-                            attempts=tasks.c.attempts + 1,
-                            claimed_by=worker,
-                            claimed_until_s=now + hold_s,
-                            started_at_s=sa.func.coalesce(tasks.c.started_at_s, now),
-                            trajectory_id=None,
-                        )
-                        .returning(*tasks.c)
-                    )
-                )
-                .mappings()
-                .first()
-            )
-        return None if row is None else _record(row)
+            await connection.execute(sa.update(tasks).where(_late(now)).values(values))
 
     async def renew(self, queued_id: str, worker: str, hold_s: float) -> bool:
         """Hold on to a claim.
@@ -206,6 +288,43 @@ class TaskQueue:
         return result.rowcount == 1
 
 
+NEXT = (
+    sa.select(tasks.c.id)
+    .where(tasks.c.state == WorkState.QUEUED)
+    .order_by(tasks.c.priority.desc(), tasks.c.id)
+    .limit(1)
+)
+
+
+def _abandoned(now: float) -> sa.ColumnElement[bool]:
+    """Its worker died."""
+    return sa.and_(tasks.c.state == WorkState.RUNNING, tasks.c.claimed_until_s < now)
+
+
+def _free(now: float) -> sa.ColumnElement[bool]:
+    """Nobody works at it."""
+    return sa.or_(tasks.c.state == WorkState.QUEUED, _abandoned(now))
+
+
+def _late(now: float) -> sa.ColumnElement[bool]:
+    """Nobody works at it, and its deadline has passed."""
+    return sa.and_(tasks.c.deadline_s <= now, _free(now))
+
+
+def _row(order: TaskOrder) -> dict[str, Any]:
+    return {
+        "id": new_id(),
+        "state": WorkState.QUEUED,
+        "task": encode(order.task),
+        "policy": {"name": order.policy.name, "settings": dict(order.policy.settings)},
+        "labels": dict(order.labels),
+        "priority": order.priority,
+        "deadline_s": order.deadline_s,
+        "key": order.key,
+        "created_at_s": time.time(),
+    }
+
+
 def _record(row: RowMapping) -> QueuedTask:
     return QueuedTask(
         id=row["id"],
@@ -213,6 +332,9 @@ def _record(row: RowMapping) -> QueuedTask:
         task=decode(Task, row["task"]),
         policy=PolicyRef(name=row["policy"]["name"], settings=row["policy"]["settings"]),
         labels=row["labels"],
+        priority=row["priority"],
+        deadline_s=row["deadline_s"],
+        key=row["key"],
         attempts=row["attempts"],
         cancel_requested=row["cancel_requested"],
         trajectory_id=row["trajectory_id"],

@@ -1,4 +1,4 @@
-"""The platform's own tables, in the same database as the flywheel's; Alembic revision 0002 makes them."""
+"""The platform's own tables, in the same database as the flywheel's: Alembic revisions 0002 and 0009."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ tasks = sa.Table(
     sa.Column("task", sa.JSON, nullable=False),
     sa.Column("policy", sa.JSON, nullable=False),
     sa.Column("labels", sa.JSON, nullable=False),
+    sa.Column("priority", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("deadline_s", sa.Float),
+    sa.Column("key", sa.String(128)),
     sa.Column("attempts", sa.Integer, nullable=False, server_default="0"),
     sa.Column("cancel_requested", sa.Boolean, nullable=False, server_default=sa.false()),
     # the claim: who works at it, and until when that holds unless renewed
@@ -26,6 +29,9 @@ tasks = sa.Table(
     sa.Column("started_at_s", sa.Float),
     sa.Column("ended_at_s", sa.Float),
     sa.Index("ix_tasks_state_id", "state", "id"),
+    sa.Index("ix_tasks_next", "state", sa.text("priority DESC"), "id"),
+    sa.Index("ix_tasks_deadline_s", "deadline_s"),
+    sa.Index("uq_tasks_key", "key", unique=True),
 )
 
 rounds = sa.Table(

@@ -7,10 +7,12 @@ unless a task asks for a model that runs here.
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import signal
 import socket
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -97,9 +99,10 @@ class EpisodeWorker:
             if not episode.done():
                 episode.cancel()
                 await asyncio.wait([episode])
-                await self._queue.settle(
-                    claimed.id, self.name, WorkState.CANCELLED, outcome=None, reason="cancelled"
-                )
+                state, reason = WorkState.CANCELLED, "cancelled"
+                if _late(claimed):
+                    state, reason = WorkState.FAILED, "its deadline passed while it was worked"
+                await self._queue.settle(claimed.id, self.name, state, outcome=None, reason=reason)
                 return
             await self._settle(claimed, episode.result())
         except asyncio.CancelledError:
@@ -115,10 +118,11 @@ class EpisodeWorker:
     async def _hold(self, claimed: QueuedTask) -> None:
         """Renew the claim; returns when the task is to be let go."""
         pause_s = min(1.0, self._limits.claim_s / 4)
-        while True:
+        while not _late(claimed):
             if not await self._queue.renew(claimed.id, self.name, self._limits.claim_s):
                 return
-            await asyncio.sleep(pause_s)
+            left_s = math.inf if claimed.deadline_s is None else claimed.deadline_s - time.time()
+            await asyncio.sleep(max(0.0, min(pause_s, left_s)))
 
     async def _episode(self, claimed: QueuedTask) -> Ending:
         ended: list[Trajectory] = []
@@ -174,6 +178,10 @@ class EpisodeWorker:
 
     async def _begun(self, claimed: QueuedTask, start: TrajectoryStart) -> None:
         await self._queue.begun(claimed.id, self.name, start.id)
+
+
+def _late(claimed: QueuedTask) -> bool:
+    return claimed.deadline_s is not None and claimed.deadline_s <= time.time()
 
 
 class _Noting:

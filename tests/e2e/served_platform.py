@@ -135,12 +135,17 @@ def in_a_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         return pool.submit(lambda: asyncio.run(work())).result()
 
 
-def record(platform: Platform, steps: int = 0) -> str:
-    """An episode written by another process than the server: every text markup, or so many plain steps."""
+def record(platform: Platform, steps: int = 0, *, other_at: int | None = None) -> str:
+    """An episode written by another process than the server: every text markup, or so many plain steps.
+
+    Args:
+        other_at: the step that is not as plain as the others.
+    """
 
     async def write() -> str:
         async with await platform.store() as store:
-            decisions = tuple(plain(at) for at in range(steps)) or HOSTILE
+            plain_ones = [plain(at) if at != other_at else OTHER for at in range(steps)]
+            decisions = tuple(plain_ones) or HOSTILE
             return await write_end(store, await write_steps(store, decisions))
 
     return in_a_thread(write)
@@ -161,6 +166,7 @@ def plain(at: int) -> Decision:
     return Decision(actions=(Click(x=20, y=30),), text=f"reply {at}")
 
 
+OTHER = Decision(actions=(Click(x=60, y=90),), text="another reply", thought="elsewhere")
 HOSTILE = (
     Decision(actions=(Click(x=20, y=30),), text=MARKUP, thought=MARKUP),
     Decision(actions=(TypeText(text=MARKUP), Press(keys=("Control", "<b>"))), text=MARKUP),

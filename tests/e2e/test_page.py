@@ -240,15 +240,78 @@ def test_a_running_episode_grows_under_the_reader(platform: Platform, signed: Si
     expect(page.get_by_test_id("raw")).to_have_text("reply 52")
 
 
+def test_trajectories_are_found_by_words_and_turns_and_kept_as_a_view(
+    platform: Platform, signed: Signed
+) -> None:
+    long, _ = record(platform, steps=7), record(platform)
+    page = signed.open("/trajectories")
+    rows = page.get_by_role("table", name="Trajectories").get_by_role("row")
+    page.get_by_label("Words").fill('img "src x" -nowhere')
+    page.get_by_label("Words").press("Enter")
+    expect(page).to_have_url(re.compile("text="))
+    page.get_by_role("button", name="More filters").click()
+    page.get_by_label("Turns from").fill("7")
+    page.get_by_label("Turns from").press("Enter")
+    page.get_by_label("Turns to").fill("7")
+    page.get_by_label("Turns to").press("Enter")
+    page.get_by_label("Begun from").fill("2026-01-01")
+    expect(rows).to_have_count(2)  # the header is one
+    expect(rows.nth(1).get_by_role("link")).to_have_attribute("href", f"/trajectories/{long}")
+    page.get_by_role("button", name="Save view").click()
+    page.get_by_label("Name").fill("seven turns")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_label("Saved view")).to_have_value("seven turns")
+    page.get_by_label("Begun until").fill("2026-01-02")
+    expect(page.get_by_text("No trajectory matches")).to_be_visible()
+    page.reload()
+    expect(page.get_by_label("Begun until")).to_have_value("2026-01-02")
+    page.get_by_label("Saved view").select_option("seven turns")
+    expect(page.get_by_label("Begun until")).to_have_value("")
+    expect(rows).to_have_count(2)
+    page.get_by_role("button", name="Forget the view").click()
+    expect(page.get_by_label("Saved view")).to_have_count(0)
+    page.get_by_label("Words").fill("--- !!!")
+    page.get_by_label("Words").press("Enter")
+    expect(page.get_by_text("nothing to search for")).to_be_visible()
+    signed.complaints.clear()  # the browser notes the refusal
+
+
+def test_two_episodes_stand_side_by_side_from_where_they_part(platform: Platform, signed: Signed) -> None:
+    one, other = record(platform, steps=9), record(platform, steps=11, other_at=4)
+    page = signed.open(f"/trajectories/{one}")
+    page.get_by_role("button", name="Compare with").click()
+    page.get_by_role("dialog").get_by_role("link").filter(has_text="11 turns").click()
+    expect(page.get_by_text("They part at row 4.")).to_be_visible()
+    assert f"other={other}" in page.url
+    first, second = (page.get_by_role("region", name=name, exact=True) for name in ("First", "Second"))
+    expect(first.get_by_test_id("raw")).to_have_text("reply 4")
+    expect(second.get_by_test_id("raw")).to_have_text("another reply")
+    page.keyboard.press("ArrowDown")
+    expect(second.get_by_test_id("raw")).to_have_text("reply 5")
+    page.get_by_role("button", name="Row 9: apart").click()
+    expect(first.get_by_text("No step here.")).to_be_visible()
+    expect(second.get_by_test_id("raw")).to_have_text("reply 9")
+    page.keyboard.press("End")
+    for side in (first, second):
+        expect(side.get_by_role("heading", name="End")).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("button", name="Row 11: the ends")).to_have_attribute("aria-current", "step")
+    signed.open(f"/compare?one={one}&other={one}")
+    expect(page.get_by_text("They never part.")).to_be_visible()
+    signed.open("/compare")
+    expect(page.get_by_text("Two trajectories are needed")).to_be_visible()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_phone_shows_every_page_without_scrolling_sideways(
     platform: Platform, browser: Browser, scheme: Any
 ) -> None:
     trajectory = record(platform)
+    compared = f"/compare?one={trajectory}&other={record(platform)}"
     context = browser.new_context(viewport={"width": 390, "height": 844}, color_scheme=scheme)
     page = context.new_page()
     page.goto(f"{platform.url}/#token={platform.token}")
-    for path in ("/rounds", "/tasks", "/trajectories", f"/trajectories/{trajectory}?step=1"):
+    for path in ("/rounds", "/tasks", "/trajectories", f"/trajectories/{trajectory}?step=1", compared):
         page.goto(f"{platform.url}{path}")
         expect(page.get_by_role("heading", level=1)).to_be_visible()
         expect(page.get_by_role("status", name=re.compile("^Loading"))).to_have_count(0)

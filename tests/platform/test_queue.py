@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from typing import Any
 
 import pytest
 
 from deskhand_flywheel.store import Store
 from deskhand_platform.errors import NotFound, WrongState
-from deskhand_platform.queue import PolicyRef, QueuedTask, TaskQueue
+from deskhand_platform.queue import PolicyRef, QueuedTask, TaskOrder, TaskQueue
 from deskhand_platform.states import WorkState
 from deskhand_sandbox.types import EnvironmentSpec, Outcome, Task, VerifierSpec
 
@@ -94,3 +96,60 @@ async def test_lists_go_back_in_time(queue: TaskQueue) -> None:
     assert [one.id for one in newest] == [ids[2], ids[1]]
     assert [one.id for one in await queue.list(before=ids[1])] == [ids[0]]
     assert [one.id for one in await queue.list(state=WorkState.RUNNING)] == [ids[0]]
+
+
+def ordered(**more: Any) -> TaskOrder:
+    return TaskOrder(task=TASK, policy=POLICY, labels={"who": "me"}, **more)
+
+
+async def test_the_highest_priority_goes_first_and_the_oldest_of_those(queue: TaskQueue) -> None:
+    low, high, also_high, none = await queue.submit_all(
+        [ordered(priority=-1), ordered(priority=7), ordered(priority=7), ordered()]
+    )
+    claimed = [await queue.claim("worker", 60.0) for _ in range(4)]
+    assert [one.id for one in claimed if one] == [high, also_high, none, low]
+
+
+async def test_under_a_known_key_it_is_the_same_task(queue: TaskQueue) -> None:
+    first = await queue.submit_all([ordered(key="a", priority=1), ordered(key="b")])
+    again = await queue.submit_all([ordered(key="b"), ordered(key="c"), ordered(key="a", priority=1)])
+    assert (again[0], again[2]) == (first[1], first[0]) and again[1] not in first
+    with pytest.raises(WrongState, match="under the key 'a'"):
+        await queue.submit_all([ordered(key="d"), ordered(key="a", priority=2)])
+    with pytest.raises(WrongState, match="the same key"):
+        await queue.submit_all([ordered(key="e"), ordered(key="e")])
+    assert len(await queue.list()) == 3
+
+
+async def test_one_key_used_by_many_at_once_is_one_task(queue: TaskQueue) -> None:
+    ids = await asyncio.gather(*(queue.submit_all([ordered(key="same")]) for _ in range(20)))
+    assert len(set(ids)) == 1 and len(await queue.list()) == 1
+
+
+async def test_what_is_late_fails_and_is_claimed_by_nobody(queue: TaskQueue) -> None:
+    now = time.time()
+    late, soon, dead = await queue.submit_all(
+        [ordered(deadline_s=now - 1), ordered(deadline_s=now + 60), ordered(deadline_s=now + 0.2, priority=1)]
+    )
+    first = await queue.claim("dies", 0.0)
+    assert first is not None and first.id == dead
+    await asyncio.sleep(0.25)
+    second = await queue.claim("worker", 60.0)
+    assert second is not None and second.id == soon
+    assert await queue.claim("worker", 60.0) is None
+    for id, when in ((late, "before a worker was free"), (dead, "after its worker had died")):
+        found = await queue.get(id)
+        assert found.state is WorkState.FAILED and when in (found.reason or "")
+
+
+async def test_what_failed_is_tried_again_as_if_new(queue: TaskQueue) -> None:
+    [id] = await queue.submit_all([ordered(deadline_s=time.time() - 1)])
+    assert await queue.claim("worker", 60.0) is None
+    again = await queue.retry(id)
+    assert (again.state, again.attempts, again.reason, again.deadline_s) == (WorkState.QUEUED, 0, None, None)
+    claimed = await queue.claim("worker", 60.0)
+    assert claimed is not None and claimed.id == id
+    with pytest.raises(WrongState, match="is running"):
+        await queue.retry(id)
+    with pytest.raises(NotFound):
+        await queue.retry("nothing")

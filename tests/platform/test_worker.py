@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
@@ -12,7 +13,7 @@ import pytest
 
 from deskhand_agent.types import Context, Decision, Policy
 from deskhand_flywheel.store import Store
-from deskhand_platform.queue import PolicyRef, QueuedTask, TaskQueue
+from deskhand_platform.queue import PolicyRef, QueuedTask, TaskOrder, TaskQueue
 from deskhand_platform.settings import WorkerSettings
 from deskhand_platform.states import WorkState
 from deskhand_platform.worker import EpisodeWorker
@@ -120,6 +121,16 @@ async def test_a_running_task_can_be_cancelled(store: Store, sandboxes: SandboxS
     assert found.state is WorkState.CANCELLED and found.outcome is None
     trajectory = await store.trajectory(str(found.trajectory_id))
     assert trajectory.end is not None and trajectory.end.stop_reason == "cancelled"
+
+
+async def test_a_deadline_ends_what_is_worked(store: Store, sandboxes: SandboxSource) -> None:
+    dawdles = Dawdles()
+    async with working(store, always(dawdles), sandboxes) as queue:
+        late = TaskOrder(task=ENDLESS, policy=SCRIPTED, deadline_s=time.time() + 1.0)
+        [id] = await queue.submit_all([late])
+        await dawdles.began.wait()
+        found = await over(queue, await queue.get(id))
+    assert (found.state, found.reason) == (WorkState.FAILED, "its deadline passed while it was worked")
 
 
 async def test_a_stopped_worker_gives_its_task_back(store: Store, sandboxes: SandboxSource) -> None:

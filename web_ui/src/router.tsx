@@ -9,6 +9,7 @@ import {
   type ErrorComponentProps,
 } from "@tanstack/react-router";
 
+import { readCompare } from "./compare/search";
 import { Empty, Failed, Loading } from "./parts/Notice";
 import { Page } from "./parts/Page";
 import { readPlace } from "./replay/place";
@@ -53,6 +54,13 @@ const replay = createRoute({
   component: lazyRouteComponent(() => import("./replay/ReplayPage"), "ReplayPage"),
 });
 
+const compare = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/compare",
+  validateSearch: readCompare,
+  component: lazyRouteComponent(() => import("./compare/ComparePage"), "ComparePage"),
+});
+
 const tasks = createRoute({
   getParentRoute: () => rootRoute,
   path: "/tasks",
@@ -61,7 +69,7 @@ const tasks = createRoute({
 });
 
 export const router = createRouter({
-  routeTree: rootRoute.addChildren([home, rounds, round, trajectories, replay, tasks]),
+  routeTree: rootRoute.addChildren([home, rounds, round, trajectories, replay, compare, tasks]),
   defaultPreload: "intent",
   defaultPendingComponent: () => <Loading />,
   defaultErrorComponent: Broken,

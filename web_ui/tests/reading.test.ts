@@ -83,6 +83,7 @@ describe("a submission", () => {
       seed: 7,
       policy: { name: "scripted", settings: {} },
       labels: {},
+      priority: 0,
     });
     expect(submission({ ...draft, policy: "local", policyId: "p1" }).policy).toEqual({
       name: "local",

@@ -10,7 +10,16 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from deskhand_platform.api import errors, page, session
 from deskhand_platform.api.deps import signed_in
 from deskhand_platform.api.models import ErrorAnswer
-from deskhand_platform.api.routes import catalog, events, info, policies, rounds, tasks, trajectories
+from deskhand_platform.api.routes import (
+    catalog,
+    events,
+    info,
+    operations,
+    policies,
+    rounds,
+    tasks,
+    trajectories,
+)
 from deskhand_platform.services import Services
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
@@ -41,6 +50,7 @@ def create_app(services: Services | None = None, *, version: str = "0.1.0") -> F
             dependencies=[Depends(signed_in)],
             responses={status: dict(body) for status, body in known.items()},
         )
+    app.include_router(operations.router)
     app.include_router(session.router)
     app.include_router(page.router)
     app.middleware("http")(_harden)

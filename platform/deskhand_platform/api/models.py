@@ -120,6 +120,23 @@ class TaskSubmission(Incoming):
     seed: Annotated[int, Field(ge=0)] = 0
     policy: PolicyChoice = PolicyChoice()
     labels: dict[str, str] = {}
+    priority: Annotated[int, Field(ge=-100, le=100)] = 0
+    """Higher ones go first."""
+    deadline_s: float | None = None
+    """Unix time by which it has to be over: then it fails, begun or not."""
+    key: Annotated[str, Field(min_length=1, max_length=128)] | None = None
+    """Idempotency key: submitted again under the same key, it is the same task."""
+
+
+class TaskBatch(Incoming):
+    """Tasks to be queued together: all of them, or none."""
+
+    tasks: Annotated[list[TaskSubmission], Field(min_length=1, max_length=10_000)]
+
+
+class SubmittedBatch(BaseModel):
+    ids: list[str]
+    """Of the tasks, in order."""
 
 
 class OutcomeModel(BaseModel):
@@ -137,6 +154,9 @@ class SubmittedTask(BaseModel):
     seed: int
     policy: PolicyChoice
     labels: dict[str, str]
+    priority: int
+    deadline_s: float | None
+    key: str | None
     attempts: int
     trajectory_id: str | None
     """Of the latest attempt; None before it began."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import time
 from typing import Annotated, Any
 
 import typer
@@ -15,6 +17,8 @@ from deskhand_platform.settings import load_settings
 
 app = typer.Typer(help="Tasks: what there is, and what was submitted.", no_args_is_help=True)
 LOOK_S = 0.3
+BATCH = 2000
+"""Tasks in one request."""
 
 
 def register(root: typer.Typer) -> None:
@@ -86,6 +90,37 @@ def cancel(id: Annotated[str, typer.Argument(help="id of the submitted task")]) 
     out.print(asyncio.run(_delete(id))["state"])
 
 
+@app.command()
+def retry(id: Annotated[str, typer.Argument(help="id of the submitted task")]) -> None:
+    """Queue a task again that failed or was cancelled."""
+    out.print(asyncio.run(_post(f"/v1/tasks/{id}/retry"))["state"])
+
+
+@app.command("submit", epilog="Example:  deskhand tasks submit tasks.jsonl   ·   … | deskhand tasks submit -")
+def submit_file(
+    file: Annotated[
+        typer.FileText,
+        typer.Argument(help='a task in each line, as JSON: {"task_id": "miniwob/click-test", "seed": 3}'),
+    ],
+) -> None:
+    """Submit many tasks; the ids are printed in order.
+
+    A line is what `POST /v1/tasks` takes: task_id or task, seed, policy, labels, priority, deadline_s, key.
+    With keys the same file can be submitted again: what is known already is not queued twice.
+    """
+    bodies: list[Any] = []
+    for number, line in enumerate(file, 1):
+        if line.strip():
+            try:
+                bodies.append(json.loads(line))
+            except ValueError as error:
+                raise typer.BadParameter(f"line {number} is not JSON: {error}", param_hint="FILE") from error
+    if not bodies:
+        raise typer.BadParameter("it holds no task", param_hint="FILE")
+    for id in asyncio.run(_submit_all(bodies)):
+        out.print(id)
+
+
 def submit(
     task: Annotated[str, typer.Argument(help="id of the task, e.g. miniwob/click-test")],
     seed: Annotated[int, typer.Option(min=0)] = 0,
@@ -93,6 +128,9 @@ def submit(
         str, typer.Option(help="scripted, local, openai, openai_computer or anthropic_computer")
     ] = "scripted",
     setting: Annotated[list[str] | None, typer.Option(help="of the policy: name=value; repeatable")] = None,
+    priority: Annotated[int, typer.Option(min=-100, max=100, help="higher ones go first")] = 0,
+    within: Annotated[float | None, typer.Option(help="seconds until it has to be over, or fails")] = None,
+    key: Annotated[str | None, typer.Option(help="submitted again under it, it is the same task")] = None,
     wait: Annotated[bool, typer.Option("--wait", help="wait until it is over")] = False,
 ) -> None:
     """Submit a task to the platform that serves this home."""
@@ -100,6 +138,9 @@ def submit(
         "task_id": task,
         "seed": seed,
         "policy": {"name": policy, "settings": overrides.parse(setting or [])},
+        "priority": priority,
+        "deadline_s": None if within is None else time.time() + within,
+        "key": key,
     }
     raise typer.Exit(asyncio.run(_submit(body, wait)))
 
@@ -113,6 +154,22 @@ async def _submit(body: dict[str, Any], wait: bool) -> int:
         found = await _over(client, found["id"])
         say(yaml.safe_dump({k: found[k] for k in ("state", "trajectory_id", "outcome", "reason")}).strip())
         return 0 if found["state"] == "done" else 1
+
+
+async def _submit_all(bodies: list[Any]) -> list[str]:
+    found: list[str] = []
+    async with connect(load_settings()) as client:
+        for at in range(0, len(bodies), BATCH):
+            part = {"tasks": bodies[at : at + BATCH]}
+            found += (await client.post("/v1/tasks/batch", part))["ids"]
+            if len(bodies) > BATCH:
+                say(f"{len(found)} of {len(bodies)} queued")
+    return found
+
+
+async def _post(path: str) -> Any:
+    async with connect(load_settings()) as client:
+        return await client.post(path)
 
 
 async def _over(client: Client, id: str) -> dict[str, Any]:

@@ -87,6 +87,8 @@ async def test_an_episode_can_be_listed_and_fetched(
         ("/v1/tasks/nothing", 404, None),
         ("/v1/trajectories?limit=0", 422, "limit"),
         ("/v1/trajectories?label=x", 422, "label"),
+        ("/v1/trajectories?text=...", 422, "text"),
+        ("/v1/trajectories?failure=boredom", 422, "failure"),
         ("/v1/nothing", 404, None),
     ],
 )
@@ -180,6 +182,36 @@ async def test_the_page_or_what_makes_it(
     policy = script.headers["content-security-policy"]
     assert "default-src 'none'" in policy and "unsafe" not in policy
     assert (await anonymous.get("/healthz")).text == "ok\n"
+
+
+async def test_many_tasks_are_queued_or_none(client: httpx.AsyncClient) -> None:
+    bodies = [{"task_id": "fake/press-button", "seed": seed, "key": f"k{seed}"} for seed in range(300)]
+    first = (await client.post("/v1/tasks/batch", json={"tasks": bodies})).json()["ids"]
+    again = await client.post("/v1/tasks/batch", json={"tasks": bodies})
+    assert again.json()["ids"] == first and len(set(first)) == 300
+    one = (await client.post("/v1/tasks", json={**bodies[7], "priority": 0})).json()
+    assert (one["id"], one["key"], one["priority"]) == (first[7], "k7", 0)
+    other = await client.post("/v1/tasks", json={**bodies[7], "seed": 8})
+    assert other.status_code == 409 and "'k7'" in other.json()["error"]["message"]
+    for wrong, field in (
+        ({"task_id": "fake/press-buton"}, "tasks.1.task_id"),
+        ({"task_id": "fake/press-button", "policy": {"name": "nobody"}}, "tasks.1.policy.name"),
+        ({"task_id": "fake/press-button", "priority": 101}, "tasks.1.priority"),
+        ({}, "tasks.1.task_id"),
+    ):
+        refused = await client.post("/v1/tasks/batch", json={"tasks": [{**bodies[0], "key": "new"}, wrong]})
+        assert (refused.status_code, refused.json()["error"]["field"]) == (422, field)
+    listed = (await client.get("/v1/tasks", params={"limit": 1})).json()["items"]
+    assert [one["id"] for one in listed] == [first[-1]]
+
+
+async def test_a_cancelled_task_is_tried_again(client: httpx.AsyncClient) -> None:
+    id = (await client.post("/v1/tasks", json={"task_id": "fake/press-button"})).json()["id"]
+    assert (await client.post(f"/v1/tasks/{id}/retry")).status_code == 409
+    assert (await client.delete(f"/v1/tasks/{id}")).json()["state"] == "cancelled"
+    again = (await client.post(f"/v1/tasks/{id}/retry")).json()
+    assert (again["state"], again["reason"], again["ended_at_s"]) == ("queued", None, None)
+    assert (await client.post("/v1/tasks/nothing/retry")).status_code == 404
 
 
 async def test_a_key_is_not_taken_where_it_would_be_shown(client: httpx.AsyncClient) -> None:

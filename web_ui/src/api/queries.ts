@@ -2,8 +2,9 @@
 
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 
+import { startOfDay } from "../format/times";
 import { answer, api } from "./client";
-import type { OutcomeFilter, Round, WorkState } from "./words";
+import type { Failure, OutcomeFilter, Round, WorkState } from "./words";
 
 const SOON_MS = 2000;
 const LATER_MS = 10_000;
@@ -59,6 +60,16 @@ export interface TrajectoryFilter {
   purpose?: string | undefined;
   outcome?: OutcomeFilter | undefined;
   round?: string | undefined;
+  /** Words of an instruction or of one thought. */
+  text?: string | undefined;
+  failure?: Failure | undefined;
+  min_score?: number | undefined;
+  max_score?: number | undefined;
+  min_turns?: number | undefined;
+  max_turns?: number | undefined;
+  /** Days where the reader is, both counted in: 2026-11-23. */
+  since?: string | undefined;
+  until?: string | undefined;
 }
 
 function trajectoryParams(filter: TrajectoryFilter) {
@@ -70,6 +81,14 @@ function trajectoryParams(filter: TrajectoryFilter) {
     ...(filter.task ? { task_id: filter.task } : {}),
     ...(filter.policy ? { policy_id: filter.policy } : {}),
     ...(filter.outcome ? { outcome: filter.outcome } : {}),
+    ...(filter.text ? { text: filter.text } : {}),
+    ...(filter.failure ? { failure: filter.failure } : {}),
+    ...(filter.min_score === undefined ? {} : { min_score: filter.min_score }),
+    ...(filter.max_score === undefined ? {} : { max_score: filter.max_score }),
+    ...(filter.min_turns === undefined ? {} : { min_turns: filter.min_turns }),
+    ...(filter.max_turns === undefined ? {} : { max_turns: filter.max_turns }),
+    ...(filter.since ? { since_s: startOfDay(filter.since) } : {}),
+    ...(filter.until ? { until_s: startOfDay(filter.until, 1) } : {}),
     ...(labels.length > 0 ? { label: labels } : {}),
   };
 }

@@ -234,6 +234,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/tasks/batch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Submit Tasks
+         * @description Queue up to 10,000 tasks, all of them or none.
+         */
+        post: operations["submit_tasks"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/tasks/{id}": {
         parameters: {
             query?: never;
@@ -253,6 +273,26 @@ export interface paths {
          * @description Take a waiting task out of the queue, or stop a running one.
          */
         delete: operations["cancel_task"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tasks/{id}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retry Task
+         * @description Queue a task again that failed or was cancelled.
+         */
+        post: operations["retry_task"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -825,6 +865,11 @@ export interface components {
          * @enum {string}
          */
         StopReason: "terminated" | "finished" | "gave_up" | "void_limit" | "turn_limit" | "time_limit" | "doomed" | "cancelled" | "infrastructure";
+        /** SubmittedBatch */
+        SubmittedBatch: {
+            /** Ids */
+            ids: string[];
+        };
         /**
          * SubmittedTask
          * @description A task in the queue, under way, or over.
@@ -834,16 +879,22 @@ export interface components {
             attempts: number;
             /** Created At S */
             created_at_s: number;
+            /** Deadline S */
+            deadline_s: number | null;
             /** Ended At S */
             ended_at_s: number | null;
             /** Id */
             id: string;
+            /** Key */
+            key: string | null;
             /** Labels */
             labels: {
                 [key: string]: string;
             };
             outcome: components["schemas"]["OutcomeModel"] | null;
             policy: components["schemas"]["PolicyChoice"];
+            /** Priority */
+            priority: number;
             /** Reason */
             reason: string | null;
             /** Seed */
@@ -855,6 +906,14 @@ export interface components {
             task_id: string;
             /** Trajectory Id */
             trajectory_id: string | null;
+        };
+        /**
+         * TaskBatch
+         * @description Tasks to be queued together: all of them, or none.
+         */
+        TaskBatch: {
+            /** Tasks */
+            tasks: components["schemas"]["TaskSubmission"][];
         };
         /**
          * TaskBody
@@ -890,6 +949,10 @@ export interface components {
          * @description A task to be worked: one of the catalog by id, or one in full.
          */
         TaskSubmission: {
+            /** Deadline S */
+            deadline_s?: number | null;
+            /** Key */
+            key?: string | null;
             /**
              * Labels
              * @default {}
@@ -904,6 +967,11 @@ export interface components {
              *     }
              */
             policy: components["schemas"]["PolicyChoice"];
+            /**
+             * Priority
+             * @default 0
+             */
+            priority: number;
             /**
              * Seed
              * @default 0
@@ -1794,6 +1862,66 @@ export interface operations {
             };
         };
     };
+    submit_tasks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TaskBatch"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SubmittedBatch"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     get_task: {
         parameters: {
             query?: never;
@@ -1910,6 +2038,64 @@ export interface operations {
             };
         };
     };
+    retry_task: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SubmittedTask"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     list_trajectories: {
         parameters: {
             query?: {
@@ -1919,6 +2105,20 @@ export interface operations {
                 outcome?: components["schemas"]["OutcomeFilter"] | null;
                 /** @description whole episodes, or those that are not */
                 ended?: boolean | null;
+                /** @description words of the instruction or of one thought, e.g. `login "sign in" pass* -admin` */
+                text?: string | null;
+                /** @description what broke that was not the agent */
+                failure?: components["schemas"]["Failure"] | null;
+                /** @description of the outcome */
+                min_score?: number | null;
+                max_score?: number | null;
+                /** @description of whole episodes */
+                min_turns?: number | null;
+                max_turns?: number | null;
+                /** @description begun at or after this Unix time */
+                since_s?: number | null;
+                /** @description begun before this Unix time */
+                until_s?: number | null;
                 /** @description `key=value`; all of them must match */
                 label?: string[] | null;
                 /** @description `next_cursor` of the page before */

@@ -15,6 +15,7 @@ export type WorkState = Schemas["WorkState"];
 export type CatalogTask = Schemas["CatalogTask"];
 export type SubmittedTask = Schemas["SubmittedTask"];
 export type TaskSubmission = Schemas["TaskSubmission"];
+export type Failure = Schemas["Failure"];
 export type OutcomeFilter = Schemas["OutcomeFilter"];
 export type TrajectorySummary = Schemas["TrajectorySummary"];
 export type TrajectoryDetail = Schemas["TrajectoryDetail"];

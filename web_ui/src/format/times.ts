@@ -43,3 +43,9 @@ export function clock(atS: number): string {
 function pad(value: number): string {
   return String(value).padStart(2, "0");
 }
+
+/** Unix seconds at which a day begins where the reader is; `after` days later. */
+export function startOfDay(day: string, after = 0): number {
+  const [year, month, date] = day.split("-").map(Number);
+  return new Date(year ?? 0, (month ?? 1) - 1, (date ?? 1) + after).getTime() / 1000;
+}

@@ -6,6 +6,7 @@ import { useEffect, useMemo, useState, type ReactNode } from "react";
 
 import { trajectoryQuery } from "../api/queries";
 import type { Step, TrajectoryDetail } from "../api/words";
+import { CompareWith } from "../compare/CompareWith";
 import { Empty, Failed, Loading } from "../parts/Notice";
 import { Page } from "../parts/Page";
 import { OutcomeMark } from "../trajectories/OutcomeMark";
@@ -73,6 +74,7 @@ function Replay({ trajectory }: { trajectory: TrajectoryDetail }) {
   return (
     <Page
       title={trajectory.task_id}
+      actions={<CompareWith trajectory={trajectory} />}
       beside={
         <>
           <OutcomeMark trajectory={trajectory} />

@@ -73,7 +73,8 @@ const SIGNS = new Map(
   }),
 );
 
-function signOf(step: Step): string {
+/** What a step did, in one sign. */
+export function signOf(step: Step): string {
   const first = step.actions[0];
   if (!first) return "∅";
   return (SIGNS.get(first.type) ?? "•") + (step.actions.length > 1 ? "+" : "");

@@ -35,6 +35,7 @@ export function submission(draft: Draft): TaskSubmission {
     seed: Number(draft.seed.trim()),
     policy: { name: draft.policy, settings: settings(draft) },
     labels: {},
+    priority: 0,
   };
 }
 

@@ -4,15 +4,25 @@ import { useQuery } from "@tanstack/react-query";
 import { useId, useState, type ReactNode } from "react";
 
 import { catalogQuery, policiesQuery, type TrajectoryFilter } from "../api/queries";
+import { MORE, MoreFilters } from "./MoreFilters";
+import { SavedViews } from "./SavedViews";
 
 const PURPOSES = ["demonstration", "rollout", "evaluation"];
 
 export function FilterBar({
   filter,
+  more,
+  onMore,
   onChange,
+  onChoose,
 }: {
   filter: TrajectoryFilter;
+  /** Whether those needed now and then are shown. */
+  more: boolean;
+  onMore: (more: boolean) => void;
   onChange: (part: TrajectoryFilter) => void;
+  /** All of them at once. */
+  onChoose: (filter: TrajectoryFilter) => void;
 }) {
   const catalog = useQuery(catalogQuery);
   const policies = useQuery(policiesQuery);
@@ -20,13 +30,24 @@ export function FilterBar({
   const names = ["scripted", ...(policies.data?.map((policy) => policy.id) ?? [])];
   const purposes =
     filter.purpose && !PURPOSES.includes(filter.purpose) ? [...PURPOSES, filter.purpose] : PURPOSES;
+  const set = MORE.filter((name) => filter[name] !== undefined).length;
   return (
     <form
       role="search"
       aria-label="Filter trajectories"
-      className="grid grid-cols-2 gap-2 sm:flex"
+      className="grid grid-cols-2 gap-2 sm:flex sm:flex-wrap"
       onSubmit={(event) => event.preventDefault()}
     >
+      <Suggesting
+        key={`text ${filter.text ?? ""}`}
+        label="Words"
+        placeholder="Words of an instruction or thought"
+        hint={'Words found together: login "sign in" pass* -admin'}
+        className="max-sm:col-span-2 sm:w-72 sm:flex-1"
+        value={filter.text}
+        options={[]}
+        onChange={(text) => onChange({ text })}
+      />
       <Suggesting
         key={`task ${filter.task ?? ""}`}
         label="Task"
@@ -71,6 +92,12 @@ export function FilterBar({
           Round {filter.round} <span aria-hidden>✕</span>
         </button>
       )}
+      <button type="button" className="button" aria-expanded={more} onClick={() => onMore(!more)}>
+        {more ? "Fewer filters" : "More filters"}
+        {set > 0 ? ` (${set})` : ""}
+      </button>
+      <SavedViews filter={filter} onChoose={onChoose} />
+      {more ? <MoreFilters filter={filter} onChange={onChange} /> : null}
     </form>
   );
 }
@@ -78,11 +105,17 @@ export function FilterBar({
 /** Free text with suggestions; it filters when an option is taken, on Enter, and when the field is left. */
 function Suggesting({
   label,
+  placeholder,
+  hint,
+  className = "sm:w-48",
   value,
   options,
   onChange,
 }: {
   label: string;
+  placeholder?: string;
+  hint?: string;
+  className?: string;
   value: string | undefined;
   options: readonly string[];
   onChange: (value: string) => void;
@@ -93,12 +126,13 @@ function Suggesting({
     if (text.trim() !== (value ?? "")) onChange(text.trim());
   };
   return (
-    <div className="min-w-0 sm:w-60">
+    <div className={`min-w-0 ${className}`}>
       <input
         type="search"
         className="field"
         aria-label={label}
-        placeholder={`Any ${label.toLowerCase()}`}
+        placeholder={placeholder ?? `Any ${label.toLowerCase()}`}
+        title={hint}
         list={list}
         spellCheck={false}
         autoComplete="off"

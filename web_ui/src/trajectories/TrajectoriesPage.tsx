@@ -2,12 +2,14 @@
 
 import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
+import { useState } from "react";
 
 import { newestTrajectoryQuery, trajectoriesQuery, type TrajectoryFilter } from "../api/queries";
 import { Empty, Failed, Loading } from "../parts/Notice";
 import { Page } from "../parts/Page";
 import { dropEmpty } from "./filter";
 import { FilterBar } from "./FilterBar";
+import { MORE } from "./MoreFilters";
 import { TrajectoryList } from "./TrajectoryList";
 
 const route = getRouteApi("/trajectories");
@@ -16,6 +18,7 @@ export function TrajectoriesPage() {
   const filter = route.useSearch();
   const navigate = route.useNavigate();
   const client = useQueryClient();
+  const [more, setMore] = useState(MORE.some((name) => filter[name] !== undefined));
   const list = useInfiniteQuery(trajectoriesQuery(filter));
   const newest = useQuery(newestTrajectoryQuery(filter));
   const rows = list.data?.pages.flatMap((page) => page.items) ?? [];
@@ -42,7 +45,16 @@ export function TrajectoriesPage() {
         ) : null
       }
     >
-      <FilterBar filter={filter} onChange={change} />
+      <FilterBar
+        filter={filter}
+        more={more}
+        onMore={setMore}
+        onChange={change}
+        onChoose={(chosen) => {
+          if (MORE.some((name) => chosen[name] !== undefined)) setMore(true);
+          void navigate({ search: chosen, replace: true });
+        }}
+      />
       <section className="panel flex min-h-0 flex-1 flex-col" aria-busy={list.isFetching}>
         {list.isError && rows.length === 0 ? (
           <Failed error={list.error} again={() => void list.refetch()} />
@@ -56,6 +68,7 @@ export function TrajectoriesPage() {
         ) : (
           <TrajectoryList
             rows={rows}
+            low={more}
             more={list.hasNextPage}
             error={list.isFetchNextPageError ? list.error : null}
             onMore={() => {

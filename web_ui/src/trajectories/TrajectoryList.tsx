@@ -80,11 +80,14 @@ const columns = column.columns([
 
 export function TrajectoryList({
   rows,
+  low,
   more,
   error,
   onMore,
 }: {
   rows: TrajectorySummary[];
+  /** Leaves room for another row of filters. */
+  low: boolean;
   more: boolean;
   error: unknown;
   onMore: () => void;
@@ -116,7 +119,7 @@ export function TrajectoryList({
       aria-label="Trajectories"
       aria-rowcount={more ? -1 : rows.length + 1}
       tabIndex={0}
-      className="h-[calc(100dvh-15rem)] min-h-80 overflow-auto rounded-lg sm:h-[calc(100dvh-11.5rem)]"
+      className={`min-h-80 overflow-auto rounded-lg ${low ? "h-[calc(100dvh-29rem)] sm:h-[calc(100dvh-15.25rem)]" : "h-[calc(100dvh-20rem)] sm:h-[calc(100dvh-11.5rem)]"}`}
     >
       {narrow ? null : (
         <div role="rowgroup" className="sticky top-0 z-10 bg-surface">

@@ -1,6 +1,9 @@
-"""/v1/tasks: submit, list, show, cancel."""
+"""/v1/tasks: submit one or many, list, show, cancel, try again."""
 
 from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
 
 from fastapi import APIRouter
 
@@ -9,13 +12,16 @@ from deskhand_platform.api.models import (
     OutcomeModel,
     Page,
     PolicyChoice,
+    SubmittedBatch,
     SubmittedTask,
+    TaskBatch,
     TaskBody,
     TaskSubmission,
 )
 from deskhand_platform.errors import InvalidField
-from deskhand_platform.queue import PolicyRef, QueuedTask
+from deskhand_platform.queue import PolicyRef, QueuedTask, TaskOrder
 from deskhand_platform.states import WorkState
+from deskhand_sandbox.errors import UnknownName
 from deskhand_sandbox.types import EnvironmentSpec, Limits, Task, VerifierSpec
 
 router = APIRouter(tags=["tasks"])
@@ -24,10 +30,15 @@ router = APIRouter(tags=["tasks"])
 @router.post("/tasks", status_code=201)
 async def submit_task(have: Have, body: TaskSubmission) -> SubmittedTask:
     """Queue a task; its trajectory can be fetched as soon as an episode has begun."""
-    check_policy(body.policy)
-    policy = PolicyRef(name=body.policy.name, settings=body.policy.settings)
-    queued = await have.queue.submit(wanted_task(body), policy, body.labels)
-    return shown(queued)
+    [queued_id] = await have.queue.submit_all([order(body)])
+    return shown(await have.queue.get(queued_id))
+
+
+@router.post("/tasks/batch", status_code=201)
+async def submit_tasks(have: Have, body: TaskBatch) -> SubmittedBatch:
+    """Queue up to 10,000 tasks, all of them or none."""
+    orders = await asyncio.to_thread(_orders, body.tasks)
+    return SubmittedBatch(ids=list(await have.queue.submit_all(orders)))
 
 
 @router.get("/tasks")
@@ -50,6 +61,41 @@ async def get_task(have: Have, id: str) -> SubmittedTask:
 async def cancel_task(have: Have, id: str) -> SubmittedTask:
     """Take a waiting task out of the queue, or stop a running one."""
     return shown(await have.queue.cancel(id))
+
+
+@router.post("/tasks/{id}/retry")
+async def retry_task(have: Have, id: str) -> SubmittedTask:
+    """Queue a task again that failed or was cancelled."""
+    return shown(await have.queue.retry(id))
+
+
+def order(body: TaskSubmission) -> TaskOrder:
+    """What a submission asks of the queue.
+
+    Raises:
+        InvalidField, UnknownName: as `wanted_task` and `check_policy`.
+    """
+    check_policy(body.policy)
+    return TaskOrder(
+        task=wanted_task(body),
+        policy=PolicyRef(name=body.policy.name, settings=body.policy.settings),
+        labels=body.labels,
+        priority=body.priority,
+        deadline_s=body.deadline_s,
+        key=body.key,
+    )
+
+
+def _orders(bodies: Sequence[TaskSubmission]) -> list[TaskOrder]:
+    found: list[TaskOrder] = []
+    for number, body in enumerate(bodies):
+        try:
+            found.append(order(body))
+        except InvalidField as error:
+            raise InvalidField(f"tasks.{number}.{error.field}", error.reason) from error
+        except UnknownName as error:
+            raise InvalidField(f"tasks.{number}.task_id", str(error)) from error
+    return found
 
 
 def wanted_task(body: TaskSubmission) -> Task:
@@ -110,6 +156,9 @@ def shown(queued: QueuedTask) -> SubmittedTask:
         seed=queued.task.seed,
         policy=PolicyChoice(name=queued.policy.name, settings=dict(queued.policy.settings)),
         labels=dict(queued.labels),
+        priority=queued.priority,
+        deadline_s=queued.deadline_s,
+        key=queued.key,
         attempts=queued.attempts,
         trajectory_id=queued.trajectory_id,
         outcome=None

@@ -7,6 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse, Response
 
+from deskhand_agent.types import Failure
+from deskhand_flywheel.errors import InvalidQuery
+from deskhand_flywheel.search import terms_of
 from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
 from deskhand_platform.api.deps import Cursor, Have, Limit
 from deskhand_platform.api.models import Page, ScoreModel, StepPage, TrajectoryDetail, TrajectorySummary
@@ -16,6 +19,7 @@ from deskhand_sandbox.types import Split
 
 router = APIRouter(tags=["trajectories"])
 MAX_OFFSET = 1_000_000
+TEXT = 'words of the instruction or of one thought, e.g. `login "sign in" pass* -admin`'
 FOREVER = "private, max-age=31536000, immutable"
 REPLAY_POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
@@ -32,6 +36,14 @@ async def list_trajectories(
     split: Split | None = None,
     outcome: OutcomeFilter | None = None,
     ended: Annotated[bool | None, Query(description="whole episodes, or those that are not")] = None,
+    text: Annotated[str | None, Query(description=TEXT, max_length=500)] = None,
+    failure: Annotated[Failure | None, Query(description="what broke that was not the agent")] = None,
+    min_score: Annotated[float | None, Query(description="of the outcome")] = None,
+    max_score: float | None = None,
+    min_turns: Annotated[int | None, Query(ge=0, description="of whole episodes")] = None,
+    max_turns: Annotated[int | None, Query(ge=0)] = None,
+    since_s: Annotated[float | None, Query(description="begun at or after this Unix time")] = None,
+    until_s: Annotated[float | None, Query(description="begun before this Unix time")] = None,
     label: Annotated[list[str] | None, Query(description="`key=value`; all of them must match")] = None,
     cursor: Cursor = None,
     limit: Limit = 50,
@@ -44,6 +56,14 @@ async def list_trajectories(
         outcome=outcome,
         labels=_labels(label or []),
         ended=ended,
+        text=_searched(text),
+        failure=failure,
+        min_score=min_score,
+        max_score=max_score,
+        min_steps=min_turns,
+        max_steps=max_turns,
+        since_s=since_s,
+        until_s=until_s,
     )
     found = await have.store.trajectories(chosen, cursor=cursor, limit=limit)
     return Page[TrajectorySummary](items=[summary(one) for one in found.items], next_cursor=found.next_cursor)
@@ -94,6 +114,16 @@ async def get_image(have: Have, digest: str) -> Response:
         raise InvalidField("digest", "must be 64 lower-case hex digits")
     data = await have.store.image(digest)
     return Response(data, media_type=image_type(data), headers={"Cache-Control": FOREVER})
+
+
+def _searched(text: str | None) -> str | None:
+    if text is None:
+        return None
+    try:
+        terms_of(text)
+    except InvalidQuery as error:
+        raise InvalidField("text", str(error)) from error
+    return text
 
 
 def _labels(pairs: list[str]) -> dict[str, str]:
