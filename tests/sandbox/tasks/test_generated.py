@@ -134,7 +134,9 @@ async def test_what_was_not_asked_for_must_stay_as_it_was(sandbox: Sandbox) -> N
         await sandbox.reset(task)
         meant: Any = (await next_actions(task, sandbox, 0))[0]
         facts: Any = await sandbox.evaluate("generated.facts()")
-        changeable = [fact["point"] for fact in facts if fact["role"] in ("checkbox", "switch", "plus button")]
+        changeable = [
+            fact["point"] for fact in facts if fact["role"] in ("checkbox", "switch", "plus button")
+        ]
         others = [point for point in changeable if point != [meant.x, meant.y]]
         if others:
             break
