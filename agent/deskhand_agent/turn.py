@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from deskhand_agent.types import StopReason
+from deskhand_agent.types import Decision, Step, StepTimings, StopReason
 from deskhand_agent.users import Conversation
 from deskhand_sandbox.base import RewardingVerifier, Sandbox, Verifier
 from deskhand_sandbox.errors import InvalidAction, SandboxTimeout, UnsupportedCapability, VerifierError
@@ -62,6 +62,21 @@ class TurnResult:
     """Why the episode ends here; None when it goes on."""
     settle_ms: float = 0.0
     """Waiting for a still screen, all actions together."""
+
+    def step(
+        self, index: int, observation: Observation, decision: Decision, *, model_ms: float, act_ms: float
+    ) -> Step:
+        """The record of the turn that was decided on this observation."""
+        return Step(
+            index=index,
+            observation=observation,
+            decision=decision,
+            reward=self.reward,
+            action_error=self.action_error,
+            answer=self.user_reply,
+            timings=StepTimings(model_ms=model_ms, act_ms=act_ms, settle_ms=self.settle_ms),
+            finished_at_s=time.time(),
+        )
 
 
 class TurnRunner:

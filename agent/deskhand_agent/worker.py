@@ -21,7 +21,8 @@ from dataclasses import dataclass, field, replace
 
 from deskhand_agent.accounts import Account
 from deskhand_agent.branching import Branch, Branching, Crossroads
-from deskhand_agent.episode import VOID_LIMIT, failed_end, run_episode
+from deskhand_agent.ending import VOID_LIMIT, failed_end
+from deskhand_agent.episode import run_episode
 from deskhand_agent.ids import new_id
 from deskhand_agent.jobs import Job as Job
 from deskhand_agent.jobs import JobQueue
@@ -140,46 +141,6 @@ async def run_episodes(
     finally:
         run.close()
     return run.stats()
-
-
-async def stream_episodes(
-    jobs: Iterable[Job] | AsyncIterable[Job],
-    *,
-    source: SandboxSource,
-    policy: Policy,
-    sink: StepSink,
-    settings: WorkerSettings | None = None,
-    concurrency: int | None = None,
-    policy_update: Callable[[], int] = lambda: 0,
-    owner: str = "worker",
-) -> AsyncGenerator[Trajectory, None]:
-    """The same as a stream: each job's last attempt as it ends. Leaving the stream cancels what is under way.
-
-    Raises:
-        As `run_episodes`.
-    """
-    done: asyncio.Queue[Trajectory | None] = asyncio.Queue()
-    running = asyncio.create_task(
-        run_episodes(
-            jobs,
-            source=source,
-            policy=policy,
-            sink=sink,
-            settings=settings,
-            concurrency=concurrency,
-            policy_update=policy_update,
-            owner=owner,
-            on_done=done.put_nowait,
-        )
-    )
-    running.add_done_callback(lambda _: done.put_nowait(None))
-    try:
-        while (trajectory := await done.get()) is not None:
-            yield trajectory
-        await running
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
 
 
 @dataclass(kw_only=True, slots=True)
