@@ -255,6 +255,17 @@ class AskUser:
     question: str
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Zoom:
+    """Look closer: the next observation is a part of the screen enlarged, and coordinates are pixels of it
+    until something is done."""
+
+    start: Point
+    """One corner of the part, itself in it."""
+    end: Point
+    """The corner across."""
+
+
 DeviceAction: TypeAlias = (
     Click
     | MovePointer
@@ -284,7 +295,7 @@ DeviceAction: TypeAlias = (
 )
 """What `Sandbox.act` takes."""
 
-ControlAction: TypeAlias = Answer | Finish | Fail | AskUser
+ControlAction: TypeAlias = Answer | Finish | Fail | AskUser | Zoom
 """What the episode loop handles itself; a sandbox never sees these."""
 
 Action: TypeAlias = DeviceAction | ControlAction

@@ -47,6 +47,7 @@ from deskhand_sandbox.actions import TypeText as TypeText
 from deskhand_sandbox.actions import Upload as Upload
 from deskhand_sandbox.actions import Wait as Wait
 from deskhand_sandbox.actions import WriteFile as WriteFile
+from deskhand_sandbox.actions import Zoom as Zoom
 
 # ---- what comes back --------------------------------------------------------------------------------
 
@@ -85,6 +86,9 @@ class Observation:
     """Terminal screen as text; None unless one is open."""
     output: str | None = None
     """What the last action returned (commands, files, tools); None for pointer and keyboard."""
+    region: tuple[int, int, int, int] | None = None
+    """The part of the screen that the screenshot shows enlarged, after `Zoom`: left, top, right and bottom in
+    pixels of the screen, the last two just beyond; None: all of it."""
 
     @property
     def size_px(self) -> tuple[int, int]:
