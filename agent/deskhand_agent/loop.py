@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from deskhand_agent.branching import Crossroads
 from deskhand_agent.ending import StopRules, ended
 from deskhand_agent.errors import InferenceTimeout
+from deskhand_agent.test_time.reviews import Reviews, Seen
 from deskhand_agent.turn import Deadlines, TurnRunner, within
 from deskhand_agent.types import (
     Context,
-    Decision,
     Oracle,
     Policy,
     Step,
@@ -43,6 +43,7 @@ class Loop:
     verdicts: Verdicts
     sink: StepSink
     deadlines: Deadlines
+    reviews: Reviews
     attempts: int
     """Left, the one under way among them."""
     crossroads: Crossroads | None
@@ -59,7 +60,9 @@ class Loop:
         answer = _said(self.steps)
         while True:
             asked = time.monotonic()
-            decision = await self._decide(observation)
+            context = self._remembered(observation)
+            late = InferenceTimeout(f"no decision within {self.deadlines.model_s:g} s")
+            decision = await within(self.deadlines.model_s, self.policy.act(context), late)
             decided = time.monotonic()
             if self.crossroads is not None:
                 kept = self.crossroads.passed(len(self.steps), decision, self.sandbox)
@@ -69,11 +72,15 @@ class Loop:
             step = result.step(len(self.steps), observation, decision, model_ms=model_ms, act_ms=act_ms)
             observation = result.observation
             answer = result.answer if result.answer is not None else answer
-            stop = result.stop or await self.rules.after((*self.steps[self.began :], step))
+            seen = Seen(before=context, step=step, after=observation)
+            stop = result.stop
+            if stop is StopReason.FINISHED and await self.reviews.doubt(seen):
+                stop = None
+            stop = stop or await self.rules.after((*self.steps[self.began :], seen.step))
             if stop is None:
-                await self._record(step)
+                await self._record(seen.step)
                 continue
-            outcome = await self._judged(step, stop, answer)
+            outcome = await self._judged(seen, stop, answer)
             if outcome is not None:
                 return ended(stop, final_observation=observation, outcome=outcome)
             again = set_up(self.sandbox, self.start.task)
@@ -81,9 +88,9 @@ class Loop:
             observation, answer = ready.observation, None
             self.attempts, self.began = self.attempts - 1, len(self.steps)
 
-    async def _decide(self, observation: Observation) -> Decision:
+    def _remembered(self, observation: Observation) -> Context:
         reads_state = isinstance(self.policy, Oracle) and self.policy.reads_state
-        context = Context(
+        return Context(
             task=self.start.task,
             instruction=self.start.instruction,
             notes=self.start.notes,
@@ -91,26 +98,25 @@ class Loop:
             observation=observation,
             sandbox=self.sandbox if reads_state else None,
         )
-        late = InferenceTimeout(f"no decision within {self.deadlines.model_s:g} s")
-        return await within(self.deadlines.model_s, self.policy.act(context), late)
 
     async def _record(self, step: Step) -> None:
         await self.sink.step(self.start.id, step)
         self.steps.append(step)
 
-    async def _judged(self, step: Step, stop: StopReason, answer: str | None) -> Outcome | None:
+    async def _judged(self, seen: Seen, stop: StopReason, answer: str | None) -> Outcome | None:
         """The verdict after a step, which is kept whatever comes; None: another attempt, which it says."""
         if self.attempts == 1 or stop is StopReason.TIME_LIMIT:
-            await self._record(step)
+            await self._record(seen.step)
             return await self.verdicts.on(stop, answer)
         try:
-            outcome = await self.verdicts.on(stop, answer)
-            if outcome.success:
+            reviewed = await self.reviews.done(seen)
+            outcome = None if reviewed is False else await self.verdicts.on(stop, answer)
+            if outcome is not None and (reviewed or outcome.success):
                 return outcome
-            step = replace(step, answer=TRY_AGAIN if step.answer is None else f"{step.answer} {TRY_AGAIN}")
+            seen.tell(TRY_AGAIN)
             return None
         finally:
-            await self._record(step)
+            await self._record(seen.step)
 
     def _slow(self, what: str) -> SandboxTimeout:
         return SandboxTimeout(f"{what} took more than {self.deadlines.reset_s:g} s")

@@ -85,11 +85,11 @@ class Frame:
 
     def action_to_model(self, action: Action) -> Action:
         """The action with every position in the other frame, in units of the last decimal."""
-        return _map_positions(action, self.to_model)
+        return map_positions(action, self.to_model)
 
     def action_to_screen(self, action: Action) -> Action:
         """The action with every position in pixels of the screenshot."""
-        return _map_positions(action, self.to_screen)
+        return map_positions(action, self.to_screen)
 
     # ---- how fine
 
@@ -155,7 +155,8 @@ def fractions(screen_px: tuple[int, int], *, decimals: int = 4) -> Frame:
     return Frame(screen_px=screen_px, extent=(1, 1), inclusive=True, decimals=decimals)
 
 
-def _map_positions(action: Action, convert: Callable[[Point], Point]) -> Action:
+def map_positions(action: Action, convert: Callable[[Point], Point]) -> Action:
+    """The action with every position in it converted."""
     if isinstance(action, Click | MovePointer | Scroll | Touch | Upload):
         x, y = convert((action.x, action.y))
         return replace(action, x=x, y=y)
@@ -199,11 +200,11 @@ class Part:
         Raises:
             InvalidAction: one lies beyond the picture.
         """
-        return _map_positions(action, self.to_screen)
+        return map_positions(action, self.to_screen)
 
     def action_to_part(self, action: Action) -> Action:
         """The action with every position in pixels of the picture."""
-        return _map_positions(action, self.to_part)
+        return map_positions(action, self.to_part)
 
     @property
     def _frame(self) -> Frame:

@@ -1,0 +1,58 @@
+"""A policy with what is computed for it at test time, by settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from deskhand_agent.test_time.checking import Answering, AskedJudge, AskedModel, Review
+from deskhand_agent.test_time.judging import StepJudge
+from deskhand_agent.test_time.sampling import ManySamples, by_judge, by_majority
+from deskhand_agent.test_time.settings import Deliberation
+from deskhand_agent.types import Policy
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Deliberate:
+    """A policy, and how its episodes are run."""
+
+    policy: Policy
+    review: Review | None = None
+    attempts: int = 1
+
+
+def deliberate(policy: Policy, settings: Deliberation, judge: StepJudge | None = None) -> Deliberate:
+    """The policy as the settings have it.
+
+    Args:
+        judge: the process reward model they name.
+
+    Raises:
+        ValueError: they want a judge and there is none.
+        TypeError: they ask a policy that answers no questions.
+    """
+    if settings.judges and judge is None:
+        raise ValueError("judge: there is no process reward model to score")
+    return Deliberate(
+        policy=_sampling(policy, settings, judge),
+        review=_review(policy, settings, judge),
+        attempts=settings.attempts,
+    )
+
+
+def _sampling(policy: Policy, settings: Deliberation, judge: StepJudge | None) -> Policy:
+    if settings.samples == 1:
+        return policy
+    choose = by_majority(settings.radius_px)
+    if judge is not None and settings.choose == "judge":
+        choose = by_judge(judge)
+    return ManySamples(policy, samples=settings.samples, choose=choose)
+
+
+def _review(policy: Policy, settings: Deliberation, judge: StepJudge | None) -> Review | None:
+    if not settings.reviews:
+        return None
+    if judge is not None and settings.check == "judge":
+        return Review(checker=AskedJudge(judge=judge, least=settings.least_score), doubts=settings.checks)
+    if not isinstance(policy, Answering):
+        raise TypeError(f"check: {policy.id} answers no questions: let a judge say whether it is done")
+    return Review(checker=AskedModel(model=policy), doubts=settings.checks)
