@@ -9,6 +9,8 @@ from typing import Literal, TypeAlias
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 Button: TypeAlias = Literal["left", "middle", "right"]
 Point: TypeAlias = tuple[int, int]
+Region: TypeAlias = tuple[int, int, int, int]
+"""Left, top, right and bottom in pixels of the screen, the last two just beyond."""
 
 SCROLL_NOTCH_PX = 100
 """Pixels one notch of a mouse wheel stands for, where a device counts notches."""

@@ -38,6 +38,7 @@ from deskhand_sandbox.actions import PointerDown as PointerDown
 from deskhand_sandbox.actions import PointerUp as PointerUp
 from deskhand_sandbox.actions import Press as Press
 from deskhand_sandbox.actions import ReadFile as ReadFile
+from deskhand_sandbox.actions import Region as Region
 from deskhand_sandbox.actions import Run as Run
 from deskhand_sandbox.actions import Scroll as Scroll
 from deskhand_sandbox.actions import Swipe as Swipe
@@ -86,9 +87,8 @@ class Observation:
     """Terminal screen as text; None unless one is open."""
     output: str | None = None
     """What the last action returned (commands, files, tools); None for pointer and keyboard."""
-    region: tuple[int, int, int, int] | None = None
-    """The part of the screen that the screenshot shows enlarged, after `Zoom`: left, top, right and bottom in
-    pixels of the screen, the last two just beyond; None: all of it."""
+    region: Region | None = None
+    """The part of the screen that the screenshot shows enlarged, after `Zoom`; None: all of it."""
 
     @property
     def size_px(self) -> tuple[int, int]:

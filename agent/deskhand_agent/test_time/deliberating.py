@@ -20,11 +20,14 @@ class Deliberate:
     attempts: int = 1
 
 
-def deliberate(policy: Policy, settings: Deliberation, judge: StepJudge | None = None) -> Deliberate:
+def deliberate(
+    policy: Policy, settings: Deliberation, judge: StepJudge | None = None, *, greedy: bool = False
+) -> Deliberate:
     """The policy as the settings have it.
 
     Args:
         judge: the process reward model they name.
+        greedy: the policy says the same each time, and is asked once.
 
     Raises:
         ValueError: they want a judge and there is none.
@@ -33,7 +36,7 @@ def deliberate(policy: Policy, settings: Deliberation, judge: StepJudge | None =
     if settings.judges and judge is None:
         raise ValueError("judge: there is no process reward model to score")
     return Deliberate(
-        policy=_sampling(policy, settings, judge),
+        policy=policy if greedy else _sampling(policy, settings, judge),
         review=_review(policy, settings, judge),
         attempts=settings.attempts,
     )

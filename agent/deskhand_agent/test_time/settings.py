@@ -28,6 +28,8 @@ class Deliberation:
     """Score of a last step that counts as done."""
     judge: str = ""
     """Id in the store of the process reward model."""
+    turns: int = 0
+    """That an episode, or each of its attempts, may have; 0: as many as the task says."""
 
     def __post_init__(self) -> None:
         for name, value, least in (
@@ -35,6 +37,7 @@ class Deliberation:
             ("attempts", self.attempts, 1),
             ("checks", self.checks, 0),
             ("radius_px", self.radius_px, 0),
+            ("turns", self.turns, 0),
         ):
             if value < least:
                 raise ValueError(f"{name} is {value}: give {least} or more")

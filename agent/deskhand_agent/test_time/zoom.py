@@ -10,7 +10,7 @@ from PIL import Image as Picture
 from deskhand_agent.coordinates import Part
 from deskhand_sandbox.errors import InvalidAction
 from deskhand_sandbox.pictures import encoded
-from deskhand_sandbox.types import Action, Observation, Point, Zoom
+from deskhand_sandbox.types import Action, Observation, Point, Region, Zoom
 
 LEAST_PX = 4
 """Sides of a part, at least: fewer pixels show nothing."""
@@ -47,7 +47,7 @@ def zoomed(action: Zoom, screen: Observation) -> Observation:
     return replace(screen, screenshot=encoded(part), region=region, output=None, settled_ms=0.0)
 
 
-def _region(start: Point, end: Point, size_px: tuple[int, int]) -> tuple[int, int, int, int]:
+def _region(start: Point, end: Point, size_px: tuple[int, int]) -> Region:
     left, right = sorted((start[0], end[0]))
     top, bottom = sorted((start[1], end[1]))
     if left < 0 or top < 0 or right >= size_px[0] or bottom >= size_px[1]:

@@ -27,6 +27,7 @@ from deskhand_sandbox.types import (
     Drag,
     MovePointer,
     Point,
+    Region,
     Scroll,
     Swipe,
     Touch,
@@ -171,8 +172,7 @@ def map_positions(action: Action, convert: Callable[[Point], Point]) -> Action:
 class Part:
     """The map for a picture of a part of the screen, shrunk or enlarged."""
 
-    region: tuple[int, int, int, int]
-    """Left, top, right and bottom in pixels of the screen, the last two just beyond."""
+    region: Region
     shown_px: tuple[int, int]
     """Width and height of the picture."""
 
