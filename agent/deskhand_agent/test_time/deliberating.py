@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from deskhand_agent.test_time.checking import Answering, AskedJudge, AskedModel, Review
 from deskhand_agent.test_time.judging import StepJudge
 from deskhand_agent.test_time.sampling import ManySamples, by_judge, by_majority
 from deskhand_agent.test_time.settings import Deliberation
 from deskhand_agent.types import Policy
+from deskhand_sandbox.types import Task
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -18,6 +19,12 @@ class Deliberate:
     policy: Policy
     review: Review | None = None
     attempts: int = 1
+    turns: int = 0
+    """That an episode, or each of its attempts, may have; 0: as many as the task says."""
+
+    def limited(self, task: Task) -> Task:
+        """The task with so many turns."""
+        return replace(task, limits=replace(task.limits, turns=self.turns)) if self.turns else task
 
 
 def deliberate(
@@ -39,6 +46,7 @@ def deliberate(
         policy=policy if greedy else _sampling(policy, settings, judge),
         review=_review(policy, settings, judge),
         attempts=settings.attempts,
+        turns=settings.turns,
     )
 
 

@@ -112,6 +112,6 @@ async def _measure(
         user=user,
         attempts=done.attempts,
         review=done.review,
-        turns=config.test_time.turns or None,
+        turns=done.turns or None,
         on_done=lambda n: context.folder.progress(f"evaluating {mode}", number * each + n, total),
     )
