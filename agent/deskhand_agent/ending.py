@@ -21,7 +21,7 @@ VOID_LIMIT = 3
 """Replies in a row without an action after which an episode ends, unless told otherwise."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(kw_only=True, slots=True)
 class StopRules:
     """What ends an attempt that neither the agent nor its environment ends."""
 

@@ -17,8 +17,8 @@ from deskhand_agent.errors import AgentError
 from deskhand_agent.ids import new_id
 from deskhand_agent.loop import TRY_AGAIN, Loop
 from deskhand_agent.notebook import Notebook, place_of
-from deskhand_agent.test_time.checking import Review
-from deskhand_agent.test_time.reviews import Reviews
+from deskhand_agent.test_time.checking import SelfCheck
+from deskhand_agent.test_time.self_checks import SelfChecks
 from deskhand_agent.turn import Deadlines, TurnRunner, within
 from deskhand_agent.types import Policy, Step, StepSink, StopReason, Trajectory, TrajectoryStart, Watcher
 from deskhand_agent.users import Conversation, User, by_rule
@@ -47,7 +47,7 @@ async def run_episode(
     void_limit: int = VOID_LIMIT,
     watcher: Watcher | None = None,
     attempts: int = 1,
-    review: Review | None = None,
+    self_check: SelfCheck | None = None,
     crossroads: Crossroads | None = None,
     branch: Branch | None = None,
     notebook: Notebook | None = None,
@@ -65,7 +65,7 @@ async def run_episode(
         watcher: may end it after any step; the verdict is on the state it leaves.
         attempts: where one ends without success, the start state comes again, and the agent is told to try
             again; each has the task's turns.
-        review: says in the verifier's place whether an attempt succeeded, and doubts "finished".
+        self_check: says in the verifier's place whether an attempt succeeded, and doubts "finished".
         crossroads: keeps the computer's state at turns to branch from.
         branch: begin there, its earlier turns recorded as this episode's own, and not at the task's start.
         notebook: read before it begins and written when it has a verdict, in training alone: episodes of
@@ -120,7 +120,7 @@ async def run_episode(
             verdicts=Verdicts(verifier=verifier, sandbox=sandbox, verify_s=deadlines.verify_s),
             sink=sink,
             deadlines=deadlines,
-            reviews=Reviews(review, model_s=deadlines.model_s),
+            checks=SelfChecks(self_check, model_s=deadlines.model_s),
             attempts=attempts,
             crossroads=crossroads,
             steps=steps,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from deskhand_agent.branching import Crossroads
 from deskhand_agent.ending import StopRules, ended
 from deskhand_agent.errors import InferenceTimeout
-from deskhand_agent.test_time.reviews import Reviews, Seen
+from deskhand_agent.test_time.self_checks import Seen, SelfChecks
 from deskhand_agent.turn import Deadlines, TurnRunner, within
 from deskhand_agent.types import (
     Context,
@@ -43,7 +43,7 @@ class Loop:
     verdicts: Verdicts
     sink: StepSink
     deadlines: Deadlines
-    reviews: Reviews
+    checks: SelfChecks
     attempts: int
     """Left, the one under way among them."""
     crossroads: Crossroads | None
@@ -74,7 +74,7 @@ class Loop:
             answer = result.answer if result.answer is not None else answer
             seen = Seen(before=context, step=step, after=observation)
             stop = result.stop
-            if stop is StopReason.FINISHED and await self.reviews.doubt(seen):
+            if stop is StopReason.FINISHED and await self.checks.doubt(seen):
                 stop = None
             stop = stop or await self.rules.after((*self.steps[self.began :], seen.step))
             if stop is None:
@@ -109,9 +109,9 @@ class Loop:
             await self._record(seen.step)
             return await self.verdicts.on(stop, answer)
         try:
-            reviewed = await self.reviews.done(seen)
-            outcome = None if reviewed is False else await self.verdicts.on(stop, answer)
-            if outcome is not None and (reviewed or outcome.success):
+            seems_done = await self.checks.done(seen)
+            outcome = None if seems_done is False else await self.verdicts.on(stop, answer)
+            if outcome is not None and (seems_done or outcome.success):
                 return outcome
             seen.tell(TRY_AGAIN)
             return None

@@ -27,7 +27,7 @@ from deskhand_agent.ids import new_id
 from deskhand_agent.jobs import Job as Job
 from deskhand_agent.jobs import JobQueue
 from deskhand_agent.notebook import Notebook
-from deskhand_agent.test_time.checking import Review
+from deskhand_agent.test_time.checking import SelfCheck
 from deskhand_agent.turn import Deadlines, within
 from deskhand_agent.types import Failure, Policy, StepSink, Trajectory, TrajectoryStart, Watcher
 from deskhand_agent.users import User, by_rule
@@ -66,7 +66,7 @@ class WorkerSettings:
     """Replies in a row without an action that end an episode."""
     attempts: int = 1
     """At a task within an episode, each from its start state, as long as none succeeds."""
-    review: Review | None = None
+    self_check: SelfCheck | None = None
     """Says whether an attempt seems to have succeeded; None: the verifier does."""
     branching: Branching | None = None
     """How episodes are branched; each branch is one more, told of like the others. None: not at all."""
@@ -275,7 +275,7 @@ class _Run:
             user=self._settings.user,
             void_limit=self._settings.void_limit,
             attempts=self._settings.attempts,
-            review=self._settings.review,
+            self_check=self._settings.self_check,
             watcher=None if self._settings.watcher is None else self._settings.watcher(),
             crossroads=crossroads,
             branch=branch,

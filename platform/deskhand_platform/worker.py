@@ -133,7 +133,9 @@ class EpisodeWorker:
                 source=source,
                 policy=done.policy,
                 sink=_Noting(self._sink, lambda trajectory: self._begun(claimed, trajectory)),
-                settings=WorkerSettings(concurrency=1, retries=0, attempts=done.attempts, review=done.review),
+                settings=WorkerSettings(
+                    concurrency=1, retries=0, attempts=done.attempts, self_check=done.self_check
+                ),
                 owner=self.name,
                 on_done=ended.append,
             )

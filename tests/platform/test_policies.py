@@ -119,14 +119,14 @@ async def test_settings_say_what_is_computed_at_test_time(
         return await maker.deliberate(PolicyRef(name=name, settings=settings))  # type: ignore[arg-type]
 
     plain = await made()
-    assert isinstance(plain.policy, LocalPolicy) and (plain.attempts, plain.review) == (1, None)
+    assert isinstance(plain.policy, LocalPolicy) and (plain.attempts, plain.self_check) == (1, None)
     best = await made(temperature=1.0, test_time={"samples": 4, "choose": "judge", "judge": judge})
     assert isinstance(best.policy, ManySamples) and best.policy.id == plain.policy.id
     careful = await made(test_time={"checks": 1, "attempts": 2, "turns": 9})
     assert careful.policy is not None and (careful.attempts, careful.turns) == (2, 9)
-    assert careful.review is not None and careful.review.doubts == 1
+    assert careful.self_check is not None and careful.self_check.doubts == 1
     asked = await made("openai", model="m", base_url="http://127.0.0.1:9/v1", test_time={"checks": 1})
-    assert asked.review is not None
+    assert asked.self_check is not None
     await maker.close()
     for settings, error, why in (
         ({"test_time": {"samples": 4}}, InvalidField, "at 0 it says the same each time"),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from deskhand_agent.episode import TRY_AGAIN
-from deskhand_agent.test_time.checking import NOT_DONE, Check, Review
+from deskhand_agent.test_time.checking import NOT_DONE, Check, SelfCheck
 from deskhand_agent.test_time.deliberating import Deliberate
 from deskhand_agent.types import Context, Decision, Policy, Step
 from deskhand_flywheel.store import Store
@@ -108,8 +108,8 @@ async def test_a_task_is_tried_again_where_its_policy_thinks_that_it_failed(
             return Check(done=False)
 
     async def make(_ref: PolicyRef) -> Deliberate:
-        review = Review(checker=Doubts(), doubts=1)
-        return Deliberate(policy=GivesUp(), review=review, attempts=2, turns=7)
+        self_check = SelfCheck(checker=Doubts(), doubts=1)
+        return Deliberate(policy=GivesUp(), self_check=self_check, attempts=2, turns=7)
 
     async with working(store, make, sandboxes) as queue:
         done = await over(queue, await queue.submit(make_task("fake/press-button", 0), SCRIPTED, {}))

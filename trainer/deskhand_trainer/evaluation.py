@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from deskhand_agent.accounts import spent, together
-from deskhand_agent.test_time.checking import Review
+from deskhand_agent.test_time.checking import SelfCheck
 from deskhand_agent.types import Policy, StepSink, Trajectory
 from deskhand_agent.users import User, by_rule
 from deskhand_agent.worker import WorkerSettings
@@ -56,7 +56,7 @@ async def evaluate(
     void_limit: int,
     user: User = by_rule,
     attempts: int = 1,
-    review: Review | None = None,
+    self_check: SelfCheck | None = None,
     turns: int | None = None,
     on_done: Callable[[int], None] | None = None,
 ) -> list[Evaluation]:
@@ -64,7 +64,7 @@ async def evaluate(
 
     Args:
         mode: names the way the policy draws; kept on the trajectories.
-        attempts, review: as in `WorkerSettings`.
+        attempts, self_check: as in `WorkerSettings`.
         turns: that an episode may have; None: as many as its task says.
         targets: ask the page what each click hit (needs sandboxes that evaluate).
         on_done: told how many episodes are done, over all tasks.
@@ -88,7 +88,11 @@ async def evaluate(
             source=source,
             sink=sink,
             settings=WorkerSettings(
-                concurrency=concurrency, void_limit=void_limit, user=user, attempts=attempts, review=review
+                concurrency=concurrency,
+                void_limit=void_limit,
+                user=user,
+                attempts=attempts,
+                self_check=self_check,
             ),
             owner=owner,
             policy_update=policy_update,

@@ -85,7 +85,7 @@ class AskedJudge:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Review:
+class SelfCheck:
     """How an episode's ends are looked at again."""
 
     checker: Checker

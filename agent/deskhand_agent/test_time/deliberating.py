@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from deskhand_agent.test_time.checking import Answering, AskedJudge, AskedModel, Review
+from deskhand_agent.test_time.checking import Answering, AskedJudge, AskedModel, SelfCheck
 from deskhand_agent.test_time.judging import StepJudge
 from deskhand_agent.test_time.sampling import ManySamples, by_judge, by_majority
 from deskhand_agent.test_time.settings import Deliberation
@@ -17,7 +17,7 @@ class Deliberate:
     """A policy, and how its episodes are run."""
 
     policy: Policy
-    review: Review | None = None
+    self_check: SelfCheck | None = None
     attempts: int = 1
     turns: int = 0
     """That an episode, or each of its attempts, may have; 0: as many as the task says."""
@@ -44,7 +44,7 @@ def deliberate(
         raise ValueError("judge: there is no process reward model to score")
     return Deliberate(
         policy=policy if greedy else _sampling(policy, settings, judge),
-        review=_review(policy, settings, judge),
+        self_check=_self_check(policy, settings, judge),
         attempts=settings.attempts,
         turns=settings.turns,
     )
@@ -59,11 +59,11 @@ def _sampling(policy: Policy, settings: Deliberation, judge: StepJudge | None) -
     return ManySamples(policy, samples=settings.samples, choose=choose)
 
 
-def _review(policy: Policy, settings: Deliberation, judge: StepJudge | None) -> Review | None:
-    if not settings.reviews:
+def _self_check(policy: Policy, settings: Deliberation, judge: StepJudge | None) -> SelfCheck | None:
+    if not settings.checks_itself:
         return None
     if judge is not None and settings.check == "judge":
-        return Review(checker=AskedJudge(judge=judge, least=settings.least_score), doubts=settings.checks)
+        return SelfCheck(checker=AskedJudge(judge=judge, least=settings.least_score), doubts=settings.checks)
     if not isinstance(policy, Answering):
         raise TypeError(f"check: {policy.id} answers no questions: let a judge say whether it is done")
-    return Review(checker=AskedModel(model=policy), doubts=settings.checks)
+    return SelfCheck(checker=AskedModel(model=policy), doubts=settings.checks)

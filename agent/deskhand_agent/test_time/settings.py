@@ -51,9 +51,9 @@ class Deliberation:
     @property
     def judges(self) -> bool:
         """Whether a process reward model is needed."""
-        return (self.samples > 1 and self.choose == "judge") or (self.reviews and self.check == "judge")
+        return (self.samples > 1 and self.choose == "judge") or (self.checks_itself and self.check == "judge")
 
     @property
-    def reviews(self) -> bool:
+    def checks_itself(self) -> bool:
         """Whether somebody is asked if the task is done."""
         return self.checks > 0 or self.attempts > 1

@@ -111,7 +111,7 @@ async def _measure(
         void_limit=config.void_limit,
         user=user,
         attempts=done.attempts,
-        review=done.review,
+        self_check=done.self_check,
         turns=done.turns or None,
         on_done=lambda n: context.folder.progress(f"evaluating {mode}", number * each + n, total),
     )

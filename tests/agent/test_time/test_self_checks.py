@@ -10,7 +10,7 @@ import pytest
 
 from deskhand_agent.episode import TRY_AGAIN, run_episode
 from deskhand_agent.sinks import MemorySink
-from deskhand_agent.test_time.checking import NOT_DONE, QUESTION, AskedJudge, AskedModel, Check, Review
+from deskhand_agent.test_time.checking import NOT_DONE, QUESTION, AskedJudge, AskedModel, Check, SelfCheck
 from deskhand_agent.test_time.deliberating import deliberate
 from deskhand_agent.test_time.sampling import ManySamples
 from deskhand_agent.test_time.settings import Deliberation
@@ -41,9 +41,9 @@ async def run(stub: SimpleNamespace, checker: Any, *turns: Any, **over: Any) -> 
         "policy": stub.Policy(*turns), "verifier": stub.Verifier(), "sandbox": stub.Sandbox(),
         "doubts": 0, "clicks": 2,
     } | over  # fmt: skip
-    review = Review(checker=checker, doubts=arguments.pop("doubts"))
+    self_check = SelfCheck(checker=checker, doubts=arguments.pop("doubts"))
     task = stub.task(arguments.pop("clicks"))
-    return await run_episode(task, sink=MemorySink(), split=Split.TEST, review=review, **arguments)
+    return await run_episode(task, sink=MemorySink(), split=Split.TEST, self_check=self_check, **arguments)
 
 
 def told(trajectory: Trajectory) -> list[str | None]:
@@ -76,7 +76,7 @@ async def test_a_doubted_end_is_a_turn_of_the_task(stub: SimpleNamespace) -> Non
     task = stub.task(2, turns=2)
     done = await run_episode(
         task, sandbox=stub.Sandbox(), policy=stub.Policy(DONE), verifier=stub.Verifier(),
-        sink=MemorySink(), split=Split.TEST, review=Review(checker=Thinks(False), doubts=9),
+        sink=MemorySink(), split=Split.TEST, self_check=SelfCheck(checker=Thinks(False), doubts=9),
     )  # fmt: skip
     assert told(done) == [NOT_DONE, NOT_DONE]
     assert done.end is not None and done.end.stop_reason is StopReason.TURN_LIMIT
@@ -176,11 +176,11 @@ async def test_a_judge_holds_a_well_scored_last_step_for_the_end(
 
 def test_settings_choose_what_is_computed() -> None:
     plain = deliberate(Model(), Deliberation())
-    assert (plain.review, plain.attempts, plain.policy.id) == (None, 1, "model")
+    assert (plain.self_check, plain.attempts, plain.policy.id) == (None, 1, "model")
     more = deliberate(Model(), Deliberation(samples=3, checks=2, attempts=2))
     assert isinstance(more.policy, ManySamples) and more.policy.id == "model"
-    assert more.review is not None and (more.review.doubts, more.attempts) == (2, 2)
-    assert isinstance(more.review.checker, AskedModel)
+    assert more.self_check is not None and (more.self_check.doubts, more.attempts) == (2, 2)
+    assert isinstance(more.self_check.checker, AskedModel)
 
 
 def test_settings_that_make_no_sense_are_refused(stub: SimpleNamespace) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from deskhand_agent.accounts import together
 from deskhand_agent.errors import InferenceTimeout
-from deskhand_agent.test_time.checking import NOT_DONE, Check, Review
+from deskhand_agent.test_time.checking import NOT_DONE, Check, SelfCheck
 from deskhand_agent.turn import within
 from deskhand_agent.types import Context, Step
 from deskhand_sandbox.types import Observation
@@ -29,16 +29,16 @@ class Seen:
         self.step = replace(self.step, answer=said)
 
 
-class Reviews:
+class SelfChecks:
     """Asks whether the task is done, where the episode has somebody to ask."""
 
-    def __init__(self, review: Review | None, *, model_s: float) -> None:
+    def __init__(self, self_check: SelfCheck | None, *, model_s: float) -> None:
         """
         Args:
             model_s: longest an opinion may take.
         """
-        self._checker = None if review is None else review.checker
-        self._doubts = 0 if review is None else review.doubts
+        self._checker = None if self_check is None else self_check.checker
+        self._doubts = 0 if self_check is None else self_check.doubts
         self._model_s = model_s
 
     async def done(self, seen: Seen) -> bool | None:
