@@ -16,9 +16,15 @@ FlywheelError
 │   └── ConflictingRecord        the same name was written before with other content
 ├── NotFound
 │   ├── UnknownTrajectory
+│   ├── UnknownStep              the trajectory has no step of that index
+│   ├── UnknownAnnotation        no such mark or note
 │   ├── UnknownDataset
 │   └── UnknownPolicy            carries the nearest ids
 ├── InvalidQuery                 a cursor, limit or filter that makes no sense
+├── AnnotationRefused            a mark or note that cannot be taken
+│   ├── InvalidScore             not from 0 to 1
+│   ├── NotTheirs                it is another annotator's
+│   └── StillRunning             the episode has not ended
 ├── DatasetRefused
 │   ├── EmptySelection           the recipe selects no trajectory
 │   ├── InvalidRoutes            rules that are not as routes are; names the route and the field
@@ -111,6 +117,14 @@ class UnknownTrajectory(NotFound):
     """No trajectory has that id."""
 
 
+class UnknownStep(NotFound):
+    """The trajectory has no step of that index."""
+
+
+class UnknownAnnotation(NotFound):
+    """No such mark or note."""
+
+
 class UnknownDataset(NotFound):
     """No dataset has that name or version."""
 
@@ -132,6 +146,24 @@ class UnknownPolicy(NotFound):
 
 class InvalidQuery(FlywheelError):
     """A cursor, limit or filter that makes no sense; says which."""
+
+
+class AnnotationRefused(FlywheelError):
+    """A mark or note that cannot be taken."""
+
+
+class InvalidScore(AnnotationRefused):
+    """A score that is not from 0 to 1."""
+
+    field = "score"
+
+
+class NotTheirs(AnnotationRefused):
+    """A mark or note of another annotator; nothing was changed."""
+
+
+class StillRunning(AnnotationRefused):
+    """An episode that has not ended cannot be marked; nothing was changed."""
 
 
 class DatasetRefused(FlywheelError):

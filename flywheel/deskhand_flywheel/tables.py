@@ -18,6 +18,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    UniqueConstraint,
 )
 
 metadata = MetaData(
@@ -25,6 +26,7 @@ metadata = MetaData(
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
         "fk": "fk_%(table_name)s_%(column_0_N_name)s",
         "pk": "pk_%(table_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
     }
 )
 
@@ -90,6 +92,61 @@ scores = Table(
     Index(None, "scorer", "trajectory_id"),
 )
 
+outcome_scores = Table(
+    "outcome_scores",
+    metadata,
+    Column("trajectory_id", String(64), ForeignKey("trajectories.id"), primary_key=True),
+    Column("scorer", String(160), primary_key=True),
+    Column("score", Float, nullable=False),
+    Column("rationale", Text),
+    Column("scored_at_s", Float, nullable=False),
+    Index(None, "scorer", "trajectory_id"),
+)
+
+judge_failures = Table(
+    "judge_failures",
+    metadata,
+    Column("trajectory_id", String(64), ForeignKey("trajectories.id"), primary_key=True),
+    # -1: the whole of it
+    Column("step_index", Integer, primary_key=True, autoincrement=False),
+    Column("scorer", String(160), primary_key=True),
+    Column("trouble", String(32), nullable=False),
+    Column("detail", Text, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("failed_at_s", Float, nullable=False),
+    Index(None, "scorer", "trajectory_id"),
+)
+
+disagreements = Table(
+    "disagreements",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("trajectory_id", String(64), ForeignKey("trajectories.id"), nullable=False),
+    # -1: the whole of it
+    Column("step_index", Integer, nullable=False),
+    Column("kind", String(32), nullable=False),
+    Column("strength", Float, nullable=False),
+    # who said what
+    Column("said", Text, nullable=False),
+    Column("found_at_s", Float, nullable=False),
+    UniqueConstraint("trajectory_id", "step_index", "kind"),
+    Index(None, "strength", "id"),
+)
+
+notes = Table(
+    "notes",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("trajectory_id", String(64), nullable=False),
+    Column("step_index", Integer, nullable=False),
+    Column("author", String(64), nullable=False),
+    Column("text", Text, nullable=False),
+    Column("created_at_s", Float, nullable=False),
+    Column("edited_at_s", Float),
+    ForeignKeyConstraint(["trajectory_id", "step_index"], ["steps.trajectory_id", "steps.step_index"]),
+    Index(None, "trajectory_id", "step_index"),
+)
+
 datasets = Table(
     "datasets",
     metadata,
@@ -142,5 +199,6 @@ collected_blobs = Table(
     Column("digest", String(64), primary_key=True),
 )
 
-OWN_TABLES = ("scores", "steps", "trajectory_labels")
-"""Rows that are part of a trajectory and go with it, those that refer to others first."""
+OWN_TABLES = ("scores", "outcome_scores", "judge_failures", "disagreements", "steps", "trajectory_labels")
+"""Rows that are part of a trajectory and go with it, those that refer to others first. Notes are not: what a
+person wrote keeps it."""

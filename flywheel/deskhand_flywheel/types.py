@@ -10,6 +10,9 @@ from typing import Protocol
 from deskhand_agent.types import Failure, Step, StopReason, Trajectory
 from deskhand_sandbox.types import JsonValue, Outcome, Split
 
+HUMAN, JUDGE, PRM = "human", "judge", "prm"
+"""Kinds of scorers: what stands before the colon of a scorer's name."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepScore:
@@ -20,8 +23,36 @@ class StepScore:
     score: float
     """0 (harms) to 1 (helps)."""
     scorer: str
-    """"prm:<digest of its weights>", "human:<name>", "judge:<model>": never reused for another version."""
+    """"prm:<digest of its weights>", "human:<name>", "judge:<model>@<digest of its rubric>": never reused for
+    another version."""
     rationale: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OutcomeScore:
+    """How well a whole episode did what was asked, in somebody's judgement other than its verifier's."""
+
+    trajectory_id: str
+    score: float
+    """0 (not done) to 1 (done)."""
+    scorer: str
+    """As in `StepScore`."""
+    rationale: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Note:
+    """What a person thought aloud about a step."""
+
+    id: str
+    """UUID7 hex: sorts by time."""
+    trajectory_id: str
+    step_index: int
+    author: str
+    text: str
+    created_at_s: float
+    edited_at_s: float | None = None
+    """None: as it was written."""
 
 
 class RewardModel(Protocol):

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from deskhand_platform.annotators import Annotators
 from deskhand_platform.auth import Gate
 from deskhand_platform.queue import TaskQueue
 from deskhand_platform.rounds.book import RoundBook, RoundRecord
@@ -52,6 +53,7 @@ class Services:
 
     settings: Settings
     gate: Gate
+    annotators: Annotators
     store: Store
     queue: TaskQueue
     book: RoundBook

@@ -15,6 +15,7 @@ import uvicorn
 
 from deskhand_flywheel.store import Store
 from deskhand_platform import lock
+from deskhand_platform.annotators import Annotators
 from deskhand_platform.api.app import create_app
 from deskhand_platform.auth import open_gate
 from deskhand_platform.errors import PortInUse
@@ -109,6 +110,7 @@ async def platform(settings: Settings, start_host: StartHost | None = None) -> A
                     services = Services(
                         settings=settings,
                         gate=gate,
+                        annotators=Annotators(store.database),
                         store=store,
                         queue=TaskQueue(store.database),
                         book=book,

@@ -17,6 +17,7 @@ from deskhand_agent.ids import new_id
 from deskhand_agent.types import Decision, Step, StepTimings, StopReason, TrajectoryEnd, TrajectoryStart
 from deskhand_flywheel.blobs import digest_of
 from deskhand_flywheel.store import Store
+from deskhand_platform.annotators import Annotators
 from deskhand_platform.api.app import create_app
 from deskhand_platform.auth import open_gate
 from deskhand_platform.queue import TaskQueue
@@ -138,6 +139,7 @@ def services(settings: Settings, store: Store, token: str) -> Services:
     return Services(
         settings=settings,
         gate=open_gate(settings.home)[0],
+        annotators=Annotators(store.database),
         store=store,
         queue=TaskQueue(store.database),
         book=book,

@@ -8,9 +8,18 @@ from fastapi import Depends, FastAPI, Request, Response
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from deskhand_platform.api import errors, page, session
-from deskhand_platform.api.deps import signed_in
+from deskhand_platform.api.deps import owner_changes, signed_in
 from deskhand_platform.api.models import ErrorAnswer
-from deskhand_platform.api.routes import catalog, events, info, policies, rounds, tasks, trajectories
+from deskhand_platform.api.routes import (
+    annotations,
+    catalog,
+    events,
+    info,
+    policies,
+    rounds,
+    tasks,
+    trajectories,
+)
 from deskhand_platform.services import Services
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
@@ -33,13 +42,13 @@ def create_app(services: Services | None = None, *, version: str = "0.1.0") -> F
     )
     app.state.services = services
     errors.install(app)
-    known = {status: {"model": ErrorAnswer} for status in (401, 404, 409, 422)}
-    for part in (info, tasks, catalog, rounds, trajectories, policies, events):
+    parts = (info, tasks, catalog, rounds, trajectories, policies, events)
+    for router, door in (*((part.router, owner_changes) for part in parts), (annotations.router, signed_in)):
         app.include_router(
-            part.router,
+            router,
             prefix="/v1",
-            dependencies=[Depends(signed_in)],
-            responses={status: dict(body) for status, body in known.items()},
+            dependencies=[Depends(door)],
+            responses={status: {"model": ErrorAnswer} for status in (401, 403, 404, 409, 422)},
         )
     app.include_router(session.router)
     app.include_router(page.router)

@@ -57,6 +57,8 @@ class Info(BaseModel):
     sandbox_host: Literal["up", "starting", "down"]
     active_round: int | None
     """The round that is running."""
+    user: str
+    """Who asks, and whose marks and notes theirs are: "owner", or an annotator's name."""
 
 
 # ---- tasks ------------------------------------------------------------------------------------------
