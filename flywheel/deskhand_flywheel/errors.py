@@ -34,6 +34,11 @@ FlywheelError
 │   ├── UnknownFormat            no format of that name, or files of none that can be imported
 │   ├── FolderTaken              the folder to export to holds something already
 │   └── ExchangeExtraMissing     a package the format needs is not installed
+├── JudgeError                   a judge that is a model behind an endpoint
+│   ├── InvalidRubric            the rubric's file cannot be read, or says nothing
+│   ├── UnreadableVerdict        a reply holds no verdict; says what is wrong with it
+│   ├── UnreadablePicture        a screen to be shown cannot be read
+│   └── NoVerdict                it came to none; carries the kind of trouble
 └── RewardModelError             a process reward model is missing, damaged or fits another policy
 """
 
@@ -41,6 +46,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from deskhand_flywheel.types import JudgeTrouble
 
 
 class FlywheelError(Exception):
@@ -207,6 +216,30 @@ class FolderTaken(ExchangeError):
 
 class ExchangeExtraMissing(ExchangeError):
     """A package that the format needs is not installed; says what mends it."""
+
+
+class JudgeError(FlywheelError):
+    """Something about a judge that is a model behind an endpoint."""
+
+
+class InvalidRubric(JudgeError):
+    """The rubric's file cannot be read, or says nothing."""
+
+
+class UnreadableVerdict(JudgeError):
+    """A reply of a judge holds no verdict."""
+
+
+class UnreadablePicture(JudgeError):
+    """A screen to be shown to a judge cannot be read."""
+
+
+class NoVerdict(JudgeError):
+    """A judge came to no verdict."""
+
+    def __init__(self, message: str, *, trouble: JudgeTrouble) -> None:
+        super().__init__(message)
+        self.trouble = trouble
 
 
 class RewardModelError(FlywheelError):

@@ -40,6 +40,34 @@ class OutcomeScore:
     rationale: str | None = None
 
 
+class JudgeTrouble(StrEnum):
+    """Why a judge came to no verdict."""
+
+    RATE_LIMITED = "rate_limited"
+    SERVER_ERROR = "server_error"
+    TIMEOUT = "timeout"
+    UNREACHABLE = "unreachable"
+    REFUSED = "refused"
+    NONSENSE = "nonsense"
+    """What came back holds none, however often it was asked for."""
+    PICTURE = "picture"
+    """A screen to be shown is missing or damaged."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JudgeFailure:
+    """A step, or an episode, that a judge came to no verdict on."""
+
+    trajectory_id: str
+    step_index: int | None
+    """None: the whole episode."""
+    scorer: str
+    trouble: JudgeTrouble
+    """Of the last attempt."""
+    detail: str
+    attempts: int = 1
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Note:
     """What a person thought aloud about a step."""

@@ -9,12 +9,13 @@ import httpx
 import typer
 
 from deskhand_agent.errors import AgentError
-from deskhand_flywheel.errors import FlywheelError, InvalidRoutes, UnknownFormat
+from deskhand_flywheel.errors import FlywheelError, InvalidRoutes, InvalidRubric, UnknownFormat
 from deskhand_platform.cli import (
     benches,
     doctor,
     endpoint,
     flywheel,
+    judging,
     records,
     rounds,
     run,
@@ -50,8 +51,18 @@ app.add_typer(flywheel.app, name="flywheel")
 tasks.register(app)
 endpoint.register(records.policies)
 upkeep.register(flywheel.app)
+judging.register(flywheel.app)
 
-USAGE = (NotFound, InvalidField, SettingsError, UnknownName, UnknownFormat, InvalidRoutes, ConfigError)
+USAGE = (
+    NotFound,
+    InvalidField,
+    SettingsError,
+    UnknownName,
+    UnknownFormat,
+    InvalidRoutes,
+    InvalidRubric,
+    ConfigError,
+)
 FAILURES = (PlatformError, FlywheelError, SandboxError, AgentError, TrainerError, httpx.HTTPError, OSError)
 
 
