@@ -21,6 +21,7 @@ FlywheelError
 │   ├── UnknownDataset
 │   └── UnknownPolicy            carries the nearest ids
 ├── InvalidQuery                 a cursor, limit or filter that makes no sense
+├── InvalidReviewRules           rules of disagreement that are not as such rules are; names the field
 ├── AnnotationRefused            a mark or note that cannot be taken
 │   ├── InvalidScore             not from 0 to 1
 │   ├── NotTheirs                it is another annotator's
@@ -155,6 +156,10 @@ class UnknownPolicy(NotFound):
 
 class InvalidQuery(FlywheelError):
     """A cursor, limit or filter that makes no sense; says which."""
+
+
+class InvalidReviewRules(FlywheelError):
+    """Rules of disagreement that are not as such rules are; names the field."""
 
 
 class AnnotationRefused(FlywheelError):

@@ -4,7 +4,7 @@
 
 Any number of processes may have the same store open. Its parts, one file each: `recording` (the agent's
 `StepSink`), `trajectories`, `step_pages`, `scores`, `outcome_scores`, `annotations`, `judge_failures`,
-`datasets`, `events`, `policies`; `records` says how a record becomes a row.
+`review_queue`, `datasets`, `events`, `policies`; `records` says how a record becomes a row.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from deskhand_flywheel.events import Events
 from deskhand_flywheel.judge_failures import JudgeFailures
 from deskhand_flywheel.near_frames import NearFrames
 from deskhand_flywheel.policies import Policies
+from deskhand_flywheel.review_queue import ReviewQueue
 from deskhand_flywheel.scores import Scores
 from deskhand_flywheel.step_pages import StepPages
 
 
-class Store(Scores, Annotations, JudgeFailures, StepPages, Datasets, Events, Policies):
+class Store(Scores, Annotations, JudgeFailures, ReviewQueue, StepPages, Datasets, Events, Policies):
     """An open store; close it, or use it as an async context manager."""
 
     @classmethod

@@ -18,7 +18,6 @@ from sqlalchemy import (
     String,
     Table,
     Text,
-    UniqueConstraint,
 )
 
 metadata = MetaData(
@@ -26,7 +25,6 @@ metadata = MetaData(
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
         "fk": "fk_%(table_name)s_%(column_0_N_name)s",
         "pk": "pk_%(table_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
     }
 )
 
@@ -120,17 +118,15 @@ judge_failures = Table(
 disagreements = Table(
     "disagreements",
     metadata,
-    Column("id", String(32), primary_key=True),
-    Column("trajectory_id", String(64), ForeignKey("trajectories.id"), nullable=False),
+    Column("trajectory_id", String(64), ForeignKey("trajectories.id"), primary_key=True),
     # -1: the whole of it
-    Column("step_index", Integer, nullable=False),
-    Column("kind", String(32), nullable=False),
+    Column("step_index", Integer, primary_key=True, autoincrement=False),
+    Column("kind", String(32), primary_key=True),
     Column("strength", Float, nullable=False),
     # who said what
     Column("said", Text, nullable=False),
     Column("found_at_s", Float, nullable=False),
-    UniqueConstraint("trajectory_id", "step_index", "kind"),
-    Index(None, "strength", "id"),
+    Index(None, "strength", "trajectory_id"),
 )
 
 notes = Table(

@@ -35,7 +35,7 @@ def register(app: typer.Typer) -> None:
     """Add `judge`."""
     app.command(
         epilog="Examples:  deskhand flywheel judge steps --endpoint http://127.0.0.1:8000/v1 --model MODEL   "
-        "·   deskhand flywheel judge outcomes --model MODEL --label run=collect-1 --set requests_per_minute=60"
+        "·   deskhand flywheel judge outcomes --model MODEL --label run=collect-1 --set retries=5"
     )(judge)
 
 

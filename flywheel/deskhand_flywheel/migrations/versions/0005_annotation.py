@@ -44,18 +44,18 @@ def upgrade() -> None:
     )
     op.create_table(
         "disagreements",
-        sa.Column("id", sa.String(32), nullable=False),
         sa.Column("trajectory_id", sa.String(64), nullable=False),
-        sa.Column("step_index", sa.Integer, nullable=False),
+        sa.Column("step_index", sa.Integer, nullable=False, autoincrement=False),
         sa.Column("kind", sa.String(32), nullable=False),
         sa.Column("strength", sa.Float, nullable=False),
         sa.Column("said", sa.Text, nullable=False),
         sa.Column("found_at_s", sa.Float, nullable=False),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_disagreements")),
-        sa.UniqueConstraint(*STEP, "kind", name=op.f("uq_disagreements_trajectory_id_step_index_kind")),
+        sa.PrimaryKeyConstraint(*STEP, "kind", name=op.f("pk_disagreements")),
         *of_trajectory("disagreements"),
     )
-    op.create_index(op.f("ix_disagreements_strength_id"), "disagreements", ["strength", "id"])
+    op.create_index(
+        op.f("ix_disagreements_strength_trajectory_id"), "disagreements", ["strength", "trajectory_id"]
+    )
     op.create_table(
         "notes",
         sa.Column("id", sa.String(32), nullable=False),
