@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
+from deskhand_flywheel.types import DisagreementKind
 from deskhand_platform.api.models import Incoming
 
 LONGEST = 10_000
@@ -49,3 +50,59 @@ class Annotations(BaseModel):
 
     marks: list[MarkModel]
     notes: list[NoteModel]
+
+
+class SideModel(BaseModel):
+    """One side of a disagreement."""
+
+    scorer: str
+    """"verifier", or a scorer's name."""
+    score: float
+    rationale: str | None
+
+
+class ReviewItem(BaseModel):
+    """A step, or an episode, that a person should look at."""
+
+    trajectory_id: str
+    step_index: int | None
+    """None: the whole episode."""
+    kind: DisagreementKind
+    strength: float
+    """0 to 1; the queue is ordered by it."""
+    sides: list[SideModel]
+    """The two that disagree, the lower score first."""
+    task_id: str
+    instruction: str
+    found_at_s: float
+    resolved_by: list[str]
+    """Annotators who have marked it."""
+
+
+class PairModel(BaseModel):
+    """How far two annotators agree."""
+
+    first: str
+    second: str
+    steps: int
+    """That both marked."""
+    agreed: float
+    """Share of these that both marked good, or both bad."""
+    kappa: float | None
+    """Cohen's; None where both say always the same."""
+
+
+class AgreementModel(BaseModel):
+    """How far all annotators agree."""
+
+    sources: list[str]
+    """Names of the scorers."""
+    steps: int
+    """That two or more marked."""
+    marks: int
+    """Of those steps."""
+    alpha_good: float | None
+    """Krippendorff's, of good and bad; None without two different marks to compare."""
+    alpha_score: float | None
+    """Krippendorff's with the interval metric, of the scores."""
+    pairs: list[PairModel]

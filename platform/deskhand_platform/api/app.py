@@ -16,6 +16,7 @@ from deskhand_platform.api.routes import (
     events,
     info,
     policies,
+    reviews,
     rounds,
     tasks,
     trajectories,
@@ -43,9 +44,10 @@ def create_app(services: Services | None = None, *, version: str = "0.1.0") -> F
     app.state.services = services
     errors.install(app)
     parts = (info, tasks, catalog, rounds, trajectories, policies, events)
-    for router, door in (*((part.router, owner_changes) for part in parts), (annotations.router, signed_in)):
+    for part in (*parts, annotations, reviews):
+        door = owner_changes if part in parts else signed_in
         app.include_router(
-            router,
+            part.router,
             prefix="/v1",
             dependencies=[Depends(door)],
             responses={status: {"model": ErrorAnswer} for status in (401, 403, 404, 409, 422)},

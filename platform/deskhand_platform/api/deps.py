@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, cast
 
 from fastapi import Depends, Query, Request
 
 from deskhand_platform.auth import OWNER
-from deskhand_platform.errors import Forbidden, Unauthorized
+from deskhand_platform.errors import Forbidden, InvalidField, Unauthorized
 from deskhand_platform.services import Services
 
 MAX_PAGE = 200
@@ -20,6 +21,7 @@ def services(request: Request) -> Services:
 
 Have = Annotated[Services, Depends(services)]
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="how many at most")]
+Label = Annotated[list[str] | None, Query(description="`key=value`; all of them must match")]
 Cursor = Annotated[str | None, Query(description="`next_cursor` of the page before")]
 
 
@@ -64,3 +66,18 @@ async def owner_changes(request: Request, user: User) -> None:
         raise Forbidden(
             f"{user}'s token reads and annotates; for this, sign in with the platform's own token"
         )
+
+
+def labelled(pairs: Iterable[str]) -> dict[str, str]:
+    """The labels that a query asks for.
+
+    Raises:
+        InvalidField: one is not of the form key=value.
+    """
+    labels: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise InvalidField("label", f"{pair!r} is not of the form key=value")
+        labels[key] = value
+    return labels

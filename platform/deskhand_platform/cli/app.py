@@ -9,8 +9,15 @@ import httpx
 import typer
 
 from deskhand_agent.errors import AgentError
-from deskhand_flywheel.errors import FlywheelError, InvalidRoutes, InvalidRubric, UnknownFormat
+from deskhand_flywheel.errors import (
+    FlywheelError,
+    InvalidReviewRules,
+    InvalidRoutes,
+    InvalidRubric,
+    UnknownFormat,
+)
 from deskhand_platform.cli import (
+    annotation,
     benches,
     doctor,
     endpoint,
@@ -48,10 +55,12 @@ app.add_typer(rounds.app, name="rounds")
 app.add_typer(records.trajectories, name="trajectories")
 app.add_typer(records.policies, name="policies")
 app.add_typer(flywheel.app, name="flywheel")
+app.add_typer(annotation.people, name="annotators")
 tasks.register(app)
 endpoint.register(records.policies)
 upkeep.register(flywheel.app)
 judging.register(flywheel.app)
+annotation.register(flywheel.app)
 
 USAGE = (
     NotFound,
@@ -60,6 +69,7 @@ USAGE = (
     UnknownName,
     UnknownFormat,
     InvalidRoutes,
+    InvalidReviewRules,
     InvalidRubric,
     ConfigError,
 )

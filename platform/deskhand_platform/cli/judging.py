@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deskhand_agent.accounts import Account
+from deskhand_flywheel.review_rules import read_review_rules
 from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
 from deskhand_platform.cli import overrides
 from deskhand_platform.cli.console import bars, out, say
@@ -63,8 +64,9 @@ def judge(
     """Let a model judge what it has not judged yet: steps, or outcomes; each with its reason.
 
     Scores stand beside all others, under the name of the model and its rubric. What it comes to no verdict
-    on is kept by kind and tried again the next time. The key is OPENAI_API_KEY's. Exit status 1 when the
-    endpoint had to be given up, or nothing came of it.
+    on is kept by kind and tried again the next time; what it contradicts is queued (`deskhand flywheel
+    review`). The key is OPENAI_API_KEY's. Exit status 1 when the endpoint had to be given up, or nothing
+    came of it.
     """
     settings = _settings({**overrides.parse(set_ or []), "model": model}, endpoint)
     chosen = TrajectoryFilter(
@@ -112,9 +114,13 @@ async def _judge(
         async with opened_store() as store:
             with bars() as told:
                 shown = partial(told, "trajectories")
-                return await judge_store(
+                report = await judge_store(
                     store, judge, chosen, limit=limit, concurrency=concurrency, progress=shown
                 )
+            rules = read_review_rules({})
+            for trajectory_id in report.trajectories:
+                await store.find_disagreements_of(trajectory_id, rules)
+            return report
     finally:
         await judge.close()
 

@@ -4,6 +4,26 @@
  */
 
 export interface paths {
+    "/v1/agreement": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Agreement
+         * @description How far those who marked the same steps agree.
+         */
+        get: operations["get_agreement"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/catalog": {
         parameters: {
             query?: never;
@@ -162,6 +182,26 @@ export interface paths {
          * @description Named rounds, with what can be overridden.
          */
         get: operations["list_presets"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/review-queue": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Review Queue
+         * @description What verifiers, judges and step scores disagree on, most strongly first; a mark resolves an entry.
+         */
+        get: operations["list_review_queue"];
         put?: never;
         post?: never;
         delete?: never;
@@ -494,6 +534,24 @@ export interface components {
             type: string;
         };
         /**
+         * AgreementModel
+         * @description How far all annotators agree.
+         */
+        AgreementModel: {
+            /** Alpha Good */
+            alpha_good: number | null;
+            /** Alpha Score */
+            alpha_score: number | null;
+            /** Marks */
+            marks: number;
+            /** Pairs */
+            pairs: components["schemas"]["PairModel"][];
+            /** Sources */
+            sources: string[];
+            /** Steps */
+            steps: number;
+        };
+        /**
          * Annotations
          * @description Everything people said of one episode, by step.
          */
@@ -521,6 +579,12 @@ export interface components {
             /** Turns */
             turns: number;
         };
+        /**
+         * DisagreementKind
+         * @description Who says otherwise than whom.
+         * @enum {string}
+         */
+        DisagreementKind: "verifier_judge" | "verifier_steps" | "judge_steps" | "step_scorers";
         /** EnvironmentBody */
         EnvironmentBody: {
             /** Kind */
@@ -717,6 +781,13 @@ export interface components {
             /** Success */
             success: boolean;
         };
+        /** Page[ReviewItem] */
+        Page_ReviewItem_: {
+            /** Items */
+            items: components["schemas"]["ReviewItem"][];
+            /** Next Cursor */
+            next_cursor?: string | null;
+        };
         /** Page[RoundSummary] */
         Page_RoundSummary_: {
             /** Items */
@@ -737,6 +808,22 @@ export interface components {
             items: components["schemas"]["TrajectorySummary"][];
             /** Next Cursor */
             next_cursor?: string | null;
+        };
+        /**
+         * PairModel
+         * @description How far two annotators agree.
+         */
+        PairModel: {
+            /** Agreed */
+            agreed: number;
+            /** First */
+            first: string;
+            /** Kappa */
+            kappa: number | null;
+            /** Second */
+            second: string;
+            /** Steps */
+            steps: number;
         };
         /**
          * Phase
@@ -827,6 +914,29 @@ export interface components {
             low: number;
             /** Success */
             success: number;
+        };
+        /**
+         * ReviewItem
+         * @description A step, or an episode, that a person should look at.
+         */
+        ReviewItem: {
+            /** Found At S */
+            found_at_s: number;
+            /** Instruction */
+            instruction: string;
+            kind: components["schemas"]["DisagreementKind"];
+            /** Resolved By */
+            resolved_by: string[];
+            /** Sides */
+            sides: components["schemas"]["SideModel"][];
+            /** Step Index */
+            step_index: number | null;
+            /** Strength */
+            strength: number;
+            /** Task Id */
+            task_id: string;
+            /** Trajectory Id */
+            trajectory_id: string;
         };
         /**
          * Round
@@ -933,6 +1043,18 @@ export interface components {
             scorer: string;
             /** Step Index */
             step_index: number;
+        };
+        /**
+         * SideModel
+         * @description One side of a disagreement.
+         */
+        SideModel: {
+            /** Rationale */
+            rationale: string | null;
+            /** Score */
+            score: number;
+            /** Scorer */
+            scorer: string;
         };
         /**
          * Split
@@ -1199,6 +1321,78 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    get_agreement: {
+        parameters: {
+            query?: {
+                task_id?: string | null;
+                policy_id?: string | null;
+                /** @description `key=value`; all of them must match */
+                label?: string[] | null;
+                /** @description human, judge, prm, or a scorer's name; people alone without */
+                source?: string[] | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgreementModel"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     list_catalog: {
         parameters: {
             query?: {
@@ -1758,6 +1952,78 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Preset"][];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    list_review_queue: {
+        parameters: {
+            query?: {
+                /** @description waiting for a person, or marked by one */
+                state?: "open" | "resolved";
+                /** @description `next_cursor` of the page before */
+                cursor?: string | null;
+                /** @description how many at most */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_ReviewItem_"];
                 };
             };
             /** @description Unauthorized */

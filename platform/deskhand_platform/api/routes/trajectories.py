@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse, Response
 
 from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
-from deskhand_platform.api.deps import Cursor, Have, Limit
+from deskhand_platform.api.deps import Cursor, Have, Label, Limit, labelled
 from deskhand_platform.api.models import Page, ScoreModel, StepPage, TrajectoryDetail, TrajectorySummary
 from deskhand_platform.api.recorded import detail, image_type, score_model, step_model, summary
 from deskhand_platform.errors import InvalidField
@@ -32,7 +32,7 @@ async def list_trajectories(
     split: Split | None = None,
     outcome: OutcomeFilter | None = None,
     ended: Annotated[bool | None, Query(description="whole episodes, or those that are not")] = None,
-    label: Annotated[list[str] | None, Query(description="`key=value`; all of them must match")] = None,
+    label: Label = None,
     cursor: Cursor = None,
     limit: Limit = 50,
 ) -> Page[TrajectorySummary]:
@@ -42,7 +42,7 @@ async def list_trajectories(
         policy_id=policy_id,
         split=split,
         outcome=outcome,
-        labels=_labels(label or []),
+        labels=labelled(label or []),
         ended=ended,
     )
     found = await have.store.trajectories(chosen, cursor=cursor, limit=limit)
@@ -94,13 +94,3 @@ async def get_image(have: Have, digest: str) -> Response:
         raise InvalidField("digest", "must be 64 lower-case hex digits")
     data = await have.store.image(digest)
     return Response(data, media_type=image_type(data), headers={"Cache-Control": FOREVER})
-
-
-def _labels(pairs: list[str]) -> dict[str, str]:
-    labels: dict[str, str] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals:
-            raise InvalidField("label", f"{pair!r} is not of the form key=value")
-        labels[key] = value
-    return labels
