@@ -179,6 +179,10 @@ class _Loop:
             asked = time.monotonic()
             decision = await self._decide(observation)
             decided = time.monotonic()
+            if decision.review is not None:
+                # a person's time is not the agent's
+                asked, ends_at_s = asked + decision.review.waited_s, ends_at_s + decision.review.waited_s
+                turns.extend(decision.review.waited_s)
             if self.crossroads is not None:
                 late = SandboxTimeout(f"a snapshot took more than {self.deadlines.reset_s:g} s")
                 kept = self.crossroads.passed(len(self.steps), decision, self.sandbox)
@@ -250,6 +254,7 @@ class _Loop:
             task=self.start.task,
             instruction=self.start.instruction,
             notes=self.start.notes,
+            trajectory_id=self.start.id,
             steps=tuple(self.steps),
             observation=observation,
             sandbox=self.sandbox if reads_state else None,

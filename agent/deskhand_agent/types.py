@@ -28,6 +28,8 @@ class Context:
     """What is on the screen now."""
     notes: str = ""
     """`TrajectoryStart.notes`."""
+    trajectory_id: str = ""
+    """Of the episode it is for; empty where there is none."""
     sandbox: Sandbox | None = None
     """Only for scripted oracles, which read the state behind the screen; model policies never touch it."""
 
@@ -64,6 +66,43 @@ def fault_of(error: ActionSyntaxError) -> Fault:
     return Fault.UNKNOWN_ACTION if isinstance(error, UnknownAction) else Fault.SYNTAX
 
 
+class ReviewVerdict(StrEnum):
+    """What a person made of what the model was about to do."""
+
+    ACCEPTED = "accepted"
+    REPLACED = "replaced"
+    """They did something else in its place."""
+    UNANSWERED = "unanswered"
+    """Nobody said anything in time: the model had its way."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Proposal:
+    """What a model would have done."""
+
+    actions: tuple[Action, ...]
+    """Empty where its reply held none."""
+    text: str
+    """The reply as text, exactly as sampled."""
+    thought: str | None = None
+    completion: Completion | None = None
+    """The reply as ids; None when they are unknown. What it was shown is `Decision.request`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Review:
+    """A person looked at a turn before it was carried out."""
+
+    verdict: ReviewVerdict
+    by: str | None
+    """Who; None where nobody answered."""
+    reason: str = ""
+    waited_s: float
+    """For the person; the episode's own time stood still."""
+    proposed: Proposal | None = None
+    """What they replaced; None where they did not."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Decision:
     """One turn of the agent."""
@@ -93,6 +132,9 @@ class Decision:
     """What an endpoint counted: "prompt_tokens" (of which "cached_tokens"), "completion_tokens", "usd"; how
     many requests came to nothing before this reply, by the name of their `Trouble`; "waited_s" for its rate
     limits and between requests."""
+    review: Review | None = None
+    """What a person made of it first; None where nobody was asked. Where they replaced it, the actions, the
+    thought and the text are theirs."""
 
     @property
     def void(self) -> bool:

@@ -31,6 +31,8 @@ class PolicyRef:
     name: str
     """A name in the policy registry."""
     settings: Mapping[str, JsonValue]
+    review_s: float | None = None
+    """A person sees each action before it is carried out, for so long at most; None: nobody does."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,7 +69,11 @@ class TaskQueue:
             "id": new_id(),
             "state": WorkState.QUEUED,
             "task": encode(task),
-            "policy": {"name": policy.name, "settings": dict(policy.settings)},
+            "policy": {
+                "name": policy.name,
+                "settings": dict(policy.settings),
+                "review_s": policy.review_s,
+            },
             "labels": dict(labels),
             "created_at_s": time.time(),
         }
@@ -211,7 +217,7 @@ def _record(row: RowMapping) -> QueuedTask:
         id=row["id"],
         state=WorkState(row["state"]),
         task=decode(Task, row["task"]),
-        policy=PolicyRef(name=row["policy"]["name"], settings=row["policy"]["settings"]),
+        policy=PolicyRef(**row["policy"]),
         labels=row["labels"],
         attempts=row["attempts"],
         cancel_requested=row["cancel_requested"],

@@ -81,7 +81,6 @@ proposals = sa.Table(
     sa.Column("trajectory_id", sa.String(64), nullable=False),
     sa.Column("step_index", sa.Integer, nullable=False),
     sa.Column("instruction", sa.Text, nullable=False),
-    sa.Column("policy_id", sa.Text, nullable=False),
     # records as the flywheel writes them
     sa.Column("screenshot", sa.Text, nullable=False),
     sa.Column("decision", sa.Text, nullable=False),

@@ -12,7 +12,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deskhand_agent.inference import Completion, CompletionRequest, Sampling
-from deskhand_agent.types import Decision, Step, StepTimings, TrajectoryEnd, TrajectoryStart
+from deskhand_agent.types import (
+    Decision,
+    Execution,
+    Proposal,
+    Review,
+    Step,
+    StepTimings,
+    TrajectoryEnd,
+    TrajectoryStart,
+)
 from deskhand_flywheel.errors import MalformedRecord, UnknownSchemaVersion
 from deskhand_flywheel.records import decode, dumps, encode, encode_action, loads
 from deskhand_sandbox.types import (
@@ -64,8 +73,13 @@ completions = built(
     value=st.none() | numbers,
 )
 observations = built(Observation, screenshot=images)
+proposals = built(
+    Proposal, actions=st.lists(actions, max_size=2).map(tuple), completion=st.none() | completions
+)
 decisions = built(
     Decision,
+    execution=st.none() | built(Execution, completion=st.none() | completions),
+    review=st.none() | built(Review, proposed=st.none() | proposals),
     actions=st.lists(actions, max_size=3).map(tuple),
     request=st.none() | requests,
     completion=st.none() | completions,

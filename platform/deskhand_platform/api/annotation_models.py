@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
 from deskhand_flywheel.types import DisagreementKind
-from deskhand_platform.api.models import Incoming
+from deskhand_platform.api.models import ActionModel, ImageRef, Incoming
+from deskhand_platform.proposals import ProposalState
 
 LONGEST = 10_000
 """Characters of a reason or a note."""
@@ -106,3 +107,33 @@ class AgreementModel(BaseModel):
     alpha_score: float | None
     """Krippendorff's with the interval metric, of the scores."""
     pairs: list[PairModel]
+
+
+class ProposalModel(BaseModel):
+    """What a policy is about to do in a live sandbox, for a person to accept or replace."""
+
+    id: str
+    trajectory_id: str
+    step_index: int
+    instruction: str
+    image: ImageRef
+    """What is on the screen; points count its pixels."""
+    text: str
+    """The policy's reply, exactly as sampled."""
+    thought: str | None
+    actions: list[ActionModel]
+    """Empty where the reply held none."""
+    asked_at_s: float
+    answer_by_s: float
+    """Unix time after which the policy has its way."""
+    state: ProposalState
+    answered_by: str | None
+
+
+class ProposalAnswer(Incoming):
+    """A person's word on it."""
+
+    verdict: Literal["accepted", "replaced"]
+    reply: Annotated[str, Field(max_length=LONGEST)] = ""
+    """What to do in its place, in the agent's grammar, thoughts first: "<think>…</think> click(…)"."""
+    reason: Annotated[str, Field(max_length=LONGEST)] = ""

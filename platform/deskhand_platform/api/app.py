@@ -16,6 +16,7 @@ from deskhand_platform.api.routes import (
     events,
     info,
     policies,
+    proposals,
     reviews,
     rounds,
     tasks,
@@ -44,7 +45,7 @@ def create_app(services: Services | None = None, *, version: str = "0.1.0") -> F
     app.state.services = services
     errors.install(app)
     parts = (info, tasks, catalog, rounds, trajectories, policies, events)
-    for part in (*parts, annotations, reviews):
+    for part in (*parts, annotations, proposals, reviews):
         door = owner_changes if part in parts else signed_in
         app.include_router(
             part.router,

@@ -6,7 +6,7 @@ from typing import Annotated, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from deskhand_agent.types import Failure, StopReason
+from deskhand_agent.types import Failure, ReviewVerdict, StopReason
 from deskhand_flywheel.types import EventKind
 from deskhand_platform.rounds.presets import DEFAULT
 from deskhand_platform.states import WorkState
@@ -112,6 +112,8 @@ class PolicyChoice(Incoming):
     """A name in the policy registry: "scripted", "local", "openai"."""
     settings: JsonObject = {}
     """Settings of that policy; for "local" {"policy_id": …} takes a kept policy."""
+    review_s: Annotated[float, Field(gt=0, le=600)] | None = None
+    """A person sees each action before it is carried out (`/v1/proposals`), for so long at most."""
 
 
 class TaskSubmission(Incoming):
@@ -319,6 +321,14 @@ class ScoreModel(BaseModel):
     rationale: str | None
 
 
+class ReviewModel(BaseModel):
+    verdict: ReviewVerdict
+    by: str | None
+    reason: str
+    proposed: list[ActionModel]
+    """What the policy would have done, where they replaced it."""
+
+
 class StepModel(BaseModel):
     """One turn."""
 
@@ -344,6 +354,8 @@ class StepModel(BaseModel):
     reply_tokens: int | None
     timings: Timings
     finished_at_s: float
+    review: ReviewModel | None
+    """What a person made of it before it was carried out."""
     scores: list[ScoreModel]
 
 

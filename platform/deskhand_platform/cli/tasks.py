@@ -93,13 +93,16 @@ def submit(
         str, typer.Option(help="scripted, local, openai, openai_computer or anthropic_computer")
     ] = "scripted",
     setting: Annotated[list[str] | None, typer.Option(help="of the policy: name=value; repeatable")] = None,
+    review: Annotated[
+        float | None, typer.Option(help="seconds a person may take over each action before it is carried out")
+    ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="wait until it is over")] = False,
 ) -> None:
     """Submit a task to the platform that serves this home."""
     body = {
         "task_id": task,
         "seed": seed,
-        "policy": {"name": policy, "settings": overrides.parse(setting or [])},
+        "policy": {"name": policy, "settings": overrides.parse(setting or []), "review_s": review},
     }
     raise typer.Exit(asyncio.run(_submit(body, wait)))
 

@@ -190,6 +190,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/proposals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Proposals
+         * @description Those that wait for a person, the longest first.
+         */
+        get: operations["list_proposals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/proposals/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Proposal
+         * @description One of them; for a day also when it is over.
+         */
+        get: operations["get_proposal"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/proposals/{id}/answer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Answer Proposal
+         * @description Accept what is about to be done, or do something else in its place.
+         */
+        post: operations["answer_proposal"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/review-queue": {
         parameters: {
             query?: never;
@@ -781,6 +841,13 @@ export interface components {
             /** Success */
             success: boolean;
         };
+        /** Page[ProposalModel] */
+        Page_ProposalModel_: {
+            /** Items */
+            items: components["schemas"]["ProposalModel"][];
+            /** Next Cursor */
+            next_cursor?: string | null;
+        };
         /** Page[ReviewItem] */
         Page_ReviewItem_: {
             /** Items */
@@ -861,6 +928,8 @@ export interface components {
              * @default scripted
              */
             name: string;
+            /** Review S */
+            review_s?: number | null;
             /**
              * Settings
              * @default {}
@@ -902,6 +971,61 @@ export interface components {
             name: string;
         };
         /**
+         * ProposalAnswer
+         * @description A person's word on it.
+         */
+        ProposalAnswer: {
+            /**
+             * Reason
+             * @default
+             */
+            reason: string;
+            /**
+             * Reply
+             * @default
+             */
+            reply: string;
+            /**
+             * Verdict
+             * @enum {string}
+             */
+            verdict: "accepted" | "replaced";
+        };
+        /**
+         * ProposalModel
+         * @description What a policy is about to do in a live sandbox, for a person to accept or replace.
+         */
+        ProposalModel: {
+            /** Actions */
+            actions: components["schemas"]["ActionModel"][];
+            /** Answer By S */
+            answer_by_s: number;
+            /** Answered By */
+            answered_by: string | null;
+            /** Asked At S */
+            asked_at_s: number;
+            /** Id */
+            id: string;
+            image: components["schemas"]["ImageRef"];
+            /** Instruction */
+            instruction: string;
+            state: components["schemas"]["ProposalState"];
+            /** Step Index */
+            step_index: number;
+            /** Text */
+            text: string;
+            /** Thought */
+            thought: string | null;
+            /** Trajectory Id */
+            trajectory_id: string;
+        };
+        /**
+         * ProposalState
+         * @description How far it is.
+         * @enum {string}
+         */
+        ProposalState: "waiting" | "answered" | "lapsed" | "withdrawn";
+        /**
          * Rate
          * @description A success rate with its 95 % Wilson interval.
          */
@@ -938,6 +1062,22 @@ export interface components {
             /** Trajectory Id */
             trajectory_id: string;
         };
+        /** ReviewModel */
+        ReviewModel: {
+            /** By */
+            by: string | null;
+            /** Proposed */
+            proposed: components["schemas"]["ActionModel"][];
+            /** Reason */
+            reason: string;
+            verdict: components["schemas"]["ReviewVerdict"];
+        };
+        /**
+         * ReviewVerdict
+         * @description What a person made of what the model was about to do.
+         * @enum {string}
+         */
+        ReviewVerdict: "accepted" | "replaced" | "unanswered";
         /**
          * Round
          * @description A round with everything about it.
@@ -1084,6 +1224,7 @@ export interface components {
             index: number;
             /** Reply Tokens */
             reply_tokens: number | null;
+            review: components["schemas"]["ReviewModel"] | null;
             /** Reward */
             reward: number;
             /** Scores */
@@ -1952,6 +2093,214 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Preset"][];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    list_proposals: {
+        parameters: {
+            query?: {
+                /** @description `next_cursor` of the page before */
+                cursor?: string | null;
+                /** @description how many at most */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_ProposalModel_"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_proposal: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProposalModel"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    answer_proposal: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProposalAnswer"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProposalModel"];
                 };
             };
             /** @description Unauthorized */

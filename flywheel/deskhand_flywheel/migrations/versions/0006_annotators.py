@@ -24,7 +24,6 @@ def upgrade() -> None:
         sa.Column("trajectory_id", sa.String(64), nullable=False),
         sa.Column("step_index", sa.Integer, nullable=False),
         sa.Column("instruction", sa.Text, nullable=False),
-        sa.Column("policy_id", sa.Text, nullable=False),
         sa.Column("screenshot", sa.Text, nullable=False),
         sa.Column("decision", sa.Text, nullable=False),
         sa.Column("asked_at_s", sa.Float, nullable=False),

@@ -25,7 +25,7 @@ router = APIRouter(tags=["tasks"])
 async def submit_task(have: Have, body: TaskSubmission) -> SubmittedTask:
     """Queue a task; its trajectory can be fetched as soon as an episode has begun."""
     check_policy(body.policy)
-    policy = PolicyRef(name=body.policy.name, settings=body.policy.settings)
+    policy = PolicyRef(name=body.policy.name, settings=body.policy.settings, review_s=body.policy.review_s)
     queued = await have.queue.submit(wanted_task(body), policy, body.labels)
     return shown(queued)
 
@@ -108,7 +108,11 @@ def shown(queued: QueuedTask) -> SubmittedTask:
         state=queued.state,
         task_id=queued.task.id,
         seed=queued.task.seed,
-        policy=PolicyChoice(name=queued.policy.name, settings=dict(queued.policy.settings)),
+        policy=PolicyChoice(
+            name=queued.policy.name,
+            settings=dict(queued.policy.settings),
+            review_s=queued.policy.review_s,
+        ),
         labels=dict(queued.labels),
         attempts=queued.attempts,
         trajectory_id=queued.trajectory_id,
