@@ -86,6 +86,34 @@ def cancel(id: Annotated[str, typer.Argument(help="id of the submitted task")]) 
     out.print(asyncio.run(_delete(id))["state"])
 
 
+@app.command()
+def proposals(limit: Annotated[int, typer.Option(min=1, max=200)] = 20) -> None:
+    """Actions of policies that wait for a person, the longest first."""
+    found = asyncio.run(_call("/v1/proposals", limit=limit))
+    lines = table("proposal", "trajectory", "step", "until", "instruction", "what it would do")
+    for one in found["items"]:
+        did = " ".join(action["text"] for action in one["actions"]) or one["text"]
+        until = when(one["answer_by_s"])
+        lines.add_row(one["id"], one["trajectory_id"], str(one["step_index"]), until, one["instruction"], did)
+    out.print(lines)
+
+
+@app.command(
+    epilog="Examples:  deskhand tasks answer ID   ·   "
+    "deskhand tasks answer ID --replace \"click(point='<point>40 52</point>')\" --reason 'It missed.'"
+)
+def answer(
+    id: Annotated[str, typer.Argument(help="id of the proposal")],
+    replace: Annotated[
+        str, typer.Option(help="what to do in its place, in the agent's grammar; accepted without")
+    ] = "",
+    reason: Annotated[str, typer.Option(help="why")] = "",
+) -> None:
+    """Accept what a policy is about to do, or do something else in its place."""
+    body = {"verdict": "replaced" if replace else "accepted", "reply": replace, "reason": reason}
+    out.print(asyncio.run(_post(f"/v1/proposals/{id}/answer", body))["state"])
+
+
 def submit(
     task: Annotated[str, typer.Argument(help="id of the task, e.g. miniwob/click-test")],
     seed: Annotated[int, typer.Option(min=0)] = 0,
@@ -129,6 +157,11 @@ async def _over(client: Client, id: str) -> dict[str, Any]:
 async def _call(path: str, **query: Any) -> Any:
     async with connect(load_settings()) as client:
         return await client.get(path, **query)
+
+
+async def _post(path: str, body: dict[str, Any]) -> Any:
+    async with connect(load_settings()) as client:
+        return await client.post(path, body)
 
 
 async def _delete(id: str) -> Any:
