@@ -1,13 +1,22 @@
-"""For every test: signals mean what they mean at a terminal, wherever the tests were started."""
+"""For every test: signals as at a terminal, wherever the tests were started, and a model's API to ask."""
 
 from __future__ import annotations
 
+import asyncio
+import json
 import signal
+import socket
 import tempfile
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 
 def pytest_configure() -> None:
@@ -40,3 +49,48 @@ def packaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_sums(folder)
     monkeypatch.setattr(shipped, "FOLDER", folder)
     return folder
+
+
+class Endpoint:
+    """A model's API: answers with its queue first, then always `reply`; keeps what it was sent."""
+
+    def __init__(self) -> None:
+        self.queue: list[Response | Callable[[], Awaitable[Response]]] = []
+        self.sent: list[dict[str, Any]] = []
+        self.keys: list[str | None] = []
+        self.paths: list[str] = []
+        self.headers: list[dict[str, str]] = []
+        self.url = ""
+        self.reply: Callable[[], Response] = Response
+        self.complaint: Callable[[dict[str, Any]], str | None] = lambda body: None
+        """What is wrong with a request by the rules of the API, which is then refused; None: nothing."""
+
+    async def post(self, request: Request) -> Response:
+        self.sent.append(json.loads(await request.body()))
+        self.paths.append(request.url.path)
+        self.headers.append(dict(request.headers))
+        self.keys.append(request.headers.get("authorization"))
+        if (wrong := self.complaint(self.sent[-1])) is not None:
+            return JSONResponse({"error": {"message": wrong}}, status_code=400)
+        if not self.queue:
+            return self.reply()
+        answer = self.queue.pop(0)
+        return answer if isinstance(answer, Response) else await answer()
+
+
+@pytest.fixture
+async def endpoint() -> AsyncIterator[Endpoint]:
+    endpoint = Endpoint()
+    app = Starlette(routes=[Route("/v1/{path:path}", endpoint.post, methods=["POST"])])
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        endpoint.url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+        server = uvicorn.Server(
+            uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1)
+        )
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        while not server.started:
+            await asyncio.sleep(0.005)
+        yield endpoint
+        server.should_exit = True
+        await serving

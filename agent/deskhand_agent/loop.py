@@ -64,6 +64,11 @@ class Loop:
             late = InferenceTimeout(f"no decision within {self.deadlines.model_s:g} s")
             decision = await within(self.deadlines.model_s, self.policy.act(context), late)
             decided = time.monotonic()
+            if decision.review is not None:
+                # a person's time is not the agent's
+                asked += decision.review.waited_s
+                self.turns.extend(decision.review.waited_s)
+                self.rules.ends_at_s += decision.review.waited_s
             if self.crossroads is not None:
                 kept = self.crossroads.passed(len(self.steps), decision, self.sandbox)
                 await within(self.deadlines.reset_s, kept, self._slow("a snapshot"))
@@ -94,6 +99,7 @@ class Loop:
             task=self.start.task,
             instruction=self.start.instruction,
             notes=self.start.notes,
+            trajectory_id=self.start.id,
             steps=tuple(self.steps),
             observation=observation,
             sandbox=self.sandbox if reads_state else None,

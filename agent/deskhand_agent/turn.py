@@ -128,6 +128,10 @@ class TurnRunner:
                 break
         return result
 
+    def extend(self, seconds: float) -> None:
+        """Give the episode more time."""
+        self._ends_at_s += seconds
+
     async def _device(self, action: DeviceAction, result: TurnResult) -> TurnResult:
         action, asked_s = self._bounded(action)
         deadline_s = self._deadlines.act_s + asked_s

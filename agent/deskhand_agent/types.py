@@ -28,6 +28,8 @@ class Context:
     """What is on the screen now."""
     notes: str = ""
     """`TrajectoryStart.notes`."""
+    trajectory_id: str = ""
+    """Of the episode it is for; empty where there is none."""
     sandbox: Sandbox | None = None
     """Only for scripted oracles, which read the state behind the screen; model policies never touch it."""
 
@@ -62,6 +64,43 @@ class Fault(StrEnum):
 def fault_of(error: ActionSyntaxError) -> Fault:
     """The kind of fault that a reply which could not be read has."""
     return Fault.UNKNOWN_ACTION if isinstance(error, UnknownAction) else Fault.SYNTAX
+
+
+class ReviewVerdict(StrEnum):
+    """What a person made of what the model was about to do."""
+
+    ACCEPTED = "accepted"
+    REPLACED = "replaced"
+    """They did something else in its place."""
+    UNANSWERED = "unanswered"
+    """Nobody said anything in time: the model had its way."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Proposal:
+    """What a model would have done."""
+
+    actions: tuple[Action, ...]
+    """Empty where its reply held none."""
+    text: str
+    """The reply as text, exactly as sampled."""
+    thought: str | None = None
+    completion: Completion | None = None
+    """The reply as ids; None when they are unknown. What it was shown is `Decision.request`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Review:
+    """A person looked at a turn before it was carried out."""
+
+    verdict: ReviewVerdict
+    by: str | None
+    """Who; None where nobody answered."""
+    reason: str = ""
+    waited_s: float
+    """For the person; the episode's own time stood still."""
+    proposed: Proposal | None = None
+    """What they replaced; None where they did not."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -111,6 +150,9 @@ class Decision:
     that agrees with it; None where nobody compared."""
     others: tuple[Candidate, ...] = ()
     """What else was drawn for the turn."""
+    review: Review | None = None
+    """What a person made of it first; None where nobody was asked. Where they replaced it, the actions, the
+    thought and the text are theirs."""
 
     @property
     def void(self) -> bool:

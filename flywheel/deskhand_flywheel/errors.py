@@ -16,9 +16,16 @@ FlywheelError
 │   └── ConflictingRecord        the same name was written before with other content
 ├── NotFound
 │   ├── UnknownTrajectory
+│   ├── UnknownStep              the trajectory has no step of that index
+│   ├── UnknownAnnotation        no such mark or note
 │   ├── UnknownDataset
 │   └── UnknownPolicy            carries the nearest ids
 ├── InvalidQuery                 a cursor, limit or filter that makes no sense
+├── InvalidReviewRules           rules of disagreement that are not as such rules are; names the field
+├── AnnotationRefused            a mark or note that cannot be taken
+│   ├── InvalidScore             not from 0 to 1
+│   ├── NotTheirs                it is another annotator's
+│   └── StillRunning             the episode has not ended
 ├── DatasetRefused
 │   ├── EmptySelection           the recipe selects no trajectory
 │   ├── InvalidRoutes            rules that are not as routes are; names the route and the field
@@ -28,6 +35,11 @@ FlywheelError
 │   ├── UnknownFormat            no format of that name, or files of none that can be imported
 │   ├── FolderTaken              the folder to export to holds something already
 │   └── ExchangeExtraMissing     a package the format needs is not installed
+├── JudgeError                   a judge that is a model behind an endpoint
+│   ├── InvalidRubric            the rubric's file cannot be read, or says nothing
+│   ├── UnreadableVerdict        a reply holds no verdict; says what is wrong with it
+│   ├── UnreadablePicture        a screen to be shown cannot be read
+│   └── NoVerdict                it came to none; carries the kind of trouble
 └── RewardModelError             a process reward model is missing, damaged or fits another policy
 """
 
@@ -35,6 +47,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from deskhand_flywheel.types import JudgeTrouble
 
 
 class FlywheelError(Exception):
@@ -111,6 +127,14 @@ class UnknownTrajectory(NotFound):
     """No trajectory has that id."""
 
 
+class UnknownStep(NotFound):
+    """The trajectory has no step of that index."""
+
+
+class UnknownAnnotation(NotFound):
+    """No such mark or note."""
+
+
 class UnknownDataset(NotFound):
     """No dataset has that name or version."""
 
@@ -132,6 +156,28 @@ class UnknownPolicy(NotFound):
 
 class InvalidQuery(FlywheelError):
     """A cursor, limit or filter that makes no sense; says which."""
+
+
+class InvalidReviewRules(FlywheelError):
+    """Rules of disagreement that are not as such rules are; names the field."""
+
+
+class AnnotationRefused(FlywheelError):
+    """A mark or note that cannot be taken."""
+
+
+class InvalidScore(AnnotationRefused):
+    """A score that is not from 0 to 1."""
+
+    field = "score"
+
+
+class NotTheirs(AnnotationRefused):
+    """A mark or note of another annotator; nothing was changed."""
+
+
+class StillRunning(AnnotationRefused):
+    """An episode that has not ended cannot be marked; nothing was changed."""
 
 
 class DatasetRefused(FlywheelError):
@@ -175,6 +221,30 @@ class FolderTaken(ExchangeError):
 
 class ExchangeExtraMissing(ExchangeError):
     """A package that the format needs is not installed; says what mends it."""
+
+
+class JudgeError(FlywheelError):
+    """Something about a judge that is a model behind an endpoint."""
+
+
+class InvalidRubric(JudgeError):
+    """The rubric's file cannot be read, or says nothing."""
+
+
+class UnreadableVerdict(JudgeError):
+    """A reply of a judge holds no verdict."""
+
+
+class UnreadablePicture(JudgeError):
+    """A screen to be shown to a judge cannot be read."""
+
+
+class NoVerdict(JudgeError):
+    """A judge came to no verdict."""
+
+    def __init__(self, message: str, *, trouble: JudgeTrouble) -> None:
+        super().__init__(message)
+        self.trouble = trouble
 
 
 class RewardModelError(FlywheelError):

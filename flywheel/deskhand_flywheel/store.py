@@ -3,25 +3,28 @@
     store = await Store.open("sqlite+aiosqlite:////home/me/deskhand.db", "file:///home/me/blobs")
 
 Any number of processes may have the same store open. Its parts, one file each: `recording` (the agent's
-`StepSink`), `trajectories`, `step_pages`, `scores`, `datasets`, `events`, `policies`; `records` says how a
-record becomes a row.
+`StepSink`), `trajectories`, `step_pages`, `scores`, `outcome_scores`, `annotations`, `judge_failures`,
+`review_queue`, `datasets`, `events`, `policies`; `records` says how a record becomes a row.
 """
 
 from __future__ import annotations
 
 from typing import Self
 
+from deskhand_flywheel.annotations import Annotations
 from deskhand_flywheel.blobs import BlobStore
 from deskhand_flywheel.database import Database
 from deskhand_flywheel.datasets import Datasets
 from deskhand_flywheel.events import Events
+from deskhand_flywheel.judge_failures import JudgeFailures
 from deskhand_flywheel.near_frames import NearFrames
 from deskhand_flywheel.policies import Policies
+from deskhand_flywheel.review_queue import ReviewQueue
 from deskhand_flywheel.scores import Scores
 from deskhand_flywheel.step_pages import StepPages
 
 
-class Store(Scores, StepPages, Datasets, Events, Policies):
+class Store(Scores, Annotations, JudgeFailures, ReviewQueue, StepPages, Datasets, Events, Policies):
     """An open store; close it, or use it as an async context manager."""
 
     @classmethod

@@ -90,6 +90,59 @@ scores = Table(
     Index(None, "scorer", "trajectory_id"),
 )
 
+outcome_scores = Table(
+    "outcome_scores",
+    metadata,
+    Column("trajectory_id", String(64), ForeignKey("trajectories.id"), primary_key=True),
+    Column("scorer", String(160), primary_key=True),
+    Column("score", Float, nullable=False),
+    Column("rationale", Text),
+    Column("scored_at_s", Float, nullable=False),
+    Index(None, "scorer", "trajectory_id"),
+)
+
+judge_failures = Table(
+    "judge_failures",
+    metadata,
+    Column("trajectory_id", String(64), ForeignKey("trajectories.id"), primary_key=True),
+    # -1: the whole of it
+    Column("step_index", Integer, primary_key=True, autoincrement=False),
+    Column("scorer", String(160), primary_key=True),
+    Column("trouble", String(32), nullable=False),
+    Column("detail", Text, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("failed_at_s", Float, nullable=False),
+    Index(None, "scorer", "trajectory_id"),
+)
+
+disagreements = Table(
+    "disagreements",
+    metadata,
+    Column("trajectory_id", String(64), ForeignKey("trajectories.id"), primary_key=True),
+    # -1: the whole of it
+    Column("step_index", Integer, primary_key=True, autoincrement=False),
+    Column("kind", String(32), primary_key=True),
+    Column("strength", Float, nullable=False),
+    # who said what
+    Column("said", Text, nullable=False),
+    Column("found_at_s", Float, nullable=False),
+    Index(None, "strength", "trajectory_id"),
+)
+
+notes = Table(
+    "notes",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("trajectory_id", String(64), nullable=False),
+    Column("step_index", Integer, nullable=False),
+    Column("author", String(64), nullable=False),
+    Column("text", Text, nullable=False),
+    Column("created_at_s", Float, nullable=False),
+    Column("edited_at_s", Float),
+    ForeignKeyConstraint(["trajectory_id", "step_index"], ["steps.trajectory_id", "steps.step_index"]),
+    Index(None, "trajectory_id", "step_index"),
+)
+
 datasets = Table(
     "datasets",
     metadata,
@@ -142,5 +195,6 @@ collected_blobs = Table(
     Column("digest", String(64), primary_key=True),
 )
 
-OWN_TABLES = ("scores", "steps", "trajectory_labels")
-"""Rows that are part of a trajectory and go with it, those that refer to others first."""
+OWN_TABLES = ("scores", "outcome_scores", "judge_failures", "disagreements", "steps", "trajectory_labels")
+"""Rows that are part of a trajectory and go with it, those that refer to others first. Notes are not: what a
+person wrote keeps it."""

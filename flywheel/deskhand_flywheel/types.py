@@ -10,6 +10,9 @@ from typing import Protocol
 from deskhand_agent.types import Failure, Step, StopReason, Trajectory
 from deskhand_sandbox.types import JsonValue, Outcome, Split
 
+HUMAN, JUDGE, PRM = "human", "judge", "prm"
+"""Kinds of scorers: what stands before the colon of a scorer's name."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepScore:
@@ -20,8 +23,121 @@ class StepScore:
     score: float
     """0 (harms) to 1 (helps)."""
     scorer: str
-    """"prm:<digest of its weights>", "human:<name>", "judge:<model>": never reused for another version."""
+    """"prm:<digest of its weights>", "human:<name>", "judge:<model>@<digest of its rubric>": never reused for
+    another version."""
     rationale: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OutcomeScore:
+    """How well a whole episode did what was asked, in somebody's judgement other than its verifier's."""
+
+    trajectory_id: str
+    score: float
+    """0 (not done) to 1 (done)."""
+    scorer: str
+    """As in `StepScore`."""
+    rationale: str | None = None
+
+
+class JudgeTrouble(StrEnum):
+    """Why a judge came to no verdict."""
+
+    RATE_LIMITED = "rate_limited"
+    SERVER_ERROR = "server_error"
+    TIMEOUT = "timeout"
+    UNREACHABLE = "unreachable"
+    REFUSED = "refused"
+    NONSENSE = "nonsense"
+    """What came back holds none, however often it was asked for."""
+    PICTURE = "picture"
+    """A screen to be shown is missing or damaged."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JudgeFailure:
+    """A step, or an episode, that a judge came to no verdict on."""
+
+    trajectory_id: str
+    step_index: int | None
+    """None: the whole episode."""
+    scorer: str
+    trouble: JudgeTrouble
+    """Of the last attempt."""
+    detail: str
+    attempts: int = 1
+
+
+class DisagreementKind(StrEnum):
+    """Who says otherwise than whom."""
+
+    VERIFIER_JUDGE = "verifier_judge"
+    """An outcome judge than the verifier."""
+    VERIFIER_STEPS = "verifier_steps"
+    """The scores of the last steps than the verifier."""
+    JUDGE_STEPS = "judge_steps"
+    """The scores of the last steps than an outcome judge."""
+    STEP_SCORERS = "step_scorers"
+    """Two scorers of one step."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Said:
+    """One side of a disagreement."""
+
+    scorer: str
+    """"verifier", or a scorer's name."""
+    score: float
+    rationale: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Disagreement:
+    """A step, or an episode, that a person should look at."""
+
+    trajectory_id: str
+    step_index: int | None
+    """None: the whole episode."""
+    kind: DisagreementKind
+    strength: float
+    """How far apart they are, times the weight of its kind: 0 to 1."""
+    said: tuple[Said, ...]
+    """The two sides, the lower one first."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class QueuedReview:
+    """A disagreement as it stands in the queue."""
+
+    disagreement: Disagreement
+    task_id: str
+    instruction: str
+    found_at_s: float
+    resolved_by: tuple[str, ...]
+    """Annotators who have marked it; empty while it waits for one."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReviewPage:
+    """One page of the queue, the strongest disagreements first."""
+
+    items: tuple[QueuedReview, ...]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Note:
+    """What a person thought aloud about a step."""
+
+    id: str
+    """UUID7 hex: sorts by time."""
+    trajectory_id: str
+    step_index: int
+    author: str
+    text: str
+    created_at_s: float
+    edited_at_s: float | None = None
+    """None: as it was written."""
 
 
 class RewardModel(Protocol):

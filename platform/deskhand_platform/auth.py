@@ -1,4 +1,4 @@
-"""The one token of a platform: made at first start, kept hashed, compared in constant time.
+"""The token of a platform's owner: made at first start, kept hashed, compared in constant time.
 
 `HOME/token.hash` is what the server checks against. `HOME/token` (mode 0600) holds the token itself for the
 command line on this machine; removing it leaves the server locked to whoever noted the token down.
@@ -15,6 +15,8 @@ from pathlib import Path
 
 TOKEN_FILE = "token"
 HASH_FILE = "token.hash"
+OWNER = "owner"
+"""Who comes with this token; everybody else is one of the `annotators`."""
 
 
 def hash_token(token: str) -> str:

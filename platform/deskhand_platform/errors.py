@@ -5,6 +5,7 @@ PlatformError
 ├── WrongState               the thing exists but cannot do that now
 ├── InvalidField             a value from outside is refused; names the field
 ├── Unauthorized             no token, or a wrong one
+├── Forbidden                the token is for annotating, or the thing is another person's
 ├── SettingsError            the settings or the configuration file are refused
 ├── HomeInUse                another platform serves this home folder
 ├── PortInUse                somebody listens on the address already
@@ -52,6 +53,10 @@ class InvalidField(PlatformError):
 
 class Unauthorized(PlatformError):
     """No token, or a wrong one."""
+
+
+class Forbidden(PlatformError):
+    """The token is for annotating only, or the thing is another person's."""
 
 
 class SettingsError(PlatformError):

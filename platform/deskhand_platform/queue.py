@@ -37,6 +37,8 @@ class PolicyRef:
     name: str
     """A name in the policy registry."""
     settings: Mapping[str, JsonValue]
+    review_s: float | None = None
+    """A person sees each action before it is carried out, for so long at most; None: nobody does."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -316,7 +318,11 @@ def _row(order: TaskOrder) -> dict[str, Any]:
         "id": new_id(),
         "state": WorkState.QUEUED,
         "task": encode(order.task),
-        "policy": {"name": order.policy.name, "settings": dict(order.policy.settings)},
+        "policy": {
+            "name": order.policy.name,
+            "settings": dict(order.policy.settings),
+            "review_s": order.policy.review_s,
+        },
         "labels": dict(order.labels),
         "priority": order.priority,
         "deadline_s": order.deadline_s,
@@ -330,7 +336,7 @@ def _record(row: RowMapping) -> QueuedTask:
         id=row["id"],
         state=WorkState(row["state"]),
         task=decode(Task, row["task"]),
-        policy=PolicyRef(name=row["policy"]["name"], settings=row["policy"]["settings"]),
+        policy=PolicyRef(**row["policy"]),
         labels=row["labels"],
         priority=row["priority"],
         deadline_s=row["deadline_s"],

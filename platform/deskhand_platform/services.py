@@ -6,7 +6,9 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from deskhand_platform.annotators import Annotators
 from deskhand_platform.auth import Gate
+from deskhand_platform.proposals import Proposals
 from deskhand_platform.queue import TaskQueue
 from deskhand_platform.rounds.book import RoundBook, RoundRecord
 from deskhand_platform.settings import Settings
@@ -52,6 +54,8 @@ class Services:
 
     settings: Settings
     gate: Gate
+    annotators: Annotators
+    proposals: Proposals
     store: Store
     queue: TaskQueue
     book: RoundBook

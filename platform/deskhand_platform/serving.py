@@ -15,9 +15,11 @@ import uvicorn
 
 from deskhand_flywheel.store import Store
 from deskhand_platform import lock
+from deskhand_platform.annotators import Annotators
 from deskhand_platform.api.app import create_app
 from deskhand_platform.auth import open_gate
 from deskhand_platform.errors import PortInUse
+from deskhand_platform.proposals import Proposals
 from deskhand_platform.queue import TaskQueue
 from deskhand_platform.rounds.book import RoundBook
 from deskhand_platform.rounds.conductor import RoundConductor
@@ -109,6 +111,8 @@ async def platform(settings: Settings, start_host: StartHost | None = None) -> A
                     services = Services(
                         settings=settings,
                         gate=gate,
+                        annotators=Annotators(store.database),
+                        proposals=Proposals(store),
                         store=store,
                         queue=TaskQueue(store.database),
                         book=book,

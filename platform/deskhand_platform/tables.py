@@ -1,4 +1,4 @@
-"""The platform's own tables, in the same database as the flywheel's: Alembic revisions 0002 and 0009."""
+"""The platform's own tables, in the flywheel's database: Alembic revisions 0002, 0006 and 0009."""
 
 from __future__ import annotations
 
@@ -70,4 +70,30 @@ round_phases = sa.Table(
     sa.Column("started_at_s", sa.Float),
     sa.Column("ended_at_s", sa.Float),
     sa.UniqueConstraint("round_id", "name", name="uq_round_phases_name"),
+)
+
+annotators = sa.Table(
+    "annotators",
+    metadata,
+    sa.Column("name", sa.String(32), primary_key=True),
+    sa.Column("token_hash", sa.String(64), nullable=False, unique=True),
+    sa.Column("created_at_s", sa.Float, nullable=False),
+)
+
+proposals = sa.Table(
+    "proposals",
+    metadata,
+    sa.Column("id", sa.String(32), primary_key=True),
+    sa.Column("trajectory_id", sa.String(64), nullable=False),
+    sa.Column("step_index", sa.Integer, nullable=False),
+    sa.Column("instruction", sa.Text, nullable=False),
+    # records as the flywheel writes them
+    sa.Column("screenshot", sa.Text, nullable=False),
+    sa.Column("decision", sa.Text, nullable=False),
+    sa.Column("asked_at_s", sa.Float, nullable=False),
+    sa.Column("answer_by_s", sa.Float, nullable=False),
+    sa.Column("state", sa.String(16), nullable=False),
+    # None until a person answered
+    sa.Column("answer", sa.Text),
+    sa.Index("ix_proposals_state_id", "state", "id"),
 )

@@ -14,18 +14,23 @@ import socket
 import sys
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from deskhand_agent.errors import AgentError
+from deskhand_agent.reviewing import ReviewedPolicy
 from deskhand_agent.test_time.deliberating import Deliberate
-from deskhand_agent.types import Step, StepSink, Trajectory, TrajectoryEnd, TrajectoryStart
+from deskhand_agent.turn import Deadlines
+from deskhand_agent.types import Step, Trajectory, TrajectoryEnd, TrajectoryStart
 from deskhand_agent.worker import Job, WorkerSettings, run_episodes
+from deskhand_flywheel.annotations import scorer_of
 from deskhand_flywheel.errors import FlywheelError, NotFound
 from deskhand_flywheel.store import Store
+from deskhand_flywheel.types import StepScore
 from deskhand_platform import host_address
 from deskhand_platform.errors import PlatformError
 from deskhand_platform.lifeline import die_with_parent
 from deskhand_platform.policies import PolicyMaker
+from deskhand_platform.proposals import Proposals
 from deskhand_platform.queue import PolicyRef, QueuedTask, TaskQueue
 from deskhand_platform.settings import Settings, load_settings
 from deskhand_platform.settings import WorkerSettings as Limits
@@ -58,13 +63,14 @@ class EpisodeWorker:
         self,
         *,
         queue: TaskQueue,
-        sink: StepSink,
+        sink: Store,
         policies: Callable[[PolicyRef], Awaitable[Deliberate]],
         sources: Sources,
         limits: Limits,
     ) -> None:
         self._queue = queue
         self._sink = sink
+        self._proposals = Proposals(sink)
         self._policies = policies
         self._sources = sources
         self._limits = limits
@@ -130,15 +136,25 @@ class EpisodeWorker:
         source = self._sources()
         if source is None:
             return self._broken(claimed, None, "no sandbox host is up")
+        review_s = claimed.policy.review_s
+        deadlines = Deadlines()
         try:
             done = await self._policies(claimed.policy)
+            policy = done.policy
+            if review_s is not None:
+                policy = ReviewedPolicy(policy, self._proposals, wait_s=review_s)
+                deadlines = replace(deadlines, model_s=deadlines.model_s + review_s)
             await run_episodes(
                 [Job(task=done.limited(claimed.task), labels={"task": claimed.id, **claimed.labels})],
                 source=source,
-                policy=done.policy,
+                policy=policy,
                 sink=_Noting(self._sink, lambda trajectory: self._begun(claimed, trajectory)),
                 settings=WorkerSettings(
-                    concurrency=1, retries=0, attempts=done.attempts, self_check=done.self_check
+                    concurrency=1,
+                    retries=0,
+                    attempts=done.attempts,
+                    self_check=done.self_check,
+                    deadlines=deadlines,
                 ),
                 owner=self.name,
                 on_done=ended.append,
@@ -181,9 +197,9 @@ def _late(claimed: QueuedTask) -> bool:
 
 
 class _Noting:
-    """A sink that also says which trajectory has begun."""
+    """The store, which is also told of a reviewed step that a person found it good; says what has begun."""
 
-    def __init__(self, sink: StepSink, begun: Callable[[TrajectoryStart], Awaitable[None]]) -> None:
+    def __init__(self, sink: Store, begun: Callable[[TrajectoryStart], Awaitable[None]]) -> None:
         self._sink = sink
         self._begun = begun
 
@@ -193,6 +209,17 @@ class _Noting:
 
     async def step(self, trajectory_id: str, step: Step) -> None:
         await self._sink.step(trajectory_id, step)
+        review = step.decision.review
+        if review is not None and review.by is not None:
+            # accepted, or their own: what was proposed instead stands in the review
+            mark = StepScore(
+                trajectory_id=trajectory_id,
+                step_index=step.index,
+                score=1.0,
+                scorer=scorer_of(review.by),
+                rationale=review.reason or None,
+            )
+            await self._sink.add_scores([mark])
 
     async def end(self, trajectory_id: str, end: TrajectoryEnd) -> None:
         await self._sink.end(trajectory_id, end)

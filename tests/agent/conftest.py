@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import socket
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import uvicorn
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from deskhand_agent.types import Context, Decision, Step, StepTimings
 from deskhand_sandbox.base import Sandbox
@@ -222,48 +215,3 @@ def stub() -> SimpleNamespace:
         picture=picture,
         task=task,
     )
-
-
-class Endpoint:
-    """A model's API: answers with its queue first, then always `reply`; keeps what it was sent."""
-
-    def __init__(self) -> None:
-        self.queue: list[Response | Callable[[], Awaitable[Response]]] = []
-        self.sent: list[dict[str, Any]] = []
-        self.keys: list[str | None] = []
-        self.paths: list[str] = []
-        self.headers: list[dict[str, str]] = []
-        self.url = ""
-        self.reply: Callable[[], Response] = Response
-        self.complaint: Callable[[dict[str, Any]], str | None] = lambda body: None
-        """What is wrong with a request by the rules of the API, which is then refused; None: nothing."""
-
-    async def post(self, request: Request) -> Response:
-        self.sent.append(json.loads(await request.body()))
-        self.paths.append(request.url.path)
-        self.headers.append(dict(request.headers))
-        self.keys.append(request.headers.get("authorization"))
-        if (wrong := self.complaint(self.sent[-1])) is not None:
-            return JSONResponse({"error": {"message": wrong}}, status_code=400)
-        if not self.queue:
-            return self.reply()
-        answer = self.queue.pop(0)
-        return answer if isinstance(answer, Response) else await answer()
-
-
-@pytest.fixture
-async def endpoint() -> AsyncIterator[Endpoint]:
-    endpoint = Endpoint()
-    app = Starlette(routes=[Route("/v1/{path:path}", endpoint.post, methods=["POST"])])
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        endpoint.url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
-        server = uvicorn.Server(
-            uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1)
-        )
-        serving = asyncio.create_task(server.serve(sockets=[listener]))
-        while not server.started:
-            await asyncio.sleep(0.005)
-        yield endpoint
-        server.should_exit = True
-        await serving

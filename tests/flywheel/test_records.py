@@ -16,6 +16,8 @@ from deskhand_agent.types import (
     Candidate,
     Decision,
     Execution,
+    Proposal,
+    Review,
     Step,
     StepTimings,
     TrajectoryEnd,
@@ -78,12 +80,16 @@ candidates = built(
     completion=st.none() | completions,
     rating=st.none() | numbers,
 )
+proposals = built(
+    Proposal, actions=st.lists(actions, max_size=2).map(tuple), completion=st.none() | completions
+)
 decisions = built(
     Decision,
+    execution=st.none() | built(Execution, completion=st.none() | completions),
+    review=st.none() | built(Review, proposed=st.none() | proposals),
     actions=st.lists(actions, max_size=3).map(tuple),
     request=st.none() | requests,
     completion=st.none() | completions,
-    execution=st.none() | built(Execution, completion=st.none() | completions),
     cost=st.dictionaries(anything, numbers, max_size=2),
     rating=st.none() | numbers,
     others=st.lists(candidates, max_size=2).map(tuple),

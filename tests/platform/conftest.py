@@ -17,8 +17,10 @@ from deskhand_agent.ids import new_id
 from deskhand_agent.types import Decision, Step, StepTimings, StopReason, TrajectoryEnd, TrajectoryStart
 from deskhand_flywheel.blobs import digest_of
 from deskhand_flywheel.store import Store
+from deskhand_platform.annotators import Annotators
 from deskhand_platform.api.app import create_app
 from deskhand_platform.auth import open_gate
+from deskhand_platform.proposals import Proposals
 from deskhand_platform.queue import TaskQueue
 from deskhand_platform.rounds.book import RoundBook, RoundRecord
 from deskhand_platform.rounds.presets import checked_preset
@@ -138,6 +140,8 @@ def services(settings: Settings, store: Store, token: str) -> Services:
     return Services(
         settings=settings,
         gate=open_gate(settings.home)[0],
+        annotators=Annotators(store.database),
+        proposals=Proposals(store),
         store=store,
         queue=TaskQueue(store.database),
         book=book,

@@ -93,6 +93,7 @@ def make_run(home: Path, kind: str, config: dict[str, Any], **more: Any) -> Path
             "field 'notebook': a window writes nothing that could be",
         ),
         ("prefer", {"tasks": [TASK]}, {}, f"the store holds no pairs of {TASK}: tdpo needs several episodes"),
+        ("prefer", {"tasks": [TASK], "pairs": "corrections"}, {}, "nobody has replaced an action in them"),
         ("dance", {}, {}, "kind must be one of collect, score, pretrain, sft, prefer, ppo, evaluate"),
     ],
 )

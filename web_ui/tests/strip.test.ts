@@ -22,6 +22,7 @@ function step(index: number, part: Partial<Step> = {}): Step {
     reply_tokens: null,
     timings: { model_ms: 0, act_ms: 0, settle_ms: 0 },
     finished_at_s: 0,
+    review: null,
     scores: [],
     ...part,
   };

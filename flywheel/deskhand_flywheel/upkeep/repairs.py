@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from sqlalchemy import delete, exists, select, update
+from sqlalchemy import delete, exists, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_agent.types import Step, StopReason, TrajectoryEnd
@@ -57,10 +57,8 @@ def _after(
 
 async def _put_back(connection: AsyncConnection, row: StepRow) -> str:
     table = tables.steps
-    of_this, scores = table.c.trajectory_id == row.trajectory_id, tables.scores
-    scored = await connection.scalar(
-        select(exists().where(scores.c.trajectory_id == row.trajectory_id, scores.c.step_index == row.row))
-    )
+    of_this = table.c.trajectory_id == row.trajectory_id
+    scored = await _spoken_of(connection, row)
     taken = await connection.scalar(select(exists().where(of_this, table.c.step_index == row.says)))
     if taken or scored:
         return ""
@@ -72,19 +70,26 @@ async def _put_back(connection: AsyncConnection, row: StepRow) -> str:
 
 async def _drop_copy(connection: AsyncConnection, row: StepRow) -> str:
     table = tables.steps
-    of_this, scores = table.c.trajectory_id == row.trajectory_id, tables.scores
+    of_this = table.c.trajectory_id == row.trajectory_id
     texts = (
         await connection.scalars(
             select(table.c.step).where(of_this, table.c.step_index.in_([row.row, row.says]))
         )
     ).all()
-    scored = await connection.scalar(
-        select(exists().where(scores.c.trajectory_id == row.trajectory_id, scores.c.step_index == row.row))
-    )
+    scored = await _spoken_of(connection, row)
     if scored or len(texts) != 2 or loads(Step, texts[0]) != loads(Step, texts[1]):
         return ""
     await connection.execute(delete(table).where(of_this, table.c.step_index == row.row))
     return f"row {row.row}, a copy of step {row.says}, is removed"
+
+
+async def _spoken_of(connection: AsyncConnection, row: StepRow) -> bool:
+    """Somebody scored the step under that index, or wrote a note on it."""
+    about = [
+        exists().where(table.c.trajectory_id == row.trajectory_id, table.c.step_index == row.row)
+        for table in (tables.scores, tables.notes)
+    ]
+    return bool(await connection.scalar(select(or_(*about))))
 
 
 async def _close(store: Store, trajectory_id: str, last_s: float) -> bool:

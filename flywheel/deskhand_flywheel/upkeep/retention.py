@@ -15,7 +15,7 @@ from deskhand_flywheel import tables
 from deskhand_flywheel.errors import InvalidQuery, MalformedRecord
 from deskhand_flywheel.filters import matches
 from deskhand_flywheel.records import decode
-from deskhand_flywheel.types import TrajectoryFilter
+from deskhand_flywheel.types import HUMAN, TrajectoryFilter
 
 _DAY_S = 86400.0
 _CHUNK = 500
@@ -75,15 +75,18 @@ async def citing(connection: AsyncConnection, runs: Collection[str]) -> Mapping[
     Args:
         runs: ids of unfinished runs, as in the label "run".
     """
-    table, scores, labels = tables.trajectories, tables.scores, tables.trajectory_labels
+    table, labels = tables.trajectories, tables.trajectory_labels
     referring = await connection.run_sync(_referring)
     return {
         **{
             f"rows of {column.table.name}": table.c.id.in_(select(column).where(column.is_not(None)))
             for column in referring
         },
-        "scores that a person gave": exists().where(
-            scores.c.trajectory_id == table.c.id, scores.c.scorer.startswith("human:")
+        "scores that a person gave": or_(
+            *(
+                exists().where(scores.c.trajectory_id == table.c.id, scores.c.scorer.startswith(f"{HUMAN}:"))
+                for scores in (tables.scores, tables.outcome_scores)
+            )
         ),
         "policies and recipes that name it": table.c.id.in_(await _named(connection)),
         "a run that has not finished": exists().where(

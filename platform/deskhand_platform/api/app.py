@@ -8,14 +8,17 @@ from fastapi import Depends, FastAPI, Request, Response
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from deskhand_platform.api import errors, page, session
-from deskhand_platform.api.deps import signed_in
+from deskhand_platform.api.deps import owner_changes, signed_in
 from deskhand_platform.api.models import ErrorAnswer
 from deskhand_platform.api.routes import (
+    annotations,
     catalog,
     events,
     info,
     operations,
     policies,
+    proposals,
+    reviews,
     rounds,
     tasks,
     trajectories,
@@ -42,13 +45,14 @@ def create_app(services: Services | None = None, *, version: str = "0.1.0") -> F
     )
     app.state.services = services
     errors.install(app)
-    known = {status: {"model": ErrorAnswer} for status in (401, 404, 409, 422)}
-    for part in (info, tasks, catalog, rounds, trajectories, policies, events):
+    parts = (info, tasks, catalog, rounds, trajectories, policies, events)
+    for part in (*parts, annotations, proposals, reviews):
+        door = owner_changes if part in parts else signed_in
         app.include_router(
             part.router,
             prefix="/v1",
-            dependencies=[Depends(signed_in)],
-            responses={status: dict(body) for status, body in known.items()},
+            dependencies=[Depends(door)],
+            responses={status: {"model": ErrorAnswer} for status in (401, 403, 404, 409, 422)},
         )
     app.include_router(operations.router)
     app.include_router(session.router)

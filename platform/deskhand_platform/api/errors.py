@@ -9,10 +9,26 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from deskhand_flywheel.errors import FlywheelError, InvalidQuery, MissingBlob, StorageFull, StoreUnavailable
+from deskhand_flywheel.errors import (
+    FlywheelError,
+    InvalidQuery,
+    InvalidScore,
+    MissingBlob,
+    NotTheirs,
+    StillRunning,
+    StorageFull,
+    StoreUnavailable,
+)
 from deskhand_flywheel.errors import NotFound as NotStored
 from deskhand_platform.api.models import ErrorAnswer, ErrorBody
-from deskhand_platform.errors import InvalidField, NotFound, PlatformError, Unauthorized, WrongState
+from deskhand_platform.errors import (
+    Forbidden,
+    InvalidField,
+    NotFound,
+    PlatformError,
+    Unauthorized,
+    WrongState,
+)
 from deskhand_sandbox.errors import SandboxError, UnknownName
 
 STATUS: dict[type[Exception], int] = {
@@ -21,12 +37,18 @@ STATUS: dict[type[Exception], int] = {
     MissingBlob: 404,
     UnknownName: 404,
     WrongState: 409,
+    StillRunning: 409,
     InvalidField: 422,
     InvalidQuery: 422,
+    InvalidScore: 422,
+    Forbidden: 403,
+    NotTheirs: 403,
     Unauthorized: 401,
     StorageFull: 507,
     StoreUnavailable: 503,
 }
+NAMES = {404: "not_found", 403: "forbidden"}
+"""What errors of a status are called, whichever they are; the others by their own names."""
 HTTP_NAMES = {404: "not_found", 405: "method_not_allowed", 400: "bad_request", 413: "too_large"}
 
 
@@ -46,7 +68,7 @@ def answer(status: int, kind: str, message: str, **more: object) -> JSONResponse
 
 async def _typed(_request: Request, error: Exception) -> JSONResponse:
     status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
-    kind = "not_found" if status == 404 else re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
+    kind = NAMES.get(status) or re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
     response = answer(
         status,
         kind,

@@ -6,11 +6,9 @@ from typing import Annotated, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from deskhand_agent.types import Failure, StopReason
 from deskhand_flywheel.types import EventKind
 from deskhand_platform.rounds.presets import DEFAULT
 from deskhand_platform.states import WorkState
-from deskhand_sandbox.types import Split
 
 Item = TypeVar("Item")
 JsonObject = dict[str, JsonValue]
@@ -57,6 +55,8 @@ class Info(BaseModel):
     sandbox_host: Literal["up", "starting", "down"]
     active_round: int | None
     """The round that is running."""
+    user: str
+    """Who asks, and whose marks and notes theirs are: "owner", or an annotator's name."""
 
 
 # ---- tasks ------------------------------------------------------------------------------------------
@@ -110,6 +110,8 @@ class PolicyChoice(Incoming):
     """A name in the policy registry: "scripted", "local", "openai"."""
     settings: JsonObject = {}
     """Settings of that policy; for "local" {"policy_id": …} takes a kept policy."""
+    review_s: Annotated[float, Field(gt=0, le=600)] | None = None
+    """A person sees each action before it is carried out (`/v1/proposals`), for so long at most."""
 
 
 class TaskSubmission(Incoming):
@@ -267,112 +269,6 @@ class Round(RoundSummary):
     config: JsonObject
     phases: list[Phase]
     rows: list[EvaluationRow]
-
-
-# ---- trajectories -----------------------------------------------------------------------------------
-
-
-class ImageRef(BaseModel):
-    """A picture to be fetched from `url`."""
-
-    digest: str
-    format: str
-    width_px: int
-    height_px: int
-    url: str
-
-
-class ActionModel(BaseModel):
-    """An action, ready to be drawn over the screenshot it was decided on."""
-
-    type: str
-    """Name of the action: "click", "type_text", …"""
-    text: str
-    """The action in the agent's grammar, for a person."""
-    points: list[tuple[int, int]]
-    """Where on the screenshot, in its pixels: one for a click, the path for a drag, none for keys."""
-    arguments: JsonObject
-
-
-class TrajectorySummary(BaseModel):
-    id: str
-    task_id: str
-    seed: int
-    instruction: str
-    policy_id: str
-    policy_update: int
-    group_id: str | None
-    split: Split
-    labels: dict[str, str]
-    started_at_s: float
-    ended_at_s: float | None
-    """None while it runs, or when its process died."""
-    turns: int
-    reward: float
-    """Sum of the environment's rewards."""
-    success: bool | None
-    """None without a verdict."""
-    score: float | None
-    stop_reason: StopReason | None
-    failure: Failure | None
-
-
-class TrajectoryDetail(TrajectorySummary):
-    final_image: ImageRef | None
-    """The screen after the last action."""
-    outcome_detail: str
-    failure_detail: str
-
-
-class Timings(BaseModel):
-    model_ms: float
-    act_ms: float
-    settle_ms: float
-
-
-class ScoreModel(BaseModel):
-    step_index: int
-    score: float
-    scorer: str
-    rationale: str | None
-
-
-class StepModel(BaseModel):
-    """One turn."""
-
-    index: int
-    image: ImageRef
-    """What was on the screen when the turn was decided."""
-    url: str | None
-    settled: bool
-    text: str
-    """The reply exactly as sampled."""
-    thought: str | None
-    actions: list[ActionModel]
-    error: str | None
-    """Why no action could be read from the reply."""
-    action_error: str | None
-    """Why an action could not be carried out."""
-    answer: str | None
-    reward: float
-    value: float | None
-    """What the critic expected."""
-    entropy: float | None
-    trainable: bool
-    reply_tokens: int | None
-    timings: Timings
-    finished_at_s: float
-    scores: list[ScoreModel]
-
-
-class StepPage(BaseModel):
-    """Some of a trajectory's turns, in order."""
-
-    items: list[StepModel]
-    offset: int
-    """Index of the first turn asked for."""
-    total: int
-    """Turns the trajectory has so far."""
 
 
 # ---- policies and events ----------------------------------------------------------------------------

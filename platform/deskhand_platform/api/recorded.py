@@ -6,14 +6,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from deskhand_agent.grammar import format_reply
-from deskhand_agent.types import Decision, Step, TrajectoryEnd
+from deskhand_agent.types import Decision, Review, Step, TrajectoryEnd
 from deskhand_flywheel.records import encode_action
 from deskhand_flywheel.types import StepScore
 from deskhand_flywheel.types import TrajectorySummary as Recorded
-from deskhand_platform.api.models import (
+from deskhand_platform.api.models import JsonObject
+from deskhand_platform.api.trajectory_models import (
     ActionModel,
     ImageRef,
-    JsonObject,
+    ReviewModel,
     ScoreModel,
     StepModel,
     Timings,
@@ -81,7 +82,19 @@ def step_model(step: Step, scores: Iterable[StepScore]) -> StepModel:
             model_ms=step.timings.model_ms, act_ms=step.timings.act_ms, settle_ms=step.timings.settle_ms
         ),
         finished_at_s=step.finished_at_s,
+        review=None if decision.review is None else review_model(decision.review),
         scores=[score_model(score) for score in scores if score.step_index == step.index],
+    )
+
+
+def review_model(review: Review) -> ReviewModel:
+    """What a person made of a turn."""
+    proposed = review.proposed.actions if review.proposed is not None else ()
+    return ReviewModel(
+        verdict=review.verdict,
+        by=review.by,
+        reason=review.reason,
+        proposed=[action_model(action) for action in proposed],
     )
 
 

@@ -13,7 +13,9 @@ from urllib.parse import parse_qs
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
-from deskhand_platform.api.deps import Have
+from deskhand_platform.annotators import annotator_session
+from deskhand_platform.api.deps import Have, holder
+from deskhand_platform.auth import OWNER
 from deskhand_platform.errors import InvalidField, Unauthorized
 
 router = APIRouter(include_in_schema=False)
@@ -34,13 +36,14 @@ async def login(request: Request, have: Have) -> Response:
     token = _from_json(body) if as_json else parse_qs(body).get("token", [""])[0]
     if not token.strip():
         raise InvalidField("token", "send it as JSON or as a form field")
-    if not have.gate.knows_token(token.strip()):
+    name = await holder(have, token.strip())
+    if name is None:
         raise Unauthorized("that is not this platform's token")
     response = Response(status_code=204) if as_json else RedirectResponse("/", status_code=303)
     response.headers["Cache-Control"] = "no-store"
     response.set_cookie(
         have.gate.cookie,
-        have.gate.session,
+        have.gate.session if name == OWNER else annotator_session(name, token.strip()),
         httponly=True,
         samesite="strict",
         secure=request.url.scheme == "https",

@@ -9,12 +9,20 @@ import httpx
 import typer
 
 from deskhand_agent.errors import AgentError
-from deskhand_flywheel.errors import FlywheelError, InvalidRoutes, UnknownFormat
+from deskhand_flywheel.errors import (
+    FlywheelError,
+    InvalidReviewRules,
+    InvalidRoutes,
+    InvalidRubric,
+    UnknownFormat,
+)
 from deskhand_platform.cli import (
+    annotation,
     benches,
     doctor,
     endpoint,
     flywheel,
+    judging,
     records,
     rounds,
     run,
@@ -47,11 +55,24 @@ app.add_typer(rounds.app, name="rounds")
 app.add_typer(records.trajectories, name="trajectories")
 app.add_typer(records.policies, name="policies")
 app.add_typer(flywheel.app, name="flywheel")
+app.add_typer(annotation.people, name="annotators")
 tasks.register(app)
 endpoint.register(records.policies)
 upkeep.register(flywheel.app)
+judging.register(flywheel.app)
+annotation.register(flywheel.app)
 
-USAGE = (NotFound, InvalidField, SettingsError, UnknownName, UnknownFormat, InvalidRoutes, ConfigError)
+USAGE = (
+    NotFound,
+    InvalidField,
+    SettingsError,
+    UnknownName,
+    UnknownFormat,
+    InvalidRoutes,
+    InvalidReviewRules,
+    InvalidRubric,
+    ConfigError,
+)
 FAILURES = (PlatformError, FlywheelError, SandboxError, AgentError, TrainerError, httpx.HTTPError, OSError)
 
 

@@ -121,6 +121,34 @@ def submit_file(
         out.print(id)
 
 
+@app.command()
+def proposals(limit: Annotated[int, typer.Option(min=1, max=200)] = 20) -> None:
+    """Actions of policies that wait for a person, the longest first."""
+    found = asyncio.run(_call("/v1/proposals", limit=limit))
+    lines = table("proposal", "trajectory", "step", "until", "instruction", "what it would do")
+    for one in found["items"]:
+        did = " ".join(action["text"] for action in one["actions"]) or one["text"]
+        until = when(one["answer_by_s"])
+        lines.add_row(one["id"], one["trajectory_id"], str(one["step_index"]), until, one["instruction"], did)
+    out.print(lines)
+
+
+@app.command(
+    epilog="Examples:  deskhand tasks answer ID   ·   "
+    "deskhand tasks answer ID --replace \"click(point='<point>40 52</point>')\" --reason 'It missed.'"
+)
+def answer(
+    id: Annotated[str, typer.Argument(help="id of the proposal")],
+    replace: Annotated[
+        str, typer.Option(help="what to do in its place, in the agent's grammar; accepted without")
+    ] = "",
+    reason: Annotated[str, typer.Option(help="why")] = "",
+) -> None:
+    """Accept what a policy is about to do, or do something else in its place."""
+    body = {"verdict": "replaced" if replace else "accepted", "reply": replace, "reason": reason}
+    out.print(asyncio.run(_post(f"/v1/proposals/{id}/answer", body))["state"])
+
+
 def submit(
     task: Annotated[str, typer.Argument(help="id of the task, e.g. miniwob/click-test")],
     seed: Annotated[int, typer.Option(min=0)] = 0,
@@ -131,13 +159,16 @@ def submit(
     priority: Annotated[int, typer.Option(min=-100, max=100, help="higher ones go first")] = 0,
     within: Annotated[float | None, typer.Option(help="seconds until it has to be over, or fails")] = None,
     key: Annotated[str | None, typer.Option(help="submitted again under it, it is the same task")] = None,
+    review: Annotated[
+        float | None, typer.Option(help="seconds a person may take over each action before it is carried out")
+    ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="wait until it is over")] = False,
 ) -> None:
     """Submit a task to the platform that serves this home."""
     body = {
         "task_id": task,
         "seed": seed,
-        "policy": {"name": policy, "settings": overrides.parse(setting or [])},
+        "policy": {"name": policy, "settings": overrides.parse(setting or []), "review_s": review},
         "priority": priority,
         "deadline_s": None if within is None else time.time() + within,
         "key": key,
@@ -167,11 +198,6 @@ async def _submit_all(bodies: list[Any]) -> list[str]:
     return found
 
 
-async def _post(path: str) -> Any:
-    async with connect(load_settings()) as client:
-        return await client.post(path)
-
-
 async def _over(client: Client, id: str) -> dict[str, Any]:
     while True:
         found = await client.get(f"/v1/tasks/{id}")
@@ -183,6 +209,11 @@ async def _over(client: Client, id: str) -> dict[str, Any]:
 async def _call(path: str, **query: Any) -> Any:
     async with connect(load_settings()) as client:
         return await client.get(path, **query)
+
+
+async def _post(path: str, body: dict[str, Any] | None = None) -> Any:
+    async with connect(load_settings()) as client:
+        return await client.post(path, body)
 
 
 async def _delete(id: str) -> Any:

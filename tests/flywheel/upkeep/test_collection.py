@@ -97,14 +97,14 @@ async def test_what_something_cites_is_never_dropped(store: Store, tmp_path: Pat
     async with store.database.write() as connection:
         # a table of somebody else
         await connection.execute(
-            text("CREATE TABLE notes (id INTEGER, trajectory_id VARCHAR(64) REFERENCES trajectories(id))")
+            text("CREATE TABLE remarks (id INTEGER, trajectory_id VARCHAR(64) REFERENCES trajectories(id))")
         )
-        await connection.execute(text("INSERT INTO notes VALUES (1, 'referred'), (2, NULL)"))
+        await connection.execute(text("INSERT INTO remarks VALUES (1, 'referred'), (2, NULL)"))
     done = await collect(store, EVERYTHING, apply=True, runs=["round-1-ppo"])
     assert done.trajectories == ("free",)
     assert dict(done.kept) == {
         "rows of dataset_members": 1,
-        "rows of notes": 1,
+        "rows of remarks": 1,
         "scores that a person gave": 1,
         "policies and recipes that name it": 1,
         "a run that has not finished": 1,

@@ -17,6 +17,9 @@ class PreferenceConfig:
     method: Literal["tdpo", "refuel"] = "tdpo"
     """"tdpo": the whole of a success against the whole of a failure. "refuel": two first replies from one
     start state, against what the rest of their episodes earned."""
+    pairs: Literal["outcomes", "corrections"] = "outcomes"
+    """"outcomes": as the method has it. "corrections": what a person did in place of what a policy proposed,
+    against that."""
     pairs_per_task: int = field(default=512, metadata=bounds(1))
     """At most."""
     beta: float = field(default=0.1, metadata=bounds(0.0001, 100))

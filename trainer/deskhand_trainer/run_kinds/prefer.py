@@ -12,6 +12,7 @@ from deskhand_sandbox.types import JsonValue, Split
 from deskhand_trainer.admission import refuse_held_out
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.preferences.config import PreferenceConfig
+from deskhand_trainer.preferences.corrections import correction_pairs
 from deskhand_trainer.preferences.pairs import Pair, Played, first_reply_pairs, trajectory_pairs
 from deskhand_trainer.preferences.train import train_preferences
 from deskhand_trainer.run_kinds.context import RunContext, sandbox_kinds
@@ -29,10 +30,7 @@ async def run(context: RunContext, config: PreferenceConfig) -> tuple[str, dict[
     bundle = await context.bundle()
     pairs = await _pairs(context, bundle, config)
     if not pairs:
-        raise RunRefused(
-            f"the store holds no pairs of {', '.join(config.tasks)}: {config.method} needs several episodes "
-            "of one start state that did not all end alike, as `deskhand train ppo --preset grpo` plays them"
-        )
+        raise RunRefused(f"the store holds no pairs of {', '.join(config.tasks)}: {_wanted(config)}")
     async with stopping() as should_stop:
         report = await asyncio.to_thread(
             train_preferences,
@@ -51,7 +49,18 @@ async def run(context: RunContext, config: PreferenceConfig) -> tuple[str, dict[
     return kept, metrics
 
 
+def _wanted(config: PreferenceConfig) -> str:
+    if config.pairs == "corrections":
+        return "nobody has replaced an action in them; `deskhand submit --review` asks for that"
+    return (
+        f"{config.method} needs several episodes of one start state that did not all end alike, as "
+        "`deskhand train ppo --preset grpo` plays them"
+    )
+
+
 async def _pairs(context: RunContext, bundle: ModelBundle, config: PreferenceConfig) -> list[Pair]:
+    if config.pairs == "corrections":
+        return await _corrected(context, bundle, config)
     chosen = TrajectoryFilter(
         task_ids=config.tasks, split=Split.TRAIN, labels={"purpose": "rollout"}, ended=True
     )
@@ -71,3 +80,14 @@ async def _pairs(context: RunContext, bundle: ModelBundle, config: PreferenceCon
     return PAIRING[config.method](
         played, limit=config.pairs_per_task, draw=random.Random(f"{config.seed}/pairs")
     )
+
+
+async def _corrected(context: RunContext, bundle: ModelBundle, config: PreferenceConfig) -> list[Pair]:
+    chosen = TrajectoryFilter(task_ids=config.tasks, split=Split.TRAIN, ended=True)
+    ids = [
+        trajectory.id
+        async for trajectory in context.store.each_trajectory(await context.episodes(chosen))
+        if any(s.decision.review is not None and s.decision.review.proposed for s in trajectory.steps)
+    ]
+    with_images = [t async for t in context.store.each_trajectory(ids, images=True)]
+    return correction_pairs(with_images, bundle, limit=config.pairs_per_task)

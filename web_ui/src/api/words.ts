@@ -21,7 +21,11 @@ export type TrajectorySummary = Schemas["TrajectorySummary"];
 export type TrajectoryDetail = Schemas["TrajectoryDetail"];
 /** Points are pairs; the client's types lose that on the way. */
 export type Action = Omit<Schemas["ActionModel"], "points"> & { points: readonly (readonly number[])[] };
-export type Step = Omit<Schemas["StepModel"], "actions"> & { actions: readonly Action[] };
+export type Review = Omit<Schemas["ReviewModel"], "proposed"> & { proposed: readonly Action[] };
+export type Step = Omit<Schemas["StepModel"], "actions" | "review"> & {
+  actions: readonly Action[];
+  review: Review | null;
+};
 export type ImageRef = Schemas["ImageRef"];
 export type Policy = Schemas["PolicyModel"];
 export type Event = Schemas["EventModel"];

@@ -78,7 +78,7 @@ def order(body: TaskSubmission) -> TaskOrder:
     check_policy(body.policy)
     return TaskOrder(
         task=wanted_task(body),
-        policy=PolicyRef(name=body.policy.name, settings=body.policy.settings),
+        policy=PolicyRef(name=body.policy.name, settings=body.policy.settings, review_s=body.policy.review_s),
         labels=body.labels,
         priority=body.priority,
         deadline_s=body.deadline_s,
@@ -154,7 +154,11 @@ def shown(queued: QueuedTask) -> SubmittedTask:
         state=queued.state,
         task_id=queued.task.id,
         seed=queued.task.seed,
-        policy=PolicyChoice(name=queued.policy.name, settings=dict(queued.policy.settings)),
+        policy=PolicyChoice(
+            name=queued.policy.name,
+            settings=dict(queued.policy.settings),
+            review_s=queued.policy.review_s,
+        ),
         labels=dict(queued.labels),
         priority=queued.priority,
         deadline_s=queued.deadline_s,

@@ -11,9 +11,10 @@ from deskhand_agent.types import Failure
 from deskhand_flywheel.errors import InvalidQuery
 from deskhand_flywheel.search import terms_of
 from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
-from deskhand_platform.api.deps import Cursor, Have, Limit
-from deskhand_platform.api.models import Page, ScoreModel, StepPage, TrajectoryDetail, TrajectorySummary
+from deskhand_platform.api.deps import Cursor, Have, Label, Limit, labelled
+from deskhand_platform.api.models import Page
 from deskhand_platform.api.recorded import detail, image_type, score_model, step_model, summary
+from deskhand_platform.api.trajectory_models import ScoreModel, StepPage, TrajectoryDetail, TrajectorySummary
 from deskhand_platform.errors import InvalidField
 from deskhand_sandbox.types import Split
 
@@ -44,7 +45,7 @@ async def list_trajectories(
     max_turns: Annotated[int | None, Query(ge=0)] = None,
     since_s: Annotated[float | None, Query(description="begun at or after this Unix time")] = None,
     until_s: Annotated[float | None, Query(description="begun before this Unix time")] = None,
-    label: Annotated[list[str] | None, Query(description="`key=value`; all of them must match")] = None,
+    label: Label = None,
     cursor: Cursor = None,
     limit: Limit = 50,
 ) -> Page[TrajectorySummary]:
@@ -54,7 +55,7 @@ async def list_trajectories(
         policy_id=policy_id,
         split=split,
         outcome=outcome,
-        labels=_labels(label or []),
+        labels=labelled(label or []),
         ended=ended,
         text=_searched(text),
         failure=failure,
@@ -124,13 +125,3 @@ def _searched(text: str | None) -> str | None:
     except InvalidQuery as error:
         raise InvalidField("text", str(error)) from error
     return text
-
-
-def _labels(pairs: list[str]) -> dict[str, str]:
-    labels: dict[str, str] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals:
-            raise InvalidField("label", f"{pair!r} is not of the form key=value")
-        labels[key] = value
-    return labels

@@ -1,0 +1,74 @@
+"""What people and judges said of steps, one after the other, for whoever learns from it.
+
+async for trajectory_id, step_index, label, rationale, source in opinions(store):
+    …
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from typing import NamedTuple
+
+from sqlalchemy import ColumnElement, false, or_, select, tuple_
+
+from deskhand_flywheel import tables
+from deskhand_flywheel.filters import matches
+from deskhand_flywheel.store import Store
+from deskhand_flywheel.types import HUMAN, JUDGE, TrajectoryFilter
+
+_PAGE = 1000
+
+
+class Opinion(NamedTuple):
+    """One word on one step."""
+
+    trajectory_id: str
+    step_index: int
+    label: float
+    """0 (harms, bad) to 1 (helps, good)."""
+    rationale: str | None
+    source: str
+    """The scorer's name: "human:ada", "judge:MODEL@DIGEST"."""
+
+
+async def opinions(
+    store: Store,
+    chosen: TrajectoryFilter | None = None,
+    *,
+    sources: Sequence[str] = (HUMAN, JUDGE),
+) -> AsyncGenerator[Opinion]:
+    """Every one on a step of a whole trajectory, by trajectory, step and source.
+
+    Args:
+        sources: kinds of scorers ("human", "judge", "prm") or whole names of scorers; the versions of a judge
+            are told apart by their names.
+
+    Raises:
+        StoreUnavailable: the database does not answer.
+    """
+    table, of = tables.scores, tables.trajectories
+    key = tuple_(table.c.trajectory_id, table.c.step_index, table.c.scorer)
+    query = (
+        select(table)
+        .join(of, of.c.id == table.c.trajectory_id)
+        .where(matches(chosen or TrajectoryFilter()), of.c.end.is_not(None), spoken_by(sources))
+        .order_by(table.c.trajectory_id, table.c.step_index, table.c.scorer)
+        .limit(_PAGE)
+    )
+    after: tuple[str, int, str] | None = None
+    while True:
+        page = query if after is None else query.where(key > tuple_(*after))
+        async with store.database.read() as connection:
+            rows = (await connection.execute(page)).all()
+        for row in rows:
+            yield Opinion(row.trajectory_id, row.step_index, row.score, row.rationale, row.scorer)
+        if len(rows) < _PAGE:
+            return
+        after = (rows[-1].trajectory_id, rows[-1].step_index, rows[-1].scorer)
+
+
+def spoken_by(sources: Sequence[str]) -> ColumnElement[bool]:
+    """Scores of these kinds of scorers, or of scorers of these names."""
+    scorer = tables.scores.c.scorer
+    kinds = [scorer.startswith(f"{each}:", autoescape=True) for each in sources if ":" not in each]
+    return or_(false(), scorer.in_(sources), *kinds)

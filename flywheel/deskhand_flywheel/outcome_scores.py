@@ -1,0 +1,81 @@
+"""The store's scores of whole episodes, beside what their verifiers said."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from sqlalchemy import exists, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from deskhand_flywheel import tables
+from deskhand_flywheel.errors import UnknownTrajectory
+from deskhand_flywheel.filters import matches
+from deskhand_flywheel.parts import StorePart
+from deskhand_flywheel.types import OutcomeScore, TrajectoryFilter
+
+
+class OutcomeScores(StorePart):
+    """What judges and people said of episodes."""
+
+    async def add_outcome_scores(self, scores: Iterable[OutcomeScore]) -> None:
+        """Keep scores; a scorer's later word on an episode replaces its earlier one.
+
+        Raises:
+            UnknownTrajectory: a score is for an episode that is not in the store; none was kept.
+            StorageFull, StoreUnavailable, StoreClosed: none was kept.
+        """
+        now = time.time()
+        rows = [
+            {
+                "trajectory_id": score.trajectory_id,
+                "scorer": score.scorer,
+                "score": float(score.score),
+                "rationale": score.rationale,
+                "scored_at_s": now,
+            }
+            for score in scores
+        ]
+        if not rows:
+            return
+        insert = self.insert_or_replace(tables.outcome_scores, ("score", "rationale", "scored_at_s"))
+
+        async def write(connection: AsyncConnection) -> None:
+            await connection.execute(insert, rows)
+
+        try:
+            await self._writer.submit(write)
+        except IntegrityError as error:
+            raise UnknownTrajectory(
+                "a score is for a trajectory that is not in the store; none was kept"
+            ) from error
+
+    async def outcome_scores(self, trajectory_id: str) -> tuple[OutcomeScore, ...]:
+        """Scores of one episode, the latest last; empty when there are none."""
+        table = tables.outcome_scores
+        query = select(table).where(table.c.trajectory_id == trajectory_id)
+        async with self.database.read() as connection:
+            rows = (await connection.execute(query.order_by(table.c.scored_at_s, table.c.scorer))).all()
+        return tuple(
+            OutcomeScore(
+                trajectory_id=row.trajectory_id, score=row.score, scorer=row.scorer, rationale=row.rationale
+            )
+            for row in rows
+        )
+
+    async def unjudged(self, scorer: str, chosen: TrajectoryFilter | None = None) -> tuple[str, ...]:
+        """Whole trajectories of at least one step whose outcome `scorer` has not scored, oldest first."""
+        table, steps, scores = tables.trajectories, tables.steps, tables.outcome_scores
+        query = (
+            select(table.c.id)
+            .where(
+                matches(chosen or TrajectoryFilter()),
+                table.c.end.is_not(None),
+                exists().where(steps.c.trajectory_id == table.c.id),
+                ~exists().where(scores.c.trajectory_id == table.c.id, scores.c.scorer == scorer),
+            )
+            .order_by(table.c.id)
+        )
+        async with self.database.read() as connection:
+            return tuple((await connection.scalars(query)).all())

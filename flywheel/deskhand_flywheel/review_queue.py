@@ -1,0 +1,238 @@
+"""The store's queue of what a person should look at, the strongest disagreement first.
+
+An entry is resolved as long as some person's mark stands on the step, or the episode, that it is about; when
+it is taken back the entry waits again. Finding drops entries whose sides agree by now.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
+
+from sqlalchemy import ColumnElement, Row, and_, delete, exists, literal, or_, select, tuple_
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from deskhand_flywheel import tables
+from deskhand_flywheel.annotations import annotator_of
+from deskhand_flywheel.errors import InvalidQuery
+from deskhand_flywheel.filters import matches
+from deskhand_flywheel.parts import StorePart
+from deskhand_flywheel.records import decode, encode
+from deskhand_flywheel.review_rules import Opinions, ReviewRules, disagreements_of
+from deskhand_flywheel.types import (
+    HUMAN,
+    Disagreement,
+    DisagreementKind,
+    OutcomeScore,
+    QueuedReview,
+    ReviewPage,
+    Said,
+    StepScore,
+    TrajectoryFilter,
+)
+
+MAX_PAGE = 500
+_WHOLE = -1
+"""Stands for the index of no step."""
+
+ReviewState: TypeAlias = Literal["open", "resolved"]
+
+
+class ReviewQueue(StorePart):
+    """Disagreements, found and listed."""
+
+    async def find_disagreements(self, rules: ReviewRules, chosen: TrajectoryFilter | None = None) -> int:
+        """Bring the queue up to date with the scores of whole trajectories; returns their entries' number.
+
+        Raises:
+            StorageFull, StoreUnavailable, StoreClosed: some trajectories' entries are as they were.
+        """
+        table, scores, outcomes = tables.trajectories, tables.scores, tables.outcome_scores
+        spoken_of = or_(
+            exists().where(scores.c.trajectory_id == table.c.id),
+            exists().where(outcomes.c.trajectory_id == table.c.id),
+        )
+        query = select(table.c.id).where(
+            matches(chosen or TrajectoryFilter()), table.c.end.is_not(None), spoken_of
+        )
+        async with self.database.read() as connection:
+            ids = (await connection.scalars(query.order_by(table.c.id))).all()
+        found = 0
+        for trajectory_id in ids:
+            found += await self.find_disagreements_of(trajectory_id, rules)
+        return found
+
+    async def find_disagreements_of(self, trajectory_id: str, rules: ReviewRules) -> int:
+        """As `find_disagreements`, of one trajectory."""
+        found = disagreements_of(await self._opinions(trajectory_id), rules)
+        table = tables.disagreements
+        now = time.time()
+        rows = [
+            {
+                "trajectory_id": trajectory_id,
+                "step_index": _WHOLE if each.step_index is None else each.step_index,
+                "kind": each.kind.value,
+                "strength": each.strength,
+                "said": json.dumps([encode(side) for side in each.said]),
+                "found_at_s": now,
+            }
+            for each in found
+        ]
+        kept = [and_(table.c.step_index == row["step_index"], table.c.kind == row["kind"]) for row in rows]
+        insert = self.insert_or_replace(table, ("strength", "said"))
+
+        async def write(connection: AsyncConnection) -> None:
+            gone = delete(table).where(table.c.trajectory_id == trajectory_id, *(~each for each in kept))
+            await connection.execute(gone)
+            if rows:
+                await connection.execute(insert, rows)
+
+        await self._writer.submit(write)
+        return len(found)
+
+    async def review_queue(
+        self, state: ReviewState = "open", *, cursor: str | None = None, limit: int = 50
+    ) -> ReviewPage:
+        """A page of the queue, the strongest first.
+
+        Args:
+            state: those that wait for a person, or those that one has marked.
+            cursor: `next_cursor` of the page before; None for the first.
+            limit: at most this many, 1 to 500.
+
+        Raises:
+            InvalidQuery: the cursor is none, or the limit out of range.
+        """
+        if not 1 <= limit <= MAX_PAGE:
+            raise InvalidQuery(f"a page holds 1 to {MAX_PAGE} entries, not {limit}")
+        table, of = tables.disagreements, tables.trajectories
+        query = (
+            select(table, of.c.task_id, of.c.instruction)
+            .join(of, of.c.id == table.c.trajectory_id)
+            .where(_resolved() if state == "resolved" else ~_resolved())
+            .order_by(table.c.strength.desc(), table.c.trajectory_id, table.c.step_index, table.c.kind)
+            .limit(limit + 1)
+        )
+        if cursor is not None:
+            query = query.where(_after(cursor))
+        async with self.database.read() as connection:
+            rows = (await connection.execute(query)).all()
+            people = await _people(connection, rows[:limit])
+        items = tuple(_queued(row, people) for row in rows[:limit])
+        return ReviewPage(items=items, next_cursor=_cursor(rows[limit - 1]) if len(rows) > limit else None)
+
+    async def _opinions(self, trajectory_id: str) -> Opinions:
+        table, scores, outcomes = tables.trajectories, tables.scores, tables.outcome_scores
+        async with self.database.read() as connection:
+            verifier = await connection.scalar(select(table.c.score).where(table.c.id == trajectory_id))
+            judged = (
+                await connection.execute(
+                    select(outcomes)
+                    .where(
+                        outcomes.c.trajectory_id == trajectory_id,
+                        ~outcomes.c.scorer.startswith(f"{HUMAN}:"),
+                    )
+                    .order_by(outcomes.c.scored_at_s.desc(), outcomes.c.scorer)
+                    .limit(1)
+                )
+            ).first()
+            rows = (
+                await connection.execute(
+                    select(scores)
+                    .where(scores.c.trajectory_id == trajectory_id, ~scores.c.scorer.startswith(f"{HUMAN}:"))
+                    .order_by(scores.c.scored_at_s, scores.c.scorer)
+                )
+            ).all()
+        newest = {row.scorer.partition(":")[0]: row.scorer for row in rows}
+        return Opinions(
+            trajectory_id=trajectory_id,
+            verifier=verifier,
+            judge=None
+            if judged is None
+            else OutcomeScore(
+                trajectory_id=trajectory_id,
+                score=judged.score,
+                scorer=judged.scorer,
+                rationale=judged.rationale,
+            ),
+            steps=tuple(_of_scorer(rows, scorer) for scorer in newest.values()),
+        )
+
+
+def _of_scorer(rows: Sequence[Row[Any, Any, Any, Any]], scorer: str) -> tuple[StepScore, ...]:
+    own = [row for row in rows if row.scorer == scorer]
+    return tuple(
+        StepScore(
+            trajectory_id=row.trajectory_id,
+            step_index=row.step_index,
+            score=row.score,
+            scorer=scorer,
+            rationale=row.rationale,
+        )
+        for row in sorted(own, key=lambda row: row.step_index)
+    )
+
+
+def _resolved() -> ColumnElement[bool]:
+    """Some person has marked what the entry is about."""
+    table, scores, outcomes = tables.disagreements, tables.scores, tables.outcome_scores
+    of_step = exists().where(
+        scores.c.trajectory_id == table.c.trajectory_id,
+        scores.c.step_index == table.c.step_index,
+        scores.c.scorer.startswith(f"{HUMAN}:"),
+    )
+    of_whole = exists().where(
+        outcomes.c.trajectory_id == table.c.trajectory_id, outcomes.c.scorer.startswith(f"{HUMAN}:")
+    )
+    return or_(of_step, and_(table.c.step_index == _WHOLE, of_whole))
+
+
+async def _people(
+    connection: AsyncConnection, rows: Sequence[Row[Any, Any, Any, Any]]
+) -> dict[tuple[str, int], tuple[str, ...]]:
+    """Who has marked what of the trajectories of these rows."""
+    ids = {row.trajectory_id for row in rows}
+    found: dict[tuple[str, int], tuple[str, ...]] = {}
+    for table in (tables.scores, tables.outcome_scores):
+        index = table.c.step_index if "step_index" in table.c else literal(_WHOLE)
+        query = select(table.c.trajectory_id, index.label("step_index"), table.c.scorer).where(
+            table.c.trajectory_id.in_(ids), table.c.scorer.startswith(f"{HUMAN}:")
+        )
+        for row in (await connection.execute(query.order_by(table.c.scorer))).all():
+            key = (row.trajectory_id, row.step_index)
+            found[key] = (*found.get(key, ()), annotator_of(row.scorer) or row.scorer)
+    return found
+
+
+def _queued(row: Row[Any, Any, Any, Any], people: dict[tuple[str, int], tuple[str, ...]]) -> QueuedReview:
+    return QueuedReview(
+        disagreement=Disagreement(
+            trajectory_id=row.trajectory_id,
+            step_index=None if row.step_index == _WHOLE else row.step_index,
+            kind=DisagreementKind(row.kind),
+            strength=row.strength,
+            said=tuple(decode(Said, side) for side in json.loads(row.said)),
+        ),
+        task_id=row.task_id,
+        instruction=row.instruction,
+        found_at_s=row.found_at_s,
+        resolved_by=people.get((row.trajectory_id, row.step_index), ()),
+    )
+
+
+def _cursor(row: Row[Any, Any, Any, Any]) -> str:
+    return f"{row.strength!r}/{row.step_index}/{row.kind}/{row.trajectory_id}"
+
+
+def _after(cursor: str) -> ColumnElement[bool]:
+    table = tables.disagreements
+    try:
+        strength, index, kind, trajectory_id = cursor.split("/", 3)
+        place = (trajectory_id, int(index), kind)
+        least = float(strength)
+    except ValueError as error:
+        raise InvalidQuery(f"cursor: {cursor!r} is not the next_cursor of a page") from error
+    key = tuple_(table.c.trajectory_id, table.c.step_index, table.c.kind)
+    return or_(table.c.strength < least, and_(table.c.strength == least, key > tuple_(*place)))

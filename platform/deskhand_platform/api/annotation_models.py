@@ -1,0 +1,140 @@
+"""What goes over HTTP about what people say of episodes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, Field
+
+from deskhand_flywheel.types import DisagreementKind
+from deskhand_platform.api.models import Incoming
+from deskhand_platform.api.trajectory_models import ActionModel, ImageRef
+from deskhand_platform.proposals import ProposalState
+
+LONGEST = 10_000
+"""Characters of a reason or a note."""
+
+
+class MarkBody(Incoming):
+    score: Annotated[float, Field(ge=0, le=1)]
+    """1: good, 0: bad, or between."""
+    reason: Annotated[str, Field(max_length=LONGEST)] = ""
+
+
+class NoteBody(Incoming):
+    text: Annotated[str, Field(min_length=1, max_length=LONGEST)]
+
+
+class MarkModel(BaseModel):
+    """What one person thinks of one step, or of the whole episode."""
+
+    annotator: str
+    step_index: int | None
+    """None: of the episode."""
+    score: float
+    reason: str
+
+
+class NoteModel(BaseModel):
+    """What one person thought aloud about a step."""
+
+    id: str
+    trajectory_id: str
+    step_index: int
+    author: str
+    text: str
+    created_at_s: float
+    edited_at_s: float | None
+
+
+class Annotations(BaseModel):
+    """Everything people said of one episode, by step."""
+
+    marks: list[MarkModel]
+    notes: list[NoteModel]
+
+
+class SideModel(BaseModel):
+    """One side of a disagreement."""
+
+    scorer: str
+    """"verifier", or a scorer's name."""
+    score: float
+    rationale: str | None
+
+
+class ReviewItem(BaseModel):
+    """A step, or an episode, that a person should look at."""
+
+    trajectory_id: str
+    step_index: int | None
+    """None: the whole episode."""
+    kind: DisagreementKind
+    strength: float
+    """0 to 1; the queue is ordered by it."""
+    sides: list[SideModel]
+    """The two that disagree, the lower score first."""
+    task_id: str
+    instruction: str
+    found_at_s: float
+    resolved_by: list[str]
+    """Annotators who have marked it."""
+
+
+class PairModel(BaseModel):
+    """How far two annotators agree."""
+
+    first: str
+    second: str
+    steps: int
+    """That both marked."""
+    agreed: float
+    """Share of these that both marked good, or both bad."""
+    kappa: float | None
+    """Cohen's; None where both say always the same."""
+
+
+class AgreementModel(BaseModel):
+    """How far all annotators agree."""
+
+    sources: list[str]
+    """Names of the scorers."""
+    steps: int
+    """That two or more marked."""
+    marks: int
+    """Of those steps."""
+    alpha_good: float | None
+    """Krippendorff's, of good and bad; None without two different marks to compare."""
+    alpha_score: float | None
+    """Krippendorff's with the interval metric, of the scores."""
+    pairs: list[PairModel]
+
+
+class ProposalModel(BaseModel):
+    """What a policy is about to do in a live sandbox, for a person to accept or replace."""
+
+    id: str
+    trajectory_id: str
+    step_index: int
+    instruction: str
+    image: ImageRef
+    """What is on the screen; points count its pixels."""
+    text: str
+    """The policy's reply, exactly as sampled."""
+    thought: str | None
+    actions: list[ActionModel]
+    """Empty where the reply held none."""
+    asked_at_s: float
+    answer_by_s: float
+    """Unix time after which the policy has its way."""
+    state: ProposalState
+    answered_by: str | None
+
+
+class ProposalAnswer(Incoming):
+    """A person's word on it."""
+
+    verdict: Literal["accepted", "replaced"]
+    reply: Annotated[str, Field(max_length=LONGEST)] = ""
+    """What to do in its place, in the agent's grammar, thoughts first: "<think>…</think> click(…)"."""
+    reason: Annotated[str, Field(max_length=LONGEST)] = ""

@@ -1,0 +1,65 @@
+"""/v1/review-queue and /v1/agreement: what people should look at, and how far they agree."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from deskhand_flywheel.agreement import agreement
+from deskhand_flywheel.review_queue import ReviewState
+from deskhand_flywheel.types import HUMAN, QueuedReview, TrajectoryFilter
+from deskhand_platform.api.annotation_models import AgreementModel, ReviewItem, SideModel
+from deskhand_platform.api.deps import Cursor, Have, Label, Limit, labelled
+from deskhand_platform.api.models import Page
+
+router = APIRouter(tags=["annotations"])
+
+
+@router.get("/review-queue")
+async def list_review_queue(
+    have: Have,
+    state: Annotated[ReviewState, Query(description="waiting for a person, or marked by one")] = "open",
+    cursor: Cursor = None,
+    limit: Limit = 50,
+) -> Page[ReviewItem]:
+    """What verifiers, judges and step scores disagree on, most strongly first; a mark resolves an entry."""
+    found = await have.store.review_queue(state, cursor=cursor, limit=limit)
+    return Page[ReviewItem](items=[_item(one) for one in found.items], next_cursor=found.next_cursor)
+
+
+@router.get("/agreement")
+async def get_agreement(
+    have: Have,
+    task_id: str | None = None,
+    policy_id: str | None = None,
+    label: Label = None,
+    source: Annotated[
+        list[str] | None,
+        Query(max_length=20, description="human, judge, prm, or a scorer's name; people alone without"),
+    ] = None,
+) -> AgreementModel:
+    """How far those who marked the same steps agree."""
+    chosen = TrajectoryFilter(
+        task_ids=None if task_id is None else (task_id,),
+        policy_id=policy_id,
+        labels=labelled(label or []),
+    )
+    found = await agreement(have.store, chosen, sources=source or (HUMAN,))
+    return AgreementModel.model_validate(asdict(found))
+
+
+def _item(queued: QueuedReview) -> ReviewItem:
+    one = queued.disagreement
+    return ReviewItem(
+        trajectory_id=one.trajectory_id,
+        step_index=one.step_index,
+        kind=one.kind,
+        strength=one.strength,
+        sides=[SideModel(scorer=s.scorer, score=s.score, rationale=s.rationale) for s in one.said],
+        task_id=queued.task_id,
+        instruction=queued.instruction,
+        found_at_s=queued.found_at_s,
+        resolved_by=list(queued.resolved_by),
+    )

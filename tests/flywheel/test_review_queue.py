@@ -1,0 +1,168 @@
+"""Who disagrees with whom, and how that becomes a person's queue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from flywheel_episodes import make_end, make_start, make_step, make_trajectory, write
+
+from deskhand_flywheel.errors import InvalidQuery, InvalidReviewRules
+from deskhand_flywheel.review_rules import Opinions, disagreements_of, load_review_rules, read_review_rules
+from deskhand_flywheel.store import Store
+from deskhand_flywheel.types import OutcomeScore, Said, StepScore, TrajectoryFilter
+from deskhand_flywheel.upkeep import RetentionRule, collect
+from deskhand_flywheel.upkeep.retention import Drop
+
+DATABASES = ("sqlite", "postgresql")
+RULES = read_review_rules({})
+
+
+def steps(scorer: str, scores: Sequence[float], trajectory_id: str = "a") -> tuple[StepScore, ...]:
+    return tuple(
+        StepScore(trajectory_id=trajectory_id, step_index=n, score=score, scorer=scorer)
+        for n, score in enumerate(scores)
+    )
+
+
+def outcome(score: float, trajectory_id: str = "a", scorer: str = "judge:m@1") -> OutcomeScore:
+    return OutcomeScore(trajectory_id=trajectory_id, score=score, scorer=scorer, rationale="I saw it.")
+
+
+def found(
+    verifier: float | None, judge: float | None, *scores: tuple[StepScore, ...], rules: object = None
+) -> dict[tuple[str, int | None], float]:
+    said = Opinions(
+        trajectory_id="a", verifier=verifier, judge=None if judge is None else outcome(judge), steps=scores
+    )
+    chosen = RULES if rules is None else read_review_rules(rules)  # type: ignore[arg-type]
+    return {(d.kind.value, d.step_index): round(d.strength, 6) for d in disagreements_of(said, chosen)}
+
+
+def test_each_kind_from_its_threshold_on() -> None:
+    assert found(1.0, 0.51) == {} and found(1.0, 0.5) == {("verifier_judge", None): 0.5}
+    assert found(0.0, 0.9) == {("verifier_judge", None): 0.9}
+    assert found(None, 0.0) == found(1.0, None) == found(None, None) == {}
+    low = steps("prm:1", (1.0, 0.4, 0.4, 0.4))
+    assert found(1.0, None, low) == {("verifier_steps", None): 0.42}  # .7 · .6, the first step does not count
+    assert found(None, 1.0, low) == {("judge_steps", None): 0.42}
+    assert found(0.0, 0.0, low) == {}
+    both = (steps("prm:1", (0.9, 0.2)), steps("judge:m@1", (0.2, 0.3)))
+    assert found(None, None, *both) == {("step_scorers", 0): 0.35}
+    assert found(None, None, steps("prm:1", ()), steps("judge:m@1", (0.5,))) == {}
+
+
+def test_the_strongest_of_several_scorers_is_told_with_both_sides() -> None:
+    said = Opinions(
+        trajectory_id="a",
+        verifier=1.0,
+        judge=None,
+        steps=(steps("prm:1", (0.3,)), steps("judge:m@1", (0.1,))),
+    )
+    (one,) = disagreements_of(said, RULES)
+    assert one.said == (Said(scorer="judge:m@1", score=0.1), Said(scorer="verifier", score=1.0))
+
+
+def test_rules_are_laid_on_those_of_the_package(tmp_path: Path) -> None:
+    assert found(1.0, 0.5, rules={"verifier_judge": {"threshold": 0.6}}) == {}
+    assert found(1.0, 0.5, rules={"verifier_judge": {"weight": 0.5}}) == {("verifier_judge", None): 0.25}
+    assert found(1.0, 0.0, rules={"verifier_judge": None}) == {}
+    ends = steps("prm:1", (0.0, 0.0, 1.0))
+    assert found(0.0, None, ends, rules={"last_steps": 1}) == {("verifier_steps", None): 0.7}
+    file = tmp_path / "rules.yaml"
+    file.write_text("last_steps: 2\n")
+    assert load_review_rules(file).last_steps == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("verifier_juge: {threshold: 1}", "did you mean verifier_judge"),
+        ("everything: 1", "there are verifier_judge"),
+        ("verifier_judge: 1", "rule verifier_judge"),
+        ("verifier_judge: {threshold: 0}", "threshold is 0"),
+        ("verifier_judge: {weight: 1.1}", "weight is 1.1"),
+        ("verifier_judge: {treshold: 1}", "treshold"),
+        ("verifier_judge: {threshold: high}", "rule verifier_judge"),
+        ("last_steps: 0", "last_steps is 0"),
+        ("last_steps: null", "last_steps"),
+        ("- a", "expected a mapping"),
+        ("{", "no YAML"),
+        (None, "cannot be read"),
+    ],
+)
+def test_rules_that_are_none_are_named(tmp_path: Path, text: str | None, said: str) -> None:
+    file = tmp_path / "rules.yaml"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(InvalidReviewRules, match=said):
+        load_review_rules(file)
+
+
+async def test_a_queue_is_found_ranked_and_resolved_by_marks(store: Store) -> None:
+    for name in "abc":
+        await write(store, make_trajectory(name, end=make_end(), labels={"run": name}))
+    await store.begin(make_start("running"))
+    await store.step("running", make_step(0))
+    await store.add_outcome_scores([outcome(0.0, "a"), outcome(0.4, "b"), outcome(0.9, "c")])
+    await store.add_scores(steps("prm:1", (0.9, 0.9, 1.0), "b"))
+    await store.add_scores(steps("judge:m@1", (0.9, 0.1, 1.0), "b"))
+    assert await store.find_disagreements(RULES) == 3
+    page = await store.review_queue(limit=2)
+    first, second = page.items
+    assert (first.disagreement.trajectory_id, first.disagreement.strength) == ("a", 1.0)
+    assert [(side.scorer, side.score, side.rationale) for side in first.disagreement.said] == [
+        ("judge:m@1", 0.0, "I saw it."),
+        ("verifier", 1.0, None),
+    ]
+    assert (first.task_id, first.instruction) == ("miniwob/click-test", "Click the button.")
+    assert (second.disagreement.trajectory_id, second.disagreement.step_index) == ("b", None)
+    rest = await store.review_queue(limit=2, cursor=page.next_cursor)
+    assert [(i.disagreement.step_index, i.disagreement.kind) for i in rest.items] == [(1, "step_scorers")]
+    assert rest.next_cursor is None
+
+    await store.mark("b", 1, "ada", 0.0)
+    await store.mark("a", None, "ada", 1.0)
+    await store.mark("a", None, "bob", 1.0)
+    assert [i.disagreement.trajectory_id for i in (await store.review_queue()).items] == ["b"]
+    resolved = (await store.review_queue("resolved")).items
+    assert [i.resolved_by for i in resolved] == [("ada", "bob"), ("ada",)]
+    await store.unmark("b", 1, "ada")
+    assert len((await store.review_queue()).items) == 2
+
+
+async def test_newer_scores_change_the_queue(store: Store) -> None:
+    await write(store, make_trajectory("a", end=make_end(), labels={"run": "1"}))
+    await store.add_outcome_scores([outcome(0.0)])
+    await store.add_scores(steps("prm:1", (0.0, 0.0, 0.0)))
+    assert await store.find_disagreements(RULES, TrajectoryFilter(labels={"run": "2"})) == 0
+    assert await store.find_disagreements(RULES) == 2
+    before = (await store.review_queue()).items
+    await store.add_scores(steps("prm:2", (0.0, 0.0, 0.6)))
+    assert await store.find_disagreements(RULES) == 2
+    after = (await store.review_queue()).items
+    assert [i.found_at_s for i in after] == [i.found_at_s for i in before]
+    assert after[1].disagreement.strength == pytest.approx(0.56)
+    await store.add_outcome_scores([outcome(1.0, scorer="judge:m@2")])
+    await store.add_scores(steps("prm:3", (1.0, 1.0, 1.0)))
+    assert await store.find_disagreements(RULES) == 0
+    assert (await store.review_queue()).items == ()
+
+
+async def test_what_goes_takes_its_entries_along(store: Store) -> None:
+    await write(store, make_trajectory("a", end=make_end()))
+    await store.add_outcome_scores([outcome(0.0)])
+    await store.find_disagreements(RULES)
+    rule = RetentionRule(drop=(Drop(older_than_days=0),), orphans_after_hours=0)
+    assert (await collect(store, rule, apply=True)).trajectories == ("a",)
+    assert (await store.review_queue()).items == ()
+
+
+@pytest.mark.parametrize("cursor", ["", "x", "1/2", "one/2/k/a", "1.0/two/k/a"])
+async def test_a_cursor_that_is_none_is_refused(store: Store, cursor: str) -> None:
+    with pytest.raises(InvalidQuery, match="cursor"):
+        await store.review_queue(cursor=cursor)
+    for limit in (0, 501):
+        with pytest.raises(InvalidQuery, match="entries"):
+            await store.review_queue(limit=limit)

@@ -1,0 +1,75 @@
+"""The queue of disagreements, and agreement, over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from deskhand_flywheel.review_rules import read_review_rules
+from deskhand_flywheel.store import Store
+from deskhand_flywheel.types import OutcomeScore
+
+
+async def test_a_queue_is_paged_and_emptied_by_marks(
+    client: httpx.AsyncClient, store: Store, record_episode: Any
+) -> None:
+    ids = [await record_episode(store) for _ in range(3)]
+    for kept, score in zip(ids, (0.2, 0.0, 0.4), strict=True):
+        judged = OutcomeScore(trajectory_id=kept, score=score, scorer="judge:m@1", rationale="No.")
+        await store.add_outcome_scores([judged])
+    await store.find_disagreements(read_review_rules({}))
+    first = (await client.get("/v1/review-queue", params={"limit": 2})).json()
+    rest = (await client.get("/v1/review-queue", params={"cursor": first["next_cursor"]})).json()
+    items = first["items"] + rest["items"]
+    assert [one["trajectory_id"] for one in items] == [ids[1], ids[0], ids[2]] and rest["next_cursor"] is None
+    assert {
+        name: items[0][name] for name in ("kind", "step_index", "strength", "instruction", "resolved_by")
+    } == {
+        "kind": "verifier_judge",
+        "step_index": None,
+        "strength": 1.0,
+        "instruction": "Open the door",
+        "resolved_by": [],
+    }
+    assert items[0]["sides"][0] == {"scorer": "judge:m@1", "score": 0.0, "rationale": "No."}
+    await client.put(f"/v1/trajectories/{ids[1]}/marks/owner", json={"score": 1})
+    left = (await client.get("/v1/review-queue")).json()["items"]
+    assert [one["trajectory_id"] for one in left] == [ids[0], ids[2]]
+    (resolved,) = (await client.get("/v1/review-queue", params={"state": "resolved"})).json()["items"]
+    assert (resolved["trajectory_id"], resolved["resolved_by"]) == (ids[1], ["owner"])
+
+
+async def test_agreement_of_people_and_judges(
+    client: httpx.AsyncClient, store: Store, record_episode: Any
+) -> None:
+    kept = await record_episode(store, run="1")
+    for index, (ada, bob) in enumerate(((1.0, 1.0), (0.0, 1.0))):
+        await store.mark(kept, index, "ada", ada)
+        await store.mark(kept, index, "bob", bob)
+    found = (await client.get("/v1/agreement", params={"label": "run=1"})).json()
+    assert (found["sources"], found["steps"]) == (["human:ada", "human:bob"], 2)
+    assert found["alpha_good"] == found["alpha_score"] == pytest.approx(0.0)
+    assert found["pairs"] == [
+        {"first": "human:ada", "second": "human:bob", "steps": 2, "agreed": 0.5, "kappa": 0.0}
+    ]
+    none = (await client.get("/v1/agreement", params={"source": "judge", "task_id": "x"})).json()
+    assert (none["steps"], none["alpha_good"], none["pairs"]) == (0, None, [])
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        ("/v1/review-queue?state=closed", "state"),
+        ("/v1/review-queue?limit=201", "limit"),
+        ("/v1/review-queue?cursor=x", None),
+        ("/v1/agreement?label=x", "label"),
+        ("/v1/agreement?" + "source=human&" * 21, "source"),
+    ],
+)
+async def test_what_is_asked_wrongly_is_refused(
+    client: httpx.AsyncClient, path: str, field: str | None
+) -> None:
+    refused = await client.get(path)
+    assert refused.status_code == 422 and refused.json()["error"].get("field") == field

@@ -1,0 +1,52 @@
+"""`deskhand tasks proposals` and `answer` against a platform that listens."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+
+from PIL import Image as Picture
+
+from deskhand_agent.types import Context, Decision
+from deskhand_flywheel.store import Store
+from deskhand_platform.proposals import Proposals
+from deskhand_platform.services import Services
+from deskhand_platform.serving import address_of, listen, serve_api
+from deskhand_sandbox.pictures import encoded
+from deskhand_sandbox.types import Click, EnvironmentSpec, Observation, Task, VerifierSpec
+
+
+async def deskhand(url: str, token: str, *arguments: str) -> tuple[int | None, str]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "deskhand_platform.cli.app", *arguments,
+        env={**os.environ, "DESKHAND_URL": url, "DESKHAND_TOKEN": token},
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+    )  # fmt: skip
+    said, _ = await process.communicate()
+    return process.returncode, said.decode()
+
+
+async def test_a_proposal_is_listed_and_replaced(services: Services, store: Store) -> None:
+    ada = await services.annotators.add("ada")
+    seen = Observation(screenshot=encoded(Picture.new("RGB", (40, 30))), captured_at_s=1.0, settled_ms=1.0)
+    task = Task(id="t", environment=EnvironmentSpec(kind="fake"), verifier=VerifierSpec(name="fake"))
+    context = Context(task=task, instruction="Do it.", steps=(), observation=seen, trajectory_id="a")
+    decision = Decision(actions=(Click(x=1, y=1),), text="click")
+    asking = asyncio.create_task(Proposals(store).review(context, decision, within_s=600.0))
+    listener = listen("127.0.0.1", 0)
+    try:
+        async with serve_api(services, listener):
+            url = address_of(listener)
+            status, said = await deskhand(url, ada, "tasks", "proposals")
+            row = said.splitlines()[1]
+            assert status == 0 and "Do it." in row and "click(point='<point>1 1</point>')" in row
+            own = ("--replace", "click(point='<point>5 6</point>')", "--reason", "It missed.")
+            assert await deskhand(url, ada, "tasks", "answer", row.split()[0], *own) == (0, "answered\n")
+            status, said = await deskhand(url, ada, "tasks", "answer", row.split()[0])
+            assert status == 1 and "ada has answered already" in said
+    finally:
+        listener.close()
+    answer = await asking
+    assert answer is not None and (answer.by, answer.reason) == ("ada", "It missed.")
+    assert answer.actions == (Click(x=5, y=6),)
