@@ -7,6 +7,7 @@ never saw its acknowledgement may try again); writing something else under the s
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from functools import partial
 
@@ -151,6 +152,7 @@ class Recording(Citing):
             "score": end.outcome.score if end.outcome else None,
             "length": _steps_of(trajectory_id),
             "end": text,
+            "stored_at_s": time.time(),
         }
         running = (table.c.id == trajectory_id, table.c.end.is_(None), none_condemned(digests))
         changed = await connection.execute(update(table).where(*running).values(row))
