@@ -21,7 +21,7 @@ from deskhand_sandbox.base import Sandbox, SandboxSource
 from deskhand_sandbox.errors import SandboxDied, UnknownName
 from deskhand_sandbox.manager import PoolSettings, SandboxManager
 from deskhand_sandbox.tasks import make_task
-from deskhand_sandbox.types import Finish, Limits, Wait
+from deskhand_sandbox.types import Finish, JsonValue, Limits, Wait
 
 LIMITS = WorkerSettings(slots=2, attempts=3, claim_s=5.0, poll_s=0.02)
 SCRIPTED = PolicyRef(name="scripted", settings={})
@@ -161,8 +161,8 @@ async def test_settings_that_make_no_sense_end_only_their_task(
         return GivesUp() if ref == SCRIPTED else await make(ref)
 
     task = make_task("fake/press-button", 0)
-    address = {"base_url": "http://127.0.0.1:9", "model": "m"}
-    wrong = (
+    address: dict[str, JsonValue] = {"base_url": "http://127.0.0.1:9", "model": "m"}
+    wrong: tuple[tuple[str, dict[str, JsonValue], str], ...] = (
         ("local", {"temperature": -1.0}, "give 0 or more"),
         ("local", {"max_tokens": "many"}, "many"),
         ("openai", {**address, "memory": {"strategy": "none"}}, "strategy"),
