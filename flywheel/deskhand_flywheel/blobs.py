@@ -68,33 +68,30 @@ class BlobStore:
         self._cache = _Cache(cache_bytes)
         self._known: OrderedDict[str, None] = OrderedDict()
 
-    async def put(self, data: bytes) -> str:
+    async def put(self, data: bytes, *, digest: str | None = None) -> str:
         """Store the bytes if they are not there yet; returns their digest once they are in place.
 
+        Args:
+            digest: as the caller has it, which saves working it out where the blob is known to be there.
+
         Raises:
+            CorruptBlob: the bytes have another digest than the caller says; nothing was stored.
             StorageFull: no space is left; nothing was stored.
             StoreUnavailable: the storage refused.
         """
-        digest = digest_of(data)
-        if not await self.has(digest, size=len(data)):
-            await self._put(digest, data)
+        if digest in self._known:
+            return digest
+        digest = await self._keep(data, digest)
         self._cache.put(digest, data)
         return digest
 
-    async def has(self, digest: str, *, size: int | None = None) -> bool:
-        """Whether the blob is there; with `size`, whether it is there whole.
-
-        A file cut short by a power failure has another size: `put` then writes it again.
-        """
+    async def has(self, digest: str) -> bool:
+        """Whether the blob is there."""
         if digest in self._known:
             return True
-        try:
-            with _blob_errors():
-                found = await asyncio.to_thread(obstore.head, self._store, _path(digest))
-        except FileNotFoundError:
-            return False
-        if size is not None and found["size"] != size:
-            return False
+        with _blob_errors():
+            if await asyncio.to_thread(self._size, digest) is None:
+                return False
         self._remember(digest)
         return True
 
@@ -125,10 +122,7 @@ class BlobStore:
             FileNotFoundError: there is no such file.
             StorageFull: no space is left; nothing was stored.
         """
-        digest, size = await asyncio.to_thread(_digest_and_size, path)
-        if not await self.has(digest, size=size):
-            await self._put(digest, path)
-        return digest
+        return await self._keep(path, None)
 
     async def get_file(self, digest: str, path: Path) -> None:
         """Write a blob of any size to a new file, checked against its digest.
@@ -207,14 +201,30 @@ class BlobStore:
             self._known.pop(digest, None)
             self._cache.drop(digest)
 
-    async def _put(self, digest: str, content: bytes | Path) -> None:
+    async def _keep(self, content: bytes | Path, digest: str | None) -> str:
+        with _blob_errors():
+            found = await asyncio.to_thread(self._put, content, digest)
+        self._remember(found)
+        return found
+
+    def _put(self, content: bytes | Path, digest: str | None) -> str:
+        found, size = _digest_and_size(content)
+        if digest is not None and found != digest:
+            raise CorruptBlob(f"the bytes have the digest {found} and not {digest}; nothing was stored")
+        # a file cut short by a power failure has another size
+        if self._size(found) != size:
+            try:
+                obstore.put(self._store, _path(found), content)
+            except FileNotFoundError as error:
+                said = str(error).splitlines()[0]
+                raise StoreUnavailable(f"the blob store's folder or bucket is not there: {said}") from error
+        return found
+
+    def _size(self, digest: str) -> int | None:
         try:
-            with _blob_errors():
-                await asyncio.to_thread(obstore.put, self._store, _path(digest), content)
-        except FileNotFoundError as error:
-            said = str(error).splitlines()[0]
-            raise StoreUnavailable(f"the blob store's folder or bucket is not there: {said}") from error
-        self._remember(digest)
+            return obstore.head(self._store, _path(digest))["size"]
+        except FileNotFoundError:
+            return None
 
     def _delete(self, paths: list[str]) -> None:
         try:
@@ -305,8 +315,10 @@ def digest_of_file(path: Path) -> str:
     return blake3().update_mmap(path).hexdigest()
 
 
-def _digest_and_size(path: Path) -> tuple[str, int]:
-    return digest_of_file(path), path.stat().st_size
+def _digest_and_size(content: bytes | Path) -> tuple[str, int]:
+    if isinstance(content, bytes):
+        return digest_of(content), len(content)
+    return digest_of_file(content), content.stat().st_size
 
 
 def _corrupt(digest: str) -> CorruptBlob:

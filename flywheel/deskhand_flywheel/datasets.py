@@ -29,6 +29,7 @@ _VERDICTS = {
     SelectionRule.SUCCESS: (True,),
     SelectionRule.FAILURE: (False,),
     SelectionRule.ALL: (True, False),
+    SelectionRule.EXPERIENCE: (True, False),
 }
 
 
@@ -136,7 +137,7 @@ def _held_out_tasks() -> Collection[str]:
 
 
 def _nothing_for(name: str, rule: SelectionRule, left_out: Mapping[str, int]) -> EmptySelection:
-    kind = "whole" if rule is SelectionRule.ALL else rule.value
+    kind = "whole" if len(_VERDICTS[rule]) > 1 else rule.value
     counted = ", ".join(f"{count} {why}" for why, count in left_out.items())
     without = f" (left out: {counted})" if counted else ""
     return EmptySelection(

@@ -11,6 +11,7 @@ import json
 import shutil
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path, PurePosixPath
 from tempfile import mkdtemp
 
@@ -22,7 +23,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from deskhand_agent.shipped import DESKHAND_TINY, shipped_model
 from deskhand_flywheel import tables
 from deskhand_flywheel.blobs import digest_of_file
-from deskhand_flywheel.citing import Citing
+from deskhand_flywheel.citing import Citing, refuse_condemned
 from deskhand_flywheel.errors import InvalidQuery, MalformedRecord, UnknownPolicy
 from deskhand_flywheel.types import PolicyRecord
 from deskhand_sandbox.types import JsonValue
@@ -60,10 +61,11 @@ class Policies(Citing):
         }
 
         async def write(connection: AsyncConnection) -> None:
-            await self._insert_citing(connection, tables.policies, row, sorted(set(manifest.values())))
+            await refuse_condemned(connection, set(manifest.values()))
+            await connection.execute(self.insert_new(tables.policies).values(row))
 
         try:
-            await self._write_citing(keep, write)
+            await self._write_citing(keep, partial(self._writer.submit, write))
         except IntegrityError as error:
             raise UnknownPolicy(str(parent_id), await self._policy_ids()) from error
         return await self.policy(policy_id)

@@ -7,8 +7,10 @@ never saw its acknowledgement may try again); writing something else under the s
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from typing import Any, NamedTuple
 
 from sqlalchemy import ScalarSelect, func, select, update
 from sqlalchemy.exc import IntegrityError
@@ -16,9 +18,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_agent.types import Step, Trajectory, TrajectoryEnd, TrajectoryStart
 from deskhand_flywheel import tables
-from deskhand_flywheel.blobs import digest_of
-from deskhand_flywheel.citing import Citing, none_condemned, refuse_condemned
-from deskhand_flywheel.errors import ConflictingRecord, MissingBlob, UnknownTrajectory
+from deskhand_flywheel.citing import Citing, refuse_condemned
+from deskhand_flywheel.errors import ConflictingRecord, CorruptBlob, MissingBlob, UnknownTrajectory
 from deskhand_flywheel.near_frames import NearFrames
 from deskhand_flywheel.parts import column_text
 from deskhand_flywheel.records import dumps
@@ -53,8 +54,9 @@ class Recording(Citing):
             step = await self.near_frames.step(trajectory_id, step)
         keep = partial(self._keep_images, images_of_step(step))
         await keep()
+        row = _StepRow.of(trajectory_id, step)
         try:
-            await self._write_citing(keep, partial(self._write_step, trajectory_id, step))
+            await self._write_citing(keep, partial(self._writer.submit_to, self._write_steps, row))
         except IntegrityError as error:
             raise unknown(trajectory_id) from error
 
@@ -70,7 +72,8 @@ class Recording(Citing):
             end = await self.near_frames.end(trajectory_id, end)
         keep = partial(self._keep_images, images_of_end(end))
         await keep()
-        await self._write_citing(keep, partial(self._write_end, trajectory_id, end))
+        write = partial(self._write_end, trajectory_id, end)
+        await self._write_citing(keep, partial(self._writer.submit, write))
 
     async def add_trajectory(self, trajectory: Trajectory) -> bool:
         """Record an episode that was played elsewhere, all of it or nothing; True where it was not here yet.
@@ -83,6 +86,7 @@ class Recording(Citing):
             StorageFull, StoreUnavailable, StoreClosed: nothing was written.
         """
         end = trajectory.end
+        rows = [_StepRow.of(trajectory.id, step) for step in trajectory.steps]
 
         async def keep() -> None:
             for step in trajectory.steps:
@@ -92,14 +96,13 @@ class Recording(Citing):
 
         async def write(connection: AsyncConnection) -> bool:
             new = await self._write_start(trajectory.start, connection)
-            for step in trajectory.steps:
-                await self._write_step(trajectory.id, step, connection)
+            await self._write_steps(connection, rows)
             if end is not None:
                 await self._write_end(trajectory.id, end, connection)
             return new
 
         await keep()
-        return await self._write_citing(keep, write)
+        return await self._write_citing(keep, partial(self._writer.submit, write))
 
     async def _write_start(self, start: TrajectoryStart, connection: AsyncConnection) -> bool:
         """True where the id was new."""
@@ -127,22 +130,23 @@ class Recording(Citing):
             await connection.execute(tables.trajectory_labels.insert(), labels)
         return True
 
-    async def _write_step(self, trajectory_id: str, step: Step, connection: AsyncConnection) -> None:
-        table, text = tables.steps, dumps(step)
-        row = {
-            "trajectory_id": trajectory_id,
-            "step_index": step.index,
-            "reward": float(step.reward),
-            "step": text,
-            "said": said(step),
-        }
-        if not await self._insert_citing(connection, table, row, _digests(images_of_step(step))):
-            of_this = (table.c.trajectory_id == trajectory_id, table.c.step_index == step.index)
+    async def _write_steps(self, connection: AsyncConnection, rows: Sequence[_StepRow]) -> None:
+        if not rows:
+            return
+        await refuse_condemned(connection, {digest for row in rows for digest in row.digests})
+        table = tables.steps
+        added = await connection.execute(self.insert_new(table), [row.values for row in rows])
+        if added.rowcount == len(rows):
+            return
+        for row in rows:
+            name, index = row.values["trajectory_id"], row.values["step_index"]
+            of_this = (table.c.trajectory_id == name, table.c.step_index == index)
             found = await connection.scalar(select(table.c.step).where(*of_this))
-            _same(found, text, f"step {step.index} of trajectory {trajectory_id}")
+            _same(found, row.values["step"], f"step {index} of trajectory {name}")
 
     async def _write_end(self, trajectory_id: str, end: TrajectoryEnd, connection: AsyncConnection) -> None:
-        table, text, digests = tables.trajectories, dumps(end), _digests(images_of_end(end))
+        table, text = tables.trajectories, dumps(end)
+        await refuse_condemned(connection, {image.digest for image in images_of_end(end)})
         row = {
             "ended_at_s": end.ended_at_s,
             "stop_reason": end.stop_reason.value,
@@ -151,27 +155,47 @@ class Recording(Citing):
             "score": end.outcome.score if end.outcome else None,
             "length": _steps_of(trajectory_id),
             "end": text,
+            "stored_at_s": time.time(),
         }
-        running = (table.c.id == trajectory_id, table.c.end.is_(None), none_condemned(digests))
+        running = (table.c.id == trajectory_id, table.c.end.is_(None))
         changed = await connection.execute(update(table).where(*running).values(row))
         if changed.rowcount == 0:
-            await refuse_condemned(connection, digests)
             found = (await connection.execute(select(table.c.end).where(table.c.id == trajectory_id))).first()
             if found is None:
                 raise unknown(trajectory_id)
             _same(found.end, text, f"the end of trajectory {trajectory_id}")
 
     async def _keep_images(self, images: Iterable[Image]) -> None:
+        unique: dict[str, bytes | None] = {}
         for image in images:
-            if image.data is None:
-                if not await self.blobs.has(image.digest):
-                    raise MissingBlob(
-                        f"picture {image.digest} came without data and is not in the blob store"
-                    )
-            elif digest_of(image.data) != image.digest:
-                raise ConflictingRecord(f"a picture's bytes are not those of its digest {image.digest}")
-            else:
-                await self.blobs.put(image.data)
+            unique[image.digest] = image.data if image.data is not None else unique.get(image.digest)
+        for digest, data in unique.items():
+            if data is not None:
+                try:
+                    await self.blobs.put(data, digest=digest)
+                except CorruptBlob as error:
+                    raise ConflictingRecord(
+                        f"a picture's bytes are not those of its digest {digest}"
+                    ) from error
+            elif not await self.blobs.has(digest):
+                raise MissingBlob(f"picture {digest} came without data and is not in the blob store")
+
+
+class _StepRow(NamedTuple):
+    values: Mapping[str, Any]
+    digests: frozenset[str]
+    """Of the pictures it cites."""
+
+    @classmethod
+    def of(cls, trajectory_id: str, step: Step) -> _StepRow:
+        values = {
+            "trajectory_id": trajectory_id,
+            "step_index": step.index,
+            "reward": float(step.reward),
+            "step": dumps(step),
+            "said": said(step),
+        }
+        return cls(values, frozenset(image.digest for image in images_of_step(step)))
 
 
 def images_of_step(step: Step) -> list[Image]:
@@ -194,10 +218,6 @@ def said(step: Step) -> str | None:
 def _steps_of(trajectory_id: str) -> ScalarSelect[int]:
     steps = tables.steps
     return select(func.count()).where(steps.c.trajectory_id == trajectory_id).scalar_subquery()
-
-
-def _digests(images: Iterable[Image]) -> list[str]:
-    return sorted({image.digest for image in images})
 
 
 def _same(found: str | None, text: str | object, what: str) -> None:

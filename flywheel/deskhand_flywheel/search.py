@@ -2,7 +2,7 @@
 
 A word is a run of letters and digits, without regard to case. Words are found together in one instruction or
 one thought: `login "sign in" pass* -admin` wants "login", the phrase "sign in" and a word that begins with
-"pass", and no "admin". The indexes are kept by the databases themselves; revision 0004 makes them.
+"pass", and no "admin". The indexes are kept by the databases themselves; revisions 0004 and 0007 make them.
 """
 
 from __future__ import annotations
@@ -87,7 +87,9 @@ class _Says(FunctionElement[bool]):
 def _sqlite(element: _Says, compiler: Any, **options: Any) -> str:
     column, query, _ = element.clauses
     asked = compiler.process(query, **options)
-    return f"{compiler.process(column)} IN (SELECT trajectory_id FROM words WHERE words MATCH {asked})"
+    # a row's number says whose words it holds
+    owners = f"SELECT rowid >> 20 FROM words WHERE words MATCH {asked}"
+    return f"{compiler.process(column)} IN (SELECT trajectory_id FROM words_owner WHERE number IN ({owners}))"
 
 
 @compiles(_Says, "postgresql")

@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_agent.types import Step, TrajectoryStart
 from deskhand_flywheel import tables
+from deskhand_flywheel.errors import RecordError
 from deskhand_flywheel.records import encode_action, loads
 from deskhand_flywheel.types import Sieve
 
@@ -60,53 +61,72 @@ async def sift(
     """
     refused = out_of_band(candidates, sieve)
     ids = [each.id for each in candidates if each.success in wanted]
-    left_out = Counter[str]()
+    left_out, unreadable = Counter[str](), set[str]()
     stay = [each.id for each in candidates if each.success in wanted and each.task_id not in refused]
     left_out["difficulty"] = len(ids) - len(stay)
     if sieve.clean and held_out:
-        ids, stay = stay, await _clean(connection, stay, held_out)
-        left_out["contaminated"] = len(ids) - len(stay)
+        ids, stay = stay, await _clean(connection, stay, held_out, unreadable)
+        left_out["contaminated"] = len(ids) - len(stay) - len(unreadable)
     if sieve.unique:
-        ids, stay = stay, await _unique(connection, stay)
-        left_out["duplicate"] = len(ids) - len(stay)
+        ids, already = stay, len(unreadable)
+        stay = await _unique(connection, stay, unreadable)
+        left_out["duplicate"] = len(ids) - len(stay) - (len(unreadable) - already)
+    left_out["unreadable"] = len(unreadable)
     return Sifted(stay, {why: count for why, count in left_out.items() if count})
 
 
-async def _clean(connection: AsyncConnection, ids: Sequence[str], held_out: Collection[str]) -> list[str]:
+async def _clean(
+    connection: AsyncConnection, ids: Sequence[str], held_out: Collection[str], unreadable: set[str]
+) -> list[str]:
     """Without those that begin as an episode of a held-out task does: same words, same screen."""
     table = tables.trajectories
     held = await connection.scalars(select(table.c.id).where(table.c.task_id.in_(list(held_out))))
-    begun = {each: beginning async for each, beginning in _beginnings(connection, ids)}
+    begun = {each: beginning async for each, beginning in _beginnings(connection, ids, unreadable)}
     words = {instruction for instruction, _ in begun.values()}
-    known = {beginning async for _, beginning in _beginnings(connection, held.all(), words)}
-    return [each for each in ids if begun.get(each) not in known]
+    known = {beginning async for _, beginning in _beginnings(connection, held.all(), set(), words)}
+    return [each for each in ids if each not in unreadable and begun.get(each) not in known]
 
 
 async def _beginnings(
-    connection: AsyncConnection, ids: Sequence[str], words: Collection[str] | None = None
+    connection: AsyncConnection,
+    ids: Sequence[str],
+    unreadable: set[str],
+    words: Collection[str] | None = None,
 ) -> AsyncGenerator[tuple[str, tuple[str, str]]]:
-    """Id, and instruction with the digest of the first screen; of those with one of these instructions."""
+    """Id, and instruction with the digest of the first screen; of those with one of these instructions.
+
+    Args:
+        unreadable: is given the ids of those whose records this version cannot read.
+    """
     table, steps = tables.trajectories, tables.steps
     query = select(table.c.id, table.c.start, steps.c.step).join(steps, steps.c.trajectory_id == table.c.id)
     async for row in _chunked(connection, query.where(steps.c.step_index == 0), table.c.id, ids):
-        instruction = loads(TrajectoryStart, row.start).instruction
-        if words is None or instruction in words:
-            yield row.id, (instruction, loads(Step, row.step).observation.screenshot.digest)
+        try:
+            instruction = loads(TrajectoryStart, row.start).instruction
+            if words is None or instruction in words:
+                yield row.id, (instruction, loads(Step, row.step).observation.screenshot.digest)
+        except RecordError:
+            unreadable.add(row.id)
 
 
-async def _unique(connection: AsyncConnection, ids: Sequence[str]) -> list[str]:
+async def _unique(connection: AsyncConnection, ids: Sequence[str], unreadable: set[str]) -> list[str]:
     """Of those that did the same on the same screens the first alone; their words may differ."""
     steps = tables.steps
     query = select(steps.c.trajectory_id, steps.c.step).order_by(steps.c.trajectory_id, steps.c.step_index)
     done = {each: blake3() for each in ids}
     async for row in _chunked(connection, query, steps.c.trajectory_id, ids):
-        step = loads(Step, row.step)
+        try:
+            step = loads(Step, row.step)
+        except RecordError:
+            unreadable.add(row.trajectory_id)
+            continue
         actions = [encode_action(action) for action in step.decision.actions]
         turn = json.dumps([step.observation.screenshot.digest, actions], sort_keys=True)
         done[row.trajectory_id].update(f"{turn}\n".encode())
     first: dict[bytes, str] = {}
     for each in ids:
-        first.setdefault(done[each].digest(), each)
+        if each not in unreadable:
+            first.setdefault(done[each].digest(), each)
     return list(first.values())
 
 

@@ -48,6 +48,8 @@ trajectories = Table(
     Column("score", Float),
     Column("length", Integer),
     Column("end", Text),
+    # when it was all here, by this store's clock: later than it ended where it was played elsewhere
+    Column("stored_at_s", Float),
     Index(None, "task_id", "id"),
     Index(None, "policy_id", "id"),
     Index(None, "success", "id"),

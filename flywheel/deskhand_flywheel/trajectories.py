@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Row, Select, func, select
 
 from deskhand_agent.types import Step, Trajectory, TrajectoryEnd, TrajectoryStart
 from deskhand_flywheel import tables
-from deskhand_flywheel.errors import InvalidQuery
+from deskhand_flywheel.errors import (
+    BlobError,
+    FlywheelError,
+    InvalidQuery,
+    RecordError,
+    UnknownTrajectory,
+)
 from deskhand_flywheel.filters import matches
 from deskhand_flywheel.recording import Recording, unknown
 from deskhand_flywheel.records import loads
@@ -20,6 +26,14 @@ from deskhand_sandbox.types import Image, Observation
 MAX_PAGE = 500
 _CHUNK = 200
 """Ids in one query: below every database's limit on parameters."""
+
+
+class _Rows(NamedTuple):
+    """What the database holds of a trajectory, not read yet."""
+
+    start: str
+    end: str | None
+    steps: list[str]
 
 
 class Trajectories(Recording):
@@ -38,22 +52,36 @@ class Trajectories(Recording):
         raise unknown(trajectory_id)
 
     async def each_trajectory(
-        self, trajectory_ids: Iterable[str], *, images: bool = False
+        self,
+        trajectory_ids: Iterable[str],
+        *,
+        images: bool = False,
+        on_damaged: Callable[[str, FlywheelError], None] | None = None,
     ) -> AsyncGenerator[Trajectory]:
         """Whole trajectories in the order of the ids, a few at a time in memory.
 
+        Args:
+            on_damaged: told of each that cannot be read, and why, and the others go on; None: the first
+                ends it.
+
         Raises:
-            As `trajectory`.
+            As `trajectory`, unless `on_damaged` is told.
         """
         wanted = list(trajectory_ids)
         for begin in range(0, len(wanted), _CHUNK):
             chunk = wanted[begin : begin + _CHUNK]
             found = await self._load(chunk)
             for trajectory_id in chunk:
-                if trajectory_id not in found:
-                    raise unknown(trajectory_id)
-                trajectory = found[trajectory_id]
-                yield await self._with_images(trajectory) if images else trajectory
+                try:
+                    trajectory = _read(trajectory_id, found)
+                    if images:
+                        trajectory = await self._with_images(trajectory)
+                except (UnknownTrajectory, RecordError, BlobError) as error:
+                    if on_damaged is None:
+                        raise
+                    on_damaged(trajectory_id, error)
+                else:
+                    yield trajectory
 
     async def trajectories(
         self,
@@ -122,7 +150,7 @@ class Trajectories(Recording):
 
     # ---- inside ----
 
-    async def _load(self, trajectory_ids: Sequence[str]) -> dict[str, Trajectory]:
+    async def _load(self, trajectory_ids: Sequence[str]) -> dict[str, _Rows]:
         table, steps = tables.trajectories, tables.steps
         async with self.database.read() as connection:
             heads = (
@@ -137,19 +165,12 @@ class Trajectories(Recording):
                     .order_by(steps.c.trajectory_id, steps.c.step_index)
                 )
             ).all()
-        written: dict[str, list[Step]] = {head.id: [] for head in heads}
+        found = {head.id: _Rows(head.start, head.end, []) for head in heads}
         for row in rows:
             # a trajectory begun between the two queries has steps and no head yet
-            if row.trajectory_id in written:
-                written[row.trajectory_id].append(loads(Step, row.step))
-        return {
-            head.id: Trajectory(
-                start=loads(TrajectoryStart, head.start),
-                steps=tuple(written[head.id]),
-                end=None if head.end is None else loads(TrajectoryEnd, head.end),
-            )
-            for head in heads
-        }
+            if row.trajectory_id in found:
+                found[row.trajectory_id].steps.append(row.step)
+        return found
 
     async def _with_images(self, trajectory: Trajectory) -> Trajectory:
         steps = [await self._step_with_images(step) for step in trajectory.steps]
@@ -170,6 +191,17 @@ class Trajectories(Recording):
 
     async def _filled(self, image: Image) -> Image:
         return replace(image, data=await self.blobs.get(image.digest))
+
+
+def _read(trajectory_id: str, found: Mapping[str, _Rows]) -> Trajectory:
+    if trajectory_id not in found:
+        raise unknown(trajectory_id)
+    rows = found[trajectory_id]
+    return Trajectory(
+        start=loads(TrajectoryStart, rows.start),
+        steps=tuple(loads(Step, step) for step in rows.steps),
+        end=None if rows.end is None else loads(TrajectoryEnd, rows.end),
+    )
 
 
 def _summaries() -> Select[Any, Any, int, Any]:

@@ -156,6 +156,7 @@ class DatasetKind(StrEnum):
     RL_POOL = "rl_pool"
     SFT = "sft"
     CONTINUED_PRETRAINING = "continued_pretraining"
+    EARLY_EXPERIENCE = "early_experience"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -319,6 +320,8 @@ class SelectionRule(StrEnum):
     """Those that did not, for continued pretraining."""
     ALL = "all"
     """Both, for the RL pool."""
+    EXPERIENCE = "experience"
+    """Both, for what their actions led to."""
 
     @property
     def kind(self) -> DatasetKind:
@@ -326,4 +329,5 @@ class SelectionRule(StrEnum):
             SelectionRule.SUCCESS: DatasetKind.SFT,
             SelectionRule.FAILURE: DatasetKind.CONTINUED_PRETRAINING,
             SelectionRule.ALL: DatasetKind.RL_POOL,
+            SelectionRule.EXPERIENCE: DatasetKind.EARLY_EXPERIENCE,
         }[self]

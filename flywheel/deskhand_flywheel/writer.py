@@ -7,8 +7,9 @@ write lock.
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -25,14 +26,19 @@ Write = Callable[[AsyncConnection], Awaitable[T]]
 
 WRITERS_LOCK = 0x77726974
 """Key of PostgreSQL's advisory lock that every group holds shared: taken alone, it keeps all writers out."""
+Batch = Callable[[AsyncConnection, Sequence[T]], Awaitable[None]]
+"""Writes several of a kind at once, all or none. May run twice, the first time undone."""
+
 MAX_GROUP = 256
 """Writes in one transaction, so that other processes get their turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    write: Write[Any]
     done: asyncio.Future[Any]
+    write: Write[Any] | None = None
+    batch: Batch[Any] | None = None
+    item: Any = None
 
 
 class GroupWriter:
@@ -51,19 +57,30 @@ class GroupWriter:
             StoreClosed: after `close`.
             Whatever `write` raises; then nothing of it is in the database.
         """
-        if self._closed:
-            raise StoreClosed("the store is closed: open it again to write")
-        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(write, done))
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._drain())
-        return await done
+        return await self._done(_Waiting(asyncio.get_running_loop().create_future(), write=write))
+
+    async def submit_to(self, batch: Batch[T], item: T) -> None:
+        """As `submit`, for one of many alike: what waits for the same batch is written by one call of it.
+
+        Raises:
+            StoreClosed: after `close`.
+            Whatever `batch` raises for the item alone; then nothing of it is in the database.
+        """
+        await self._done(_Waiting(asyncio.get_running_loop().create_future(), batch=batch, item=item))
 
     async def close(self) -> None:
         """Write what still waits, then take no more; safe to call twice."""
         self._closed = True
         if self._task is not None:
             await asyncio.wait([self._task])
+
+    async def _done(self, waiting: _Waiting) -> Any:
+        if self._closed:
+            raise StoreClosed("the store is closed: open it again to write")
+        self._waiting.append(waiting)
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._drain())
+        return await waiting.done
 
     async def _drain(self) -> None:
         while self._waiting:
@@ -86,7 +103,13 @@ class GroupWriter:
         async with self._database.write() as connection:
             if not self._database.is_sqlite:
                 await connection.execute(text(f"SELECT pg_advisory_xact_lock_shared({WRITERS_LOCK})"))
-            return [await waiting.write(connection) for waiting in group]
+            results: list[Any] = []
+            for batch, alike in itertools.groupby(group, key=lambda waiting: waiting.batch):
+                some = list(alike)
+                if batch is not None:
+                    await batch(connection, [each.item for each in some])
+                results += [await each.write(connection) if each.write else None for each in some]
+            return results
 
     async def _one_by_one(self, group: list[_Waiting], error: Exception) -> None:
         """One write of the group failed and undid the rest: only it is to fail."""

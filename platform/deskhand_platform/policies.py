@@ -72,9 +72,21 @@ class PolicyMaker:
         """The policy.
 
         Raises:
-            InvalidField: "local" with a setting it does not have.
-            UnknownName, UnknownPolicy, ModelFilesError, BackendMissing, TypeError: it cannot be had.
+            InvalidField: a setting that the policy does not have, or with a value that makes no sense.
+            UnknownName, UnknownPolicy, ModelFilesError, BackendMissing: it cannot be had.
         """
+        try:
+            return await self._make(ref)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InvalidField("policy.settings", f"refused by policy {ref.name!r}: {error}") from error
+
+    async def close(self) -> None:
+        """Close the connections of policies behind an API."""
+        for policy in self._made.values():
+            if isinstance(policy, Connected):
+                await policy.close()
+
+    async def _make(self, ref: PolicyRef) -> Policy:
         if ref.name != "local":
             key = json.dumps([ref.name, dict(ref.settings)], sort_keys=True)
             if key not in self._made:
@@ -84,12 +96,6 @@ class PolicyMaker:
             if name not in LOCAL_SETTINGS:
                 raise InvalidField(f"policy.settings.{name}", f"there are: {', '.join(LOCAL_SETTINGS)}")
         return await self._local(ref.settings)
-
-    async def close(self) -> None:
-        """Close the connections of policies behind an API."""
-        for policy in self._made.values():
-            if isinstance(policy, Connected):
-                await policy.close()
 
     async def _local(self, settings: Mapping[str, Any]) -> Policy:
         path, executor = settings.get("path"), settings.get("executor")

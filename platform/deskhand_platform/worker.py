@@ -7,6 +7,7 @@ unless a task asks for a model that runs here.
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import os
 import signal
@@ -38,11 +39,13 @@ from deskhand_platform.states import WorkState
 from deskhand_sandbox.base import SandboxSource
 from deskhand_sandbox.errors import BackendMissing, InvalidTask, SandboxError, UnknownName
 
+log = logging.getLogger(__name__)
+
 Sources = Callable[[], SandboxSource | None]
 """The sandbox source as it is now; None while there is none."""
 
 
-HOPELESS = (UnknownName, InvalidTask, BackendMissing, AgentError, PlatformError, NotFound, TypeError)
+HOPELESS = (UnknownName, InvalidTask, BackendMissing, AgentError, PlatformError, NotFound)
 """What a further attempt would not change: the task or the policy is not to be had as asked for."""
 
 
@@ -163,6 +166,11 @@ class EpisodeWorker:
             return Ending(state=WorkState.FAILED, trajectory=None, reason=str(error))
         except (SandboxError, FlywheelError, OSError) as error:
             return self._broken(claimed, None, str(error))
+        except Exception as error:
+            # a bug in a policy or a verifier: the other tasks of this process are not to end with it
+            log.exception("task %s ended in a bug", claimed.id)
+            reason = f"{type(error).__name__}: {error}; the traceback is in the worker's log"
+            return Ending(state=WorkState.FAILED, trajectory=None, reason=reason)
         return self._judge(claimed, ended[-1])
 
     def _judge(self, claimed: QueuedTask, trajectory: Trajectory) -> Ending:

@@ -29,6 +29,7 @@ VERIFIERS: Mapping[str, str] = {
     "game": "deskhand_sandbox.verifiers.game:create",
     "miniwob": "deskhand_sandbox.verifiers.miniwob:create",
     "osworld": "deskhand_sandbox.verifiers.osworld:create",
+    "outline": "deskhand_sandbox.verifiers.outline:create",
     "store": "deskhand_sandbox.verifiers.store:create",
     "world": "deskhand_sandbox.verifiers.world:create",
 }

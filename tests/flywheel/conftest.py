@@ -13,9 +13,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from flywheel_episodes import Urls
-from postgresql_server import postgresql_server
 
 from deskhand_flywheel.store import Store
+from deskhand_flywheel.temporary_postgresql import postgresql_server
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -42,7 +42,7 @@ def urls(tmp_path: Path, request: pytest.FixtureRequest) -> Urls:
     host: Path = request.getfixturevalue("postgresql")
     name = f"store_{next(_databases)}"
     with psycopg.connect(host=str(host), user="deskhand", dbname="postgres", autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")  # pyright: ignore[reportArgumentType]
+        connection.execute(f"CREATE DATABASE {name}")  # pyright: ignore
     return Urls(folder=tmp_path / "home", postgresql=f"postgresql+psycopg://deskhand@/{name}?host={host}")
 
 

@@ -64,6 +64,17 @@ async def test_a_blob_cut_short_is_written_again(blobs: BlobStore, folder: Path)
     assert file.read_bytes() == b"x" * 1000
 
 
+async def test_bytes_under_another_s_digest_are_not_stored(blobs: BlobStore) -> None:
+    digest = digest_of(b"right")
+    with pytest.raises(CorruptBlob, match="nothing was stored"):
+        await blobs.put(b"wrong", digest=digest)
+    assert not await blobs.has(digest) and not await blobs.has(digest_of(b"wrong"))
+    assert await blobs.put(b"right", digest=digest) == digest
+    # it is there, and nothing is read of what comes again
+    assert await blobs.put(b"wrong", digest=digest) == digest
+    assert await blobs.get(digest) == b"right"
+
+
 async def test_a_digest_nobody_stored_is_missing(blobs: BlobStore) -> None:
     with pytest.raises(MissingBlob, match="f" * 64):
         await blobs.get("f" * 64)

@@ -10,6 +10,7 @@ from flywheel_episodes import Urls, make_end, make_step, make_trajectory, write
 from sqlalchemy import Connection, text
 
 from deskhand_agent.types import Failure, Step, StopReason
+from deskhand_flywheel import tables
 from deskhand_flywheel.database import Database, alembic_config
 from deskhand_flywheel.errors import InvalidQuery
 from deskhand_flywheel.records import dumps
@@ -113,6 +114,35 @@ async def test_writing_twice_is_found_once(store: Store) -> None:
     if store.database.is_sqlite:
         async with store.database.read() as connection:
             assert await connection.scalar(text("SELECT count(*) FROM words")) == 4
+
+
+async def test_a_step_that_is_put_elsewhere_is_found_there_and_makes_room(store: Store) -> None:
+    await write(store, make_trajectory("a", steps=(_thinks(0, "first"), _thinks(5, "misplaced"))))
+    steps = tables.steps
+    async with store.database.write() as connection:
+        # as the integrity check's repair does
+        await connection.execute(steps.update().where(steps.c.step_index == 5).values(step_index=1))
+    await store.step("a", _thinks(5, "later"))
+    assert [await _found(store, word) for word in ("first", "misplaced", "later")] == [["a"]] * 3
+    await store.end("a", make_end())
+    everything = RetentionRule(drop=(Drop(older_than_days=0),))
+    assert (await collect(store, everything, apply=True)).trajectories == ("a",)
+    assert [await _found(store, word) for word in ("first", "misplaced", "later")] == [[]] * 3
+
+
+async def test_a_database_that_goes_back_a_revision_is_searched_as_before(urls: Urls) -> None:
+    async with await Store.open(urls.database, urls.blobs) as store:
+        await write(store, make_trajectory("one", instruction="Find Ada", end=make_end()))
+    database = await Database.open(urls.database)
+    async with database.write() as connection:
+        await connection.run_sync(lambda sync: command.downgrade(alembic_config(sync), "0004"))
+    await database.close()
+    async with await Store.open(urls.database, urls.blobs) as store:
+        await write(store, make_trajectory("two", instruction="Ada again"))
+        assert await _found(store, "ada") == ["one", "two"] and await _found(store, "button") == [
+            "one",
+            "two",
+        ]
 
 
 async def test_filters_narrow(store: Store) -> None:

@@ -80,6 +80,23 @@ async def test_writing_something_else_under_the_same_name_is_refused(store: Stor
     assert await store.trajectory("a") == trajectory
 
 
+async def test_of_steps_written_at_once_only_the_odd_one_fails(store: Store) -> None:
+    await store.begin(make_start("a"))
+    await store.step("a", make_step(0))
+    results = await asyncio.gather(
+        store.step("a", make_step(1)),
+        store.step("a", make_step(0, reward=9.0)),
+        store.step("nobody's", make_step(0)),
+        store.step("a", make_step(2)),
+        store.step("a", make_step(2)),
+        return_exceptions=True,
+    )
+    assert [type(result) for result in results] == [
+        type(None), ConflictingRecord, UnknownTrajectory, type(None), type(None)
+    ]  # fmt: skip
+    assert [step.reward for step in (await store.trajectory("a")).steps] == [0.0, 0.0, 0.0]
+
+
 async def test_steps_and_ends_of_nothing_are_refused(store: Store) -> None:
     with pytest.raises(UnknownTrajectory):
         await store.step("nobody", make_step(0))

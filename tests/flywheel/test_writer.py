@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -94,4 +94,27 @@ async def test_a_bug_in_a_write_reaches_everyone_who_waits_and_later_writes_go_o
     assert isinstance(results[0], ZeroDivisionError)
     assert await writer.submit(_add("after")) == "after"
     assert "after" in await _names(database)
+    await writer.close()
+
+
+async def test_what_is_alike_is_written_by_one_call_in_the_order_it_came(database: Database) -> None:
+    calls: list[list[str]] = []
+
+    async def add_all(connection: AsyncConnection, names: Sequence[str]) -> None:
+        calls.append([*names])
+        for name in names:
+            await _add(name)(connection)
+
+    writer = GroupWriter(database)
+    await writer.submit(_add("taken"))
+    few = (writer.submit_to(add_all, "a"), writer.submit_to(add_all, "b"), writer.submit(_add("c")))
+    assert await asyncio.gather(*few, writer.submit_to(add_all, "d")) == [None, None, "c", None]
+    assert calls == [["a", "b"], ["d"]]
+    calls.clear()
+    results = await asyncio.gather(
+        *(writer.submit_to(add_all, name) for name in ("e", "taken", "f")), return_exceptions=True
+    )
+    assert [type(result) for result in results] == [type(None), IntegrityError, type(None)]
+    assert calls == [["e", "taken", "f"], ["e"], ["taken"], ["f"]]
+    assert await _names(database) == {*"abcdef", "taken"}
     await writer.close()

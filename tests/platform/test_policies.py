@@ -100,7 +100,7 @@ async def test_a_policy_behind_an_api_is_made_once_for_alike_tasks(store: Store,
     assert isinstance(policy, OpenAIPolicy)
     assert policy.settings.memory == WindowMemory(n_screenshots=2)
     for wrong in ({"memory": {"n_screenshots": 0}}, {"memory": {"n": 1}}, {"retries": -1}, {"colour": "red"}):
-        with pytest.raises(TypeError):
+        with pytest.raises(InvalidField):
             await maker.make(PolicyRef(name="openai", settings=wanted | wrong))
     await maker.close()
     with pytest.raises(RuntimeError, match="closed"):

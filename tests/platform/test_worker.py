@@ -16,6 +16,7 @@ from deskhand_agent.test_time.checking import NOT_DONE, Check, SelfCheck
 from deskhand_agent.test_time.deliberating import Deliberate
 from deskhand_agent.types import Context, Decision, Policy, Step
 from deskhand_flywheel.store import Store
+from deskhand_platform.policies import PolicyMaker
 from deskhand_platform.queue import PolicyRef, QueuedTask, TaskOrder, TaskQueue
 from deskhand_platform.settings import WorkerSettings
 from deskhand_platform.states import WorkState
@@ -24,7 +25,7 @@ from deskhand_sandbox.base import Sandbox, SandboxSource
 from deskhand_sandbox.errors import SandboxDied, UnknownName
 from deskhand_sandbox.manager import PoolSettings, SandboxManager
 from deskhand_sandbox.tasks import make_task
-from deskhand_sandbox.types import Finish, Limits, Observation, Wait
+from deskhand_sandbox.types import Finish, JsonValue, Limits, Observation, Wait
 
 LIMITS = WorkerSettings(slots=2, attempts=3, claim_s=5.0, poll_s=0.02)
 SCRIPTED = PolicyRef(name="scripted", settings={})
@@ -181,6 +182,56 @@ async def test_a_policy_that_cannot_be_had_is_not_tried_again(store: Store, sand
     async with working(store, none, sandboxes) as queue:
         found = await over(queue, await queue.submit(make_task("fake/press-button", 0), SCRIPTED, {}))
     assert (found.state, found.attempts) == (WorkState.FAILED, 1) and "scripted" in str(found.reason)
+
+
+async def test_settings_that_make_no_sense_end_only_their_task(
+    store: Store, sandboxes: SandboxSource, tmp_path: Path
+) -> None:
+    make = PolicyMaker(store, tmp_path / "policies").make
+
+    async def made(ref: PolicyRef) -> Policy:
+        return GivesUp() if ref == SCRIPTED else await make(ref)
+
+    task = make_task("fake/press-button", 0)
+    address: dict[str, JsonValue] = {"base_url": "http://127.0.0.1:9", "model": "m"}
+    wrong: tuple[tuple[str, dict[str, JsonValue], str], ...] = (
+        ("local", {"temperature": -1.0}, "give 0 or more"),
+        ("local", {"max_tokens": "many"}, "many"),
+        ("openai", {**address, "memory": {"strategy": "none"}}, "strategy"),
+        ("openai", {**address, "colour": "red"}, "colour"),
+    )
+    async with working(store, made, sandboxes) as queue:
+        refused = [
+            await queue.submit(task, PolicyRef(name=name, settings=settings), {})
+            for name, settings, _ in wrong
+        ]
+        others = [await queue.submit(task, SCRIPTED, {}) for _ in range(2)]
+        for submitted, (name, _, said) in zip(refused, wrong, strict=True):
+            found = await over(queue, submitted)
+            assert (found.state, found.attempts) == (WorkState.FAILED, 1)
+            assert f"policy.settings: refused by policy {name!r}" in str(found.reason)
+            assert said in str(found.reason)
+        assert [(await over(queue, each)).state for each in others] == [WorkState.DONE] * 2
+
+
+async def test_a_bug_in_a_policy_ends_only_its_task(store: Store, sandboxes: SandboxSource) -> None:
+    class Buggy:
+        id = "buggy"
+
+        async def act(self, context: Context) -> Decision:
+            raise KeyError("nothing of that name")
+
+    async def made(ref: PolicyRef) -> Policy:
+        return GivesUp() if ref == SCRIPTED else Buggy()
+
+    task = make_task("fake/press-button", 0)
+    async with working(store, made, sandboxes) as queue:
+        broken = await queue.submit(task, PolicyRef(name="buggy", settings={}), {})
+        other = await queue.submit(task, SCRIPTED, {})
+        found = await over(queue, broken)
+        assert (found.state, found.attempts) == (WorkState.FAILED, 1)
+        assert "KeyError" in str(found.reason)
+        assert (await over(queue, other)).state is WorkState.DONE
 
 
 def test_the_worker_loads_no_torch() -> None:

@@ -6,10 +6,11 @@
 | `osworld` | a folder per episode: `traj.jsonl`, its pictures, `result.txt` | yes, OSWorld's own too |
 | `ui-tars` | `conversations.jsonl`: screens, and replies of Thought and Action | yes, others' too |
 | `webdataset` | tar shards with a sample per turn | no |
+| `experience` | `next_states.jsonl`, `reflections.jsonl` and their pictures | no |
 
-Every format is written as its readers expect it, and carries beside that the records of the store, so that
-what is exported and imported again is equal to the last bit. Where a file has them, they count; what others
-wrote without them is read by its own words.
+Every format but the last is written as its readers expect it, and carries beside that the records of the
+store, so that what is exported and imported again is equal to the last bit. Where a file has them, they
+count; what others wrote without them is read by its own words.
 
 Import reads everything before it writes anything, and writes each episode whole: a damaged file is refused
 with its place, and nothing of it is in the store. An episode that is there already is left as it is.

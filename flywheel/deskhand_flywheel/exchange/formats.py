@@ -6,10 +6,13 @@ import difflib
 from pathlib import Path
 
 from deskhand_flywheel.errors import UnknownFormat
-from deskhand_flywheel.exchange import osworld, parquet, ui_tars, webdataset
+from deskhand_flywheel.exchange import experience, osworld, parquet, ui_tars, webdataset
 from deskhand_flywheel.exchange.types import Format
 
-_FORMATS = {each.name: each for each in (parquet.FORMAT, osworld.FORMAT, ui_tars.FORMAT, webdataset.FORMAT)}
+_FORMATS = {
+    each.name: each
+    for each in (parquet.FORMAT, osworld.FORMAT, ui_tars.FORMAT, webdataset.FORMAT, experience.FORMAT)
+}
 
 
 def format_names() -> tuple[str, ...]:

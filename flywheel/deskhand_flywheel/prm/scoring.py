@@ -12,7 +12,7 @@ from deskhand_agent.memory import WindowMemory
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.scoring import Turn
 from deskhand_agent.types import Trajectory
-from deskhand_flywheel.errors import RewardModelError
+from deskhand_flywheel.errors import FlywheelError, RewardModelError
 from deskhand_flywheel.prm.examples import read_steps
 from deskhand_flywheel.prm.model import (
     ScoreHead,
@@ -114,6 +114,7 @@ async def score_store(
     chosen: TrajectoryFilter | None = None,
     *,
     progress: Callable[[int, int], None] | None = None,
+    on_damaged: Callable[[str, FlywheelError], None] | None = None,
 ) -> int:
     """Score every whole trajectory this scorer has not scored; returns how many.
 
@@ -121,16 +122,20 @@ async def score_store(
 
     Args:
         progress: called with trajectories done and in all.
+        on_damaged: told of each that cannot be read, which stays unscored; None: the first ends it.
 
     Raises:
-        MissingBlob, CorruptBlob: a picture is gone or damaged.
+        MissingBlob, CorruptBlob: a picture is gone or damaged, and nobody is told.
     """
     ids = await store.unscored(model.scorer, chosen)
+    scored = 0
     for begin in range(0, len(ids), _TRAJECTORIES_AT_ONCE):
         group = ids[begin : begin + _TRAJECTORIES_AT_ONCE]
-        trajectories = [found async for found in store.each_trajectory(group, images=True)]
+        read = store.each_trajectory(group, images=True, on_damaged=on_damaged)
+        trajectories = [found async for found in read]
+        scored += len(trajectories)
         for scores in await model.score_all(trajectories):
             await store.add_scores(scores)
         if progress is not None:
             progress(begin + len(group), len(ids))
-    return len(ids)
+    return scored

@@ -26,7 +26,7 @@ class Drop:
     """Whole episodes that may go."""
 
     older_than_days: float
-    """Ended longer ago than this."""
+    """The store has had all of it for longer than this, whenever it was played."""
     where: TrajectoryFilter = field(default_factory=TrajectoryFilter)
     """And let through by this."""
 
@@ -58,10 +58,10 @@ def retention_rule(data: object) -> RetentionRule:
 
 def may_go(rule: RetentionRule) -> ColumnElement[bool]:
     """The rule as a condition on the `trajectories` table."""
-    ended = tables.trajectories.c.ended_at_s
+    stored = tables.trajectories.c.stored_at_s
     now = time.time()
     return or_(
-        false(), *(and_(ended < now - d.older_than_days * _DAY_S, matches(d.where)) for d in rule.drop)
+        false(), *(and_(stored < now - d.older_than_days * _DAY_S, matches(d.where)) for d in rule.drop)
     )
 
 

@@ -24,6 +24,7 @@ BENCHES = {
     "decoding": "deskhand_trainer.bench.decoding",
     "memory": "deskhand_trainer.bench.memory",
     "sandbox": "deskhand_platform.bench.sandbox",
+    "flywheel": "deskhand_platform.bench.flywheel",
     "fresh-clone": "deskhand_platform.bench.fresh_clone",
 }
 TOLD = ("base",)

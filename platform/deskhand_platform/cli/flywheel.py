@@ -37,7 +37,7 @@ Label = Annotated[list[str] | None, typer.Option("--label", help="only with this
 def export(
     folder: Annotated[Path, typer.Argument(help="folder to write; must not be there, or be empty")],
     format: Annotated[
-        str, typer.Option("--format", help="parquet, osworld, ui-tars or webdataset")
+        str, typer.Option("--format", help="parquet, osworld, ui-tars, webdataset or experience")
     ] = "parquet",
     dataset: Annotated[
         str | None, typer.Option(help="trajectories of a dataset, NAME or NAME@VERSION")
@@ -51,8 +51,9 @@ def export(
     """Write trajectories, with pictures and scores, as files that others read.
 
     Parquet is loaded by `datasets.load_dataset(FOLDER)`, and WebDataset shards by its name; osworld and
-    ui-tars are what their own runners and trainers use. All but webdataset can be imported again, equal to
-    the last bit. Without a choice every episode that has ended is written.
+    ui-tars are what their own runners and trainers use. They can be imported again, equal to the last bit;
+    webdataset and experience, which is what actions led to, only go out. Without a choice every episode that
+    has ended is written.
     """
     narrowed = task is not None or policy is not None or outcome is not None or bool(label)
     if sum((dataset is not None, bool(id), narrowed)) > 1:

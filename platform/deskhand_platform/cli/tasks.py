@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +14,7 @@ import yaml
 from deskhand_platform.cli import overrides
 from deskhand_platform.cli.client import Client, connect
 from deskhand_platform.cli.console import out, say, table, when
+from deskhand_platform.errors import InvalidField
 from deskhand_platform.settings import load_settings
 
 app = typer.Typer(help="Tasks: what there is, and what was submitted.", no_args_is_help=True)
@@ -63,6 +65,51 @@ def check(
     from deskhand_platform.cli.task_check import run
 
     raise typer.Exit(run(names or [], seeds=seeds, workers=workers, as_json=as_json))
+
+
+@app.command(
+    epilog="Examples:  deskhand tasks grow   ·   deskhand tasks grow generated/fill-4-large --by explored "
+    "--pages 20   ·   deskhand tasks grow --by model --model qwen --base-url http://localhost:8000/v1"
+)
+def grow(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="tasks whose start states are grown from (generated/fill-…)")
+    ] = None,
+    by: Annotated[
+        str, typer.Option(help="template; explored, by acting at random; model, by a chat endpoint")
+    ] = "template",
+    into: Annotated[
+        Path | None, typer.Option(help="folder of the files (tasks/grown in the home folder)")
+    ] = None,
+    pages: Annotated[int, typer.Option(min=1, help="train seeds of each task")] = 5,
+    offset: Annotated[int, typer.Option(min=0, help="train seeds passed over first")] = 0,
+    each: Annotated[int, typer.Option(min=1, help="tasks, or actions to explore with, on each")] = 6,
+    model: Annotated[str | None, typer.Option(help="of the endpoint; only with --by model")] = None,
+    base_url: Annotated[str | None, typer.Option(help="of the endpoint; OpenAI's own where none is")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print what came of it as JSON")] = False,
+) -> None:
+    """Grow new tasks: each fails at the start, and its own actions reach its goal twice.
+
+    Nothing grows from held-out tasks or seeds that only measure. Exit status 1 when none is admitted.
+    """
+    from deskhand_agent.apis import ApiSettings
+    from deskhand_flywheel.growth import Source
+    from deskhand_platform.cli.task_growth import DEFAULT_TASKS, Growing, run
+
+    if by not in [source.value for source in Source]:
+        raise InvalidField("--by", f"there are: {', '.join(Source)}")
+    if (by == Source.MODEL.value) != (model is not None):
+        raise InvalidField("--model", "names the model of --by model, and only of that")
+    asked = Growing(
+        tasks=names or DEFAULT_TASKS,
+        by=Source(by),
+        folder=into or load_settings().home / "tasks" / "grown",
+        pages=pages,
+        offset=offset,
+        each=each,
+        endpoint=None if model is None else ApiSettings(model=model, base_url=base_url),
+    )
+    raise typer.Exit(run(asked, as_json=as_json))
 
 
 @app.command()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 import torch
-from flywheel_episodes import make_end, make_step, make_trajectory, write
+from flywheel_episodes import Urls, make_end, make_step, make_trajectory, picture, write
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from deskhand_agent.models.bundle import ModelBundle, build_tiny
 from deskhand_agent.models.tiny import TinyConfig
 from deskhand_agent.types import Trajectory
+from deskhand_flywheel.blobs import BlobStore
+from deskhand_flywheel.errors import CorruptBlob, FlywheelError
 from deskhand_flywheel.prm.examples import examples_from
 from deskhand_flywheel.prm.metrics import auc
 from deskhand_flywheel.prm.model import ScoreHead, hidden_width, step_hidden
@@ -96,3 +98,21 @@ async def test_the_store_is_scored_once_by_each_scorer(bundle: ModelBundle, stor
     other = _trained(bundle, [_clicked("a", False, 0), _clicked("b", True, 0)])
     assert await score_store(store, other) == 2
     assert {s.scorer for s in await store.scores("a")} == {model.scorer, other.scorer}
+
+
+async def test_an_episode_that_cannot_be_read_stays_unscored_and_is_told_of(
+    bundle: ModelBundle, store: Store, urls: Urls
+) -> None:
+    model = _trained(bundle, [_clicked("a", True, 0), _clicked("b", False, 0)])
+    for number, name in enumerate("ab"):
+        step = make_step(0, image=picture(500 + number))
+        await write(store, make_trajectory(name, steps=(step,), end=make_end()))
+    digest = picture(500).digest
+    (urls.folder / "blobs" / digest[:2] / digest).write_bytes(b"broken")
+    told: dict[str, FlywheelError] = {}
+    fresh = Store(store.database, BlobStore(urls.blobs))
+    with pytest.raises(CorruptBlob):
+        await score_store(fresh, model)
+    assert await score_store(fresh, model, on_damaged=lambda name, why: told.update({name: why})) == 1
+    assert [*told] == ["a"] and isinstance(told["a"], CorruptBlob)
+    assert await store.unscored(model.scorer) == ("a",)

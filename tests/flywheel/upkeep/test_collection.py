@@ -13,6 +13,7 @@ import pytest
 from flywheel_episodes import Urls, make_end, make_step, make_trajectory, picture, write
 from sqlalchemy import text
 
+from deskhand_flywheel import tables
 from deskhand_flywheel.errors import InvalidQuery, MissingBlob, UnknownTrajectory
 from deskhand_flywheel.sieve import Sifted
 from deskhand_flywheel.store import Store
@@ -51,15 +52,34 @@ async def test_the_default_rule_drops_no_trajectory_and_young_blobs_stay(store: 
     assert (done.trajectories, done.blobs) == ((), 0)
 
 
+async def _held_for(store: Store, trajectory_id: str, days: float) -> None:
+    """As if it had come so long ago."""
+    table = tables.trajectories
+    came = table.update().where(table.c.id == trajectory_id).values(stored_at_s=time.time() - days * 86400)
+    async with store.database.write() as connection:
+        await connection.execute(came)
+
+
 async def test_the_rule_chooses_by_age_and_filter(store: Store) -> None:
-    now, day = time.time(), 86400.0
     for name, success, days in (("old-bad", False, 40), ("old-good", True, 40), ("new-bad", False, 3)):
-        await write(store, make_trajectory(name, end=make_end(success=success, ended_at_s=now - days * day)))
+        await write(store, make_trajectory(name, end=make_end(success=success)))
+        await _held_for(store, name, days)
     await write(store, make_trajectory("running"))
     rule = retention_rule({"drop": [{"older_than_days": 30, "where": {"outcome": "failure"}}]})
     assert rule.drop[0].where == TrajectoryFilter(outcome=OutcomeFilter.FAILURE)
     assert (await collect(store, rule)).trajectories == ("old-bad",)
     assert (await collect(store, EVERYTHING)).trajectories == ("new-bad", "old-bad", "old-good")
+
+
+async def test_an_old_episode_that_came_in_just_now_is_young(store: Store) -> None:
+    long_ago = time.time() - 400 * 86400
+    old = make_trajectory("old", started_at_s=long_ago, end=make_end(ended_at_s=long_ago + 9))
+    assert await store.add_trajectory(old)
+    rule = RetentionRule(drop=(Drop(older_than_days=365),))
+    assert (await collect(store, rule, apply=True)).trajectories == ()
+    await _held_for(store, "old", 366)
+    assert not await store.add_trajectory(old)
+    assert (await collect(store, rule, apply=True)).trajectories == ("old",)
 
 
 @pytest.mark.parametrize(
@@ -196,8 +216,9 @@ class _Interrupted(Store):
 
 async def test_an_episode_that_is_collected_while_it_is_chosen_is_not_in_the_dataset(urls: Urls) -> None:
     async with await _Interrupted.open(urls.database, urls.blobs) as store:
-        await write(store, make_trajectory("old", end=make_end(ended_at_s=time.time() - 40 * 86400.0)))
-        await write(store, make_trajectory("young", end=make_end(ended_at_s=time.time())))
+        for name in ("old", "young"):
+            await write(store, make_trajectory(name, end=make_end()))
+        await _held_for(store, "old", 40)
         kept = await store.select_dataset("kept", SelectionRule.SUCCESS, held_out=())
         assert kept.trajectory_ids == ("young",)
         assert await store.datasets() == (kept,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -11,6 +12,7 @@ from pathlib import Path
 from deskhand_agent.errors import ModelFilesError
 from deskhand_agent.models.bundle import ModelBundle, build_tiny, load_bundle
 from deskhand_agent.models.tiny import TinyConfig
+from deskhand_agent.types import Trajectory
 from deskhand_flywheel.errors import (
     BlobError,
     InvalidQuery,
@@ -117,6 +119,33 @@ class RunContext:
             raise RunRefused(f"the dataset {self.spec.dataset} cannot be used: {error}") from error
         found = set(await self.store.trajectory_ids(chosen))
         return [each for each in routed.trajectory_ids if each in found]
+
+    async def read(self, ids: Iterable[str]) -> AsyncGenerator[Trajectory]:
+        """Whole episodes with their pictures; those that cannot be read are left out, which is an alarm.
+
+        Raises:
+            RunRefused: there are some, and none of them can be read.
+        """
+        damaged: dict[str, str] = {}
+        readable = False
+        found = self.store.each_trajectory(
+            ids, images=True, on_damaged=lambda each, error: damaged.update({each: str(error)})
+        )
+        async for trajectory in found:
+            readable = True
+            yield trajectory
+        await self.told_of(damaged)
+        if damaged and not readable:
+            first = next(iter(damaged.values()))
+            raise RunRefused(
+                f"none of the {len(damaged)} episodes can be read (deskhand flywheel fsck): {first}"
+            )
+
+    async def told_of(self, damaged: Mapping[str, str]) -> None:
+        """Raise an alarm where episodes were left out because they cannot be read; by id, why."""
+        if damaged:
+            few: dict[str, JsonValue] = dict(itertools.islice(damaged.items(), 10))
+            await self.reporter.alarm("unreadable_episodes", {"count": len(damaged), "why": few})
 
     async def reward_model(self, policy_id: str | None = None) -> ProcessRewardModel | None:
         """The process reward model of this id, or else of the spec; None when it names none.

@@ -65,7 +65,7 @@ async def _pairs(context: RunContext, bundle: ModelBundle, config: PreferenceCon
         task_ids=config.tasks, split=Split.TRAIN, labels={"purpose": "rollout"}, ended=True
     )
     played: list[Played] = []
-    async for trajectory in context.store.each_trajectory(await context.episodes(chosen), images=True):
+    async for trajectory in context.read(await context.episodes(chosen)):
         samples = tuple(samples_from_trajectories([trajectory], bundle))
         end = trajectory.end
         if end is None or end.outcome is None or not samples:

@@ -74,7 +74,7 @@ async def _failures(context: RunContext) -> AsyncIterator[Trajectory]:
     rollouts = {"purpose": "rollout"}
     chosen = TrajectoryFilter(split=Split.TRAIN, outcome=OutcomeFilter.FAILURE, labels=rollouts, ended=True)
     ids = await context.episodes(chosen)
-    async for trajectory in context.store.each_trajectory(ids, images=True):
+    async for trajectory in context.read(ids):
         if trajectory.start.task.id not in HELD_OUT_TASKS:
             yield trajectory
 

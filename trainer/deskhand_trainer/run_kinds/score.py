@@ -19,7 +19,7 @@ async def run(context: RunContext, config: ScoreConfig) -> tuple[str, dict[str, 
     bundle = await context.bundle()
     context.folder.progress("reading trajectories", 0, config.epochs)
     ids = await _newest(context, config.max_trajectories)
-    trajectories = [t async for t in context.store.each_trajectory(ids, images=True)]
+    trajectories = [t async for t in context.read(ids)]
     head, report = await asyncio.to_thread(
         train_reward_model,
         bundle,
@@ -32,12 +32,15 @@ async def run(context: RunContext, config: ScoreConfig) -> tuple[str, dict[str, 
     await asyncio.to_thread(model.save, folder)
     figures: dict[str, JsonValue] = {**asdict(report), "trajectories": len(trajectories)}
     kept = await context.keep(folder, {"reward_model": True, "training": dict(figures)})
+    damaged: dict[str, str] = {}
     scored = await score_store(
         context.store,
         model,
         _of_round(context.spec.labels),
         progress=lambda done, total: context.folder.progress("scoring", done, total),
+        on_damaged=lambda each, error: damaged.update({each: str(error)}),
     )
+    await context.told_of(damaged)
     figures |= {"scored": scored, "scorer": model.scorer}
     await context.reporter.metric("score", figures, step=0)
     return kept, figures

@@ -92,4 +92,4 @@ async def _demonstrations(context: RunContext, config: SftConfig) -> list[Trajec
             )
             found += await context.episodes(chosen)
         ids += found[: config.demonstrations_per_task]
-    return [t async for t in context.store.each_trajectory(ids, images=True)]
+    return [t async for t in context.read(ids)]

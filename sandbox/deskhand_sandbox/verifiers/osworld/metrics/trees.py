@@ -13,17 +13,13 @@ from collections.abc import Mapping
 from typing import cast
 from xml.etree import ElementTree
 
+from deskhand_sandbox.accessibility.outline import LINE, states_of
 from deskhand_sandbox.errors import InvalidTask
 from deskhand_sandbox.types import JsonValue
 from deskhand_sandbox.verifiers.osworld.metrics.likeness import ratio
 from deskhand_sandbox.verifiers.osworld.metrics.metric import Metric, Options
 from deskhand_sandbox.verifiers.osworld.values import Value, text_of
 
-_QUOTED = r'"(?:[^"\\]|\\.)*"'
-_LINE = re.compile(
-    rf'^(?P<indent> *)(?P<role>[^"\[(=]+?)(?: (?P<name>{_QUOTED}))?(?: value=(?P<value>{_QUOTED}))?'
-    r"(?P<states>(?: \[[^\]]*\])*)(?: \(-?\d+, -?\d+\))?$"
-)
 _STEP = re.compile(r"\s*(?P<joint>>?)\s*(?P<tag>[\w-]+|\*)(?P<tests>(?:\[[^\]]*\])*)")
 _TEST = re.compile(r"""\[(?P<name>[\w|:-]+)=['"]?(?P<value>[^'"\]]*)['"]?\]""")
 KNOWN = frozenset({"name", "focused", "checked", "selected", "expanded", "disabled"})
@@ -34,7 +30,7 @@ def elements_of(outline: str) -> ElementTree.Element:
     root = ElementTree.Element("desktop")
     path: list[tuple[int, ElementTree.Element]] = [(-1, root)]
     for line in outline.splitlines():
-        found = _LINE.match(line)
+        found = LINE.match(line)
         if found is None:
             continue
         depth = len(found["indent"])
@@ -44,7 +40,7 @@ def elements_of(outline: str) -> ElementTree.Element:
         name, value = (json.loads(found[part]) if found[part] else None for part in ("name", "value"))
         if name is not None:
             made.set("name", name)
-        for state in re.findall(r"\[([^\]]*)\]", found["states"] or ""):
+        for state in states_of(found):
             made.set(state, "true")
         made.text = value if value is not None else name
         path.append((depth, made))

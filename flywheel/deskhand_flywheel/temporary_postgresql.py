@@ -1,4 +1,4 @@
-"""A PostgreSQL server of its own for a run of tests: in a temporary folder, reached by a socket in it."""
+"""A PostgreSQL server of its own for tests and benches: in a temporary folder, reached by a socket in it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,22 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-_BINARIES = os.pathsep.join([*map(str, Path("/usr/lib/postgresql").glob("*/bin")), os.environ["PATH"]])
+from deskhand_flywheel.errors import StoreUnavailable
+
+_BINARIES = os.pathsep.join(
+    [*map(str, Path("/usr/lib/postgresql").glob("*/bin")), os.environ.get("PATH", "")]
+)
 
 
 @contextmanager
 def postgresql_server() -> Generator[Path]:
-    """Runs until the block ends; yields the folder of its socket, which is also its host name."""
+    """Runs until the block ends; yields the folder of its socket, which is also its host name.
+
+    It writes nothing through to the disk: it is for data that nobody needs afterwards.
+
+    Raises:
+        StoreUnavailable: PostgreSQL is not installed, or does not start.
+    """
     with tempfile.TemporaryDirectory(prefix="deskhand-pg-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         user = _user()
@@ -35,14 +45,16 @@ def postgresql_server() -> Generator[Path]:
 
 def _run(program: str, *arguments: str | Path, user: str | None) -> None:
     path = shutil.which(program, path=_BINARIES)
-    assert path is not None, f"{program} is missing: make setup"
+    if path is None:
+        raise StoreUnavailable(f"{program} is missing: install PostgreSQL's server")
     with tempfile.TemporaryFile() as said:
         # the server keeps what it inherits open: a pipe would never end
         ran = subprocess.run(
             [path, *map(str, arguments)], stdout=said, stderr=said, user=user, cwd="/", check=False
         )
-        said.seek(0)
-        assert ran.returncode == 0, said.read().decode()
+        if ran.returncode:
+            said.seek(0)
+            raise StoreUnavailable(f"{program} failed: {said.read().decode(errors='replace').strip()}")
 
 
 def _user() -> str | None:

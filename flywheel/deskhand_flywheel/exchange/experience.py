@@ -1,0 +1,177 @@
+"""Early experience (Zhang et al., arXiv 2510.08558): what actions lead to, learned without a reward.
+
+    FOLDER/next_states.jsonl   a turn: the screen, the action, and the screen that came of it
+    FOLDER/reflections.jsonl   a screen on which an episode that succeeded did one thing, and one that failed
+                               another, from the same start: both, what came of each, and why the one
+    FOLDER/images/DIGEST.png   the screens
+
+Next states come from successes and failures alike (implicit world modelling). A reflection's words are made
+by rule of what was seen to happen (self-reflection): nothing is said that no episode shows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import TextIO
+
+from deskhand_agent.grammar import write_action
+from deskhand_agent.types import Trajectory
+from deskhand_flywheel.exchange.pictures import data_of, file_name, screens_of
+from deskhand_flywheel.exchange.types import Add, Format, Recorded
+from deskhand_sandbox.types import Image, JsonValue
+
+NEXT_STATES, REFLECTIONS, IMAGES = "next_states.jsonl", "reflections.jsonl", "images"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Turn:
+    """What an episode did on a screen, and what it saw next."""
+
+    trajectory_id: str
+    index: int
+    action: str
+    """Its calls, one a line."""
+    refused: str | None
+    """What the computer said against it."""
+    before: str
+    """File of the screen it was done on."""
+    after: str | None
+    """File of the one that came of it; None where nothing was seen any more."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Episode:
+    succeeded: bool
+    turns: tuple[Turn, ...]
+
+
+def turns_of(trajectory: Trajectory) -> tuple[Turn, ...]:
+    """Its turns that did something, in order."""
+    steps, screens = trajectory.steps, screens_of(trajectory)
+    return tuple(
+        Turn(
+            trajectory_id=trajectory.id,
+            index=step.index,
+            action="\n".join(map(write_action, step.decision.actions)),
+            refused=step.action_error,
+            before=file_name(step.observation.screenshot),
+            after=None if after is None else file_name(after),
+        )
+        for step, after in zip_longest(steps, screens[1 : len(steps) + 1])
+        if step.decision.actions
+    )
+
+
+def reflections(succeeded: Sequence[Turn], failed: Sequence[Turn]) -> Iterator[tuple[Turn, Turn]]:
+    """Turns on one screen, of a success and of a failure from the same start, of which the second was no use.
+
+    An action that leads to a screen which the success came by too is another way, and no mistake.
+    """
+    reached = {turn.after for turn in succeeded}
+    taken = {turn.before: turn for turn in reversed(succeeded)}
+    told: set[tuple[str, str]] = set()
+    for turn in failed:
+        better = taken.get(turn.before)
+        if better is None or turn.action == better.action or (turn.before, turn.action) in told:
+            continue
+        if turn.after is not None and turn.after not in reached - {turn.before}:
+            told.add((turn.before, turn.action))
+            yield better, turn
+
+
+def why(better: Turn, worse: Turn) -> str:
+    """In words, what speaks for one action and against the other."""
+    if worse.refused is not None:
+        against = f"is refused: {worse.refused}"
+    elif worse.after == worse.before:
+        against = "changes nothing on this screen"
+    else:
+        against = "leads to another screen, from which the task was not done"
+    return f"{worse.action} {against}. {better.action} is on the way on which the task was done."
+
+
+@contextmanager
+def write(folder: Path) -> Generator[Add]:
+    """Next states as episodes come, reflections when all have."""
+    (folder / IMAGES).mkdir()
+    with ExitStack() as stack:
+        files = [
+            stack.enter_context((folder / name).open("w", encoding="utf-8", newline="\n"))
+            for name in (NEXT_STATES, REFLECTIONS)
+        ]
+        experience = _Experience(folder / IMAGES, *files)
+        yield experience.add
+        experience.reflect()
+
+
+class _Experience:
+    def __init__(self, images: Path, next_states: TextIO, reflected: TextIO) -> None:
+        self._images, self._next_states, self._reflected = images, next_states, reflected
+        self._known: set[str] = set()
+        self._episodes: defaultdict[tuple[str, int, str], list[_Episode]] = defaultdict(list)
+
+    def add(self, recorded: Recorded) -> None:
+        trajectory = recorded.trajectory
+        start, end = trajectory.start, trajectory.end
+        turns = turns_of(trajectory)
+        for screen in screens_of(trajectory):
+            self._keep(screen)
+        common: dict[str, JsonValue] = {"task_id": start.task.id, "instruction": start.instruction}
+        for turn in turns:
+            if turn.after is not None:
+                _line(
+                    self._next_states,
+                    {
+                        **common,
+                        "trajectory_id": turn.trajectory_id,
+                        "step": turn.index,
+                        "image": f"{IMAGES}/{turn.before}",
+                        "action": turn.action,
+                        "refused": turn.refused,
+                        "next_image": f"{IMAGES}/{turn.after}",
+                        "changed": turn.after != turn.before,
+                    },
+                )
+        if end is not None and end.outcome is not None:
+            key = (start.task.id, start.task.seed, start.instruction)
+            self._episodes[key].append(_Episode(succeeded=end.outcome.success, turns=turns))
+
+    def reflect(self) -> None:
+        for (task_id, _, instruction), episodes in self._episodes.items():
+            for good in (each for each in episodes if each.succeeded):
+                for bad in (each for each in episodes if not each.succeeded):
+                    for better, worse in reflections(good.turns, bad.turns):
+                        _line(
+                            self._reflected,
+                            {
+                                "task_id": task_id,
+                                "instruction": instruction,
+                                "image": f"{IMAGES}/{better.before}",
+                                "thought": why(better, worse),
+                                "action": better.action,
+                                "trajectory_id": better.trajectory_id,
+                                "step": better.index,
+                                "rejected": worse.action,
+                                "rejected_trajectory_id": worse.trajectory_id,
+                                "rejected_step": worse.index,
+                                "rejected_image": f"{IMAGES}/{worse.after}",
+                            },
+                        )
+
+    def _keep(self, image: Image) -> None:
+        if image.digest not in self._known:
+            self._known.add(image.digest)
+            (self._images / file_name(image)).write_bytes(data_of(image))
+
+
+def _line(file: TextIO, values: dict[str, JsonValue]) -> None:
+    file.write(json.dumps(values) + "\n")
+
+
+FORMAT = Format(name="experience", write=write)

@@ -1,0 +1,1 @@
+"""How fast the flywheel keeps and finds what happened, and whether it ever loses any of it."""

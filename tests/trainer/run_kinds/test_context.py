@@ -1,0 +1,90 @@
+"""What a run reads of the store when some of it is damaged."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from deskhand_agent.types import (
+    Decision,
+    Step,
+    StepTimings,
+    StopReason,
+    Trajectory,
+    TrajectoryEnd,
+    TrajectoryStart,
+)
+from deskhand_flywheel.store import Store
+from deskhand_sandbox.pictures import as_image
+from deskhand_sandbox.tasks import make_task
+from deskhand_sandbox.types import Click, Observation, Outcome, Split
+from deskhand_trainer.errors import RunRefused
+from deskhand_trainer.run_folder import RunFolder
+from deskhand_trainer.run_kinds.context import RunContext, open_context
+from deskhand_trainer.runs import RunKind, RunSpec
+
+NAMES = ("a", "b", "c")
+
+
+def episode(name: str) -> Trajectory:
+    """One turn on a screen of its own."""
+    task = make_task("fake/press-button", 0)
+    seen = Observation(
+        screenshot=as_image(f"screen {name}".encode(), (8, 8)), captured_at_s=1.0, settled_ms=0.0
+    )
+    step = Step(
+        index=0,
+        observation=seen,
+        decision=Decision(actions=(Click(x=1, y=1),), text="click"),
+        reward=0.0,
+        timings=StepTimings(model_ms=1.0, act_ms=1.0, settle_ms=0.0),
+        finished_at_s=2.0,
+    )
+    return Trajectory(
+        start=TrajectoryStart(
+            id=name, task=task, instruction="Press it.", policy_id="p", policy_update=0, group_id=None,
+            split=Split.TRAIN, started_at_s=0.0,
+        ),
+        steps=(step,),
+        end=TrajectoryEnd(
+            final_observation=seen, outcome=Outcome(score=1.0, success=True), failure=None,
+            stop_reason=StopReason.TERMINATED, ended_at_s=3.0,
+        ),
+    )  # fmt: skip
+
+
+@pytest.fixture
+async def context(store: Store, tmp_path: Path) -> AsyncGenerator[RunContext]:
+    """Of a run that begins after the episodes were stored, and nothing of them is remembered."""
+    for name in NAMES:
+        await store.add_trajectory(episode(name))
+    (tmp_path / "run").mkdir()
+    spec = RunSpec(
+        id="run", kind=RunKind.SFT, config={},
+        store_url=f"sqlite+aiosqlite:///{tmp_path}/store.db", blobs_url=f"file://{tmp_path}/blobs",
+    )  # fmt: skip
+    async with open_context(RunFolder(tmp_path / "run"), spec) as opened:
+        yield opened
+
+
+def spoil(tmp_path: Path, name: str) -> None:
+    digest = episode(name).steps[0].observation.screenshot.digest
+    (tmp_path / "blobs" / digest[:2] / digest).write_bytes(b"broken")
+
+
+async def test_a_damaged_episode_is_left_out_and_counted(context: RunContext, tmp_path: Path) -> None:
+    spoil(tmp_path, "b")
+    assert [each.id async for each in context.read(NAMES)] == ["a", "c"]
+    (alarm,) = await context.store.events_after(0)
+    assert (alarm.kind, alarm.name, alarm.data["count"]) == ("alarm", "unreadable_episodes", 1)
+    assert "is damaged" in str(alarm.data["why"])
+
+
+async def test_where_none_can_be_read_the_run_is_refused(context: RunContext, tmp_path: Path) -> None:
+    for name in NAMES:
+        spoil(tmp_path, name)
+    with pytest.raises(RunRefused, match="none of the 3 episodes can be read"):
+        _ = [each async for each in context.read(NAMES)]
+    assert [each async for each in context.read([])] == []
