@@ -28,6 +28,8 @@ FlywheelError
 │   ├── UnknownFormat            no format of that name, or files of none that can be imported
 │   ├── FolderTaken              the folder to export to holds something already
 │   └── ExchangeExtraMissing     a package the format needs is not installed
+├── NotReplayable                a recorded episode's actions do not lead through it again
+├── NoLabels                     nothing says how good the steps are, or all of it says the same
 └── RewardModelError             a process reward model is missing, damaged or fits another policy
 """
 
@@ -179,3 +181,11 @@ class ExchangeExtraMissing(ExchangeError):
 
 class RewardModelError(FlywheelError):
     """A process reward model is missing, damaged or fits another policy."""
+
+
+class NotReplayable(FlywheelError):
+    """A recorded episode's actions do not lead through it again; says where they stop."""
+
+
+class NoLabels(FlywheelError):
+    """Nothing says how good the steps are, or all of it says the same; says what makes labels."""

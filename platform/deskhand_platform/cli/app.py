@@ -15,6 +15,7 @@ from deskhand_platform.cli import (
     doctor,
     endpoint,
     flywheel,
+    prm,
     records,
     rounds,
     run,
@@ -47,6 +48,7 @@ app.add_typer(rounds.app, name="rounds")
 app.add_typer(records.trajectories, name="trajectories")
 app.add_typer(records.policies, name="policies")
 app.add_typer(flywheel.app, name="flywheel")
+app.add_typer(prm.app, name="prm")
 tasks.register(app)
 endpoint.register(records.policies)
 upkeep.register(flywheel.app)

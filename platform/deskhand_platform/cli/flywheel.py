@@ -61,7 +61,7 @@ def export(
         task_ids=None if task is None else (task,),
         policy_id=policy,
         outcome=outcome,
-        labels=_labels(label or []),
+        labels=labels_of(label or []),
         ended=True,
     )
     with bars() as told:
@@ -162,7 +162,7 @@ def route(
     stay out.
     """
     chosen = TrajectoryFilter(
-        task_ids=None if task is None else (task,), policy_id=policy, labels=_labels(label or [])
+        task_ids=None if task is None else (task,), policy_id=policy, labels=labels_of(label or [])
     )
     lines = table("dataset", "for", "trajectories", "left out")
     for route, made in asyncio.run(_route(rules, name, chosen)):
@@ -244,7 +244,12 @@ def _notes(node: LineageNode) -> list[str]:
     return [*notes, *(["drawn above"] if node.above else [])]
 
 
-def _labels(pairs: list[str]) -> dict[str, str]:
+def labels_of(pairs: list[str]) -> dict[str, str]:
+    """Labels as a command line has them, name=value each.
+
+    Raises:
+        InvalidField: one of them has no name or no sign.
+    """
     found: dict[str, str] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")

@@ -4,55 +4,44 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import asdict
 
 from deskhand_flywheel.prm.scoring import ProcessRewardModel, score_store
-from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
+from deskhand_flywheel.types import TrajectoryFilter
 from deskhand_sandbox.types import JsonValue, Split
 from deskhand_trainer.config import ScoreConfig
-from deskhand_trainer.prm_training import train_reward_model
+from deskhand_trainer.prm.keeping import about, figures_of
+from deskhand_trainer.prm.material import training_material
+from deskhand_trainer.prm.train import train_reward_model
 from deskhand_trainer.run_kinds.context import RunContext
 
 
 async def run(context: RunContext, config: ScoreConfig) -> tuple[str, dict[str, JsonValue]]:
     """Train, keep, score."""
     bundle = await context.bundle()
-    context.folder.progress("reading trajectories", 0, config.epochs)
-    ids = await _newest(context, config.max_trajectories)
-    trajectories = [t async for t in context.store.each_trajectory(ids, images=True)]
-    head, report = await asyncio.to_thread(
+    told = context.folder.progress
+    told("reading trajectories", 0, config.epochs)
+    material = await training_material(context.store, config)
+    trained = await asyncio.to_thread(
         train_reward_model,
         bundle,
-        trajectories,
+        material,
         config,
-        progress=lambda done, total: context.folder.progress("training the reward model", done, total),
+        progress=lambda done, total: told("training the reward model", done, total),
     )
-    model = ProcessRewardModel(bundle, head)
+    model = ProcessRewardModel(trained.bundle, trained.head)
     folder = context.folder.path / "reward_model"
     await asyncio.to_thread(model.save, folder)
-    figures: dict[str, JsonValue] = {**asdict(report), "trajectories": len(trajectories)}
-    kept = await context.keep(folder, {"reward_model": True, "training": dict(figures)})
+    figures = {**figures_of(trained.report), "trajectories": len(material.trajectories)}
+    kept = await context.keep(folder, about(config, trained.report))
     scored = await score_store(
         context.store,
         model,
         _of_round(context.spec.labels),
-        progress=lambda done, total: context.folder.progress("scoring", done, total),
+        progress=lambda done, total: told("scoring", done, total),
     )
     figures |= {"scored": scored, "scorer": model.scorer}
     await context.reporter.metric("score", figures, step=0)
     return kept, figures
-
-
-async def _newest(context: RunContext, count: int) -> tuple[str, ...]:
-    """Train-split trajectories with a verdict, successes and failures by half as far as there are."""
-    parts = [
-        await context.store.trajectory_ids(TrajectoryFilter(split=Split.TRAIN, ended=True, outcome=outcome))
-        for outcome in (OutcomeFilter.SUCCESS, OutcomeFilter.FAILURE)
-    ]
-    fewer = min(len(p) for p in parts)
-    half = max(count // 2, count - fewer)
-    chosen = [i for p in parts for i in p[-half:]]
-    return tuple(sorted(chosen)[-count:])
 
 
 def _of_round(labels: Mapping[str, str]) -> TrajectoryFilter:
