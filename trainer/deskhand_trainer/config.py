@@ -19,12 +19,13 @@ from deskhand_trainer.choices import (
 )
 from deskhand_trainer.config_parsing import bounds, parse_config
 from deskhand_trainer.preferences.config import PreferenceConfig
-from deskhand_trainer.prm.config import ScoreConfig
+from deskhand_trainer.prm.config import LabelConfig, ScoreConfig
 from deskhand_trainer.sft.config import SftConfig
 
 __all__ = [
     "CollectConfig",
     "EvaluateConfig",
+    "LabelConfig",
     "PpoConfig",
     "PreferenceConfig",
     "PretrainConfig",

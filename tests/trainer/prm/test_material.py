@@ -62,7 +62,7 @@ async def test_held_out_tasks_and_seeds_are_never_trained_on(store: Store, walks
     material = await training_material(store, LABELLED)
     assert {t.start.task.id for t in material.trajectories} == {f"worlds/chain-{n}" for n in range(4)}
     assert all(t.start.split is Split.TRAIN for t in material.trajectories)
-    fewer = await training_material(store, LABELLED, leave_out=["worlds/chain-1"])
+    fewer = await training_material(store, replace(LABELLED, leave_out=("worlds/chain-1",)))
     assert len(fewer.trajectories) == 6
     every = await measuring_material(store, LABELLED, TrajectoryFilter())
     assert len(every.trajectories) == len(walks) and len(every.targets) == len(walks)

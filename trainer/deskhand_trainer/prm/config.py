@@ -11,6 +11,28 @@ Source: TypeAlias = Literal["monte-carlo", "human", "judge", "outcome"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class LabelConfig:
+    """Labelling steps by Monte-Carlo continuation with the policy the run starts from."""
+
+    tasks: tuple[str, ...]
+    """Whose episodes; held-out tasks may be among them, to measure on."""
+    runs: tuple[str, ...] = ()
+    """Only episodes of these runs; none: of all."""
+    continuations: int = field(default=8, metadata=bounds(1, 100_000))
+    """From each state of an episode."""
+    temperature: float = field(default=1.0, metadata=bounds(0, 10))
+    max_tokens: int = field(default=24, metadata=bounds(1, 4096))
+    void_limit: int = field(default=1, metadata=bounds(1))
+    """Replies in a row without an action that end a continuation."""
+    max_steps: int = field(default=50, metadata=bounds(1))
+    """Episodes of more are left out."""
+    max_trajectories: int = field(default=512, metadata=bounds(1))
+    """Of each of the runs, newest first."""
+    concurrency: int = field(default=8, metadata=bounds(1, 512))
+    """Episodes labelled at a time."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ScoreConfig:
     """Training the process reward model, and scoring with it."""
 
@@ -21,6 +43,10 @@ class ScoreConfig:
     """Whose Monte-Carlo labels, by name and version; none: the latest of each step."""
     inexact: bool = False
     """Also Monte-Carlo labels from states that looked other than recorded."""
+    runs: tuple[str, ...] = ()
+    """Trained on episodes of these runs alone; none: of all."""
+    leave_out: tuple[str, ...] = ()
+    """Tasks that are not trained on, beside those held out for good."""
     epochs: int = field(default=3, metadata=bounds(1, 1000))
     lr: float = field(default=1e-3, metadata=bounds(0, 1))
     """Of the head."""

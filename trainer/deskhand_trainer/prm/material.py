@@ -50,20 +50,15 @@ class Parted:
 
 
 async def training_material(
-    store: Store,
-    config: ScoreConfig,
-    *,
-    leave_out: Collection[str] = (),
-    progress: Callable[[int, int], None] | None = None,
+    store: Store, config: ScoreConfig, *, progress: Callable[[int, int], None] | None = None
 ) -> Material:
     """The newest labelled episodes that may be trained on.
 
     Args:
-        leave_out: tasks that are not trained on either, beside those held out for good.
         progress: told episodes read and in all.
     """
     chosen = TrajectoryFilter(split=Split.TRAIN, ended=True)
-    refused = tuple(sorted(HELD_OUT_TASKS | set(leave_out)))
+    refused = tuple(sorted(HELD_OUT_TASKS | set(config.leave_out)))
     never = set(await store.trajectory_ids(replace(chosen, task_ids=refused)))
     return await _read(store, config, chosen, never, progress)
 
@@ -142,7 +137,7 @@ async def _read(
 ) -> Material:
     sources = [LabelSource(each) for each in config.labels]
     told: dict[str, Any] = {"labeller": config.labeller or None, "inexact": config.inexact}
-    ids = await store.trajectory_ids(chosen)
+    ids = await ids_of(store, chosen, config.runs)
     if LabelSource.OUTCOME in sources:
         having = {i for won in _VERDICTS for i in await store.trajectory_ids(replace(chosen, outcome=won))}
     else:
@@ -157,6 +152,14 @@ async def _read(
             progress(len(trajectories), len(wanted))
     targets = await targets_from(store, sources, wanted, discount=config.discount, **told)
     return Material(trajectories=tuple(trajectories), targets=targets)
+
+
+async def ids_of(store: Store, chosen: TrajectoryFilter, runs: Sequence[str]) -> list[str]:
+    """Ids of what a filter lets through, of these runs alone where there are some; oldest first."""
+    if not runs:
+        return [*await store.trajectory_ids(chosen)]
+    by_run = [replace(chosen, labels={**chosen.labels, "run": run}) for run in runs]
+    return sorted({each for one in by_run for each in await store.trajectory_ids(one)})
 
 
 def _newest(ids: Sequence[str], won: Collection[str], count: int) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -45,6 +45,8 @@ def calibrate(
     material: Material,
     marked: Material,
     metadata: Mapping[str, JsonValue],
+    *,
+    held_out: Collection[str] = HELD_OUT_TASKS,
 ) -> tuple[ProcessRewardModel, Calibration]:
     """A copy of the model with its scores scaled to the labels (Platt scaling), and what that does.
 
@@ -56,6 +58,7 @@ def calibrate(
         material: labelled episodes; those the model was trained on are left out.
         marked: the same with people's labels.
         metadata: of the model's record.
+        held_out: tasks that are measured and not fitted to.
 
     Raises:
         NoLabels: it was trained on all of them.
@@ -68,10 +71,10 @@ def calibrate(
             f"all {len(material.trajectories)} labelled episodes may have been trained on: label episodes of "
             "other tasks or start states to calibrate on"
         )
-    held_out = [each for each in seen if each.task in HELD_OUT_TASKS]
-    others = [each for each in seen if each.task not in HELD_OUT_TASKS]
-    if held_out and others:
-        fitted, measured, measured_on = others, held_out, "held-out tasks"
+    apart = [each for each in seen if each.task in held_out]
+    others = [each for each in seen if each.task not in held_out]
+    if apart and others:
+        fitted, measured, measured_on = others, apart, "held-out tasks"
         scaling = _fitted(others)
         after = [scaling.score(each.logit) for each in measured]
     else:

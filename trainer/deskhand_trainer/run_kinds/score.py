@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 
 from deskhand_flywheel.prm.scoring import ProcessRewardModel, score_store
 from deskhand_flywheel.types import TrajectoryFilter
@@ -33,18 +34,18 @@ async def run(context: RunContext, config: ScoreConfig) -> tuple[str, dict[str, 
     await asyncio.to_thread(model.save, folder)
     figures = {**figures_of(trained.report), "trajectories": len(material.trajectories)}
     kept = await context.keep(folder, about(config, trained.report))
-    scored = await score_store(
-        context.store,
-        model,
-        _of_round(context.spec.labels),
-        progress=lambda done, total: told("scoring", done, total),
-    )
+    scored = 0
+    for chosen in _to_score(context.spec.labels, config):
+        scored += await score_store(
+            context.store, model, chosen, progress=lambda done, total: told("scoring", done, total)
+        )
     figures |= {"scored": scored, "scorer": model.scorer}
     await context.reporter.metric("score", figures, step=0)
     return kept, figures
 
 
-def _of_round(labels: Mapping[str, str]) -> TrajectoryFilter:
-    """The round's trajectories where the run belongs to one, the train split's otherwise."""
+def _to_score(labels: Mapping[str, str], config: ScoreConfig) -> list[TrajectoryFilter]:
+    """The named runs' trajectories, or the round's where the run belongs to one, or the train split's."""
     mine = {"round": labels["round"]} if "round" in labels else {}
-    return TrajectoryFilter(split=Split.TRAIN, ended=True, labels=mine)
+    chosen = TrajectoryFilter(split=Split.TRAIN, ended=True, labels=mine)
+    return [replace(chosen, labels={"run": run}) for run in config.runs] or [chosen]
