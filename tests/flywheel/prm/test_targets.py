@@ -84,7 +84,7 @@ async def test_the_first_source_named_counts_and_reasons_come_from_whoever_has_o
     assert found["won", 1].source == "outcome"
 
 
-async def test_a_later_labeller_s_word_counts_and_values_go_with_their_trajectory(labelled: Store) -> None:
+async def test_a_later_labeller_s_word_counts(labelled: Store) -> None:
     await labelled.add_step_values([value("won", 0, 0.5, 0.5, labeller="mc1:b:4")])
     found = await targets_from(labelled, [LabelSource.MONTE_CARLO], ["won"])
     assert (found["won", 0].label, found["won", 0].source) == (0.5, "mc1:b:4")
