@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from deskhand_agent.types import Policy, Trajectory
-from deskhand_flywheel.errors import NotReplayable
+from deskhand_flywheel.errors import BlobError, NotReplayable, RecordError
 from deskhand_flywheel.prm.continuation import Continuing, step_values
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import StepValue, TrajectoryFilter
@@ -80,7 +80,6 @@ async def label_store(
 
     Raises:
         UnknownName, BackendMissing: a sandbox or a verifier cannot be had.
-        MissingBlob, CorruptBlob: a picture is gone or damaged.
     """
     settings = settings or LabelSettings()
     ids = await store.unlabelled(labeller, chosen)
@@ -89,11 +88,13 @@ async def label_store(
 
     async def work(owner: str) -> None:
         while waiting:
-            trajectory = await store.trajectory(waiting.pop(), images=True)
             try:
+                trajectory = await store.trajectory(waiting.pop(), images=True)
                 values = await _values(trajectory, policy, source, labeller, settings, owner)
             except NotReplayable:
                 left_out["cannot be replayed"] += 1
+            except (BlobError, RecordError) as error:
+                left_out[f"cannot be read: {type(error).__name__}"] += 1
             except BackendMissing:
                 raise
             except InfrastructureError as error:

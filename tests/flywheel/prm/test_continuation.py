@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 import pytest
+from sqlalchemy import text
 
 from deskhand_agent.episode import TRY_AGAIN
 from deskhand_agent.policies.scripted import ScriptedPolicy
@@ -199,6 +200,26 @@ async def test_the_store_is_labelled_once_by_each_labeller_and_goes_on_after_dea
     # what never works is left out and named
     dead = await label_store(store, policy=Walker(), source=Worlds(deaths=99), labeller="mc1:other:3")
     assert dead.trajectories == 0 and dead.left_out == {"broke: died as the test says": 3}
+
+
+async def test_an_episode_that_cannot_be_read_or_replayed_is_left_out_and_counted(store: Store) -> None:
+    for ways in ("rrr", "rlrrr"):
+        await walked(store, ways)
+    good, longer = await store.trajectory_ids()
+    recorded = await store.trajectory(good, images=True)
+    start = replace(recorded.start, id="f" * 32)
+    await store.begin(start)
+    for index in range(4):  # one more than lead to the flag
+        await store.step(start.id, replace(recorded.steps[min(index, 2)], index=index))
+    assert recorded.end is not None
+    await store.end(start.id, recorded.end)
+    async with store.database.write() as connection:
+        broken = text("UPDATE steps SET step = '{}' WHERE trajectory_id = :id AND step_index = 1")
+        await connection.execute(broken, {"id": longer})
+    few = LabelSettings(continuing=Continuing(continuations=1))
+    done = await label_store(store, policy=Walker(), source=Worlds(), labeller="mc1:w:1", settings=few)
+    assert (done.trajectories, done.steps) == (1, 3)
+    assert done.left_out == {"cannot be replayed": 1, "cannot be read: MalformedRecord": 1}
 
 
 async def test_a_browser_replays(store: Store) -> None:
