@@ -40,6 +40,8 @@ FlywheelError
 │   ├── UnreadableVerdict        a reply holds no verdict; says what is wrong with it
 │   ├── UnreadablePicture        a screen to be shown cannot be read
 │   └── NoVerdict                it came to none; carries the kind of trouble
+├── NotReplayable                a recorded episode's actions do not lead through it again
+├── NoLabels                     nothing says how good the steps are, or all of it says the same
 └── RewardModelError             a process reward model is missing, damaged or fits another policy
 """
 
@@ -249,3 +251,11 @@ class NoVerdict(JudgeError):
 
 class RewardModelError(FlywheelError):
     """A process reward model is missing, damaged or fits another policy."""
+
+
+class NotReplayable(FlywheelError):
+    """A recorded episode's actions do not lead through it again; says where they stop."""
+
+
+class NoLabels(FlywheelError):
+    """Nothing says how good the steps are, or all of it says the same; says what makes labels."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from typing import Any
 
-from sqlalchemy import exists, select
+from sqlalchemy import Row, exists, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -74,16 +75,19 @@ class Scores(Trajectories):
             query = query.where(table.c.step_index >= steps.start, table.c.step_index < steps.stop)
         async with self.database.read() as connection:
             rows = (await connection.execute(query.order_by(table.c.scorer, table.c.step_index))).all()
-        return tuple(
-            StepScore(
-                trajectory_id=row.trajectory_id,
-                step_index=row.step_index,
-                score=row.score,
-                scorer=row.scorer,
-                rationale=row.rationale,
-            )
-            for row in rows
-        )
+        return tuple(map(_score, rows))
+
+    async def scores_of_kind(self, kind: str) -> tuple[StepScore, ...]:
+        """Scores by every scorer of a kind, of all trajectories, by trajectory, step and scorer.
+
+        Args:
+            kind: what stands before the colon of a scorer's name: "human", "judge", "prm".
+        """
+        table = tables.scores
+        query = select(table).where(table.c.scorer.startswith(f"{kind}:", autoescape=True))
+        query = query.order_by(table.c.trajectory_id, table.c.step_index, table.c.scorer)
+        async with self.database.read() as connection:
+            return tuple(_score(row) for row in (await connection.execute(query)).all())
 
     async def unscored(self, scorer: str, chosen: TrajectoryFilter | None = None) -> tuple[str, ...]:
         """Whole trajectories with a step that `scorer` has not scored, oldest first."""
@@ -104,3 +108,13 @@ class Scores(Trajectories):
         )
         async with self.database.read() as connection:
             return tuple((await connection.scalars(query)).all())
+
+
+def _score(row: Row[Any, Any, int, Any]) -> StepScore:
+    return StepScore(
+        trajectory_id=row.trajectory_id,
+        step_index=row.step_index,
+        score=row.score,
+        scorer=row.scorer,
+        rationale=row.rationale,
+    )

@@ -3,8 +3,8 @@
     store = await Store.open("sqlite+aiosqlite:////home/me/deskhand.db", "file:///home/me/blobs")
 
 Any number of processes may have the same store open. Its parts, one file each: `recording` (the agent's
-`StepSink`), `trajectories`, `step_pages`, `scores`, `outcome_scores`, `annotations`, `judge_failures`,
-`review_queue`, `datasets`, `events`, `policies`; `records` says how a record becomes a row.
+`StepSink`), `trajectories`, `step_pages`, `scores`, `step_values`, `outcome_scores`, `annotations`,
+`judge_failures`, `review_queue`, `datasets`, `events`, `policies`; `records` says how a record becomes a row.
 """
 
 from __future__ import annotations
@@ -22,9 +22,12 @@ from deskhand_flywheel.policies import Policies
 from deskhand_flywheel.review_queue import ReviewQueue
 from deskhand_flywheel.scores import Scores
 from deskhand_flywheel.step_pages import StepPages
+from deskhand_flywheel.step_values import StepValues
 
 
-class Store(Scores, Annotations, JudgeFailures, ReviewQueue, StepPages, Datasets, Events, Policies):
+class Store(
+    Scores, StepValues, Annotations, JudgeFailures, ReviewQueue, StepPages, Datasets, Events, Policies
+):
     """An open store; close it, or use it as an async context manager."""
 
     @classmethod

@@ -145,6 +145,23 @@ notes = Table(
     Index(None, "trajectory_id", "step_index"),
 )
 
+step_values = Table(
+    "step_values",
+    metadata,
+    Column("trajectory_id", String(64), primary_key=True),
+    Column("step_index", Integer, primary_key=True, autoincrement=False),
+    Column("labeller", String(160), primary_key=True),
+    Column("before", Float, nullable=False),
+    Column("before_error", Float, nullable=False),
+    Column("after", Float, nullable=False),
+    Column("after_error", Float, nullable=False),
+    Column("continuations", Integer, nullable=False),
+    Column("exact", Boolean, nullable=False),
+    Column("labelled_at_s", Float, nullable=False),
+    ForeignKeyConstraint(["trajectory_id", "step_index"], ["steps.trajectory_id", "steps.step_index"]),
+    Index(None, "labeller", "trajectory_id"),
+)
+
 datasets = Table(
     "datasets",
     metadata,
@@ -197,6 +214,14 @@ collected_blobs = Table(
     Column("digest", String(64), primary_key=True),
 )
 
-OWN_TABLES = ("scores", "outcome_scores", "judge_failures", "disagreements", "steps", "trajectory_labels")
+OWN_TABLES = (
+    "scores",
+    "step_values",
+    "outcome_scores",
+    "judge_failures",
+    "disagreements",
+    "steps",
+    "trajectory_labels",
+)
 """Rows that are part of a trajectory and go with it, those that refer to others first. Notes are not: what a
 person wrote keeps it."""

@@ -140,6 +140,40 @@ class Note:
     """None: as it was written."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepValue:
+    """What a step was worth to a policy, by Monte-Carlo continuation: how often it succeeds from there."""
+
+    trajectory_id: str
+    step_index: int
+    labeller: str
+    """Version of what labelled it: names the policy, how it drew, and how often."""
+    before: float
+    """V(s_k), 0 to 1: share of successes among continuations from the state the step was decided in."""
+    before_error: float
+    """Its standard error."""
+    after: float
+    """Q(s_k, a_k), 0 to 1: the same from the state the step led to; of the last step, the episode's own
+    success."""
+    after_error: float
+    """Its standard error; 0 for the last step."""
+    continuations: int
+    """From each state."""
+    exact: bool
+    """They began in the recorded states; False where a replay showed another screen than was recorded."""
+
+    @property
+    def label(self) -> float:
+        """(1 + Q − V) / 2, 0 to 1: the chance that an episode from after the step does better than one from
+        before it, a tie counting half; ½ where the step changes nothing."""
+        return (1.0 + self.after - self.before) / 2.0
+
+    @property
+    def label_error(self) -> float:
+        """Standard error of `label`."""
+        return (self.after_error**2 + self.before_error**2) ** 0.5 / 2.0
+
+
 class RewardModel(Protocol):
     """Scores every step of a trajectory."""
 

@@ -165,6 +165,7 @@ MUTATIONS = {
     "turn_rewards outcome": ("rewards", "outcome if h == turns - 1 else 0.0", "outcome"),
     "turn_rewards centre": ("rewards", "(s - centre)", "s"),
     "capped_steps": ("rewards", "min(cap, max(-cap, total + amount))", "total + amount"),
+    "potential_differences": ("rewards", "gamma * after - before", "after - before"),
     "explained_variance": ("batches", "return float(1.0 - (returns", "return float((returns"),
     "turn_returns": (
         "estimates",

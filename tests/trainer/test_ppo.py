@@ -22,6 +22,8 @@ from deskhand_agent.models.bundle import ModelBundle, load_bundle
 from deskhand_agent.notebook import Notebook
 from deskhand_agent.types import Trajectory
 from deskhand_agent.worker import WorkerSettings
+from deskhand_flywheel.prm.model import ScoreHead, hidden_width
+from deskhand_flywheel.prm.scoring import ProcessRewardModel
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import EventKind, TrajectoryFilter
 from deskhand_sandbox.backends.world import WorldSandbox
@@ -32,6 +34,7 @@ from deskhand_trainer.loop_state import PpoSetting
 from deskhand_trainer.metrics import Reporter
 from deskhand_trainer.ppo import PpoLoop
 from deskhand_trainer.presets import method
+from deskhand_trainer.process_reward import refuse_unpayable
 from deskhand_trainer.rollouts import collect, jobs_of, seed_ranges
 from deskhand_trainer.sft.demonstrations import samples_from_trajectories
 from deskhand_trainer.sft.train import train_sft
@@ -457,6 +460,29 @@ async def test_rollouts_that_stand_still_are_told_of_with_their_cause(
     alarms = [e for e in await store.events_after(0) if e.kind is EventKind.ALARM]
     assert {(e.name, e.subject) for e in alarms} == {("no rollouts arriving", "run:r")}
     assert [e.data for e in alarms] == [{"iteration": 1, "cause": "environments do not answer"}] * 5
+
+
+async def test_values_of_states_are_paid_as_potential_differences(
+    store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path
+) -> None:
+    model = ProcessRewardModel(tiny.clone(), ScoreHead(hidden_width(tiny), inner_width=8))
+    small = {
+        "iterations": 1, "episodes_per_iteration": 8, "validation_episodes": 4, "process_weight": 0.5,
+        "process_form": "potential", "value_pretraining": ValuePretrainingConfig(enabled=False),
+    }  # fmt: skip
+    told = setting(store, spot, tiny, tmp_path / "run", **small)
+    with pytest.raises(RunRefused, match="knows of no state"):
+        refuse_unpayable(told.config, model)
+    with pytest.raises(RunRefused, match="below 1"):
+        refuse_unpayable(replace(told.config, process_weight=2.0), None)
+    model.head.knows_values.fill_(True)
+    refuse_unpayable(told.config, model)
+    loop = PpoLoop(replace(told, reward_model=model))
+    await loop.train()
+    (iteration,) = [e.data for e in await store.events_after(0) if e.name == "ppo/iteration"]
+    # a fresh head values every state at a half: an episode that ended loses w·½, one cut off nothing
+    ended = float(str(iteration["reward_process"])) / -0.25 * 8
+    assert 0.0 <= ended <= 8.0 and ended == pytest.approx(round(ended), abs=1e-6)
 
 
 async def test_a_reward_model_that_takes_too_long_is_left_out_and_told_of(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskhand_trainer.rewards import RewardRule, capped_steps, turn_rewards
+from deskhand_trainer.rewards import RewardRule, capped_steps, potential_differences, turn_rewards
 
 RULE = RewardRule(process_weight=0.5, process_cap=0.3)
 
@@ -65,3 +65,62 @@ def test_what_a_second_attempt_gains_is_paid_and_a_first_success_is_not() -> Non
     assert [r.total for r in turn_rewards(rule, turns=2, outcome=1.0, retried=True)] == [0.0, 3.0]
     assert [r.total for r in turn_rewards(rule, turns=2, outcome=1.0)] == [0.0, 1.0]
     assert [r.total for r in turn_rewards(rule, turns=2, outcome=0.0, retried=True)] == [0.0, 0.0]
+
+
+SHAPED = RewardRule(process_weight=0.5, process_form="potential", gamma=0.9)
+
+
+def returned(rule: RewardRule, potentials: list[float], outcome: float) -> float:
+    """Σ γ^h r_h."""
+    got = turn_rewards(rule, turns=len(potentials) - 1, outcome=outcome, potentials=potentials)
+    return sum(rule.gamma**h * each.total for h, each in enumerate(got))
+
+
+def test_potential_differences_by_hand() -> None:
+    assert potential_differences([0.2, 0.5, 0.8, 0.0], gamma=0.9) == pytest.approx([0.25, 0.22, -0.8])
+    got = turn_rewards(SHAPED, turns=3, outcome=1.0, potentials=[0.2, 0.5, 0.8, 0.0])
+    assert [dict(r.parts)["process"] for r in got] == pytest.approx([0.125, 0.11, -0.4])
+    assert [r.total for r in got] == pytest.approx([0.125, 0.11, 0.6])
+    # γ²·1 − w·Φ(s_0)
+    assert returned(SHAPED, [0.2, 0.5, 0.8, 0.0], 1.0) == pytest.approx(0.81 - 0.1)
+    # cut off in a state worth .8: w·(γ³·.8 − .2)
+    assert returned(SHAPED, [0.2, 0.5, 0.8, 0.8], 0.0) == pytest.approx(0.5 * (0.729 * 0.8 - 0.2))
+    # scores are not paid in this form, and without values nothing is
+    assert turn_rewards(SHAPED, turns=1, outcome=1.0, process=[1.0])[0].parts == (("outcome", 1.0),)
+
+
+values = st.floats(0, 1)
+
+
+@given(
+    start=values,
+    looped=st.lists(values, min_size=1, max_size=100),
+    more=st.lists(values, max_size=20),
+    weight=st.floats(0, 0.99),
+    gamma=st.floats(0.5, 1),
+)
+def test_a_looper_never_out_earns_a_finisher_by_potentials(
+    start: float, looped: list[float], more: list[float], weight: float, gamma: float
+) -> None:
+    rule = RewardRule(process_weight=weight, process_form="potential", gamma=gamma)
+    # the finisher takes no more turns than the looper, from the same start
+    finisher = [start, *more[: len(looped) - 1], 0.0]
+    cut_off, ended = [start, *looped], [start, *looped, 0.0]
+    done = returned(rule, finisher, 1.0)
+    assert done > returned(rule, cut_off, 0.0) and done > returned(rule, ended, 0.0)
+
+
+@given(states=st.lists(values, min_size=1, max_size=30), weight=st.floats(0, 0.99), gamma=st.floats(0.5, 1))
+def test_potentials_shift_every_way_from_a_start_alike(
+    states: list[float], weight: float, gamma: float
+) -> None:
+    rule = RewardRule(process_weight=weight, process_form="potential", gamma=gamma)
+    plain = gamma ** (len(states) - 1)
+    assert returned(rule, [*states, 0.0], 1.0) == pytest.approx(plain - weight * states[0], abs=1e-9)
+
+
+def test_potentials_refuse_a_weight_that_would_pay_for_waiting_and_wrong_lengths() -> None:
+    with pytest.raises(ValueError, match="below 1 for potentials"):
+        RewardRule(process_weight=1.0, process_form="potential")
+    with pytest.raises(ValueError, match="2 potentials for 2 turns"):
+        turn_rewards(SHAPED, turns=2, outcome=0.0, potentials=[0.1, 0.2])

@@ -94,7 +94,7 @@ def make_run(home: Path, kind: str, config: dict[str, Any], **more: Any) -> Path
         ),
         ("prefer", {"tasks": [TASK]}, {}, f"the store holds no pairs of {TASK}: tdpo needs several episodes"),
         ("prefer", {"tasks": [TASK], "pairs": "corrections"}, {}, "nobody has replaced an action in them"),
-        ("dance", {}, {}, "kind must be one of collect, score, pretrain, sft, prefer, ppo, evaluate"),
+        ("dance", {}, {}, "kind must be one of collect, label, score, pretrain, sft, prefer, ppo, evaluate"),
     ],
 )
 def test_a_bad_spec_is_refused_with_a_sentence(
@@ -133,6 +133,29 @@ def test_a_run_learns_from_what_was_routed_to_it_alone(tmp_path: Path) -> None:
     found = json.loads((folder / "result.json").read_text())
     assert found["metrics"]["demonstrations"] == 3
     assert asyncio.run(cited(found["policy_out"])) == dataset == "some/sft@1"
+
+
+def test_steps_are_labelled_and_a_reward_model_learns_from_the_labels(tmp_path: Path) -> None:
+    def done(kind: str, config: dict[str, Any]) -> tuple[dict[str, Any], str]:
+        folder = make_run(tmp_path, kind, config)
+        assert _guarded(RunFolder(folder)) == FINISHED, (folder / "error.json").read_text()
+        result = json.loads((folder / "result.json").read_text())
+        run = json.loads((folder / "spec.json").read_text())["id"]
+        folder.rename(tmp_path / f"done-{kind}-{len(list(tmp_path.iterdir()))}")
+        return result, run
+
+    _, played = done("collect", {"tasks": [TASK], "episodes_per_task": 4})
+    labels = {"tasks": [TASK], "runs": [played], "continuations": 2, "max_tokens": 4}
+    found = done("label", labels)[0]["metrics"]
+    assert found["trajectories"] == 4 and found["inexact"] == found["left_out"] == 0
+    assert found["labeller"].startswith("mc1:untrained@t1,4,1:2")
+    assert done("label", labels)[0]["metrics"]["trajectories"] == 0
+    told = {"labels": ["monte-carlo"], "labeller": found["labeller"], "runs": [played], "epochs": 1}
+    scored, _ = done("score", told)
+    assert scored["policy_out"] and scored["metrics"]["scored"] == 4
+    assert scored["metrics"]["train_steps"] + scored["metrics"]["held_out_steps"] == found["steps"]
+    elsewhere, _ = done("label", {**labels, "runs": ["another"]})
+    assert elsewhere["metrics"]["trajectories"] == 0
 
 
 def test_pairs_are_learned_from_groups_that_were_played(tmp_path: Path) -> None:

@@ -57,6 +57,8 @@ def reward_rule(config: PpoConfig) -> RewardRule:
     return RewardRule(
         process_weight=config.process_weight,
         process_cap=config.process_cap,
+        process_form=config.process_form,
+        gamma=config.gamma,
         gate=config.gate,
         environment_weight=config.environment_weight,
         information_weight=config.information_weight,
@@ -87,6 +89,7 @@ def with_rewards(
             outcome=outcome,
             process=episode.process_scores or None,
             centre=centre,
+            potentials=episode.potentials or None,
             environment=episode.environment_rewards or None,
             information=episode.information_gains or None,
             retried=episode.samples[-1].attempt > 0,

@@ -15,6 +15,9 @@ Rollouts: TypeAlias = Literal["batch", "stream", "recorded", "self_play"]
 by older weights, for which `importance_cap` corrects (DART); recorded demonstrations, a turn's own reward
 being how near it came to the expert's (UI-S1); or both sides of the tasks' games (SPIRAL)."""
 
+ProcessForm: TypeAlias = Literal["centred", "potential"]
+"""How a process reward model pays: by scores about their mean, capped, or by differences of state values."""
+
 AdvantageKind: TypeAlias = Literal[
     "turn", "token", "bilevel", "return", "grpo", "rloo", "rebn", "step_episode", "archer"
 ]

@@ -10,14 +10,23 @@ from deskhand_agent.memory import Screens, Strategy
 from deskhand_agent.precision import Device, Precision
 from deskhand_agent.test_time.settings import Deliberation
 from deskhand_trainer.base.config import PretrainConfig
-from deskhand_trainer.choices import BY_CRITIC, AdvantageKind, Aggregation, Normalisation, Rollouts
+from deskhand_trainer.choices import (
+    BY_CRITIC,
+    AdvantageKind,
+    Aggregation,
+    Normalisation,
+    ProcessForm,
+    Rollouts,
+)
 from deskhand_trainer.config_parsing import bounds, parse_config
 from deskhand_trainer.preferences.config import PreferenceConfig
+from deskhand_trainer.prm.config import LabelConfig, ScoreConfig
 from deskhand_trainer.sft.config import SftConfig
 
 __all__ = [
     "CollectConfig",
     "EvaluateConfig",
+    "LabelConfig",
     "PpoConfig",
     "PreferenceConfig",
     "PretrainConfig",
@@ -70,23 +79,6 @@ class CollectConfig:
         if self.executor and self.policy != "local":
             raise ValueError(f"executor: the {self.policy} policy says no plans to carry out")
         _refuse_user(self.user, self.user_model)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ScoreConfig:
-    """Training the process reward model, and scoring with it."""
-
-    epochs: int = field(default=3, metadata=bounds(1, 1000))
-    lr: float = field(default=1e-3, metadata=bounds(0, 1))
-    minibatch: int = field(default=64, metadata=bounds(1, 65536))
-    discount: float = field(default=0.95, metadata=bounds(0, 1))
-    """A step k turns before a success is labelled discount^k; every step of a failure 0."""
-    max_trajectories: int = field(default=512, metadata=bounds(2))
-    """Newest first; for training and for scoring."""
-    held_out: float = field(default=0.2, metadata=bounds(0.05, 0.5))
-    """Share of the trajectories kept from training, for the reported figures."""
-    minutes: float = field(default=5.0, metadata=bounds(0))
-    seed: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -246,6 +238,9 @@ class PpoConfig:
     """Turns it holds: with "first_attempt" only what follows a failed attempt is free to change (SCoRe)."""
     process_weight: float = field(default=0.0, metadata=bounds(0))
     process_cap: float = field(default=0.3, metadata=bounds(0, 0.499))
+    process_form: ProcessForm = "centred"
+    """What of the process reward model is paid: a step's score, "centred" on the batch's mean and capped, or
+    the "potential" difference γΦ(s') − Φ(s) of its values, which leaves the best policy as it is."""
     scoring_s: float = field(default=120.0, metadata=bounds(0.01))
     """Longest the process reward model may take for an iteration's episodes; later they go without it."""
     stop_below: float | None = field(default=None, metadata=bounds(0, 1))

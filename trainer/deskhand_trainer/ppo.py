@@ -48,6 +48,7 @@ from deskhand_trainer.imitation import nothing_learned, oracle_episodes, to_lear
 from deskhand_trainer.information import informed
 from deskhand_trainer.learner import actor_lr
 from deskhand_trainer.loop_state import Cursor, PpoOutcome, PpoSetting, loop_metrics
+from deskhand_trainer.process_reward import judged
 from deskhand_trainer.replay import Successes, replayed
 from deskhand_trainer.rollouts import Collected, episode_of, shared_turns
 from deskhand_trainer.self_imitation import imitated, usual, warmed_up
@@ -219,15 +220,15 @@ class PpoLoop:
         """With the process reward model's scores, where there is one."""
         if self.s.reward_model is None:
             return list(episodes)
-        samples = [s for e in episodes for s in e.samples]
+        form = self.config.process_form
         try:
             async with asyncio.timeout(self.config.scoring_s):
-                scores = iter(await self._compute(self.s.reward_model.turn_scores, samples))
+                return await self._compute(judged, self.s.reward_model, episodes, form)
         except TimeoutError:
-            late: dict[str, JsonValue] = {"turns": len(samples), "limit_s": self.config.scoring_s}
+            turns = sum(len(e.samples) for e in episodes)
+            late: dict[str, JsonValue] = {"turns": turns, "limit_s": self.config.scoring_s}
             await self.s.reporter.alarm("reward model too slow", late)
             return list(episodes)
-        return [replace(e, process_scores=tuple(next(scores) for _ in e.samples)) for e in episodes]
 
     # ---- before the loop, and beside it ----
 

@@ -1,14 +1,21 @@
 """What a turn earns: the outcome at the end, plus a process reward that can never outweigh it.
 
-A process score taken as a plain positive sum pays for harmless loops. Here it is centred (a step as good
-as the average earns nothing) and its running sum is held inside ±cap with cap < ½: an agent that loops
-for ever earns at most `cap`, one that finishes earns at least 1 − `cap`, which is more.
+A process score taken as a plain positive sum pays for harmless loops. Two forms do not:
+
+- "centred": a step as good as the average earns nothing, and the running sum is held inside ±cap with
+  cap < ½: an agent that loops for ever earns at most `cap`, one that finishes at least 1 − `cap`.
+- "potential": w·(γΦ(s_{h+1}) − Φ(s_h)), Φ the value of a state and 0 beyond the end (Ng, Harada & Russell,
+  ICML 1999). Discounted it telescopes to −w·Φ(s_0), whatever was done: the best policy stays the best. Cut
+  off at s_H an episode keeps w·γ^H·Φ(s_H) more, which with w < 1 is less than finishing as soon is worth.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+
+from deskhand_trainer.choices import ProcessForm
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -16,9 +23,14 @@ class RewardRule:
     """How the parts of a reward are weighed."""
 
     process_weight: float = 0.0
-    """What a step scored 1 above the centre earns before the cap; 0 leaves the process reward out."""
+    """What a step scored 1 above the centre earns before the cap, or w of potentials, then below 1; 0 leaves
+    the process reward out."""
     process_cap: float = 0.3
     """Bound of the running sum of process rewards of one trajectory, either way; below ½."""
+    process_form: ProcessForm = "centred"
+    """What a process reward model is paid for."""
+    gamma: float = 1.0
+    """Discount per turn, of potentials."""
     gate: float | None = None
     """Least outcome at which the rewards of single steps count: r = r_outcome + 1{r_outcome ≥ Δ}·Σ r̃ (G-RA);
     None: they always do."""
@@ -37,6 +49,11 @@ class RewardRule:
             )
         if self.process_weight < 0:
             raise ValueError(f"process_weight must not be negative, got {self.process_weight}")
+        if self.process_form == "potential" and self.process_weight >= 1:
+            raise ValueError(
+                f"process_weight must be below 1 for potentials so that finishing always pays, got "
+                f"{self.process_weight}"
+            )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,6 +73,7 @@ def turn_rewards(
     outcome: float,
     process: Sequence[float] | None = None,
     centre: float = 0.5,
+    potentials: Sequence[float] | None = None,
     environment: Sequence[float] | None = None,
     information: Sequence[float] | None = None,
     retried: bool = False,
@@ -68,6 +86,8 @@ def turn_rewards(
         outcome: the verifier's score, 0 to 1; lands on the last turn.
         process: score of each step, 0 to 1; None when there is no reward model.
         centre: score that earns nothing; the mean over the batch keeps the expected process reward at 0.
+        potentials: the value of each turn's state, 0 to 1, and of the state after the last, [turns + 1]: 0
+            where the episode ended there; for the form "potential".
         environment: the environment's own reward of each turn.
         information: how much likelier each turn made the right answer.
         retried: a first attempt failed.
@@ -82,12 +102,14 @@ def turn_rewards(
     for name, given in given_parts:
         if given is not None and len(given) != turns:
             raise ValueError(f"{len(given)} {name} rewards for {turns} turns")
+    if potentials is not None and len(potentials) != turns + 1:
+        raise ValueError(f"{len(potentials)} potentials for {turns} turns and the state after them")
     counts = rule.gate is None or outcome >= rule.gate
-    steps = capped_steps([rule.process_weight * (s - centre) for s in process or ()], cap=rule.process_cap)
+    steps = _process(rule, process, centre, potentials)
     rewards: list[TurnReward] = []
     for h in range(turns):
         parts = [("outcome", outcome if h == turns - 1 else 0.0)]
-        if process is not None and rule.process_weight > 0:
+        if steps and rule.process_weight > 0:
             parts.append(("process", steps[h] if counts else 0.0))
         if environment is not None and rule.environment_weight != 0:
             own = rule.environment_weight * environment[h]
@@ -98,6 +120,27 @@ def turn_rewards(
             parts.append(("progress", rule.progress_bonus * outcome if retried and h == turns - 1 else 0.0))
         rewards.append(TurnReward(total=sum(p for _, p in parts), parts=tuple(parts)))
     return tuple(rewards)
+
+
+def _process(
+    rule: RewardRule, scores: Sequence[float] | None, centre: float, potentials: Sequence[float] | None
+) -> list[float]:
+    """Of each turn; empty where there is no reward model."""
+    if rule.process_form == "potential":
+        return [rule.process_weight * d for d in potential_differences(potentials or (), gamma=rule.gamma)]
+    return capped_steps([rule.process_weight * (s - centre) for s in scores or ()], cap=rule.process_cap)
+
+
+def potential_differences(potentials: Sequence[float], *, gamma: float) -> list[float]:
+    """γΦ(s_{h+1}) − Φ(s_h) (Ng, Harada & Russell, ICML 1999, theorem 1).
+
+    Args:
+        potentials: [H + 1], the last of the state after the last turn.
+
+    Returns:
+        [H]; empty for fewer than two potentials.
+    """
+    return [gamma * after - before for before, after in pairwise(potentials)]
 
 
 def capped_steps(amounts: Sequence[float], *, cap: float) -> list[float]:

@@ -57,6 +57,7 @@ REFUSALS = (
 EXPECTED = (TrainerError, SandboxError, AgentError, FlywheelError)
 CONFIGS = {
     RunKind.COLLECT: "CollectConfig",
+    RunKind.LABEL: "LabelConfig",
     RunKind.SCORE: "ScoreConfig",
     RunKind.PRETRAIN: "PretrainConfig",
     RunKind.SFT: "SftConfig",

@@ -26,6 +26,8 @@ class RunKind(StrEnum):
 
     COLLECT = "collect"
     """Episodes with a policy (scripted demonstrations or rollouts) into the store."""
+    LABEL = "label"
+    """Label steps by Monte-Carlo continuation with a policy."""
     SCORE = "score"
     """Train the process reward model on what the store holds and score the round's trajectories."""
     PRETRAIN = "pretrain"

@@ -75,6 +75,9 @@ class Episode:
     """What is usually earned, taken from returns that stand for advantages."""
     process_scores: tuple[float, ...] = ()
     """The process reward model's score of each turn; empty when there is none."""
+    potentials: tuple[float, ...] = ()
+    """Its value of each turn's state, and of the state after the last: 0 where the episode ended there; empty
+    where there is none, or scores are taken."""
     answer: str | None = None
     """The right answer, where the task has it written down."""
     information_gains: tuple[float, ...] = ()

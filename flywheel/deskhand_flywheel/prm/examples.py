@@ -12,11 +12,20 @@ from dataclasses import dataclass
 from deskhand_agent.grammar import format_reply
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.models.bundle import ModelBundle
-from deskhand_agent.models.prompting import tokenise_prompt, tokenise_reply
+from deskhand_agent.models.prompting import (
+    encode_text,
+    footer,
+    message_header,
+    tokenise_prompt,
+    tokenise_reply,
+)
 from deskhand_agent.prompt import build_prompt
 from deskhand_agent.types import Context, Step, Trajectory
-from deskhand_flywheel.prm.labels import labels_of
+from deskhand_flywheel.prm.targets import StepTarget, Targets
 from deskhand_sandbox.types import Image
+
+WHY = "Did this step help? Say why."
+"""What rationales answer."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,8 +46,16 @@ class PrmExample:
     """One step with what it is to be scored."""
 
     sample: ReadStep
-    label: float
-    """0 to 1, see `labels`."""
+    target: StepTarget
+    why_ids: tuple[int, ...] = ()
+    """Ids that ask for the target's rationale after the reply; empty where it has none."""
+    rationale_ids: tuple[int, ...] = ()
+    """The rationale, end token included."""
+
+    @property
+    def label(self) -> float:
+        """0 (harms) to 1 (helps)."""
+        return self.target.label
 
 
 def read_steps(
@@ -54,26 +71,38 @@ def read_steps(
 def examples_from(
     trajectories: Iterable[Trajectory],
     bundle: ModelBundle,
+    targets: Targets,
     *,
-    discount: float = 0.95,
     memory: WindowMemory | None = None,
 ) -> list[PrmExample]:
-    """Labelled steps of the trajectories that have a verdict, in order.
+    """The steps that have a target, in order.
 
     Args:
         trajectories: read with `images=True`.
         bundle: the model that is to read them.
-        discount: see `labels.labels_of`.
     """
+    why_ids = _why(bundle)
     examples: list[PrmExample] = []
     for trajectory in trajectories:
-        labels = labels_of(trajectory, discount=discount)
-        if labels:
-            read = read_steps(trajectory, bundle, memory=memory)
-            examples += [
-                PrmExample(sample=step, label=label.label) for step, label in zip(read, labels, strict=True)
-            ]
+        found = {step.index: targets.get((trajectory.id, step.index)) for step in trajectory.steps}
+        if not any(found.values()):
+            continue
+        for step in read_steps(trajectory, bundle, memory=memory):
+            target = found[step.step_index]
+            if target is not None and target.rationale:
+                rationale_ids = tokenise_reply(bundle, target.rationale)
+                examples.append(
+                    PrmExample(sample=step, target=target, why_ids=why_ids, rationale_ids=rationale_ids)
+                )
+            elif target is not None:
+                examples.append(PrmExample(sample=step, target=target))
     return examples
+
+
+def _why(bundle: ModelBundle) -> tuple[int, ...]:
+    """The question after a reply, which closed itself; up to the header of the answer."""
+    asked = message_header(bundle, "user") + encode_text(bundle, WHY) + footer(bundle)
+    return (*encode_text(bundle, "\n"), *asked, *message_header(bundle, "assistant"))
 
 
 def _read(

@@ -42,6 +42,8 @@ class StepLabel:
     label: float
     """0 to 1: the discounted chance that this turn leads to success."""
     mark: StepMark
+    value: float
+    """0 to 1: the same of the state the turn was decided in."""
 
 
 def marks_of(trajectory: Trajectory) -> tuple[StepMark, ...]:
@@ -70,9 +72,10 @@ def labels_of(trajectory: Trajectory, *, discount: float = 0.95) -> tuple[StepLa
     to_come = sum(mark is StepMark.USEFUL for mark in marks)
     for step, mark in zip(trajectory.steps, marks, strict=True):
         useful = mark is StepMark.USEFUL
+        value = discount**to_come if success else 0.0
         to_come -= useful
         label = discount**to_come if useful and success else 0.0
-        labels.append(StepLabel(step_index=step.index, label=label, mark=mark))
+        labels.append(StepLabel(step_index=step.index, label=label, mark=mark, value=value))
     return tuple(labels)
 
 

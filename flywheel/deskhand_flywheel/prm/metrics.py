@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 
 def auc(scores: Sequence[float], positive: Sequence[bool]) -> float | None:
@@ -31,6 +32,44 @@ def auc(scores: Sequence[float], positive: Sequence[bool]) -> float | None:
     return (rank_sum - positives * (positives + 1) / 2) / (positives * negatives)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReliabilityBin:
+    """Scores of about one height, and what they should have said."""
+
+    count: int
+    mean_score: float
+    mean_label: float
+
+
+def reliability(
+    scores: Sequence[float], labels: Sequence[float], *, bins: int = 10
+) -> tuple[ReliabilityBin, ...]:
+    """The points of a reliability diagram (Guo et al. 2017, arXiv 1706.04599, section 2): bins of equal
+    width, the empty ones left out.
+
+    Args:
+        scores: [n], each 0 to 1.
+        labels: [n], each 0 to 1.
+
+    Raises:
+        ValueError: a score is out of range.
+    """
+    members: list[list[tuple[float, float]]] = [[] for _ in range(bins)]
+    for score, label in zip(scores, labels, strict=True):
+        if not 0.0 <= score <= 1.0:
+            raise ValueError(f"a score is {score}: calibration is of scores from 0 to 1")
+        members[min(int(score * bins), bins - 1)].append((score, label))
+    return tuple(
+        ReliabilityBin(
+            count=len(within),
+            mean_score=sum(score for score, _ in within) / len(within),
+            mean_label=sum(label for _, label in within) / len(within),
+        )
+        for within in members
+        if within
+    )
+
+
 def calibration_error(scores: Sequence[float], labels: Sequence[float], *, bins: int = 10) -> float | None:
     """Expected calibration error (Guo et al. 2017, arXiv 1706.04599, eq. 3), with labels from 0 to 1.
 
@@ -42,15 +81,14 @@ def calibration_error(scores: Sequence[float], labels: Sequence[float], *, bins:
 
     Returns:
         0 (calibrated) to 1; None without scores.
+
+    Raises:
+        ValueError: a score is out of range.
     """
     if not scores:
         return None
-    gaps = [0.0] * bins
-    for score, label in zip(scores, labels, strict=True):
-        if not 0.0 <= score <= 1.0:
-            raise ValueError(f"a score is {score}: calibration is of scores from 0 to 1")
-        gaps[min(int(score * bins), bins - 1)] += label - score
-    return sum(map(abs, gaps)) / len(scores)
+    found = reliability(scores, labels, bins=bins)
+    return sum(each.count * abs(each.mean_label - each.mean_score) for each in found) / len(scores)
 
 
 def brier(scores: Sequence[float], labels: Sequence[float]) -> float | None:
@@ -58,3 +96,23 @@ def brier(scores: Sequence[float], labels: Sequence[float]) -> float | None:
     if not scores:
         return None
     return sum((score - label) ** 2 for score, label in zip(scores, labels, strict=True)) / len(scores)
+
+
+def cohens_kappa(first: Sequence[bool], second: Sequence[bool]) -> float | None:
+    """Agreement of two judges beyond chance: (p_o − p_e) / (1 − p_e) (Cohen 1960).
+
+    Args:
+        first: [n] verdicts of one.
+        second: [n] of the other, on the same things.
+
+    Returns:
+        1 where they always agree, 0 where no more than by chance; None where each says one and the same of
+        everything, or there is nothing.
+    """
+    count = len(first)
+    agreed = sum(a == b for a, b in zip(first, second, strict=True))
+    if not count:
+        return None
+    yes = sum(first) / count, sum(second) / count
+    by_chance = yes[0] * yes[1] + (1 - yes[0]) * (1 - yes[1])
+    return None if by_chance == 1.0 else (agreed / count - by_chance) / (1 - by_chance)

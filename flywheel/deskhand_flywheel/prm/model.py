@@ -2,7 +2,8 @@
 
 Two states are read side by side, which is what a judgement of a step needs: the last prompt token (what the
 screen asks for) and the mean over the reply (what was done about it). After GUI-Shepherd's process reward,
-with a regressed score in place of a written verdict.
+with a regressed score in place of a written verdict. From the first state alone it also says how good the
+state is: the potential of the reward's second form.
 
 A saved model is a folder: the bundle's own files, `head.safetensors`, and `prm.json`. Kept in the store, the
 bundle's files cost nothing where the policy is kept too.
@@ -29,12 +30,20 @@ from deskhand_agent.models.forward import TokenSequence, collate, forward
 from deskhand_agent.models.scoring import Turn
 from deskhand_flywheel.errors import RewardModelError
 
-_FORMAT = 1
+_FORMAT = 2
 _HEAD_FILE, _ABOUT_FILE = "head.safetensors", "prm.json"
 
 
 class ScoreHead(nn.Module):
-    """Hidden states to logits; their sigmoid is the score. Begins at a logit of 0 for every step."""
+    """Hidden states to logits; their sigmoid is the score. Begins at a logit of 0 for every step.
+
+    `scale` and `shift` calibrate the logits (Platt scaling) and are kept with the weights.
+    """
+
+    scale: Tensor
+    shift: Tensor
+    knows_values: Tensor
+    """bool: `value` was trained."""
 
     def __init__(self, hidden_width: int, *, inner_width: int = 128, seed: int = 0) -> None:
         """
@@ -50,19 +59,38 @@ class ScoreHead(nn.Module):
             self.layers = nn.Sequential(
                 nn.LayerNorm(hidden_width), nn.Linear(hidden_width, inner_width), nn.GELU(), last
             )
-        nn.init.zeros_(last.weight)
-        nn.init.zeros_(last.bias)
+            last_value, state_width = nn.Linear(inner_width, 1), hidden_width // 2
+            self.value_layers = nn.Sequential(
+                nn.LayerNorm(state_width), nn.Linear(state_width, inner_width), nn.GELU(), last_value
+            )
+        for each in (last, last_value):
+            nn.init.zeros_(each.weight)
+            nn.init.zeros_(each.bias)
+        self.register_buffer("scale", torch.tensor(1.0))
+        self.register_buffer("shift", torch.tensor(0.0))
+        self.register_buffer("knows_values", torch.tensor(False))
 
     def forward(self, hidden: Tensor) -> Tensor:
-        """Logits.
+        """Logits of how much steps help.
 
         Args:
-            hidden: [B, D].
+            hidden: [B, D] of `step_hidden`.
 
         Returns:
             [B].
         """
-        return self.layers(hidden)[..., 0]
+        return self.scale * self.layers(hidden)[..., 0] + self.shift
+
+    def value(self, hidden: Tensor) -> Tensor:
+        """Logits of the chance to succeed from states.
+
+        Args:
+            hidden: [B, D] of `step_hidden`, or its first half, [B, D/2]: it reads no more.
+
+        Returns:
+            [B].
+        """
+        return self.value_layers(hidden[..., : self.hidden_width // 2])[..., 0]
 
 
 def hidden_width(bundle: ModelBundle) -> int:
@@ -79,14 +107,47 @@ def step_hidden(bundle: ModelBundle, turns: Sequence[Turn]) -> Tensor:
     Raises:
         InferenceError: a picture is unreadable, or does not fit its placeholder run.
     """
-    sequences = [TokenSequence(ids=turn.prompt_ids + turn.reply_ids, images=turn.images) for turn in turns]
+    return torch.stack(
+        [read_step(turn, states) for turn, states in zip(turns, states_of(bundle, turns), strict=True)]
+    )
+
+
+def read_step(turn: Turn, states: Tensor) -> Tensor:
+    """What the head reads of one turn: [D] of the states of `states_of`, [n, D/2]."""
+    begin, end = len(turn.prompt_ids), len(turn.prompt_ids) + len(turn.reply_ids)
+    return torch.cat([states[begin - 1], states[begin:end].mean(0)])
+
+
+def states_of(
+    bundle: ModelBundle, turns: Sequence[Turn], after: Sequence[tuple[int, ...]] | None = None
+) -> Sequence[Tensor]:
+    """The hidden states of every token of each turn, [n, width] each; differentiable.
+
+    Args:
+        after: ids that follow each reply; None: none.
+
+    Raises:
+        InferenceError: a picture is unreadable, or does not fit its placeholder run.
+    """
+    sequences = [
+        TokenSequence(ids=turn.prompt_ids + turn.reply_ids + more, images=turn.images)
+        for turn, more in zip(turns, after or [()] * len(turns), strict=True)
+    ]
     batch = collate(bundle, sequences, packed=True)
     hidden, _ = forward(bundle, batch)
-    rows: list[Tensor] = []
-    for turn, states in zip(turns, hidden[0].split(batch.lengths.tolist()), strict=True):
-        begin = len(turn.prompt_ids)
-        rows.append(torch.cat([states[begin - 1], states[begin:].mean(0)]))
-    return torch.stack(rows)
+    return hidden[0].split(batch.lengths.tolist())
+
+
+def state_hidden(bundle: ModelBundle, turns: Sequence[Turn]) -> Tensor:
+    """What `ScoreHead.value` reads: [B, D/2], the state at the last prompt token; replies are not looked at.
+
+    Raises:
+        InferenceError: a picture is unreadable, or does not fit its placeholder run.
+    """
+    sequences = [TokenSequence(ids=turn.prompt_ids, images=turn.images) for turn in turns]
+    batch = collate(bundle, sequences, packed=True)
+    hidden, _ = forward(bundle, batch)
+    return torch.stack([states[-1] for states in hidden[0].split(batch.lengths.tolist())])
 
 
 def weights_digest(bundle: ModelBundle, head: ScoreHead) -> str:
@@ -152,10 +213,13 @@ def _about(folder: Path) -> dict[str, Any]:
         about = json.loads((folder / _ABOUT_FILE).read_text())
     except FileNotFoundError as error:
         raise RewardModelError(
-            f"{folder} holds no process reward model (no {_ABOUT_FILE}): name one that a score run kept"
+            f"{folder} holds no process reward model (no {_ABOUT_FILE}): name one that "
+            "`deskhand prm train` kept"
         ) from error
     except (OSError, ValueError) as error:
         raise RewardModelError(f"{folder / _ABOUT_FILE} is not readable: {error}") from error
     if not isinstance(about, dict) or about.get("format") != _FORMAT:
-        raise RewardModelError(f"{folder / _ABOUT_FILE} has a form this Deskhand does not read")
+        raise RewardModelError(
+            f"{folder / _ABOUT_FILE} has a form this Deskhand does not read: train the model again"
+        )
     return about

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.models.bundle import ModelBundle
@@ -19,6 +20,7 @@ from deskhand_flywheel.prm.model import (
     hidden_width,
     load_reward_model,
     save_reward_model,
+    state_hidden,
     step_hidden,
     weights_digest,
 )
@@ -78,17 +80,45 @@ class ProcessRewardModel:
         Raises:
             InferenceError: a picture came without bytes, or is unreadable.
         """
-        scores: list[float] = []
-        with torch.no_grad():
-            # turns of like length side by side: little padding
-            order = sorted(
-                range(len(turns)), key=lambda i: len(turns[i].prompt_ids) + len(turns[i].reply_ids)
+        return torch.sigmoid(torch.tensor(self.turn_logits(turns), dtype=torch.float64)).tolist()
+
+    def turn_logits(self, turns: Sequence[Turn]) -> list[float]:
+        """The logits of `turn_scores`.
+
+        Raises:
+            InferenceError: a picture came without bytes, or is unreadable.
+        """
+        return self._each(turns, lambda chosen: self.head(step_hidden(self.bundle, chosen)))
+
+    def turn_values(self, turns: Sequence[Turn]) -> list[float]:
+        """Chance to succeed from the state of each turn, 0 to 1, in order; replies are not looked at.
+
+        Raises:
+            RewardModelError: the model was trained on labels that say nothing of states.
+            InferenceError: a picture came without bytes, or is unreadable.
+        """
+        if not self.knows_values:
+            raise RewardModelError(
+                f"{self.scorer} knows of no state how good it is: train one on labels from monte-carlo or "
+                "outcome"
             )
+        logits = self._each(turns, lambda chosen: self.head.value(state_hidden(self.bundle, chosen)))
+        return torch.sigmoid(torch.tensor(logits, dtype=torch.float64)).tolist()
+
+    @property
+    def knows_values(self) -> bool:
+        """Whether `turn_values` can be asked."""
+        return bool(self.head.knows_values)
+
+    def _each(self, turns: Sequence[Turn], of: Callable[[Sequence[Turn]], Tensor]) -> list[float]:
+        found: list[float] = []
+        # turns of like length side by side: little padding
+        order = sorted(range(len(turns)), key=lambda i: len(turns[i].prompt_ids) + len(turns[i].reply_ids))
+        with torch.no_grad():
             for begin in range(0, len(order), self._batch):
                 chosen = [turns[i] for i in order[begin : begin + self._batch]]
-                logits = self.head(step_hidden(self.bundle, chosen))
-                scores += torch.sigmoid(logits.float()).tolist()
-        by_turn = dict(zip(order, scores, strict=True))
+                found += of(chosen).float().tolist()
+        by_turn = dict(zip(order, found, strict=True))
         return [by_turn[i] for i in range(len(turns))]
 
     def _score_all(self, trajectories: Sequence[Trajectory]) -> list[list[StepScore]]:

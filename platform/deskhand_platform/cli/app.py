@@ -23,6 +23,7 @@ from deskhand_platform.cli import (
     endpoint,
     flywheel,
     judging,
+    prm,
     records,
     rounds,
     run,
@@ -56,6 +57,7 @@ app.add_typer(records.trajectories, name="trajectories")
 app.add_typer(records.policies, name="policies")
 app.add_typer(flywheel.app, name="flywheel")
 app.add_typer(annotation.people, name="annotators")
+app.add_typer(prm.app, name="prm")
 tasks.register(app)
 endpoint.register(records.policies)
 upkeep.register(flywheel.app)

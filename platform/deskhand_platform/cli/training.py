@@ -41,7 +41,9 @@ def register(app: typer.Typer) -> None:
 def train(
     kind: Annotated[
         str,
-        typer.Argument(help="pretrain, collect, score, sft, prefer, ppo or evaluate; presets: ppo's methods"),
+        typer.Argument(
+            help="pretrain, collect, label, score, sft, prefer, ppo or evaluate; presets: ppo's methods"
+        ),
     ],
     config: ConfigFile = None,
     preset: Annotated[str | None, typer.Option(help="method of a ppo run, e.g. st-ppo")] = None,

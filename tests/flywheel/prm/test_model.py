@@ -22,6 +22,7 @@ from deskhand_flywheel.prm.model import (
     weights_digest,
 )
 from deskhand_flywheel.prm.scoring import ProcessRewardModel
+from deskhand_flywheel.prm.targets import by_step, outcome_targets
 from deskhand_flywheel.store import Store
 from deskhand_sandbox.types import Click, TypeText
 
@@ -98,7 +99,8 @@ def test_sampled_ids_are_taken_as_they_are_and_other_turns_written_out(bundle: M
 def test_examples_carry_the_labels(bundle: ModelBundle) -> None:
     won, lost = make_trajectory("w", end=make_end()), make_trajectory("l", end=make_end(success=False))
     broken = make_trajectory("b", end=make_end(success=None))
-    examples = examples_from([won, lost, broken], bundle, discount=0.5)
+    targets = by_step(outcome_targets([won, lost, broken], discount=0.5))
+    examples = examples_from([won, lost, broken], bundle, targets)
     assert [(e.sample.trajectory_id, e.sample.step_index, e.label) for e in examples] == [
         ("w", 0, 0.25),
         ("w", 1, 0.5),

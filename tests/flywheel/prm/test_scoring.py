@@ -16,6 +16,7 @@ from deskhand_flywheel.prm.examples import examples_from
 from deskhand_flywheel.prm.metrics import auc
 from deskhand_flywheel.prm.model import ScoreHead, hidden_width, step_hidden
 from deskhand_flywheel.prm.scoring import ProcessRewardModel, score_store
+from deskhand_flywheel.prm.targets import by_step, outcome_targets
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import TrajectoryFilter
 from deskhand_sandbox.types import Click
@@ -37,7 +38,7 @@ def _clicked(name: str, right: bool, column: int) -> Trajectory:
 
 
 def _trained(bundle: ModelBundle, trajectories: list[Trajectory]) -> ProcessRewardModel:
-    examples = examples_from(trajectories, bundle)
+    examples = examples_from(trajectories, bundle, by_step(outcome_targets(trajectories)))
     head = ScoreHead(hidden_width(bundle), inner_width=32)
     with torch.no_grad():
         hidden = step_hidden(bundle, [example.sample for example in examples])

@@ -17,7 +17,14 @@ from deskhand_flywheel import tables
 from deskhand_flywheel.errors import InvalidQuery, MissingBlob, UnknownTrajectory
 from deskhand_flywheel.sieve import Sifted
 from deskhand_flywheel.store import Store
-from deskhand_flywheel.types import OutcomeFilter, SelectionRule, Sieve, StepScore, TrajectoryFilter
+from deskhand_flywheel.types import (
+    OutcomeFilter,
+    SelectionRule,
+    Sieve,
+    StepScore,
+    StepValue,
+    TrajectoryFilter,
+)
 from deskhand_flywheel.upkeep import Drop, RetentionRule, collect, fsck, retention_rule
 
 DATABASES = ("sqlite", "postgresql")
@@ -109,6 +116,14 @@ async def test_what_something_cites_is_never_dropped(store: Store, tmp_path: Pat
     )
     await store.add_scores([StepScore(trajectory_id="marked", step_index=0, score=1.0, scorer="human:me")])
     await store.add_scores([StepScore(trajectory_id="free", step_index=0, score=1.0, scorer="prm:1")])
+    await store.add_step_values(
+        [
+            StepValue(
+                trajectory_id="free", step_index=0, labeller="mc", before=0.5, before_error=0.1, after=1.0,
+                after_error=0.1, continuations=8, exact=True,
+            )
+        ]
+    )  # fmt: skip
     (tmp_path / "policy").mkdir()
     (tmp_path / "policy" / "weights").write_bytes(b"w" * 1000)
     kept = await store.keep_policy(

@@ -12,6 +12,7 @@ from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.loop_state import PpoSetting
 from deskhand_trainer.ppo import PpoLoop
+from deskhand_trainer.process_reward import refuse_unpayable
 from deskhand_trainer.run_kinds.context import RunContext, sandbox_kinds
 from deskhand_trainer.run_kinds.executors import executing
 from deskhand_trainer.run_kinds.users import answering
@@ -44,6 +45,7 @@ async def run(context: RunContext, config: PpoConfig) -> tuple[str, dict[str, Js
     if bundle.memory.plan_tokens and config.algorithm == "cloning":
         raise RunRefused("field 'algorithm': cloning imitates actions, and the policy says plans")
     reward_model = await context.reward_model()
+    refuse_unpayable(config, reward_model)
     if config.stop_below is not None and reward_model is None:
         raise RunRefused("field 'stop_below': it needs a process reward model; `train score` makes one")
     async with (

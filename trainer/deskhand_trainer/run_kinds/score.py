@@ -4,61 +4,59 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import replace
 
+from deskhand_flywheel.errors import FlywheelError
 from deskhand_flywheel.prm.scoring import ProcessRewardModel, score_store
-from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
+from deskhand_flywheel.types import TrajectoryFilter
 from deskhand_sandbox.types import JsonValue, Split
 from deskhand_trainer.config import ScoreConfig
-from deskhand_trainer.prm_training import train_reward_model
+from deskhand_trainer.prm.keeping import about, figures_of
+from deskhand_trainer.prm.material import training_material
+from deskhand_trainer.prm.train import train_reward_model
 from deskhand_trainer.run_kinds.context import RunContext
 
 
 async def run(context: RunContext, config: ScoreConfig) -> tuple[str, dict[str, JsonValue]]:
     """Train, keep, score."""
     bundle = await context.bundle()
-    context.folder.progress("reading trajectories", 0, config.epochs)
-    ids = await _newest(context, config.max_trajectories)
-    trajectories = [t async for t in context.read(ids)]
-    head, report = await asyncio.to_thread(
+    told = context.folder.progress
+    told("reading trajectories", 0, config.epochs)
+    damaged: dict[str, str] = {}
+
+    def left_out(trajectory_id: str, error: FlywheelError) -> None:
+        damaged[trajectory_id] = str(error)
+
+    material = await training_material(context.store, config, on_damaged=left_out)
+    trained = await asyncio.to_thread(
         train_reward_model,
         bundle,
-        trajectories,
+        material,
         config,
-        progress=lambda done, total: context.folder.progress("training the reward model", done, total),
+        progress=lambda done, total: told("training the reward model", done, total),
     )
-    model = ProcessRewardModel(bundle, head)
+    model = ProcessRewardModel(trained.bundle, trained.head)
     folder = context.folder.path / "reward_model"
     await asyncio.to_thread(model.save, folder)
-    figures: dict[str, JsonValue] = {**asdict(report), "trajectories": len(trajectories)}
-    kept = await context.keep(folder, {"reward_model": True, "training": dict(figures)})
-    damaged: dict[str, str] = {}
-    scored = await score_store(
-        context.store,
-        model,
-        _of_round(context.spec.labels),
-        progress=lambda done, total: context.folder.progress("scoring", done, total),
-        on_damaged=lambda each, error: damaged.update({each: str(error)}),
-    )
+    figures = {**figures_of(trained.report), "trajectories": len(material.trajectories)}
+    kept = await context.keep(folder, about(config, trained.report))
+    scored = 0
+    for chosen in _to_score(context.spec.labels, config):
+        scored += await score_store(
+            context.store,
+            model,
+            chosen,
+            progress=lambda done, total: told("scoring", done, total),
+            on_damaged=left_out,
+        )
     await context.told_of(damaged)
     figures |= {"scored": scored, "scorer": model.scorer}
     await context.reporter.metric("score", figures, step=0)
     return kept, figures
 
 
-async def _newest(context: RunContext, count: int) -> tuple[str, ...]:
-    """Train-split trajectories with a verdict, successes and failures by half as far as there are."""
-    parts = [
-        await context.store.trajectory_ids(TrajectoryFilter(split=Split.TRAIN, ended=True, outcome=outcome))
-        for outcome in (OutcomeFilter.SUCCESS, OutcomeFilter.FAILURE)
-    ]
-    fewer = min(len(p) for p in parts)
-    half = max(count // 2, count - fewer)
-    chosen = [i for p in parts for i in p[-half:]]
-    return tuple(sorted(chosen)[-count:])
-
-
-def _of_round(labels: Mapping[str, str]) -> TrajectoryFilter:
-    """The round's trajectories where the run belongs to one, the train split's otherwise."""
+def _to_score(labels: Mapping[str, str], config: ScoreConfig) -> list[TrajectoryFilter]:
+    """The named runs' trajectories, or the round's where the run belongs to one, or the train split's."""
     mine = {"round": labels["round"]} if "round" in labels else {}
-    return TrajectoryFilter(split=Split.TRAIN, ended=True, labels=mine)
+    chosen = TrajectoryFilter(split=Split.TRAIN, ended=True, labels=mine)
+    return [replace(chosen, labels={"run": run}) for run in config.runs] or [chosen]

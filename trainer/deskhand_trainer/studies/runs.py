@@ -87,12 +87,21 @@ class StudyRuns:
                         process.terminate()
                 pool.shutdown(cancel_futures=True)
 
-    def run(self, name: str, kind: RunKind, config: Mapping[str, Any], policy: str | None) -> dict[str, Any]:
+    def run(
+        self,
+        name: str,
+        kind: RunKind,
+        config: Mapping[str, Any],
+        policy: str | None,
+        *,
+        reward_model: str | None = None,
+    ) -> dict[str, Any]:
         """Make sure a run is finished; its result.
 
         Args:
             name: of its folder below the study's.
             policy: id of the one it starts from.
+            reward_model: id of the process reward model that pays it; None: the outcome alone does.
 
         Raises:
             StudyStopped: it ended without a result; says where its log is.
@@ -111,6 +120,7 @@ class StudyRuns:
                 store_url=store,
                 blobs_url=blobs,
                 policy_in=policy,
+                prm_in=reward_model,
                 labels={"commit": current_commit(), "date": datetime.now(tz=UTC).date().isoformat()},
             )
             write_json(folder / "spec.json", asdict(spec))

@@ -1,0 +1,148 @@
+"""Labelling what the store holds by Monte-Carlo continuation: incremental, several episodes at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from deskhand_agent.types import Policy, Trajectory
+from deskhand_flywheel.errors import BlobError, NotReplayable, RecordError
+from deskhand_flywheel.prm.continuation import Continuing, step_values
+from deskhand_flywheel.store import Store
+from deskhand_flywheel.types import StepValue, TrajectoryFilter
+from deskhand_sandbox.base import SandboxSource
+from deskhand_sandbox.errors import BackendMissing, InfrastructureError
+
+VERSION = 1
+"""Raised when the same settings would label otherwise."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LabelSettings:
+    """How many episodes are labelled, and how."""
+
+    continuing: Continuing = field(default_factory=Continuing)
+    concurrency: int = 8
+    """Episodes labelled at a time, and sandboxes asked for at most."""
+    retries: int = 2
+    """Further attempts at an episode during which the sandbox or the model failed."""
+    lease_wait_s: float = 60.0
+    """How long to wait for a free sandbox."""
+    limit: int | None = None
+    """Most episodes, the newest first; None: all."""
+
+    def __post_init__(self) -> None:
+        if self.concurrency < 1 or (self.limit is not None and self.limit < 1):
+            raise ValueError(f"concurrency {self.concurrency} and limit {self.limit}: give 1 or more")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Labelled:
+    """What came of labelling."""
+
+    labeller: str
+    trajectories: int
+    steps: int
+    inexact: int
+    """Of these steps."""
+    left_out: Mapping[str, int]
+    """Episodes without values, by why."""
+
+
+def labeller_of(policy: str, continuing: Continuing) -> str:
+    """Name and version of what labels so: one name never stands for two policies or two N.
+
+    Args:
+        policy: its id, and how it draws where that can differ: "policy-1f…@t1".
+    """
+    return f"mc{VERSION}:{policy}:{continuing.continuations}"
+
+
+async def label_store(
+    store: Store,
+    *,
+    policy: Policy,
+    source: SandboxSource,
+    labeller: str,
+    settings: LabelSettings | None = None,
+    chosen: TrajectoryFilter | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Labelled:
+    """Label every episode that has a verdict and no value of this labeller for some of its steps.
+
+    Kept episode by episode: stopped and started again, it goes on where it was.
+
+    Args:
+        labeller: see `labeller_of`.
+        progress: called with episodes done and in all.
+
+    Raises:
+        UnknownName, BackendMissing: a sandbox or a verifier cannot be had.
+    """
+    settings = settings or LabelSettings()
+    ids = await store.unlabelled(labeller, chosen)
+    waiting = list(ids if settings.limit is None else ids[-settings.limit :])
+    total, done, left_out = len(waiting), Counter[str](), Counter[str]()
+
+    async def work(owner: str) -> None:
+        while waiting:
+            try:
+                trajectory = await store.trajectory(waiting.pop(), images=True)
+                values = await _values(trajectory, policy, source, labeller, settings, owner)
+            except NotReplayable:
+                left_out["cannot be replayed"] += 1
+            except (BlobError, RecordError) as error:
+                left_out[f"cannot be read: {type(error).__name__}"] += 1
+            except BackendMissing:
+                raise
+            except InfrastructureError as error:
+                left_out[f"broke: {error}"] += 1
+            else:
+                await store.add_step_values(values)
+                done.update(trajectories=1, steps=len(values), inexact=sum(not v.exact for v in values))
+            if progress is not None:
+                progress(done["trajectories"] + left_out.total(), total)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for number in range(min(settings.concurrency, total)):
+                group.create_task(work(f"label-{number}"))
+    except BaseExceptionGroup as errors:
+        # the first is the cause; the others are what its cancellation stirred up
+        raise errors.exceptions[0] from errors
+    return Labelled(
+        labeller=labeller,
+        trajectories=done["trajectories"],
+        steps=done["steps"],
+        inexact=done["inexact"],
+        left_out=dict(left_out),
+    )
+
+
+async def _values(
+    trajectory: Trajectory,
+    policy: Policy,
+    source: SandboxSource,
+    labeller: str,
+    settings: LabelSettings,
+    owner: str,
+) -> list[StepValue]:
+    kind = trajectory.start.task.environment.kind
+    for attempt in range(settings.retries + 1):
+        try:
+            async with source.lease(kind, owner=owner, wait_s=settings.lease_wait_s) as sandbox:
+                return await step_values(
+                    trajectory,
+                    sandbox=sandbox,
+                    policy=policy,
+                    labeller=labeller,
+                    continuing=settings.continuing,
+                )
+        except BackendMissing:
+            raise
+        except InfrastructureError:
+            if attempt == settings.retries:
+                raise
+    raise AssertionError("the last attempt returns or raises")

@@ -1,0 +1,103 @@
+"""The store's step values: what steps were worth by Monte-Carlo continuation, by labeller."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable
+
+from sqlalchemy import exists, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from deskhand_flywheel import tables
+from deskhand_flywheel.errors import UnknownTrajectory
+from deskhand_flywheel.filters import matches
+from deskhand_flywheel.trajectories import Trajectories
+from deskhand_flywheel.types import StepValue, TrajectoryFilter
+
+_VALUES = ("before", "before_error", "after", "after_error", "continuations", "exact")
+
+
+class StepValues(Trajectories):
+    """What labellers found steps to be worth."""
+
+    async def add_step_values(self, values: Iterable[StepValue]) -> None:
+        """Keep values, all or none; a labeller's later word on a step replaces its earlier one.
+
+        Raises:
+            UnknownTrajectory: a value is for a step that is not in the store; none was kept.
+            StorageFull, StoreUnavailable, StoreClosed: none was kept.
+        """
+        now = time.time()
+        rows = [
+            {
+                "trajectory_id": value.trajectory_id,
+                "step_index": value.step_index,
+                "labeller": value.labeller,
+                "labelled_at_s": now,
+                **{name: getattr(value, name) for name in _VALUES},
+            }
+            for value in values
+        ]
+        if not rows:
+            return
+        insert = self.insert_or_replace(tables.step_values, (*_VALUES, "labelled_at_s"))
+
+        async def write(connection: AsyncConnection) -> None:
+            await connection.execute(insert, rows)
+
+        try:
+            await self._writer.submit(write)
+        except IntegrityError as error:
+            raise UnknownTrajectory(
+                "a value is for a step that is not in the store; none was kept"
+            ) from error
+
+    async def step_values(
+        self, *, labeller: str | None = None, trajectory_ids: Collection[str] | None = None
+    ) -> tuple[StepValue, ...]:
+        """Values of all steps, by trajectory and step, a labeller's later ones after its earlier ones.
+
+        Args:
+            labeller: only this one's; None for everybody's, oldest first within a step.
+            trajectory_ids: only of these; None for all.
+        """
+        table = tables.step_values
+        query = select(table)
+        if labeller is not None:
+            query = query.where(table.c.labeller == labeller)
+        query = query.order_by(table.c.trajectory_id, table.c.step_index, table.c.labelled_at_s)
+        async with self.database.read() as connection:
+            rows = (await connection.execute(query)).all()
+        wanted = None if trajectory_ids is None else set(trajectory_ids)
+        return tuple(
+            StepValue(
+                trajectory_id=row.trajectory_id,
+                step_index=row.step_index,
+                labeller=row.labeller,
+                **{name: getattr(row, name) for name in _VALUES},
+            )
+            for row in rows
+            if wanted is None or row.trajectory_id in wanted
+        )
+
+    async def unlabelled(self, labeller: str, chosen: TrajectoryFilter | None = None) -> tuple[str, ...]:
+        """Whole trajectories with a verdict and a step that `labeller` has no value for, oldest first."""
+        table, steps, values = tables.trajectories, tables.steps, tables.step_values
+        labelled = exists().where(
+            values.c.trajectory_id == steps.c.trajectory_id,
+            values.c.step_index == steps.c.step_index,
+            values.c.labeller == labeller,
+        )
+        query = (
+            select(table.c.id)
+            .where(
+                matches(chosen or TrajectoryFilter()),
+                table.c.end.is_not(None),
+                table.c.success.is_not(None),
+                exists().where(steps.c.trajectory_id == table.c.id, ~labelled),
+            )
+            .order_by(table.c.id)
+        )
+        async with self.database.read() as connection:
+            return tuple((await connection.scalars(query)).all())

@@ -1,0 +1,162 @@
+"""`deskhand prm`: from recorded episodes to labels, a model of them, its scores and their worth."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from deskhand_agent.models.bundle import build_tiny, save_bundle
+from deskhand_agent.models.tiny import TinyConfig
+from deskhand_agent.types import Context, Decision
+from deskhand_agent.worker import Job, run_episodes
+from deskhand_flywheel.prm.continuation import Continuing
+from deskhand_flywheel.prm.labelling import LabelSettings, label_store
+from deskhand_flywheel.store import Store
+from deskhand_flywheel.types import StepScore
+from deskhand_platform.cli.app import main
+from deskhand_platform.settings import load_settings
+from deskhand_sandbox.manager import PoolSettings, SandboxManager
+from deskhand_sandbox.tasks import make_task
+from deskhand_sandbox.tasks.splits import seeds
+from deskhand_sandbox.types import Press, Split
+
+torch.set_num_threads(1)
+TASK = "worlds/chain"
+
+
+class Walker:
+    """Walks right more often than not."""
+
+    id = "walker"
+
+    def __init__(self) -> None:
+        self._chance = random.Random(0)
+
+    async def act(self, context: Context) -> Decision:
+        key = "ArrowRight" if self._chance.random() < 0.65 else "ArrowLeft"
+        return Decision(actions=(Press(keys=(key,)),), text=f"press(key='{key}')")
+
+
+@pytest.fixture
+def deskhand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Runs a command; its exit status, and what it printed and complained of."""
+    monkeypatch.setenv("DESKHAND_HOME", str(tmp_path / "home"))
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["deskhand", *arguments])
+        status: Any = 0
+        try:
+            main()
+        except SystemExit as ended:
+            status = ended.code or 0
+        printed = capsys.readouterr()
+        return status, printed.out, printed.err
+
+    return run
+
+
+async def play(home: Path) -> str:
+    """Twelve walks and the id of a small model that can read them."""
+    settings = load_settings(home=home)
+    async with (
+        await Store.open(settings.db_url, settings.blobs_url) as store,
+        SandboxManager({"world": PoolSettings(max_sandboxes=2)}) as source,
+    ):
+        jobs = [Job(task=make_task(TASK, seed)) for seed in seeds(TASK, Split.TRAIN, 12)]
+        await run_episodes(jobs, source=source, policy=Walker(), sink=store)
+        tiny = TinyConfig(
+            vision_width=32, vision_depth=1, vision_heads=2, text_width=48, text_depth=2, text_heads=2
+        )
+        save_bundle(build_tiny(tiny), home / "policy")
+        return (await store.keep_policy(home / "policy", parent_id=None, metadata={})).id
+
+
+async def label(home: Path) -> None:
+    """Labels by the walker itself, and marks by a person who knows the way."""
+    settings = load_settings(home=home)
+    async with (
+        await Store.open(settings.db_url, settings.blobs_url) as store,
+        SandboxManager({"world": PoolSettings(max_sandboxes=2)}) as source,
+    ):
+        told = LabelSettings(continuing=Continuing(continuations=4))
+        await label_store(store, policy=Walker(), source=source, labeller="mc1:walker:4", settings=told)
+        marks = [
+            StepScore(
+                trajectory_id=walk.id,
+                step_index=step.index,
+                score=float("Right" in step.decision.text),
+                scorer="human:ann",
+                rationale="towards the flag" if "Right" in step.decision.text else "away from it",
+            )
+            async for walk in store.each_trajectory(await store.trajectory_ids())
+            for step in walk.steps
+        ]
+        await store.add_scores(marks)
+
+
+def test_from_episodes_to_a_calibrated_model(tmp_path: Path, deskhand: Any) -> None:
+    home = tmp_path / "home"
+    policy = asyncio.run(play(home))
+    # an oracle loses nothing it could still win, and wins nothing that is lost: one kind of label
+    status, printed, _ = deskhand("prm", "label", "--policy", "scripted", "--continuations", "1", "--json")
+    made = json.loads(printed)
+    assert status == 0 and made["trajectories"] == 12 and made["inexact"] == 0 and made["left_out"] == {}
+    again = json.loads(deskhand("prm", "label", "--policy", "scripted", "--continuations", "1", "--json")[1])
+    assert again["trajectories"] == 0
+    status, _, complaint = deskhand("prm", "train", "--policy", policy)
+    assert status == 1 and "on one side of a half" in complaint
+
+    asyncio.run(label(home))
+    status, printed, complaint = deskhand(
+        "prm", "train", "--policy", policy, "--json", "--set", "epochs=30", "--set", "lr=0.01",
+        "--set", "labeller=mc1:walker:4",
+    )  # fmt: skip
+    assert status == 0, complaint
+    trained = json.loads(printed)
+    assert trained["unit"] == "start" and trained["loss"] < trained["base_loss"]
+
+    status, printed, _ = deskhand("prm", "score", trained["model"], "--json")
+    scored = json.loads(printed)
+    assert status == 0 and scored["scored"] == 12
+    assert json.loads(deskhand("prm", "score", trained["model"], "--json")[1])["scored"] == 0
+
+    status, printed, complaint = deskhand("prm", "calibrate", trained["model"], "--json")
+    assert status == 0, complaint
+    done = json.loads(printed)
+    assert done["scorer"] != scored["scorer"] and done["measured_on"] == "unseen starts, cross-fitted"
+    assert 0 < done["marked"] == done["after"]["steps"] and done["kappa"] is not None
+    assert Path(done["plot"]).read_bytes().startswith(b"\x89PNG")
+    rescored = json.loads(deskhand("prm", "score", done["model"], "--json")[1])
+    assert rescored == {"scorer": done["scorer"], "scored": 12}
+    plot = tmp_path / "plot.png"
+    status, printed, _ = deskhand("prm", "calibrate", trained["model"], "--no-keep", "--plot", str(plot))
+    assert status == 0 and "nothing was kept" in printed and plot.exists()
+
+
+def test_what_cannot_be_done_is_said(tmp_path: Path, deskhand: Any) -> None:
+    policy = asyncio.run(play(tmp_path / "home"))
+    for command, told in (
+        (("prm", "train", "--policy", policy), "deskhand prm label"),
+        (("prm", "train", "--policy", policy, "--labels", "judge"), "no labels of these sources"),
+        (("prm", "train", "--policy", "nobody"), "nobody"),
+        (("prm", "train", "--labels", "hearsay"), "monte-carlo"),
+        (("prm", "train", "--set", "rationale_weight=1"), "trunk_lr"),
+        (("prm", "score", "nobody"), "nobody"),
+        (("prm", "score", policy), "holds no process reward model"),
+        (("prm", "calibrate", policy), "holds no process reward model"),
+        (("prm", "label", "--policy", "nobody"), "nobody"),
+    ):
+        status, _, complaint = deskhand(*command)
+        assert status in (1, 2) and told in complaint, (command, complaint)
+
+
+@pytest.mark.parametrize("command", ["label", "train", "score", "calibrate"])
+def test_every_command_has_help_with_examples(deskhand: Any, command: str) -> None:
+    status, printed, _ = deskhand("prm", command, "--help")
+    assert status == 0 and f"deskhand prm {command}" in printed

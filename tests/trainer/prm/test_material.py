@@ -1,0 +1,104 @@
+"""What is trained on: never held-out tasks or seeds, and something always kept to measure on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from deskhand_agent.types import Context, Decision, Trajectory
+from deskhand_agent.worker import Job, run_episodes
+from deskhand_flywheel.errors import NoLabels
+from deskhand_flywheel.prm.targets import StepTarget
+from deskhand_flywheel.store import Store
+from deskhand_flywheel.types import StepValue, TrajectoryFilter
+from deskhand_sandbox.manager import PoolSettings, SandboxManager
+from deskhand_sandbox.tasks import make_task
+from deskhand_sandbox.tasks.splits import seeds
+from deskhand_sandbox.types import Press, Split, Task
+from deskhand_trainer.prm.config import ScoreConfig
+from deskhand_trainer.prm.keeping import was_trained_on
+from deskhand_trainer.prm.material import measuring_material, part, refuse_one_kind, training_material
+
+LABELLED = ScoreConfig(labels=("monte-carlo",))
+HELD_OUT = "miniwob/click-menu"
+
+
+class Right:
+    id = "right"
+
+    async def act(self, context: Context) -> Decision:
+        return Decision(actions=(Press(keys=("ArrowRight",)),), text="press(key='ArrowRight')")
+
+
+def chain(name: str, seed: int) -> Task:
+    """The chain under another name."""
+    return replace(make_task("worlds/chain", seed), id=name)
+
+
+@pytest.fixture
+async def walks(store: Store) -> list[Trajectory]:
+    """Labelled walks: two starts of five tasks, one of them held out, and a test seed."""
+    train = seeds("worlds/chain", Split.TRAIN, 2)
+    tasks = [chain(f"worlds/chain-{n}", seed) for n in range(4) for seed in train]
+    jobs = [Job(task=task, split=Split.TRAIN) for task in tasks]
+    jobs += [Job(task=chain(HELD_OUT, 0), split=Split.TEST), Job(task=chain(HELD_OUT, 1), split=Split.TRAIN)]
+    jobs += [Job(task=chain("worlds/chain-0", 99), split=Split.TEST)]
+    async with SandboxManager({"world": PoolSettings(max_sandboxes=1)}) as source:
+        await run_episodes(jobs, source=source, policy=Right(), sink=store, concurrency=1)
+    found = [t async for t in store.each_trajectory(await store.trajectory_ids())]
+    await store.add_step_values(
+        StepValue(
+            trajectory_id=t.id, step_index=0, labeller="mc", before=0.5, before_error=0.1, after=float(n % 2),
+            after_error=0.1, continuations=9, exact=True,
+        )
+        for n, t in enumerate(found)
+    )  # fmt: skip
+    return found
+
+
+async def test_held_out_tasks_and_seeds_are_never_trained_on(store: Store, walks: list[Trajectory]) -> None:
+    material = await training_material(store, LABELLED)
+    assert {t.start.task.id for t in material.trajectories} == {f"worlds/chain-{n}" for n in range(4)}
+    assert all(t.start.split is Split.TRAIN for t in material.trajectories)
+    fewer = await training_material(store, replace(LABELLED, leave_out=("worlds/chain-1",)))
+    assert len(fewer.trajectories) == 6
+    every = await measuring_material(store, LABELLED, TrajectoryFilter())
+    assert len(every.trajectories) == len(walks) and len(every.targets) == len(walks)
+    newest = await training_material(store, replace(LABELLED, max_trajectories=4))
+    assert len(newest.trajectories) == 4
+    nobody = await training_material(store, replace(LABELLED, labels=("human",)))
+    assert nobody.trajectories == () and nobody.targets == {}
+
+
+async def test_tasks_are_kept_whole_and_few_tasks_by_their_starts(walks: list[Trajectory]) -> None:
+    trained = [t for t in walks if t.start.task.id != HELD_OUT]
+    by_task = part(trained, share=0.2, seed=0)
+    assert by_task.unit == "task" and len(by_task.trained) == 3
+    assert not {t.start.task.id for t in by_task.held} & {t.start.task.id for t in by_task.train}
+    one_task = [t for t in walks if t.start.task.id == "worlds/chain-0"]
+    by_start = part(one_task, share=0.2, seed=0)
+    assert by_start.unit == "start" and len(by_start.held) == 1
+    same = part(
+        [one_task[0], replace(one_task[0], start=replace(one_task[0].start, id="b"))], share=0.2, seed=0
+    )
+    assert same.unit == "trajectory" and len(same.held) == len(same.train) == 1
+    told: dict[str, Any] = {"unit": by_task.unit, "trained": [*by_task.trained]}
+    assert [was_trained_on(told, t) for t in trained] == [t in by_task.train for t in trained]
+    assert all(was_trained_on({}, t) for t in trained)
+    with pytest.raises(NoLabels, match="1 labelled episodes"):
+        part(trained[:1], share=0.2, seed=0)
+
+
+def test_one_kind_of_label_is_refused() -> None:
+    def targets(*labels: float) -> dict[tuple[str, int], StepTarget]:
+        return {
+            ("a", n): StepTarget(trajectory_id="a", step_index=n, label=label, source="mc")
+            for n, label in enumerate(labels)
+        }
+
+    refuse_one_kind(targets(0.4, 0.6))
+    for none in (targets(), targets(0.5, 0.9), targets(0.1, 0.2)):
+        with pytest.raises(NoLabels):
+            refuse_one_kind(none)

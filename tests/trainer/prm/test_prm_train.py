@@ -1,0 +1,183 @@
+"""The head learns scores and values, the model below learns reasons, and what is kept says which."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from deskhand_agent.models.bundle import ModelBundle, build_tiny
+from deskhand_agent.models.tiny import TinyConfig
+from deskhand_agent.types import (
+    Decision,
+    Step,
+    StepTimings,
+    StopReason,
+    Trajectory,
+    TrajectoryEnd,
+    TrajectoryStart,
+)
+from deskhand_flywheel.errors import NoLabels, RewardModelError
+from deskhand_flywheel.prm.examples import examples_from
+from deskhand_flywheel.prm.scoring import ProcessRewardModel
+from deskhand_flywheel.prm.targets import StepTarget, by_step
+from deskhand_sandbox.backends.world import WorldSandbox
+from deskhand_sandbox.tasks import make_task
+from deskhand_sandbox.types import Outcome, Press, Split
+from deskhand_trainer.config import parse_config
+from deskhand_trainer.errors import ConfigError
+from deskhand_trainer.prm.config import ScoreConfig
+from deskhand_trainer.prm.keeping import about
+from deskhand_trainer.prm.material import Material
+from deskhand_trainer.prm.scaling import calibrate
+from deskhand_trainer.prm.train import train_reward_model
+
+torch.set_num_threads(1)
+WHY = {True: "it goes to the flag", False: "it goes back"}
+
+
+@pytest.fixture(scope="module")
+def bundle() -> ModelBundle:
+    return build_tiny(
+        TinyConfig(vision_width=32, vision_depth=1, vision_heads=2, text_width=48, text_depth=2, text_heads=2)
+    )
+
+
+async def walk(name: str, seed: int, right: bool) -> Trajectory:
+    """A step of a real world, to the right or to the left."""
+    task = make_task("worlds/chain", seed)
+    async with WorldSandbox() as sandbox:
+        start = await sandbox.reset(task)
+    key = "ArrowRight" if right else "ArrowLeft"
+    step = Step(
+        index=0,
+        observation=start.observation,
+        decision=Decision(actions=(Press(keys=(key,)),), text=f"press(key='{key}')"),
+        reward=0.0,
+        timings=StepTimings(model_ms=0.0, act_ms=0.0, settle_ms=0.0),
+        finished_at_s=1.0,
+    )
+    began = TrajectoryStart(
+        id=name, task=task, instruction=start.instruction, policy_id="p", policy_update=0, group_id=None,
+        split=Split.TRAIN, started_at_s=0.0,
+    )  # fmt: skip
+    end = TrajectoryEnd(
+        final_observation=None, outcome=Outcome(score=float(right), success=right),
+        stop_reason=StopReason.TERMINATED, failure=None, ended_at_s=2.0,
+    )  # fmt: skip
+    return Trajectory(start=began, steps=(step,), end=end)
+
+
+async def material(*, value: float | None = 0.5, reasons: bool = False) -> Material:
+    walks = [await walk(f"{seed}{right}", seed, right) for seed in range(10) for right in (True, False)]
+    targets = [
+        StepTarget(
+            trajectory_id=w.id,
+            step_index=0,
+            label=0.75 if "True" in w.id else 0.25,
+            source="mc",
+            value=value,
+            rationale=WHY["True" in w.id] if reasons else None,
+        )
+        for w in walks
+    ]
+    return Material(trajectories=tuple(walks), targets=by_step(targets))
+
+
+async def test_the_head_learns_what_helps_and_how_good_states_are(
+    bundle: ModelBundle, tmp_path: Path
+) -> None:
+    given = await material(value=0.8)
+    config = ScoreConfig(labels=("monte-carlo",), epochs=80, lr=0.01, minibatch=8)
+    trained = train_reward_model(bundle, given, config)
+    report = trained.report
+    assert trained.bundle is bundle and report.unit == "start" and report.auc == 1.0
+    assert report.loss < report.base_loss - 0.05 and report.rationale_loss is None
+    model = ProcessRewardModel(trained.bundle, trained.head)
+    model.save(tmp_path / "model")
+    loaded = ProcessRewardModel.load(tmp_path / "model")
+    samples = [e.sample for e in examples_from(given.trajectories, bundle, given.targets)]
+    assert loaded.turn_scores(samples) == pytest.approx([0.75, 0.25] * 10, abs=0.1)
+    assert loaded.turn_values(samples) == pytest.approx([0.8] * 20, abs=0.1)
+    # of the state alone: whatever was done in it
+    assert loaded.turn_values(samples[:2])[0] == loaded.turn_values(samples[:2])[1]
+
+
+async def test_a_model_says_when_it_knows_no_values(bundle: ModelBundle) -> None:
+    trained = train_reward_model(bundle, await material(value=None), ScoreConfig(epochs=1))
+    model = ProcessRewardModel(trained.bundle, trained.head)
+    assert not model.knows_values
+    with pytest.raises(RewardModelError, match="monte-carlo"):
+        model.turn_values([])
+
+
+async def test_reasons_are_learned_by_the_model_below_and_by_a_copy_of_it(bundle: ModelBundle) -> None:
+    given = await material(reasons=True)
+    told: dict[str, Any] = {
+        "labels": ("human",),
+        "epochs": 12,
+        "lr": 0.01,
+        "minibatch": 8,
+        "microbatch": 3,
+        "trunk_lr": 3e-3,
+    }
+    before = {name: tensor.clone() for name, tensor in bundle.model.state_dict().items()}
+    with_reasons = train_reward_model(bundle, given, ScoreConfig(**told, rationale_weight=0.5))
+    assert all(torch.equal(tensor, before[name]) for name, tensor in bundle.model.state_dict().items())
+    assert with_reasons.bundle is not bundle and with_reasons.report.rationales == 16
+    untaught = train_reward_model(
+        bundle, given, ScoreConfig(labels=("human",), epochs=1, lr=0.0, trunk_lr=1e-12, rationale_weight=0.5)
+    )
+    learned, unlearned = with_reasons.report.rationale_loss, untaught.report.rationale_loss
+    assert learned is not None and unlearned is not None and learned < unlearned / 2
+    assert with_reasons.report.loss < with_reasons.report.base_loss
+    without = train_reward_model(bundle, given, ScoreConfig(**told))
+    assert without.report.rationale_loss is None
+
+
+async def test_the_microbatch_changes_no_gradient(bundle: ModelBundle) -> None:
+    given = await material(reasons=True)
+    heads = [
+        train_reward_model(
+            bundle,
+            given,
+            ScoreConfig(epochs=1, minibatch=8, microbatch=size, trunk_lr=1e-3, rationale_weight=0.3),
+        ).head
+        for size in (8, 3)
+    ]
+    for one, other in zip(heads[0].parameters(), heads[1].parameters(), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-5)
+
+
+def test_reasons_want_a_model_that_is_trained() -> None:
+    with pytest.raises(ConfigError, match="trunk_lr"):
+        parse_config(ScoreConfig, {"rationale_weight": 0.1})
+    with pytest.raises(ConfigError, match="at least one source"):
+        parse_config(ScoreConfig, {"labels": []})
+
+
+async def test_calibration_is_measured_on_what_it_was_not_fitted_to(bundle: ModelBundle) -> None:
+    given = await material()
+    config = ScoreConfig(labels=("monte-carlo",), epochs=40, lr=0.01, minibatch=8, held_out=0.5)
+    trained = train_reward_model(bundle, given, config)
+    with torch.no_grad():
+        for each in list(trained.head.layers.parameters())[-2:]:
+            each.mul_(8.0)  # far too sure of itself
+    model = ProcessRewardModel(trained.bundle, trained.head)
+    told = about(config, trained.report)
+    calibrated, found = calibrate(model, given, given, told)
+    assert found.scorer == calibrated.scorer != model.scorer
+    assert found.after.steps == found.fitted == 10 and found.measured_on == "unseen starts, cross-fitted"
+    assert found.before.auc == found.after.auc == found.kappa == 1.0
+    assert found.after.brier is not None and found.before.brier is not None
+    assert found.after.brier < found.before.brier / 2
+    samples = [e.sample for e in examples_from(given.trajectories, bundle, given.targets)]
+    wanted = [found.scaling.score(logit) for logit in model.turn_logits(samples)]
+    assert calibrated.turn_scores(samples) == pytest.approx(wanted, abs=1e-6)
+    # calibrated again it comes to the same
+    assert calibrate(calibrated, given, given, told)[1].scorer == found.scorer
+    everything: dict[str, Any] = {**told, "trained": [f"worlds/chain#{seed}" for seed in range(10)]}
+    with pytest.raises(NoLabels, match="trained on"):
+        calibrate(model, given, given, everything)

@@ -1,0 +1,161 @@
+"""The process reward model's study: what was registered, how arms differ, what is made of what was done."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from deskhand_agent.models.bundle import build_tiny, save_bundle
+from deskhand_agent.models.tiny import TinyConfig
+from deskhand_agent.types import Context, Decision
+from deskhand_agent.worker import Job, run_episodes
+from deskhand_flywheel.prm.scoring import ProcessRewardModel
+from deskhand_flywheel.store import Store
+from deskhand_flywheel.types import StepValue
+from deskhand_sandbox.manager import PoolSettings, SandboxManager
+from deskhand_sandbox.tasks import make_task
+from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS, seeds
+from deskhand_sandbox.types import Press, Split
+from deskhand_trainer.config import PpoConfig, ScoreConfig, parse_config
+from deskhand_trainer.prm.keeping import about
+from deskhand_trainer.prm.material import training_material
+from deskhand_trainer.prm.train import train_reward_model
+from deskhand_trainer.results import read_figures
+from deskhand_trainer.run_folder import write_json
+from deskhand_trainer.studies.prm import Plan, arms, main
+from deskhand_trainer.studies.prm_figures import speedup, turns_to
+from deskhand_trainer.studies.prm_measuring import measure
+
+torch.set_num_threads(1)
+CURVE = ((0.0, 0.2), (1000.0, 0.4), (2000.0, 0.8), (3000.0, 0.6))
+
+
+def test_what_is_measured_on_is_held_out_and_arms_differ_by_the_reward_alone() -> None:
+    plan = Plan()
+    assert set(plan.unseen) == HELD_OUT_TASKS and not set(plan.tasks) & HELD_OUT_TASKS
+    assert "monte-carlo" in plan.model.labels and parse_config(ScoreConfig, asdict(plan.model)) == plan.model
+    outcome, process = arms(plan, 3)
+    assert outcome.process_weight == 0.0 and outcome.environment_weight == 0.0
+    assert replace(process, process_weight=0.0) == outcome and process.process_weight > 0
+    assert parse_config(PpoConfig, asdict(process)) == process
+
+
+def test_turns_to_a_success_lie_on_the_line_between_two_measurements() -> None:
+    assert turns_to(CURVE, 0.3) == pytest.approx(500.0)
+    assert turns_to(CURVE, 0.8) == 2000.0 and turns_to(CURVE, 0.1) == 0.0
+    with pytest.raises(ValueError, match="does not reach"):
+        turns_to(CURVE, 0.9)
+
+
+def test_speedup_by_hand() -> None:
+    twice = tuple((turns / 2, success) for turns, success in CURVE)
+    assert speedup(CURVE, twice) == pytest.approx(2.0) and speedup(twice, CURVE) == pytest.approx(0.5)
+    # the most that both reach is .4, which the better one has after 1,000 turns and the worse after 4,000
+    worse = ((0.0, 0.2), (4000.0, 0.4))
+    assert speedup(worse, CURVE) == pytest.approx(4.0)
+    flat = ((0.0, 0.2), (1000.0, 0.1))
+    assert speedup(flat, CURVE) == speedup(CURVE, flat) == 1.0
+
+
+def written(tmp_path: Path, ratios: dict[int, float]) -> dict[str, Any]:
+    """Figures of a folder in which everything is done."""
+    model = {
+        "auc": [0.93, 0.9, 0.95], "ece": [0.04, 0.02, 0.06], "brier": [0.1, 0.1, 0.1],
+        "ece_before": [0.2, 0.1, 0.3],
+        "steps": 90, "settled": 40, "episodes": 30, "fitted": 20, "inexact": 3,
+    }  # fmt: skip
+    found = {"model": model, "outcome_model": {**model, "auc": None}}
+    (tmp_path / "quality/measured").mkdir(parents=True)
+    write_json(tmp_path / "quality/measured/result.json", {"metrics": found, "labelled": {"steps": 200}})
+    for seed, ratio in ratios.items():
+        (tmp_path / f"reward/{seed}/compared").mkdir(parents=True)
+        curves = {"outcome": CURVE, "process": [(turns / ratio, success) for turns, success in CURVE]}
+        done = {"metrics": curves, "labelled": {"steps": 500}}
+        write_json(tmp_path / f"reward/{seed}/compared/result.json", done)
+    results = tmp_path / "results/prm.json"
+    told = [str(tmp_path), "--report", "--results", str(results), "--seeds", *map(str, range(5))]
+    assert main(told) == 0
+    return {figure.name: figure for figure in read_figures(results)}
+
+
+def test_figures_of_what_is_done(tmp_path: Path) -> None:
+    found = written(tmp_path, {0: 2.0, 1: 1.5, 2: 3.0, 3: 2.0, 4: 2.5})
+    assert (found["auc_unseen_tasks"].value, found["auc_unseen_tasks"].met) == (0.93, True)
+    assert (found["ece"].value, found["ece"].high, found["ece"].met) == (0.04, 0.06, True)
+    assert "auc_unseen_tasks_outcome_labels" not in found and found["inexact_labels"].value == 3
+    mean = math.exp(sum(map(math.log, (2.0, 1.5, 3.0, 2.0, 2.5))) / 5)
+    assert found["reward_speedup"].value == pytest.approx(mean)
+    low = found["reward_speedup_low"]
+    assert low.value == found["reward_speedup"].low and low.value > 1 and low.met is True
+    assert found["reward_seeds"].met is True
+
+
+def test_one_seed_makes_no_figure_of_a_reward(tmp_path: Path) -> None:
+    assert "reward_speedup" not in written(tmp_path, {0: 2.0})
+
+
+class Alternating:
+    """Walks right on even turns, and right or left by the seed on odd ones."""
+
+    id = "alternating"
+
+    async def act(self, context: Context) -> Decision:
+        right = len(context.steps) % 2 == 0 or context.task.seed % 2 == 0
+        key = "ArrowRight" if right else "ArrowLeft"
+        return Decision(actions=(Press(keys=(key,)),), text=f"press(key='{key}')")
+
+
+async def test_a_model_is_measured_on_the_labels_of_tasks_it_never_saw(tmp_path: Path) -> None:
+    urls = f"sqlite+aiosqlite:///{tmp_path}/store.db", f"file://{tmp_path}/blobs"
+    unseen = "worlds/chain-unseen"
+    async with (
+        await Store.open(*urls) as store,
+        SandboxManager({"world": PoolSettings(max_sandboxes=2)}) as source,
+    ):
+        for name, split in (("worlds/chain", Split.TRAIN), (unseen, Split.TEST)):
+            tasks = [replace(make_task("worlds/chain", s), id=name) for s in seeds("worlds/chain", split, 8)]
+            jobs = [Job(task=task, split=split, labels={"run": name}) for task in tasks]
+            await run_episodes(jobs, source=source, policy=Alternating(), sink=store)
+        walks = [t async for t in store.each_trajectory(await store.trajectory_ids())]
+        await store.add_step_values(
+            StepValue(
+                trajectory_id=t.id, step_index=step.index, labeller="mc", before=0.5, before_error=0.05,
+                after=0.9 if "Right" in step.decision.text else 0.1, after_error=0.05, continuations=9,
+                exact=step.index != 3,
+            )
+            for t in walks
+            for step in t.steps
+        )  # fmt: skip
+        config = ScoreConfig(
+            labels=("monte-carlo",),
+            labeller="mc",
+            runs=("worlds/chain",),
+            leave_out=(unseen,),
+            epochs=60,
+            lr=0.01,
+        )
+        bundle = build_tiny(
+            TinyConfig(
+                vision_width=32, vision_depth=1, vision_heads=2, text_width=48, text_depth=2, text_heads=2
+            )
+        )
+        trained = train_reward_model(bundle, await training_material(store, config), config)
+        ProcessRewardModel(trained.bundle, trained.head).save(tmp_path / "model")
+        save_bundle(bundle, tmp_path / "policy")
+        kept = await store.keep_policy(
+            tmp_path / "model", parent_id=None, metadata=about(config, trained.report)
+        )
+    both = replace(config, runs=("worlds/chain", unseen))
+    found = await measure(urls, kept.id, both, [unseen], folder=tmp_path / "measured")
+    assert found["episodes"] == 8 and found["fitted"] > 0 and found["inexact"] > 0
+    # what is inexact is left out
+    of_unseen = [t for t in walks if t.start.task.id == unseen]
+    assert found["steps"] == sum(step.index != 3 for t in of_unseen for step in t.steps) == found["settled"]
+    value, low, high = found["auc"]
+    assert low <= value <= high and value > 0.95
+    assert found["ece"][0] < found["ece_before"][0] + 0.05

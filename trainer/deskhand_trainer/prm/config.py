@@ -1,0 +1,74 @@
+"""What training a process reward model can be told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from deskhand_trainer.config_parsing import bounds
+
+Source: TypeAlias = Literal["monte-carlo", "human", "judge", "outcome"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LabelConfig:
+    """Labelling steps by Monte-Carlo continuation with the policy the run starts from."""
+
+    tasks: tuple[str, ...]
+    """Whose episodes; held-out tasks may be among them, to measure on."""
+    runs: tuple[str, ...] = ()
+    """Only episodes of these runs; none: of all."""
+    continuations: int = field(default=8, metadata=bounds(1, 100_000))
+    """From each state of an episode."""
+    temperature: float = field(default=1.0, metadata=bounds(0, 10))
+    max_tokens: int = field(default=24, metadata=bounds(1, 4096))
+    void_limit: int = field(default=1, metadata=bounds(1))
+    """Replies in a row without an action that end a continuation."""
+    max_steps: int = field(default=50, metadata=bounds(1))
+    """Episodes of more are left out."""
+    max_trajectories: int = field(default=512, metadata=bounds(1))
+    """Of each of the runs, newest first."""
+    concurrency: int = field(default=8, metadata=bounds(1, 512))
+    """Episodes labelled at a time."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScoreConfig:
+    """Training the process reward model, and scoring with it."""
+
+    labels: tuple[Source, ...] = ("outcome",)
+    """Who says how good steps are: continuations, people, judging models, or how episodes ended; the first
+    that speaks of a step counts."""
+    labeller: str = ""
+    """Whose Monte-Carlo labels, by name and version; none: the latest of each step."""
+    inexact: bool = False
+    """Also Monte-Carlo labels from states that looked other than recorded."""
+    runs: tuple[str, ...] = ()
+    """Trained on episodes of these runs alone; none: of all."""
+    leave_out: tuple[str, ...] = ()
+    """Tasks that are not trained on, beside those held out for good."""
+    epochs: int = field(default=3, metadata=bounds(1, 1000))
+    lr: float = field(default=1e-3, metadata=bounds(0, 1))
+    """Of the head."""
+    trunk_lr: float = field(default=0.0, metadata=bounds(0, 1))
+    """Of the model below the head; 0: it stays as it is, and its states are computed once."""
+    rationale_weight: float = field(default=0.0, metadata=bounds(0, 100))
+    """Weight of the cross entropy of rationales' tokens, beside the scores'; wants a `trunk_lr`."""
+    minibatch: int = field(default=64, metadata=bounds(1, 65536))
+    microbatch: int = field(default=16, metadata=bounds(1, 65536))
+    """Steps in a forward pass where the model below is trained; changes memory, never the gradient."""
+    discount: float = field(default=0.95, metadata=bounds(0, 1))
+    """Of outcomes: a step k turns before a success is labelled discount^k; every step of a failure 0."""
+    max_trajectories: int = field(default=512, metadata=bounds(2))
+    """Newest first; for training and for scoring."""
+    held_out: float = field(default=0.2, metadata=bounds(0.05, 0.5))
+    """Share of the tasks kept from training, for the reported figures and for calibration; where there are
+    few tasks, of their start states."""
+    minutes: float = field(default=5.0, metadata=bounds(0))
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.labels:
+            raise ValueError("labels: name at least one source")
+        if self.rationale_weight > 0 and self.trunk_lr == 0:
+            raise ValueError("rationale_weight has nothing to train while trunk_lr is 0: give both")

@@ -1,0 +1,138 @@
+"""Calibrating a process reward model on labelled steps it was not trained on, and saying how good it is."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from blake3 import blake3
+
+from deskhand_agent.types import Trajectory
+from deskhand_flywheel.errors import NoLabels
+from deskhand_flywheel.prm.calibration import Quality, Scaling, fit_scaling, quality
+from deskhand_flywheel.prm.examples import PrmExample, examples_from
+from deskhand_flywheel.prm.metrics import cohens_kappa
+from deskhand_flywheel.prm.scoring import ProcessRewardModel
+from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
+from deskhand_sandbox.types import JsonValue
+from deskhand_trainer.prm.keeping import was_trained_on
+from deskhand_trainer.prm.material import Material
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Calibration:
+    """A model's scores before and after, on steps of episodes it was not trained on."""
+
+    scorer: str
+    """The calibrated model's."""
+    scaling: Scaling
+    measured_on: str
+    """Which steps the figures are of: none of them that the scaling was fitted to."""
+    fitted: int
+    """Steps the kept scaling was fitted to."""
+    before: Quality
+    after: Quality
+    kappa: float | None
+    """Cohen's: agreement with people on whether steps help; None without steps they marked both ways."""
+    marked: int
+    """Steps that people marked and the model was not trained on."""
+
+
+def calibrate(
+    model: ProcessRewardModel,
+    material: Material,
+    marked: Material,
+    metadata: Mapping[str, JsonValue],
+    *,
+    held_out: Collection[str] = HELD_OUT_TASKS,
+) -> tuple[ProcessRewardModel, Calibration]:
+    """A copy of the model with its scores scaled to the labels (Platt scaling), and what that does.
+
+    Held-out tasks are measured where there are labels of them, with the scaling fitted to the other unseen
+    ones. Otherwise the unseen ones are halved by start state: each half is measured by what was fitted to the
+    other, and what is kept is fitted to both.
+
+    Args:
+        material: labelled episodes; those the model was trained on are left out.
+        marked: the same with people's labels.
+        metadata: of the model's record.
+        held_out: tasks that are measured and not fitted to.
+
+    Raises:
+        NoLabels: it was trained on all of them.
+        InferenceError: a picture is unreadable.
+    """
+    raw = _scaled(model, Scaling())
+    seen = _unseen(raw, material, metadata)
+    if not seen:
+        raise NoLabels(
+            f"all {len(material.trajectories)} labelled episodes may have been trained on: label episodes of "
+            "other tasks or start states to calibrate on"
+        )
+    apart = [each for each in seen if each.task in held_out]
+    others = [each for each in seen if each.task not in held_out]
+    if apart and others:
+        fitted, measured, measured_on = others, apart, "held-out tasks"
+        scaling = _fitted(others)
+        after = [scaling.score(each.logit) for each in measured]
+    else:
+        fitted = measured = seen
+        measured_on = f"unseen {'tasks' if metadata.get('unit') == 'task' else 'starts'}, cross-fitted"
+        scaling = _fitted(seen)
+        by_half = [_fitted([each for each in seen if each.half != half] or seen) for half in (0, 1)]
+        after = [by_half[each.half].score(each.logit) for each in measured]
+    targets = [each.example.target for each in measured]
+    calibrated = _scaled(model, scaling)
+    people = _unseen(raw, marked, metadata)
+    agreed = [(scaling.score(p.logit) > 0.5, p.example.label > 0.5) for p in people if p.example.label != 0.5]
+    return calibrated, Calibration(
+        scorer=calibrated.scorer,
+        scaling=scaling,
+        measured_on=measured_on,
+        fitted=len(fitted),
+        before=quality([Scaling().score(each.logit) for each in measured], targets),
+        after=quality(after, targets),
+        kappa=cohens_kappa([ours for ours, _ in agreed], [theirs for _, theirs in agreed]),
+        marked=len(agreed),
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Seen:
+    """A labelled step, and what the model says of it before scaling."""
+
+    example: PrmExample
+    logit: float
+    task: str
+    half: int
+
+
+def _unseen(model: ProcessRewardModel, material: Material, metadata: Mapping[str, JsonValue]) -> list[_Seen]:
+    trajectories = {t.id: t for t in material.trajectories if not was_trained_on(metadata, t)}
+    examples = examples_from(trajectories.values(), model.bundle, material.targets)
+    logits = model.turn_logits([each.sample for each in examples])
+    found: list[_Seen] = []
+    for example, logit in zip(examples, logits, strict=True):
+        of = trajectories[example.sample.trajectory_id]
+        found.append(_Seen(example=example, logit=logit, task=of.start.task.id, half=_half(of)))
+    return found
+
+
+def _half(trajectory: Trajectory) -> int:
+    """0 or 1 by the start state, whatever else the store holds."""
+    task = trajectory.start.task
+    return blake3(f"{task.id}\0{task.seed}".encode()).digest(length=1)[0] % 2
+
+
+def _fitted(seen: Sequence[_Seen]) -> Scaling:
+    return fit_scaling([each.logit for each in seen], [each.example.label for each in seen])
+
+
+def _scaled(model: ProcessRewardModel, scaling: Scaling) -> ProcessRewardModel:
+    head = copy.deepcopy(model.head)
+    with torch.no_grad():
+        head.scale.fill_(scaling.scale)
+        head.shift.fill_(scaling.shift)
+    return ProcessRewardModel(model.bundle, head)

@@ -1,0 +1,242 @@
+"""Training the process reward model: a score head on the policy's own states, and the model below if asked.
+
+After GUI-Shepherd's process reward. The head learns two things by cross entropy to soft labels: how much a
+step helps, from its prompt and reply, and where that is known how good the state was, from the prompt alone.
+While the model below stays as it is, its states are computed once; where it is trained too, it learns the
+rationales that people and judges left as its own words, after the reply and the question why.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+import torch
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy_with_logits as cross_entropy
+
+from deskhand_agent.models.bundle import ModelBundle
+from deskhand_agent.models.scoring import reply_logits
+from deskhand_flywheel.prm.calibration import quality
+from deskhand_flywheel.prm.examples import PrmExample, examples_from
+from deskhand_flywheel.prm.model import ScoreHead, hidden_width, read_step, states_of, step_hidden
+from deskhand_trainer.prm.config import ScoreConfig
+from deskhand_trainer.prm.material import Material, Unit, part
+
+STATES_AT_ONCE = 64
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PrmReport:
+    """How the training went."""
+
+    loss: float
+    """Held out, cross entropy to the soft labels."""
+    base_loss: float
+    """Held out, of the best constant: the training labels' mean."""
+    auc: float | None
+    """Held out, steps that help against steps that harm; None with only one kind."""
+    calibration_error: float | None
+    """Held out, expected."""
+    rationale_loss: float | None
+    """Held out, per token in nats; None without rationales, or where none are trained on."""
+    epochs: int
+    train_steps: int
+    held_out_steps: int
+    rationales: int
+    """Of the steps trained on."""
+    unit: Unit
+    """What is held out as a whole."""
+    trained: tuple[str, ...]
+    """Names of the units trained on."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Trained:
+    """A process reward model, and how it came about."""
+
+    bundle: ModelBundle
+    """The one given where it stayed as it is, else a copy that was trained."""
+    head: ScoreHead
+    report: PrmReport
+
+
+def train_reward_model(
+    bundle: ModelBundle, material: Material, config: ScoreConfig, *, progress: Progress | None = None
+) -> Trained:
+    """Fit a head, and the model below it where the config says so.
+
+    Args:
+        bundle: the model that reads the steps; it is not changed.
+        progress: told epochs done and in all.
+
+    Raises:
+        NoLabels: fewer than two labelled episodes.
+    """
+    parted = part(material.trajectories, share=config.held_out, seed=config.seed)
+    train = examples_from(parted.train, bundle, material.targets)
+    held = examples_from(parted.held, bundle, material.targets)
+    head = ScoreHead(hidden_width(bundle), seed=config.seed).to(bundle.device)
+    head.knows_values.fill_(any(each.target.value is not None for each in train))
+    if config.trunk_lr > 0:
+        bundle = bundle.clone()
+        learner: _Learner = _WithTrunk(bundle, head, train, config)
+    else:
+        learner = _HeadAlone(bundle, head, train, config)
+    epochs = _fit(learner, len(train), config, progress)
+    cast(Any, bundle.model).eval()
+    head.eval()
+    with torch.no_grad():
+        logits, rationale_loss = _measured(bundle, head, held, config)
+        labels, mean = _labels(held), _labels(train).mean().clamp(1e-4, 1 - 1e-4)
+        found = quality(torch.sigmoid(logits).tolist(), [each.target for each in held])
+        report = PrmReport(
+            loss=cross_entropy(logits, labels).item(),
+            base_loss=cross_entropy(torch.logit(mean).expand_as(labels), labels).item(),
+            auc=found.auc,
+            calibration_error=found.calibration_error,
+            rationale_loss=rationale_loss,
+            epochs=epochs,
+            train_steps=len(train),
+            held_out_steps=len(held),
+            rationales=sum(bool(each.rationale_ids) for each in train),
+            unit=parted.unit,
+            trained=parted.trained,
+        )
+    return Trained(bundle=bundle, head=head, report=report)
+
+
+class _Learner(Protocol):
+    """What is trained, and how far one minibatch takes it."""
+
+    def learn(self, rows: Tensor) -> None: ...
+
+
+class _HeadAlone:
+    """Trains the head on states that were computed once."""
+
+    def __init__(
+        self, bundle: ModelBundle, head: ScoreHead, examples: Sequence[PrmExample], config: ScoreConfig
+    ) -> None:
+        self._head, self._states = head, _states(bundle, examples)
+        self._targets = _StepTensors(examples)
+        self._optimizer = torch.optim.AdamW(head.parameters(), lr=config.lr)
+
+    def learn(self, rows: Tensor) -> None:
+        self._optimizer.zero_grad(set_to_none=True)
+        self._targets.loss(self._head, self._states[rows], rows).backward()
+        self._optimizer.step()
+
+
+class _WithTrunk:
+    """Trains the head and the model below."""
+
+    def __init__(
+        self, bundle: ModelBundle, head: ScoreHead, examples: Sequence[PrmExample], config: ScoreConfig
+    ) -> None:
+        self._bundle, self._head, self._examples, self._config = bundle, head, examples, config
+        self._targets = _StepTensors(examples)
+        model: Any = bundle.model
+        model.train()
+        self._optimizer = torch.optim.AdamW(
+            [
+                {"params": list(head.parameters()), "lr": config.lr},
+                {"params": list(model.parameters()), "lr": config.trunk_lr},
+            ]
+        )
+
+    def learn(self, rows: Tensor) -> None:
+        self._optimizer.zero_grad(set_to_none=True)
+        words = sum(len(self._examples[i].rationale_ids) for i in rows.tolist())
+        for few in rows.split(self._config.microbatch):
+            chosen = [self._examples[i] for i in few.tolist()]
+            hidden, said = _read(self._bundle, chosen, rationales=self._config.rationale_weight > 0)
+            loss = self._targets.loss(self._head, hidden, few) * (len(few) / len(rows))
+            if said is not None:
+                loss = loss + self._config.rationale_weight * said.sum() / words
+            loss.backward()
+        for group in self._optimizer.param_groups:
+            torch.nn.utils.clip_grad_norm_(group["params"], 1.0)
+        self._optimizer.step()
+
+
+class _StepTensors:
+    """Targets of examples as tensors: labels [N], values [N], NaN where nobody knows them."""
+
+    def __init__(self, examples: Sequence[PrmExample]) -> None:
+        self._labels = _labels(examples)
+        values = [each.target.value for each in examples]
+        self._values = torch.tensor([float("nan") if value is None else value for value in values])
+
+    def loss(self, head: ScoreHead, hidden: Tensor, rows: Tensor) -> Tensor:
+        """Mean over the rows of what the head is off, in scores and in values."""
+        loss = cross_entropy(head(hidden), self._labels[rows].to(hidden.device))
+        values = self._values[rows].to(hidden.device)
+        known = ~values.isnan()
+        if known.any():
+            loss = loss + cross_entropy(head.value(hidden[known]), values[known])
+        return loss
+
+
+def _fit(learner: _Learner, count: int, config: ScoreConfig, progress: Progress | None) -> int:
+    """Returns epochs begun."""
+    generator = torch.Generator().manual_seed(config.seed)
+    ends = time.monotonic() + 60 * config.minutes
+    for epoch in range(1, config.epochs + 1):
+        for rows in torch.randperm(count, generator=generator).split(config.minibatch):
+            learner.learn(rows)
+        if progress is not None:
+            progress(epoch, config.epochs)
+        if time.monotonic() > ends:
+            return epoch
+    return config.epochs
+
+
+def _measured(
+    bundle: ModelBundle, head: ScoreHead, held: Sequence[PrmExample], config: ScoreConfig
+) -> tuple[Tensor, float | None]:
+    """Logits of the held-out steps, [N], and the cross entropy of their rationales' tokens."""
+    logits, said = torch.empty(len(held)), list[Tensor]()
+    for begin in range(0, len(held), config.microbatch):
+        few = held[begin : begin + config.microbatch]
+        hidden, words = _read(bundle, few, rationales=config.rationale_weight > 0)
+        logits[begin : begin + len(few)] = head(hidden).float().cpu()
+        said += [] if words is None else [words]
+    return logits, torch.cat(said).mean().item() if said else None
+
+
+def _read(
+    bundle: ModelBundle, examples: Sequence[PrmExample], *, rationales: bool
+) -> tuple[Tensor, Tensor | None]:
+    """What the head reads, [B, D], and the cross entropy of the rationales' tokens; None without any."""
+    after = [each.why_ids + each.rationale_ids if rationales else () for each in examples]
+    states = states_of(bundle, [each.sample for each in examples], after)
+    hidden = torch.stack(
+        [read_step(each.sample, of) for each, of in zip(examples, states, strict=True)]
+    ).float()
+    spoken = [(each, of) for each, of, why in zip(examples, states, after, strict=True) if why]
+    if not spoken:
+        return hidden, None
+    # a token is foretold by the state before it
+    before = torch.cat([of[-len(each.rationale_ids) - 1 : -1] for each, of in spoken])
+    tokens = torch.tensor([i for each, _ in spoken for i in each.rationale_ids], device=before.device)
+    logits = reply_logits(bundle, before, 1.0).float()
+    return hidden, torch.nn.functional.cross_entropy(logits, tokens, reduction="none")
+
+
+def _states(bundle: ModelBundle, examples: Sequence[PrmExample]) -> Tensor:
+    """[N, D] of a model that stays as it is."""
+    samples = [each.sample for each in examples]
+    with torch.no_grad():
+        parts = [
+            step_hidden(bundle, samples[at : at + STATES_AT_ONCE])
+            for at in range(0, len(samples), STATES_AT_ONCE)
+        ]
+    return torch.cat(parts).float()
+
+
+def _labels(examples: Sequence[PrmExample]) -> Tensor:
+    return torch.tensor([each.label for each in examples])

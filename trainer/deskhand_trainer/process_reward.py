@@ -1,0 +1,50 @@
+"""What a process reward model says of an iteration's episodes, in the form that the reward takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from deskhand_flywheel.prm.scoring import ProcessRewardModel
+from deskhand_trainer.batches import reward_rule
+from deskhand_trainer.choices import ProcessForm
+from deskhand_trainer.config import PpoConfig
+from deskhand_trainer.errors import RunRefused
+from deskhand_trainer.types import Episode
+
+
+def judged(model: ProcessRewardModel, episodes: Sequence[Episode], form: ProcessForm) -> list[Episode]:
+    """The episodes with a score for every turn ("centred"), or with the value of every state ("potential").
+
+    Raises:
+        RewardModelError: values were asked of a model that knows none.
+        InferenceError: a picture is unreadable.
+    """
+    samples = [s for e in episodes for s in e.samples]
+    if form == "centred":
+        scores = iter(model.turn_scores(samples))
+        return [replace(e, process_scores=tuple(next(scores) for _ in e.samples)) for e in episodes]
+    after = [e.after for e in episodes if e.after is not None]
+    values = model.turn_values([*samples, *after])
+    states, beyond = iter(values[: len(samples)]), iter(values[len(samples) :])
+    done: list[Episode] = []
+    for episode in episodes:
+        last = 0.0 if episode.after is None else next(beyond)
+        done.append(replace(episode, potentials=(*(next(states) for _ in episode.samples), last)))
+    return done
+
+
+def refuse_unpayable(config: PpoConfig, model: ProcessRewardModel | None) -> None:
+    """
+    Raises:
+        RunRefused: the config's reward would pay for loops, or asks of the model what it does not know.
+    """
+    try:
+        reward_rule(config)
+    except ValueError as error:
+        raise RunRefused(f"the reward: {error}") from error
+    if config.process_form == "potential" and model is not None and not model.knows_values:
+        raise RunRefused(
+            f"field 'process_form': {model.scorer} knows of no state how good it is; train one on labels "
+            "from monte-carlo or outcome"
+        )

@@ -1,0 +1,62 @@
+"""Monte-Carlo labels by a policy of the store: what each step of recorded episodes was worth to it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from deskhand_agent.inference import Sampling
+from deskhand_agent.models.engine import LocalEngine
+from deskhand_agent.policies.local import LocalPolicy
+from deskhand_flywheel.prm.continuation import Continuing
+from deskhand_flywheel.prm.labelling import LabelSettings, label_store, labeller_of
+from deskhand_flywheel.types import TrajectoryFilter
+from deskhand_sandbox.types import JsonValue
+from deskhand_trainer.config import LabelConfig
+from deskhand_trainer.run_kinds.context import RunContext, sandbox_kinds
+
+
+async def run(context: RunContext, config: LabelConfig) -> tuple[None, dict[str, JsonValue]]:
+    """Label what the config asks for and the store does not have yet."""
+    sandbox_kinds(config.tasks)
+    bundle = await context.bundle()
+    continuing = Continuing(continuations=config.continuations, void_limit=config.void_limit)
+    settings = LabelSettings(
+        continuing=continuing, concurrency=config.concurrency, limit=config.max_trajectories
+    )
+    labeller = labeller_of(
+        f"{context.policy_id}@t{config.temperature:g},{config.max_tokens},{config.void_limit}", continuing
+    )
+    counts = Counter[str]()
+    async with (
+        LocalEngine(bundle, policy_id=context.policy_id) as engine,
+        context.sandboxes(config.tasks, concurrency=config.concurrency) as source,
+    ):
+        policy = LocalPolicy(
+            bundle=bundle,
+            engine=engine,
+            sampling=Sampling(temperature=config.temperature, max_tokens=config.max_tokens),
+            policy_id=context.policy_id,
+        )
+        for name in config.runs or (None,):
+            done = await label_store(
+                context.store,
+                policy=policy,
+                source=source,
+                labeller=labeller,
+                settings=settings,
+                chosen=TrajectoryFilter(
+                    task_ids=config.tasks,
+                    labels={} if name is None else {"run": name},
+                    max_steps=config.max_steps,
+                ),
+                progress=lambda done, total: context.folder.progress("labelling", done, total),
+            )
+            counts.update(
+                trajectories=done.trajectories,
+                steps=done.steps,
+                inexact=done.inexact,
+                left_out=sum(done.left_out.values()),
+            )
+    metrics: dict[str, JsonValue] = {"labeller": labeller, **counts}
+    await context.reporter.metric("label", metrics, step=0)
+    return None, metrics

@@ -1,0 +1,111 @@
+"""The figures of the process reward model's study, from what its runs left."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from deskhand_sandbox.types import JsonValue
+from deskhand_trainer.results import Figure
+from deskhand_trainer.student import student_mean
+
+COMMAND = "deskhand study prm"
+AUC_GOAL, ECE_GOAL, SPEEDUP_GOAL = ">= 0.9", "<= 0.05", "> 1"
+Points = Sequence[Sequence[float]]
+"""Turns played, and success on validation seeds."""
+
+
+def quality_figures(done: Mapping[str, Any], config: Mapping[str, JsonValue]) -> list[Figure]:
+    """Of the model on tasks it never saw, and of one trained on outcomes beside it.
+
+    Args:
+        done: "metrics" of `prm_measuring.measure` by model, and what labelling came to.
+    """
+    model, guessing = done["metrics"]["model"], done["metrics"]["outcome_model"]
+    of_all = f"{model['steps']} steps of {model['episodes']} episodes, by Monte-Carlo labels"
+    settled = f"{model['settled']} of {of_all}: those that tell whether the step helps"
+    found = [
+        _of("auc_unseen_tasks", model["auc"], "", config, goal=AUC_GOAL, note=settled),
+        _of("ece", model["ece"], "", config, goal=ECE_GOAL, note=of_all),
+        _of("ece_uncalibrated", model["ece_before"], "", config, note=of_all),
+        _of("brier", model["brier"], "", config, note=of_all),
+        _of("auc_unseen_tasks_outcome_labels", guessing["auc"], "", config, note=settled),
+        _of("ece_outcome_labels", guessing["ece"], "", config, note=of_all),
+        _of("labelled_steps", (done["labelled"]["steps"],), "steps", config, note="seen and unseen tasks"),
+        _of("inexact_labels", (model["inexact"],), "steps", config, note="of unseen tasks: left out"),
+    ]
+    return [each for each in found if each is not None]
+
+
+def reward_figures(done: Mapping[int, Mapping[str, Any]], config: Mapping[str, JsonValue]) -> list[Figure]:
+    """Of the arms with and without process reward; none before two seeds are done.
+
+    Args:
+        done: by seed, "metrics" the curves of both arms.
+    """
+    if len(done) < 2:
+        return []
+    seeds = sorted(done)
+    ratios = [speedup(done[s]["metrics"]["outcome"], done[s]["metrics"]["process"]) for s in seeds]
+    mean = student_mean([math.log(each) for each in ratios])
+    value, low, high = (math.exp(each) for each in (mean.value, mean.low, mean.high))
+    steps = sum(int(done[s]["labelled"]["steps"]) for s in seeds) / len(seeds)
+    each = ", ".join(f"{ratio:.2f}" for ratio in ratios)
+    note = f"turns to the same success, outcome alone over with process reward; by seed {each}"
+    lowest = "lower end of the 95 % interval of reward_speedup"
+    labelled = "a seed, each gone on from: turns that are not counted"
+    found = [
+        _of("reward_speedup", (value, low, high), "times", config, seeds=seeds, note=note),
+        _of("reward_speedup_low", (low,), "times", config, seeds=seeds, goal=SPEEDUP_GOAL, note=lowest),
+        _of("reward_labelled_steps", (steps,), "steps", config, seeds=seeds, note=labelled),
+        _of("reward_seeds", (len(seeds),), "seeds", config, seeds=seeds, goal=">= 5"),
+    ]
+    return [figure for figure in found if figure is not None]
+
+
+def speedup(outcome: Points, process: Points) -> float:
+    """Turns that the first arm needs over turns that the second needs, to the most success both reach; 1
+    where neither rises."""
+    both = min(max(success for _, success in curve) for curve in (outcome, process))
+    needed = [max(1.0, turns_to(curve, both)) for curve in (outcome, process)]
+    return needed[0] / needed[1]
+
+
+def turns_to(curve: Points, success: float) -> float:
+    """Turns after which a curve first has a success that it reaches, between two measurements on a line."""
+    if curve[0][1] >= success:
+        return curve[0][0]
+    for (before, low), (after, high) in pairwise(curve):
+        if high >= success:
+            return before + (after - before) * (success - low) / (high - low)
+    raise ValueError(f"the curve does not reach {success}")
+
+
+def _of(
+    name: str,
+    value: Sequence[float] | None,
+    unit: str,
+    config: Mapping[str, JsonValue],
+    *,
+    goal: str | None = None,
+    note: str = "",
+    seeds: Sequence[int] = (),
+) -> Figure | None:
+    """A figure of [value] or [value, low, high]; None where it is not known."""
+    if value is None:
+        return None
+    low, high = (value[1], value[2]) if len(value) == 3 else (None, None)
+    return Figure(
+        name=name,
+        value=float(value[0]),
+        unit=unit,
+        low=low,
+        high=high,
+        goal=goal,
+        note=note,
+        command=COMMAND,
+        config=config,
+        seeds=[*seeds],
+    )

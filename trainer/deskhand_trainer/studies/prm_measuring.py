@@ -1,0 +1,97 @@
+"""How good a process reward model is on labelled episodes of tasks it never saw."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from deskhand_flywheel.prm.calibration import Quality, quality
+from deskhand_flywheel.prm.scoring import ProcessRewardModel
+from deskhand_flywheel.prm.targets import StepTarget
+from deskhand_flywheel.store import Store
+from deskhand_flywheel.types import TrajectoryFilter
+from deskhand_trainer.prm.config import ScoreConfig
+from deskhand_trainer.prm.material import Material, measuring_material
+from deskhand_trainer.prm.scaling import calibrate
+
+RESAMPLES = 500
+Scored = Sequence[tuple[float, StepTarget]]
+"""Score and target of the steps of one episode."""
+
+
+async def measure(
+    store: tuple[str, str], model: str, config: ScoreConfig, unseen: Sequence[str], *, folder: Path
+) -> dict[str, Any]:
+    """Calibrate a model of the store on what it was not trained on, and measure it on tasks it never saw.
+
+    Args:
+        store: URLs of a database and of its blobs.
+        model: its id.
+        config: whose Monte-Carlo labels, of which runs.
+        unseen: the tasks.
+        folder: where its files are put.
+
+    Returns:
+        "auc", "ece", "brier" and "ece_before", each [value, low, high] where there is one, and counts.
+
+    Raises:
+        NoLabels: there are none of what it was not trained on.
+    """
+    async with await Store.open(*store) as opened:
+        record = await opened.policy(model)
+        loaded = ProcessRewardModel.load(await opened.materialise_policy(model, folder))
+        material = await measuring_material(opened, config, TrajectoryFilter())
+    nobody = Material(trajectories=(), targets={})
+    calibrated, told = calibrate(loaded, material, nobody, record.metadata, held_out=frozenset(unseen))
+    episodes = await _scored(calibrated, material, unseen)
+    before = await _scored(loaded, material, unseen)
+    found = _quality(episodes)
+    return {
+        "auc": _interval(episodes, lambda q: q.auc),
+        "ece": _interval(episodes, lambda q: q.calibration_error),
+        "brier": _interval(episodes, lambda q: q.brier),
+        "ece_before": _interval(before, lambda q: q.calibration_error),
+        "steps": found.steps,
+        "settled": found.settled,
+        "episodes": len(episodes),
+        "fitted": told.fitted,
+        "inexact": 0 if config.inexact else await _inexact(store, config, unseen),
+    }
+
+
+async def _scored(model: ProcessRewardModel, material: Material, tasks: Sequence[str]) -> list[Scored]:
+    chosen = [t for t in material.trajectories if t.start.task.id in tasks]
+    scores = await model.score_all(chosen)
+    return [
+        [(s.score, target) for s in each if (target := material.targets.get((s.trajectory_id, s.step_index)))]
+        for each in scores
+    ]
+
+
+async def _inexact(store: tuple[str, str], config: ScoreConfig, tasks: Sequence[str]) -> int:
+    """Labels of these tasks that were left out because a screen looked other than recorded."""
+    async with await Store.open(*store) as opened:
+        ids = await opened.trajectory_ids(TrajectoryFilter(task_ids=tuple(tasks)))
+        values = await opened.step_values(labeller=config.labeller or None, trajectory_ids=ids)
+    return sum(not each.exact for each in values)
+
+
+def _quality(episodes: Sequence[Scored]) -> Quality:
+    steps = [step for episode in episodes for step in episode]
+    return quality([score for score, _ in steps], [target for _, target in steps])
+
+
+def _interval(
+    episodes: Sequence[Scored], pick: Callable[[Quality], float | None]
+) -> tuple[float, float, float] | None:
+    """A figure with its 95 % percentile interval by bootstrap over episodes (Efron 1979), whose steps are not
+    independent of one another."""
+    value = pick(_quality(episodes))
+    if value is None:
+        return None
+    chance = random.Random(0)
+    again = [pick(_quality(chance.choices(episodes, k=len(episodes)))) for _ in range(RESAMPLES)]
+    drawn = sorted(each for each in again if each is not None)
+    return value, drawn[int(0.025 * len(drawn))], drawn[min(len(drawn) - 1, int(0.975 * len(drawn)))]
