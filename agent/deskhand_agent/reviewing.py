@@ -24,6 +24,8 @@ from deskhand_agent.types import (
 )
 from deskhand_sandbox.types import Action
 
+REVIEWED = {"reviewed": "yes"}
+"""Labels of episodes that are worked so."""
 GRACE_S = 5.0
 """How much later than it was told a reviewer that hangs is given up."""
 

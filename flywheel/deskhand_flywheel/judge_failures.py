@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from sqlalchemy import ColumnElement, delete, func, select, update
+from sqlalchemy import ColumnElement, delete, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -83,11 +83,3 @@ class JudgeFailures(StorePart):
             )
             for row in rows
         )
-
-    async def count_judge_failures(self) -> dict[tuple[str, JudgeTrouble], int]:
-        """How many of each judge and kind there are."""
-        table = tables.judge_failures
-        query = select(table.c.scorer, table.c.trouble, func.count().label("cases"))
-        async with self.database.read() as connection:
-            rows = (await connection.execute(query.group_by(table.c.scorer, table.c.trouble))).all()
-        return {(row.scorer, JudgeTrouble(row.trouble)): row.cases for row in rows}

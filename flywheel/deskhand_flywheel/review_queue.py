@@ -68,6 +68,11 @@ class ReviewQueue(StorePart):
         """As `find_disagreements`, of one trajectory."""
         found = disagreements_of(await self._opinions(trajectory_id), rules)
         table = tables.disagreements
+        if not found:
+            query = select(exists().where(table.c.trajectory_id == trajectory_id))
+            async with self.database.read() as connection:
+                if not await connection.scalar(query):
+                    return 0
         now = time.time()
         rows = [
             {

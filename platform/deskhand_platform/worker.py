@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from deskhand_agent.errors import AgentError
-from deskhand_agent.reviewing import ReviewedPolicy
+from deskhand_agent.reviewing import REVIEWED, ReviewedPolicy
 from deskhand_agent.test_time.deliberating import Deliberate
 from deskhand_agent.turn import Deadlines
 from deskhand_agent.types import Step, Trajectory, TrajectoryEnd, TrajectoryStart
@@ -140,15 +140,16 @@ class EpisodeWorker:
         if source is None:
             return self._broken(claimed, None, "no sandbox host is up")
         review_s = claimed.policy.review_s
-        deadlines = Deadlines()
+        deadlines, labels = Deadlines(), {"task": claimed.id, **claimed.labels}
         try:
             done = await self._policies(claimed.policy)
             policy = done.policy
             if review_s is not None:
                 policy = ReviewedPolicy(policy, self._proposals, wait_s=review_s)
                 deadlines = replace(deadlines, model_s=deadlines.model_s + review_s)
+                labels |= REVIEWED
             await run_episodes(
-                [Job(task=done.limited(claimed.task), labels={"task": claimed.id, **claimed.labels})],
+                [Job(task=done.limited(claimed.task), labels=labels)],
                 source=source,
                 policy=policy,
                 sink=_Noting(self._sink, lambda trajectory: self._begun(claimed, trajectory)),

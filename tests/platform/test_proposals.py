@@ -113,6 +113,7 @@ async def test_a_person_replaces_accepts_and_is_too_late(
         kept = await over(queue, queued)
 
     trajectory = await store.trajectory(kept)
+    assert trajectory.start.labels == {"task": queued, "reviewed": "yes"}
     corrected, followed, _ = trajectory.steps
     review = corrected.decision.review
     assert review is not None and review.proposed is not None

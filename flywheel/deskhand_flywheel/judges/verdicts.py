@@ -114,7 +114,7 @@ def _fields(text: str, repairs: list[VerdictRepair]) -> Mapping[str, object]:
 def _object(text: str, repairs: list[VerdictRepair]) -> Mapping[str, object] | None:
     """The text as one object; None where it is none."""
     try:
-        return _lowered(json.loads(text), repairs)
+        return _lowered(json.loads(text, object_pairs_hook=_once), repairs)
     except (ValueError, RecursionError):
         pass
     try:
@@ -128,7 +128,7 @@ def _object(text: str, repairs: list[VerdictRepair]) -> Mapping[str, object] | N
 
 def _objects(text: str) -> Generator[Mapping[str, object]]:
     """Objects anywhere in a text."""
-    decoder, at = json.JSONDecoder(), 0
+    decoder, at = json.JSONDecoder(object_pairs_hook=_once), 0
     for _ in range(_MOST_OBJECTS):
         at = text.find("{", at)
         if at < 0:
@@ -146,10 +146,17 @@ def _lowered(found: object, repairs: list[VerdictRepair]) -> Mapping[str, object
     if not isinstance(found, dict):
         return None
     named = cast("dict[object, object]", found)
-    lowered = {str(name).lower(): value for name, value in named.items()}
+    lowered = _once([(str(name).lower(), value) for name, value in named.items()])
     if list(lowered) != list(named):
         repairs.append(VerdictRepair.NAME)
     return lowered
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise UnreadableVerdict("it says a field twice")
+    return found
 
 
 def _named(fields: Mapping[str, object], names: tuple[str, ...], repairs: list[VerdictRepair]) -> object:

@@ -134,6 +134,7 @@ function stepPanel(step) {
   const nodes = [make("h2", "", `Turn ${step.index + 1}`)];
   const fault = step.fault ? `${words(step.fault)}: ` : "";
   for (const error of [step.error && fault + step.error, step.action_error]) if (error) nodes.push(make("p", "alert bad", error));
+  if (step.review) nodes.push(make("p", "why", step.review));
   if (step.repairs.length) nodes.push(make("p", "why", `The reply was mended: ${step.repairs.join(", ")}.`));
   if (!step.seen.settled) nodes.push(make("p", "alert warn", "The screen was still changing when it was taken."));
   const list = make("ol", "actions");

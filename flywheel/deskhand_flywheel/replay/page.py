@@ -18,7 +18,7 @@ from importlib.resources import files
 from typing import Any
 
 from deskhand_agent.accounts import Account
-from deskhand_agent.types import Step, Trajectory
+from deskhand_agent.types import Review, Step, Trajectory
 from deskhand_flywheel.records import encode_action
 from deskhand_flywheel.replay.actions import describe
 from deskhand_flywheel.types import StepScore
@@ -122,6 +122,7 @@ def _step(step: Step, scores: Sequence[StepScore]) -> JsonValue:
         "error": decision.error,
         "fault": decision.fault,
         "repairs": list(decision.repairs),
+        "review": None if decision.review is None else _reviewed(decision.review),
         "cost": {name: _finite(amount) for name, amount in decision.cost.items()},
         "action_error": step.action_error,
         "answer": step.answer,
@@ -140,6 +141,16 @@ def _step(step: Step, scores: Sequence[StepScore]) -> JsonValue:
         "settle_ms": _finite(step.timings.settle_ms),
         "finished": _time(step.finished_at_s),
     }
+
+
+def _reviewed(review: Review) -> str:
+    """What a person made of it, in a sentence."""
+    if review.by is None:
+        return f"Nobody looked at it within {review.waited_s:.0f} s."
+    proposed = review.proposed
+    instead = "" if proposed is None else ", ".join(map(describe, proposed.actions)) or "no action"
+    what = "accepted it" if proposed is None else f"did this in place of: {instead}"
+    return f"{review.by} {what}. {review.reason}".strip()
 
 
 def _observation(observation: Observation) -> _Json:

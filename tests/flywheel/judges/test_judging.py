@@ -181,7 +181,6 @@ async def test_lasting_nonsense_is_a_failure_that_is_kept_and_tried_again(
     endpoint.queue = [chat("no")] * 3
     assert (await judge_store(store, make())).failures == {"nonsense": 1}
     assert [f.attempts for f in await store.judge_failures(judge.scorer)] == [2]
-    assert await store.count_judge_failures() == {(judge.scorer, JudgeTrouble.NONSENSE): 1}
     assert (await judge_store(store, make())).judged == 1
     assert await store.judge_failures(judge.scorer) == ()
     assert [s.score for s in await store.scores("a")] == [1.0, 0.75, 0.0]

@@ -72,6 +72,8 @@ def test_a_score_without_a_reason_counts(text: str) -> None:
         '{"rationale": "It helps.", "score": "1/0"}',
         '{"rationale": "It helps.", "score": "9/4"}',
         '{"score": 0.1, "rating": 0.9}',
+        '{"score": 0.1, "score": 0.9}',
+        '{"score": 0.1, "Score": 0.9}',
         '{"score": 0.1} or rather {"score": 0.9}',
         "Score: 0.1\nScore: 0.9",
         '{"score": 0.5',

@@ -12,6 +12,7 @@ import pytest
 from flywheel_episodes import make_end, make_start, make_step, make_trajectory, write
 from playwright.async_api import Page, async_playwright
 
+from deskhand_agent.reviewing import PersonsAnswer, reviewed
 from deskhand_agent.types import Fault, Trajectory
 from deskhand_flywheel.replay import render_replay
 from deskhand_flywheel.store import Store
@@ -204,6 +205,19 @@ def test_figures_no_browser_can_read_are_left_out() -> None:
     html = render_replay(make_trajectory("a", steps=(make_step(0, reward=float("nan")),)))
     island = html.split('id="episode">')[1].split("</script>")[0]
     assert json.loads(island)["steps"][0]["reward"] is None
+
+
+@pytest.mark.browser
+async def test_what_a_person_made_of_a_turn_is_shown(page: Page, tmp_path: Path) -> None:
+    decided = make_step(0).decision
+    answer = PersonsAnswer(by="ada", actions=(Click(x=1, y=2),), reason="It <b>missed</b>.")
+    replaced = make_step(0, decision=reviewed(decided, answer, waited_s=1.0))
+    unseen = make_step(1, decision=reviewed(decided, None, waited_s=30.0))
+    await _open(page, tmp_path, render_replay(replace(_episode(), steps=(replaced, unseen))))
+    said = "ada did this in place of: click at 70, 92. It <b>missed</b>."
+    assert said in await page.inner_text("#panel")
+    await page.keyboard.press("ArrowRight")
+    assert "Nobody looked at it within 30 s." in await page.inner_text("#panel")
 
 
 def test_a_picture_seen_in_many_turns_is_in_the_page_once() -> None:

@@ -7,6 +7,7 @@ import random
 from dataclasses import asdict
 
 from deskhand_agent.models.bundle import ModelBundle, save_bundle
+from deskhand_agent.reviewing import REVIEWED
 from deskhand_flywheel.types import TrajectoryFilter
 from deskhand_sandbox.types import JsonValue, Split
 from deskhand_trainer.admission import refuse_held_out
@@ -83,11 +84,6 @@ async def _pairs(context: RunContext, bundle: ModelBundle, config: PreferenceCon
 
 
 async def _corrected(context: RunContext, bundle: ModelBundle, config: PreferenceConfig) -> list[Pair]:
-    chosen = TrajectoryFilter(task_ids=config.tasks, split=Split.TRAIN, ended=True)
-    ids = [
-        trajectory.id
-        async for trajectory in context.store.each_trajectory(await context.episodes(chosen))
-        if any(s.decision.review is not None and s.decision.review.proposed for s in trajectory.steps)
-    ]
-    with_images = [t async for t in context.store.each_trajectory(ids, images=True)]
-    return correction_pairs(with_images, bundle, limit=config.pairs_per_task)
+    chosen = TrajectoryFilter(task_ids=config.tasks, split=Split.TRAIN, labels=REVIEWED, ended=True)
+    found = context.store.each_trajectory(await context.episodes(chosen), images=True)
+    return correction_pairs([each async for each in found], bundle, limit=config.pairs_per_task)
