@@ -16,8 +16,15 @@ from typing import Any
 import pytest
 
 from deskhand_agent.models.bundle import ModelBundle, load_bundle, save_bundle
+from deskhand_agent.reviewing import REVIEWED, PersonsAnswer, ReviewedPolicy
+from deskhand_agent.types import Context, Decision
+from deskhand_agent.worker import Job, run_episodes
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import SelectionRule
+from deskhand_sandbox.manager import PoolSettings, SandboxManager
+from deskhand_sandbox.tasks import make_task
+from deskhand_sandbox.tasks.splits import seeds
+from deskhand_sandbox.types import Click, Finish, Split, Wait
 from deskhand_trainer.presets import method
 from deskhand_trainer.run import FINISHED, REFUSED, STOPPED, _guarded
 from deskhand_trainer.run_folder import RunFolder, hold
@@ -178,6 +185,41 @@ def test_pairs_are_learned_from_groups_that_were_played(tmp_path: Path) -> None:
         assert found["pairs"] > 0
         assert found["steps"] == found["pairs"]  # as many epochs as pairs in a step
         assert found["margin"] > 0
+
+
+def test_what_people_corrected_is_preferred_to_what_was_proposed(tmp_path: Path) -> None:
+    """Episodes beside a person who has the policy wait no longer and press the button."""
+
+    async def play() -> None:
+        wrong = Decision(actions=(Wait(seconds=0.01),), text="wait(time=0.01)")
+
+        class Waits:
+            id = "waits"
+
+            async def act(self, context: Context) -> Decision:
+                return wrong
+
+        class Person:
+            async def review(self, context: Context, decision: Decision, *, within_s: float) -> PersonsAnswer:
+                done = Finish(text="") if context.steps else Click(x=20, y=20)
+                return PersonsAnswer(by="ada", actions=(done,))
+
+        urls = f"sqlite+aiosqlite:///{tmp_path}/store.db", f"file://{tmp_path}/blobs"
+        async with (
+            await Store.open(*urls) as store,
+            SandboxManager({"fake": PoolSettings(max_sandboxes=1)}) as source,
+        ):
+            chosen = seeds(TASK, Split.TRAIN, 2)
+            jobs = [Job(task=make_task(TASK, seed), labels=REVIEWED) for seed in chosen]
+            policy = ReviewedPolicy(Waits(), Person(), wait_s=5.0)
+            await run_episodes(jobs, source=source, policy=policy, sink=store)
+
+    asyncio.run(play())
+    told = {"tasks": [TASK], "pairs": "corrections", "minibatch": 4, "epochs": 4}
+    folder = make_run(tmp_path, "prefer", told)
+    assert _guarded(RunFolder(folder)) == FINISHED, (folder / "error.json").read_text()
+    found = json.loads((folder / "result.json").read_text())["metrics"]
+    assert found["pairs"] == 4 and found["preferred"] == 1.0 and found["margin"] > 0
 
 
 def test_nothing_goes_on_from_what_came_out_of_a_probe(tmp_path: Path, tiny: ModelBundle) -> None:
