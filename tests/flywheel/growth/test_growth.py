@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from flywheel_episodes import make_end, make_trajectory, write
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deskhand_flywheel.errors import HeldOutRefused
@@ -229,10 +229,11 @@ JSON = st.recursive(
     lambda of: (
         st.lists(of, max_size=3) | st.dictionaries(st.sampled_from([*GOOD, "Click", "x"]) | st.text(), of)
     ),
-    max_leaves=12,
+    max_leaves=6,
 )
 
 
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.text() | st.lists(JSON | st.fixed_dictionaries(dict.fromkeys(GOOD, JSON))).map(json.dumps))
 def test_no_reply_raises_anything(text: str) -> None:
     read_proposals(text, PAGE, by="m")

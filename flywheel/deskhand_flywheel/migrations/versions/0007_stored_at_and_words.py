@@ -1,7 +1,7 @@
 """When a trajectory came into the store, which retention judges its age by; and SQLite's words by number.
 
-A row of words says by its number whose it is: (number of the trajectory) * 2**20, plus 0 for its instruction and
-index + 1 for a step. A search that finds most of the store then reads numbers alone, and no text.
+A row of words says by its number whose it is: (number of the trajectory) * 2**20, plus 0 for its
+instruction and index + 1 for a step. A search that finds most of the store then reads numbers alone, and no text.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ BY_ID = (
     """CREATE TRIGGER words_dropped AFTER DELETE ON trajectories BEGIN
         DELETE FROM words WHERE rowid IN (
             SELECT rowid FROM words
-            WHERE words MATCH 'trajectory_id : "' || replace(OLD.id, '"', '""') || '"' AND trajectory_id = OLD.id
+            WHERE words MATCH 'trajectory_id : "' || replace(OLD.id, '"', '""') || '"'
+            AND trajectory_id = OLD.id
         );
     END""",
 )
