@@ -13,11 +13,13 @@ from typing import cast
 import httpx
 
 from deskhand_flywheel.store import Store
+from deskhand_platform.annotators import Annotators
 from deskhand_platform.api.app import create_app
 from deskhand_platform.auth import open_gate
 from deskhand_platform.bench.flywheel.durable import COMMAND
 from deskhand_platform.bench.flywheel.episodes import end_of, screens, start_of, step_of
 from deskhand_platform.bench.sandbox.samples import quantile
+from deskhand_platform.proposals import Proposals
 from deskhand_platform.queue import TaskQueue
 from deskhand_platform.rounds.book import RoundBook
 from deskhand_platform.services import Hosting, Rounds, Services
@@ -89,6 +91,8 @@ def _client(store: Store, home: Path) -> httpx.AsyncClient:
             store=store,
             queue=TaskQueue(store.database),
             book=RoundBook(store.database),
+            annotators=Annotators(store.database),
+            proposals=Proposals(store),
             # none of what is asked for needs them
             rounds=cast(Rounds, None),
             hosting=cast(Hosting, None),
