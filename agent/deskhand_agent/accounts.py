@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from deskhand_agent.types import Fault, Step
+from deskhand_agent.types import Decision, Fault, Step
 
 
 @dataclass(kw_only=True, slots=True)
@@ -26,8 +26,7 @@ class Account:
             if decision.fault is not None:
                 self.faults[decision.fault] += 1
             self.repairs.update(decision.repairs)
-            for name, amount in decision.cost.items():
-                self.cost[name] = self.cost.get(name, 0.0) + amount
+            self.cost = together((self.cost, decision.cost))
 
     def __str__(self) -> str:
         """On one line, for a person; empty where there is nothing to say."""
@@ -35,6 +34,27 @@ class Account:
         parts += [f"{count} {fault} faults" for fault, count in self.faults.items()]
         parts += [f"{count} {repair} repairs" for repair, count in self.repairs.items()]
         return ", ".join(parts)
+
+
+def spent(decision: Decision) -> Mapping[str, float]:
+    """What a decision cost; in tokens, where nobody counted and they are known. Prompts are counted whole,
+    also where an engine remembers their beginnings."""
+    if "completion_tokens" in decision.cost or decision.request is None or decision.completion is None:
+        return decision.cost
+    counted = {
+        "prompt_tokens": float(len(decision.request.prompt_ids)),
+        "completion_tokens": float(len(decision.completion.ids)),
+    }
+    return {**decision.cost, **counted}
+
+
+def together(costs: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Costs added up by name."""
+    total: dict[str, float] = {}
+    for cost in costs:
+        for name, amount in cost.items():
+            total[name] = total.get(name, 0.0) + amount
+    return total
 
 
 def _figure(amount: float) -> str:

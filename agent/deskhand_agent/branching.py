@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from deskhand_agent.types import Decision, Trajectory
 from deskhand_sandbox.base import Sandbox
+from deskhand_sandbox.types import Start
 
 BRANCH_OF = "branch_of"
 """Label of a branch: the id of the episode it left."""
@@ -41,6 +42,21 @@ class Branch:
     """The first that is decided anew."""
     snapshot: str
     """The computer's state then."""
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Of an episode that begins here."""
+        return {BRANCH_OF: self.of.id, SHARED_TURNS: str(self.turn)}
+
+    async def resume(self, sandbox: Sandbox) -> Start:
+        """The computer as it was, and what was seen then, outputs of the action before included.
+
+        Raises:
+            InfrastructureError: the state could not be restored.
+        """
+        await sandbox.restore(self.snapshot)
+        seen = self.of.steps[self.turn].observation
+        return Start(instruction=self.of.start.instruction, observation=seen)
 
 
 class Crossroads:

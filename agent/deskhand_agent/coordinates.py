@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from deskhand_sandbox.dialects.coordinates import CoordinateSystem, Frame, smart_resize
+from deskhand_sandbox.dialects.coordinates import CoordinateSystem, Frame, Part, map_positions, smart_resize
 
-__all__ = ["CoordinateSystem", "Frame", "smart_resize"]
+__all__ = ["CoordinateSystem", "Frame", "Part", "map_positions", "smart_resize"]

@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from deskhand_agent.types import StopReason
+from deskhand_agent.test_time.zoom import on_screen, zoomed
+from deskhand_agent.types import Decision, Step, StepTimings, StopReason
 from deskhand_agent.users import Conversation
 from deskhand_sandbox.base import RewardingVerifier, Sandbox, Verifier
 from deskhand_sandbox.errors import InvalidAction, SandboxTimeout, UnsupportedCapability, VerifierError
@@ -23,6 +24,7 @@ from deskhand_sandbox.types import (
     Observation,
     Run,
     Wait,
+    Zoom,
 )
 
 T = TypeVar("T")
@@ -63,6 +65,21 @@ class TurnResult:
     settle_ms: float = 0.0
     """Waiting for a still screen, all actions together."""
 
+    def step(
+        self, index: int, observation: Observation, decision: Decision, *, model_ms: float, act_ms: float
+    ) -> Step:
+        """The record of the turn that was decided on this observation."""
+        return Step(
+            index=index,
+            observation=observation,
+            decision=decision,
+            reward=self.reward,
+            action_error=self.action_error,
+            answer=self.user_reply,
+            timings=StepTimings(model_ms=model_ms, act_ms=act_ms, settle_ms=self.settle_ms),
+            finished_at_s=time.time(),
+        )
+
 
 class TurnRunner:
     """Carries out the turns of one episode."""
@@ -82,16 +99,27 @@ class TurnRunner:
         self._ends_at_s = ends_at_s
         """`time.monotonic()` at which the episode's time is up."""
         self._user = user
+        self._screen: Observation | None = None
+        """All of the screen as it was last seen; None before that."""
 
     async def run(self, actions: Sequence[Action], observation: Observation) -> TurnResult:
         """Carry out the actions in order, until one fails or ends the episode.
+
+        Args:
+            observation: what they were decided on; their coordinates are its pixels.
 
         Raises:
             InfrastructureError: the computer or the verifier failed, or passed its deadline; the loan of
                 the sandbox ended.
         """
+        if observation.region is None:
+            self._screen = observation
         result = TurnResult(observation=observation)
         for action in actions:
+            try:
+                action = on_screen(action, observation)
+            except InvalidAction as error:
+                return replace(result, action_error=str(error))
             if isinstance(action, ControlAction):
                 result = await self._control(action, result)
             else:
@@ -103,14 +131,12 @@ class TurnRunner:
     async def _device(self, action: DeviceAction, result: TurnResult) -> TurnResult:
         action, asked_s = self._bounded(action)
         deadline_s = self._deadlines.act_s + asked_s
+        late = SandboxTimeout(f"{type(action).__name__} took more than {deadline_s:g} s")
         try:
-            observation = await within(
-                deadline_s,
-                self._sandbox.act(action),
-                SandboxTimeout(f"{type(action).__name__} took more than {deadline_s:g} s"),
-            )
+            observation = await within(deadline_s, self._sandbox.act(action), late)
         except (InvalidAction, UnsupportedCapability) as error:
             return replace(result, action_error=str(error))
+        self._screen = observation
         result = replace(result, observation=observation, settle_ms=result.settle_ms + observation.settled_ms)
         if not isinstance(self._verifier, RewardingVerifier):
             return result
@@ -137,6 +163,17 @@ class TurnRunner:
                 reply = await self._user.ask(question, remaining_s=self._remaining_s())
                 said = reply if result.user_reply is None else f"{result.user_reply} {reply}"
                 return replace(result, user_reply=said)
+            case Zoom():
+                return await self._zoomed(action, result)
+
+    async def _zoomed(self, action: Zoom, result: TurnResult) -> TurnResult:
+        if self._screen is None:
+            late = SandboxTimeout(f"a look took more than {self._deadlines.act_s:g} s")
+            self._screen = await within(self._deadlines.act_s, self._sandbox.observe(), late)
+        try:
+            return replace(result, observation=await asyncio.to_thread(zoomed, action, self._screen))
+        except InvalidAction as error:
+            return replace(result, action_error=str(error))
 
     def _bounded(self, action: DeviceAction) -> tuple[DeviceAction, float]:
         """The action asking for no more time than the episode has left, and that time in seconds."""

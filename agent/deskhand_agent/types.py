@@ -65,6 +65,19 @@ def fault_of(error: ActionSyntaxError) -> Fault:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Candidate:
+    """A reply to the same request that was not acted."""
+
+    actions: tuple[Action, ...]
+    """Empty where none could be read."""
+    text: str
+    completion: Completion | None = None
+    """The reply as ids; None when they are unknown."""
+    rating: float | None = None
+    """As `Decision.rating`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Decision:
     """One turn of the agent."""
 
@@ -92,7 +105,12 @@ class Decision:
     cost: Mapping[str, float] = field(default_factory=dict[str, float])
     """What an endpoint counted: "prompt_tokens" (of which "cached_tokens"), "completion_tokens", "usd"; how
     many requests came to nothing before this reply, by the name of their `Trouble`; "waited_s" for its rate
-    limits and between requests."""
+    limits and between requests. Of all replies, where several were drawn."""
+    rating: float | None = None
+    """Where several replies were drawn: the process reward model's score of this one, or the share of them
+    that agrees with it; None where nobody compared."""
+    others: tuple[Candidate, ...] = ()
+    """What else was drawn for the turn."""
 
     @property
     def void(self) -> bool:

@@ -21,11 +21,13 @@ from dataclasses import dataclass, field, replace
 
 from deskhand_agent.accounts import Account
 from deskhand_agent.branching import Branch, Branching, Crossroads
-from deskhand_agent.episode import VOID_LIMIT, failed_end, run_episode
+from deskhand_agent.ending import VOID_LIMIT, failed_end
+from deskhand_agent.episode import run_episode
 from deskhand_agent.ids import new_id
 from deskhand_agent.jobs import Job as Job
 from deskhand_agent.jobs import JobQueue
 from deskhand_agent.notebook import Notebook
+from deskhand_agent.test_time.checking import SelfCheck
 from deskhand_agent.turn import Deadlines, within
 from deskhand_agent.types import Failure, Policy, StepSink, Trajectory, TrajectoryStart, Watcher
 from deskhand_agent.users import User, by_rule
@@ -64,6 +66,8 @@ class WorkerSettings:
     """Replies in a row without an action that end an episode."""
     attempts: int = 1
     """At a task within an episode, each from its start state, as long as none succeeds."""
+    self_check: SelfCheck | None = None
+    """Says whether an attempt seems to have succeeded; None: the verifier does."""
     branching: Branching | None = None
     """How episodes are branched; each branch is one more, told of like the others. None: not at all."""
     user: User = by_rule
@@ -140,46 +144,6 @@ async def run_episodes(
     finally:
         run.close()
     return run.stats()
-
-
-async def stream_episodes(
-    jobs: Iterable[Job] | AsyncIterable[Job],
-    *,
-    source: SandboxSource,
-    policy: Policy,
-    sink: StepSink,
-    settings: WorkerSettings | None = None,
-    concurrency: int | None = None,
-    policy_update: Callable[[], int] = lambda: 0,
-    owner: str = "worker",
-) -> AsyncGenerator[Trajectory, None]:
-    """The same as a stream: each job's last attempt as it ends. Leaving the stream cancels what is under way.
-
-    Raises:
-        As `run_episodes`.
-    """
-    done: asyncio.Queue[Trajectory | None] = asyncio.Queue()
-    running = asyncio.create_task(
-        run_episodes(
-            jobs,
-            source=source,
-            policy=policy,
-            sink=sink,
-            settings=settings,
-            concurrency=concurrency,
-            policy_update=policy_update,
-            owner=owner,
-            on_done=done.put_nowait,
-        )
-    )
-    running.add_done_callback(lambda _: done.put_nowait(None))
-    try:
-        while (trajectory := await done.get()) is not None:
-            yield trajectory
-        await running
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
 
 
 @dataclass(kw_only=True, slots=True)
@@ -311,6 +275,7 @@ class _Run:
             user=self._settings.user,
             void_limit=self._settings.void_limit,
             attempts=self._settings.attempts,
+            self_check=self._settings.self_check,
             watcher=None if self._settings.watcher is None else self._settings.watcher(),
             crossroads=crossroads,
             branch=branch,

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deskhand_agent.inference import Sampling
 from deskhand_agent.policies import create_policy
+from deskhand_agent.policies.settings import read_settings
 from deskhand_agent.shipped import DESKHAND_TINY
+from deskhand_agent.test_time.deliberating import Deliberate, deliberate
+from deskhand_agent.test_time.settings import Deliberation
 from deskhand_agent.types import Connected, Policy
 from deskhand_flywheel.store import Store
 from deskhand_platform.errors import InvalidField
@@ -25,8 +29,11 @@ from deskhand_sandbox.errors import BackendMissing
 if TYPE_CHECKING:
     from deskhand_agent.models.bundle import ModelBundle
     from deskhand_agent.models.engine import LocalEngine
+    from deskhand_flywheel.prm.judging import PrmJudge
 
 LOCAL_SETTINGS = ("policy_id", "path", "temperature", "max_tokens", "executor")
+TEST_TIME = "test_time"
+"""Setting of every policy: `Deliberation`."""
 
 
 class PolicyMaker:
@@ -38,6 +45,28 @@ class PolicyMaker:
         self._loaded: dict[Path, tuple[ModelBundle, LocalEngine]] = {}
         self._loading = asyncio.Lock()
         self._made: dict[str, Policy] = {}
+        self._judges: dict[str, PrmJudge] = {}
+
+    async def deliberate(self, ref: PolicyRef) -> Deliberate:
+        """The policy, and what of its reference is about how its episodes are run.
+
+        Raises:
+            InvalidField: as `make`; or several samples of what is the same each time.
+            UnknownPolicy, RewardModelError: the process reward model it names cannot be had.
+        """
+        settings = dict(ref.settings)
+        told = settings.pop(TEST_TIME, {})
+        if not isinstance(told, Mapping):
+            raise InvalidField(f"policy.settings.{TEST_TIME}", "expected an object of settings")
+        wanted = read_settings(Deliberation, told)
+        policy = await self.make(PolicyRef(name=ref.name, settings=settings))
+        if wanted.samples > 1 and ref.name == "local" and not settings.get("temperature"):
+            raise InvalidField(
+                "policy.settings.temperature",
+                "at 0 it says the same each time: give more, or one sample",
+            )
+        judge = await self._judge(wanted.judge) if wanted.judges else None
+        return deliberate(policy, wanted, judge)
 
     async def make(self, ref: PolicyRef) -> Policy:
         """The policy.
@@ -80,6 +109,13 @@ class PolicyMaker:
             "local", bundle=bundle, engine=engine, sampling=sampling, policy_id=policy_id, executor=acting
         )
 
+    async def _judge(self, policy_id: str) -> PrmJudge:
+        async with self._loading:
+            if policy_id not in self._judges:
+                folder = await self._store.materialise_policy(policy_id, self._folder / policy_id)
+                self._judges[policy_id] = await asyncio.to_thread(_load_judge, folder)
+        return self._judges[policy_id]
+
     async def _executor(self, named: object, sampling: Sampling) -> Policy:
         """Who carries out the plans of a policy that plans.
 
@@ -107,10 +143,24 @@ class PolicyMaker:
 
 
 def _load(folder: Path, policy_id: str) -> tuple[ModelBundle, LocalEngine]:
-    try:
+    with _torch("a local policy"):
         from deskhand_agent.models.bundle import load_bundle
         from deskhand_agent.models.engine import LocalEngine
-    except ModuleNotFoundError as error:
-        raise BackendMissing(f'a local policy needs {error.name}: run pip install "deskhand[vlm]"') from error
     bundle = load_bundle(folder)
     return bundle, LocalEngine(bundle, policy_id=policy_id)
+
+
+def _load_judge(folder: Path) -> PrmJudge:
+    with _torch("a process reward model"):
+        from deskhand_flywheel.prm.judging import PrmJudge
+        from deskhand_flywheel.prm.scoring import ProcessRewardModel
+    return PrmJudge(ProcessRewardModel.load(folder))
+
+
+@contextmanager
+def _torch(what: str) -> Generator[None]:
+    """Says which extra is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise BackendMissing(f'{what} needs {error.name}: run pip install "deskhand[vlm]"') from error

@@ -15,7 +15,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from deskhand_agent.errors import AgentError
-from deskhand_agent.types import Policy, Step, StepSink, Trajectory, TrajectoryEnd, TrajectoryStart
+from deskhand_agent.test_time.deliberating import Deliberate
+from deskhand_agent.types import Step, StepSink, Trajectory, TrajectoryEnd, TrajectoryStart
 from deskhand_agent.worker import Job, WorkerSettings, run_episodes
 from deskhand_flywheel.errors import FlywheelError, NotFound
 from deskhand_flywheel.store import Store
@@ -56,7 +57,7 @@ class EpisodeWorker:
         *,
         queue: TaskQueue,
         sink: StepSink,
-        policies: Callable[[PolicyRef], Awaitable[Policy]],
+        policies: Callable[[PolicyRef], Awaitable[Deliberate]],
         sources: Sources,
         limits: Limits,
     ) -> None:
@@ -126,24 +127,19 @@ class EpisodeWorker:
         if source is None:
             return self._broken(claimed, None, "no sandbox host is up")
         try:
+            done = await self._policies(claimed.policy)
             await run_episodes(
-                [Job(task=claimed.task, labels={"task": claimed.id, **claimed.labels})],
+                [Job(task=done.limited(claimed.task), labels={"task": claimed.id, **claimed.labels})],
                 source=source,
-                policy=await self._policies(claimed.policy),
+                policy=done.policy,
                 sink=_Noting(self._sink, lambda trajectory: self._begun(claimed, trajectory)),
-                settings=WorkerSettings(concurrency=1, retries=0),
+                settings=WorkerSettings(
+                    concurrency=1, retries=0, attempts=done.attempts, self_check=done.self_check
+                ),
                 owner=self.name,
                 on_done=ended.append,
             )
-        except (
-            UnknownName,
-            InvalidTask,
-            BackendMissing,
-            AgentError,
-            PlatformError,
-            NotFound,
-            TypeError,
-        ) as error:
+        except HOPELESS as error:
             return Ending(state=WorkState.FAILED, trajectory=None, reason=str(error))
         except (SandboxError, FlywheelError, OSError) as error:
             return self._broken(claimed, None, str(error))
@@ -213,7 +209,7 @@ async def serve_queue(settings: Settings, stop: asyncio.Event) -> None:
         worker = EpisodeWorker(
             queue=TaskQueue(store.database),
             sink=store,
-            policies=maker.make,
+            policies=maker.deliberate,
             sources=sources,
             limits=settings.worker,
         )

@@ -9,6 +9,8 @@ from typing import Literal, TypeAlias
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 Button: TypeAlias = Literal["left", "middle", "right"]
 Point: TypeAlias = tuple[int, int]
+Region: TypeAlias = tuple[int, int, int, int]
+"""Left, top, right and bottom in pixels of the screen, the last two just beyond."""
 
 SCROLL_NOTCH_PX = 100
 """Pixels one notch of a mouse wheel stands for, where a device counts notches."""
@@ -255,6 +257,17 @@ class AskUser:
     question: str
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Zoom:
+    """Look closer: the next observation is a part of the screen enlarged, and coordinates are pixels of it
+    until something is done."""
+
+    start: Point
+    """One corner of the part, itself in it."""
+    end: Point
+    """The corner across."""
+
+
 DeviceAction: TypeAlias = (
     Click
     | MovePointer
@@ -284,7 +297,7 @@ DeviceAction: TypeAlias = (
 )
 """What `Sandbox.act` takes."""
 
-ControlAction: TypeAlias = Answer | Finish | Fail | AskUser
+ControlAction: TypeAlias = Answer | Finish | Fail | AskUser | Zoom
 """What the episode loop handles itself; a sandbox never sees these."""
 
 Action: TypeAlias = DeviceAction | ControlAction

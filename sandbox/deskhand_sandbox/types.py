@@ -38,6 +38,7 @@ from deskhand_sandbox.actions import PointerDown as PointerDown
 from deskhand_sandbox.actions import PointerUp as PointerUp
 from deskhand_sandbox.actions import Press as Press
 from deskhand_sandbox.actions import ReadFile as ReadFile
+from deskhand_sandbox.actions import Region as Region
 from deskhand_sandbox.actions import Run as Run
 from deskhand_sandbox.actions import Scroll as Scroll
 from deskhand_sandbox.actions import Swipe as Swipe
@@ -47,6 +48,7 @@ from deskhand_sandbox.actions import TypeText as TypeText
 from deskhand_sandbox.actions import Upload as Upload
 from deskhand_sandbox.actions import Wait as Wait
 from deskhand_sandbox.actions import WriteFile as WriteFile
+from deskhand_sandbox.actions import Zoom as Zoom
 
 # ---- what comes back --------------------------------------------------------------------------------
 
@@ -85,6 +87,8 @@ class Observation:
     """Terminal screen as text; None unless one is open."""
     output: str | None = None
     """What the last action returned (commands, files, tools); None for pointer and keyboard."""
+    region: Region | None = None
+    """The part of the screen that the screenshot shows enlarged, after `Zoom`; None: all of it."""
 
     @property
     def size_px(self) -> tuple[int, int]:

@@ -69,6 +69,7 @@ FIELDS: dict[str, dict[str, st.SearchStrategy]] = {
     "Finish": {"text": TEXT},
     "Fail": {"reason": TEXT},
     "AskUser": {"question": TEXT},
+    "Zoom": {"start": st.tuples(COORDINATE, COORDINATE), "end": st.tuples(COORDINATE, COORDINATE)},
 }
 ACTION = st.one_of([st.builds(getattr(types, name), **fields) for name, fields in FIELDS.items()])
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +11,7 @@ from deskhand_agent import worker
 from deskhand_agent.sinks import MemorySink
 from deskhand_agent.turn import Deadlines
 from deskhand_agent.types import Decision, Failure, Fault, Step, StopReason
-from deskhand_agent.worker import Job, WorkerSettings, WorkerStats, run_episodes, stream_episodes
+from deskhand_agent.worker import Job, WorkerSettings, WorkerStats, run_episodes
 from deskhand_sandbox.errors import (
     BackendMissing,
     HostUnreachable,
@@ -154,6 +154,43 @@ async def test_a_hung_episode_ends_only_itself(stub: SimpleNamespace) -> None:
     assert (stats.episodes, stats.given_up, stats.failures) == (39, 1, {Failure.SANDBOX_TIMEOUT: 1})
 
 
+async def test_a_hung_model_ends_only_its_own_episode(stub: SimpleNamespace) -> None:
+    class Hangs(stub.Policy):
+        """Its ninth decision never comes."""
+
+        async def act(self, context: Any) -> Decision:
+            if len(self.contexts) == 8:
+                self.contexts.append(context)
+                await asyncio.Event().wait()
+            return await super().act(context)
+
+    settings = WorkerSettings(retries=0, deadlines=SHORT)
+    wanted = [Job(task=stub.task(3)) for _ in range(40)]
+    stats, sink, _ = await run(stub, wanted, concurrency=4, policy=Hangs(), settings=settings)
+    assert (stats.episodes, stats.given_up, stats.failures) == (39, 1, {Failure.MODEL_TIMEOUT: 1})
+    broken = [t for t in sink.trajectories if t.end is not None and t.end.failure is not None]
+    assert len(broken) == 1 and len(sink.trajectories) == 40
+
+
+async def test_a_job_is_taken_when_somebody_is_free_to_work_it(stub: SimpleNamespace) -> None:
+    taken, done = 0, 0
+    under_way: list[int] = []
+
+    def made() -> Iterator[Job]:
+        nonlocal taken
+        for job in jobs(stub, 30):
+            taken += 1
+            under_way.append(taken - done)
+            yield job
+
+    def on_done(_: Any) -> None:
+        nonlocal done
+        done += 1
+
+    stats, _, _ = await run(stub, made(), concurrency=3, on_done=on_done)
+    assert (stats.episodes, max(under_way)) == (30, 3)
+
+
 async def test_fewer_sandboxes_than_workers_still_do_all_jobs(stub: SimpleNamespace) -> None:
     settings = WorkerSettings(lease_wait_s=0.02, episodes_per_lease=1000, deadlines=SHORT)
     stats, _, source = await run(
@@ -234,37 +271,6 @@ async def test_a_failing_sink_stops_everything(stub: SimpleNamespace) -> None:
     assert source.out == 0
 
 
-async def test_a_stream_yields_each_job_once_as_it_ends(stub: SimpleNamespace) -> None:
-    sink = MemorySink()
-    stream = stream_episodes(
-        jobs(stub, 12), source=stub.Source(), policy=stub.Policy(), sink=sink, concurrency=4
-    )
-    ids = [trajectory.id async for trajectory in stream]
-    assert sorted(ids) == sorted(trajectory.id for trajectory in sink.trajectories)
-    assert len(ids) == 12
-
-
-async def test_leaving_a_stream_stops_its_episodes(stub: SimpleNamespace) -> None:
-    async def endless() -> AsyncIterator[Job]:
-        while True:
-            yield Job(task=stub.task(1))
-
-    source = stub.Source()
-    stream = stream_episodes(endless(), source=source, policy=stub.Policy(), sink=MemorySink(), concurrency=3)
-    async for _ in stream:
-        break
-    await stream.aclose()
-    assert source.out == 0
-
-
-async def test_a_stream_passes_errors_on(stub: SimpleNamespace) -> None:
-    source = stub.Source(refuse=[BackendMissing("no chromium")] * 9)
-    stream = stream_episodes(jobs(stub, 1), source=source, policy=stub.Policy(), sink=MemorySink())
-    with pytest.raises(BackendMissing):
-        async for _ in stream:
-            pass
-
-
 async def test_jobs_may_come_as_they_are_made(stub: SimpleNamespace) -> None:
     queue: asyncio.Queue[Job | None] = asyncio.Queue()
     done: list[int] = []
@@ -309,22 +315,3 @@ async def test_a_sandbox_is_given_back_while_no_job_comes(stub: SimpleNamespace)
     assert more.is_set() and free
     assert stats.episodes == 4
     assert source.out == 0
-
-
-async def test_leaving_a_stream_of_jobs_that_waits_ends_it(stub: SimpleNamespace) -> None:
-    ended: list[str] = []
-
-    async def never() -> AsyncIterator[Job]:
-        yield jobs(stub, 1)[0]
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.append("yes")
-
-    sink = MemorySink()
-    stream = stream_episodes(never(), source=stub.Source(), policy=stub.Policy(), sink=sink, settings=QUICK)
-    async for _ in stream:
-        break
-    await stream.aclose()
-    await asyncio.sleep(0.01)
-    assert ended == ["yes"]

@@ -12,7 +12,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deskhand_agent.inference import Completion, CompletionRequest, Sampling
-from deskhand_agent.types import Decision, Step, StepTimings, TrajectoryEnd, TrajectoryStart
+from deskhand_agent.types import (
+    Candidate,
+    Decision,
+    Execution,
+    Step,
+    StepTimings,
+    TrajectoryEnd,
+    TrajectoryStart,
+)
 from deskhand_flywheel.errors import MalformedRecord, UnknownSchemaVersion
 from deskhand_flywheel.records import decode, dumps, encode, encode_action, loads
 from deskhand_sandbox.types import (
@@ -64,12 +72,21 @@ completions = built(
     value=st.none() | numbers,
 )
 observations = built(Observation, screenshot=images)
+candidates = built(
+    Candidate,
+    actions=st.lists(actions, max_size=2).map(tuple),
+    completion=st.none() | completions,
+    rating=st.none() | numbers,
+)
 decisions = built(
     Decision,
     actions=st.lists(actions, max_size=3).map(tuple),
     request=st.none() | requests,
     completion=st.none() | completions,
+    execution=st.none() | built(Execution, completion=st.none() | completions),
     cost=st.dictionaries(anything, numbers, max_size=2),
+    rating=st.none() | numbers,
+    others=st.lists(candidates, max_size=2).map(tuple),
 )
 steps = built(Step, observation=observations, decision=decisions, timings=built(StepTimings))
 tasks = built(

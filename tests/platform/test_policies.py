@@ -12,8 +12,11 @@ from deskhand_agent.models.tiny import TinyConfig
 from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.policies.openai import OpenAIPolicy
 from deskhand_agent.shipped import DESKHAND_TINY
+from deskhand_agent.test_time.deliberating import Deliberate
+from deskhand_agent.test_time.sampling import ManySamples
 from deskhand_agent.types import Context
 from deskhand_flywheel.errors import UnknownPolicy
+from deskhand_flywheel.prm.model import ScoreHead, hidden_width, save_reward_model
 from deskhand_flywheel.store import Store
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.policies import PolicyMaker
@@ -102,3 +105,37 @@ async def test_a_policy_behind_an_api_is_made_once_for_alike_tasks(store: Store,
     await maker.close()
     with pytest.raises(RuntimeError, match="closed"):
         await policy.act(Context(task=TASK, instruction="x", steps=(), observation=SEEN))
+
+
+async def test_settings_say_what_is_computed_at_test_time(
+    store: Store, packaged: Path, tmp_path: Path
+) -> None:
+    bundle = load_bundle(packaged)
+    save_reward_model(bundle, ScoreHead(hidden_width(bundle)), tmp_path / "prm")
+    judge = (await store.keep_policy(tmp_path / "prm", parent_id=None, metadata={})).id
+    maker = PolicyMaker(store, tmp_path / "policies")
+
+    async def made(name: str = "local", **settings: object) -> Deliberate:
+        return await maker.deliberate(PolicyRef(name=name, settings=settings))  # type: ignore[arg-type]
+
+    plain = await made()
+    assert isinstance(plain.policy, LocalPolicy) and (plain.attempts, plain.self_check) == (1, None)
+    best = await made(temperature=1.0, test_time={"samples": 4, "choose": "judge", "judge": judge})
+    assert isinstance(best.policy, ManySamples) and best.policy.id == plain.policy.id
+    careful = await made(test_time={"checks": 1, "attempts": 2, "turns": 9})
+    assert careful.policy is not None and (careful.attempts, careful.turns) == (2, 9)
+    assert careful.self_check is not None and careful.self_check.doubts == 1
+    asked = await made("openai", model="m", base_url="http://127.0.0.1:9/v1", test_time={"checks": 1})
+    assert asked.self_check is not None
+    await maker.close()
+    for settings, error, why in (
+        ({"test_time": {"samples": 4}}, InvalidField, "at 0 it says the same each time"),
+        ({"test_time": 4}, InvalidField, "expected an object"),
+        ({"test_time": {"sample": 4}}, TypeError, "sample"),
+        ({"test_time": {"attempts": 0}}, TypeError, "attempts is 0"),
+        ({"test_time": {"checks": 1, "check": "judge", "judge": "none"}}, UnknownPolicy, "none"),
+    ):
+        with pytest.raises(error, match=why):
+            await made(**settings)
+    with pytest.raises(TypeError, match="answers no questions"):
+        await made("scripted", test_time={"checks": 1})

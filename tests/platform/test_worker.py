@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from deskhand_agent.types import Context, Decision, Policy
+from deskhand_agent.episode import TRY_AGAIN
+from deskhand_agent.test_time.checking import NOT_DONE, Check, SelfCheck
+from deskhand_agent.test_time.deliberating import Deliberate
+from deskhand_agent.types import Context, Decision, Policy, Step
 from deskhand_flywheel.store import Store
 from deskhand_platform.queue import PolicyRef, QueuedTask, TaskQueue
 from deskhand_platform.settings import WorkerSettings
@@ -20,7 +23,7 @@ from deskhand_sandbox.base import Sandbox, SandboxSource
 from deskhand_sandbox.errors import SandboxDied, UnknownName
 from deskhand_sandbox.manager import PoolSettings, SandboxManager
 from deskhand_sandbox.tasks import make_task
-from deskhand_sandbox.types import Finish, Limits, Wait
+from deskhand_sandbox.types import Finish, Limits, Observation, Wait
 
 LIMITS = WorkerSettings(slots=2, attempts=3, claim_s=5.0, poll_s=0.02)
 SCRIPTED = PolicyRef(name="scripted", settings={})
@@ -62,12 +65,12 @@ class Broken:
         yield
 
 
-Make = Callable[[PolicyRef], Awaitable[Policy]]
+Make = Callable[[PolicyRef], Awaitable[Deliberate]]
 
 
 def always(policy: Policy) -> Make:
-    async def make(_ref: PolicyRef) -> Policy:
-        return policy
+    async def make(_ref: PolicyRef) -> Deliberate:
+        return Deliberate(policy=policy)
 
     return make
 
@@ -95,6 +98,24 @@ async def over(queue: TaskQueue, submitted: QueuedTask) -> QueuedTask:
         while not (found := await queue.get(submitted.id)).state.over:
             await asyncio.sleep(0.02)
     return found
+
+
+async def test_a_task_is_tried_again_where_its_policy_thinks_that_it_failed(
+    store: Store, sandboxes: SandboxSource
+) -> None:
+    class Doubts:
+        async def check(self, before: Context, step: Step, after: Observation) -> Check:
+            return Check(done=False)
+
+    async def make(_ref: PolicyRef) -> Deliberate:
+        self_check = SelfCheck(checker=Doubts(), doubts=1)
+        return Deliberate(policy=GivesUp(), self_check=self_check, attempts=2, turns=7)
+
+    async with working(store, make, sandboxes) as queue:
+        done = await over(queue, await queue.submit(make_task("fake/press-button", 0), SCRIPTED, {}))
+    kept = await store.trajectory(str(done.trajectory_id))
+    assert [step.answer for step in kept.steps] == [NOT_DONE, TRY_AGAIN, None]
+    assert kept.start.task.limits.turns == 7
 
 
 async def test_tasks_become_trajectories(store: Store, sandboxes: SandboxSource) -> None:
@@ -143,7 +164,7 @@ async def test_broken_infrastructure_is_tried_again_and_then_named(
 
 
 async def test_a_policy_that_cannot_be_had_is_not_tried_again(store: Store, sandboxes: SandboxSource) -> None:
-    async def none(ref: PolicyRef) -> Policy:
+    async def none(ref: PolicyRef) -> Deliberate:
         raise UnknownName("policy", ref.name, ["local"])
 
     async with working(store, none, sandboxes) as queue:

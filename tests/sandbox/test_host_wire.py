@@ -36,6 +36,8 @@ BY_ANNOTATION: dict[str, st.SearchStrategy[Any]] = {
     "str | None": st.none() | TEXT,
     "bytes | None": st.none() | st.binary(max_size=50),
     "Button": st.sampled_from(typing.get_args(words.Button)),
+    "Point": st.tuples(INTEGERS, INTEGERS),
+    "Region | None": st.none() | st.tuples(INTEGERS, INTEGERS, INTEGERS, INTEGERS),
     "tuple[Point, ...]": st.lists(st.tuples(INTEGERS, INTEGERS), max_size=4).map(tuple),
     "tuple[str, ...]": st.lists(TEXT, max_size=4).map(tuple),
     "Mapping[str, JsonValue]": st.dictionaries(TEXT, JSON, max_size=3),

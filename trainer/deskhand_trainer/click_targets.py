@@ -13,9 +13,11 @@ from enum import StrEnum
 
 from deskhand_agent.errors import OracleError
 from deskhand_agent.policies.scripted import ScriptedPolicy, oracle_tasks
+from deskhand_agent.test_time.zoom import on_screen
 from deskhand_agent.types import Context, Decision, Policy
 from deskhand_sandbox.base import Sandbox
-from deskhand_sandbox.types import Action, Click
+from deskhand_sandbox.errors import InvalidAction
+from deskhand_sandbox.types import Action, Click, Observation
 
 
 class Hit(StrEnum):
@@ -73,7 +75,7 @@ class TargetWatcher:
         wanted = await self._wanted(context)
         decision = await self._inside.act(replace(context, sandbox=None))
         if wanted is not None and context.sandbox is not None:
-            hit = await _hit(context.sandbox, wanted, decision.actions)
+            hit = await _hit(context.sandbox, wanted, _on_screen(decision.actions, context.observation))
             self.hits.counts[hit] += 1
             if not context.steps:
                 self.hits.first[hit] += 1
@@ -88,6 +90,14 @@ class TargetWatcher:
             return None  # the episode went where no oracle goes: nothing is right there
         action = decision.actions[0]
         return action if isinstance(action, Click) else None
+
+
+def _on_screen(actions: tuple[Action, ...], seen: Observation) -> tuple[Action, ...]:
+    """The actions in pixels of the page; those where it was not shown are none."""
+    try:
+        return tuple(on_screen(action, seen) for action in actions)
+    except InvalidAction:
+        return ()
 
 
 async def _hit(sandbox: Sandbox, wanted: Click, actions: tuple[Action, ...]) -> Hit:

@@ -8,6 +8,7 @@ from typing import Literal
 from deskhand_agent.endpoint.wire import Form
 from deskhand_agent.memory import Screens, Strategy
 from deskhand_agent.precision import Device, Precision
+from deskhand_agent.test_time.settings import Deliberation
 from deskhand_trainer.base.config import PretrainConfig
 from deskhand_trainer.choices import (
     BY_CRITIC,
@@ -367,10 +368,11 @@ class EvaluateConfig:
     executor: str = ""
     """Id of the policy that carries out the plans of one that plans; none: the one it was trained with."""
     user: str = ""
-    """https://HOST/v1 of an OpenAI-compatible endpoint that plays the user; none: the task's details answer
-    questions that name them."""
+    """As `CollectConfig.user`."""
     user_model: str = ""
     """The name of its model."""
+    test_time: Deliberation = field(default_factory=Deliberation)
+    """What is computed for a better turn or end."""
 
     def __post_init__(self) -> None:
         _refuse_engine(self.engine, self.policy)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from deskhand_agent.accounts import spent, together
+from deskhand_agent.test_time.checking import SelfCheck
 from deskhand_agent.types import Policy, StepSink, Trajectory
 from deskhand_agent.users import User, by_rule
 from deskhand_agent.worker import WorkerSettings
@@ -32,6 +34,8 @@ class Evaluation:
     seeds: SeedRange
     dropped: Mapping[str, int]
     """Attempts that broke outside the agent."""
+    cost: Mapping[str, float]
+    """Of all turns (`Decision.cost`); tokens are counted for models that run here, too."""
 
 
 async def evaluate(
@@ -51,12 +55,17 @@ async def evaluate(
     policy_update: int = 0,
     void_limit: int,
     user: User = by_rule,
+    attempts: int = 1,
+    self_check: SelfCheck | None = None,
+    turns: int | None = None,
     on_done: Callable[[int], None] | None = None,
 ) -> list[Evaluation]:
     """Work `episodes` seeds of each task.
 
     Args:
         mode: names the way the policy draws; kept on the trajectories.
+        attempts, self_check: as in `WorkerSettings`.
+        turns: that an episode may have; None: as many as its task says.
         targets: ask the page what each click hit (needs sandboxes that evaluate).
         on_done: told how many episodes are done, over all tasks.
 
@@ -70,11 +79,21 @@ async def evaluate(
         watcher = TargetWatcher(policy) if targets else None
         before = number * episodes
         collected = await collect(
-            jobs_of([ranged], labels={**labels, "purpose": "evaluation", "mode": mode}),
+            jobs_of(
+                [ranged],
+                labels={**labels, "purpose": "evaluation", "mode": mode},
+                turn_limits=None if turns is None else {task: turns},
+            ),
             policy=watcher or policy,
             source=source,
             sink=sink,
-            settings=WorkerSettings(concurrency=concurrency, void_limit=void_limit, user=user),
+            settings=WorkerSettings(
+                concurrency=concurrency,
+                void_limit=void_limit,
+                user=user,
+                attempts=attempts,
+                self_check=self_check,
+            ),
             owner=owner,
             policy_update=policy_update,
             on_done=None if on_done is None else lambda n, before=before: on_done(before + n),
@@ -96,6 +115,9 @@ def as_metrics(evaluations: Sequence[Evaluation]) -> dict[str, JsonValue]:
     for mode in dict.fromkeys(e.mode for e in evaluations):
         chosen = [e for e in evaluations if e.mode == mode]
         _add(metrics, mode, pooled(evaluations, mode))
+        metrics[f"turns_{mode}"] = round(sum(e.mean_turns * e.rate.count for e in chosen))
+        for name, amount in together(e.cost for e in chosen).items():
+            metrics[f"{name}_{mode}"] = amount
         for hit in Hit:
             if any(e.hits for e in chosen):
                 metrics[f"clicks_{hit.value}_{mode}"] = sum(e.hits.get(hit.value, 0) for e in chosen)
@@ -146,4 +168,5 @@ def _summary(
         first_hits={} if hits is None else {k.value: n for k, n in hits.first.items()},
         seeds=ranged,
         dropped=dropped,
+        cost=together(spent(step.decision) for step in steps),
     )

@@ -14,8 +14,9 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from deskhand_agent.stream import stream_episodes
 from deskhand_agent.types import Policy, StepSink, Trajectory
-from deskhand_agent.worker import Job, WorkerSettings, stream_episodes
+from deskhand_agent.worker import Job, WorkerSettings
 from deskhand_sandbox.base import SandboxSource
 from deskhand_trainer.errors import RolloutsStalled
 

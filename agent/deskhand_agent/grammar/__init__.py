@@ -53,6 +53,7 @@ run(command='ls')  read_file(path='…'), write_file(path='…', content='…')
 edit_file(path='…', old='…', new='…')  replace what is there once
 fetch(url='https://…', method='POST', headers={"name": "text"}, body='…')
 call_tool(name='…', arguments={"key": 1})
+zoom(start_point=…, end_point=…)  look closer: see that part enlarged, its pixels count until you act
 call_user(content='…')  ask the person and go on
 answer(content='…')  say the answer the task asks for and go on
 finished(content='…')  the task is done

@@ -27,7 +27,7 @@ class Repair(StrEnum):
     NAME = "name"
     """An action by another name."""
     POINT = "point"
-    """A point in another form: `click(10, 20)`, `point=[10, 20]`, fractions."""
+    """A point in another form: `click(10, 20)`, `point=[10, 20]`, fractions; `zoom(region=[…])`."""
     ARGUMENT = "argument"
     """An argument by another name or by none: `type('text')`."""
     CLOSING = "closing"
@@ -49,6 +49,8 @@ _NAMES = {
     "right_click": "right_single",
     "middle_click": "middle_single",
     "mouse_move": "move_to",
+    "zoom_in": "zoom",
+    "crop": "zoom",
     "hover": "move_to",
     "left_click_drag": "drag",
     "type_text": "type",
@@ -96,6 +98,8 @@ _NAMED_PAIR = re.compile(
     rf"\b(point|start_point|end_point|start_box|end_box|coordinate|position)\s*=\s*[\[(]\s*{_PAIR}\s*[\])]"
 )
 _BARE_PAIR = re.compile(rf"\b([a-z_]{{2,20}}\s*\(\s*)(?:[\[(]\s*{_PAIR}\s*[\])]|{_PAIR})(?=\s*[,)])")
+_FOUR = rf"{_NUMBER}\s*,\s*{_NUMBER}\s*,\s*{_NUMBER}\s*,\s*{_NUMBER}"
+_REGION = re.compile(rf"\b(zoom\s*\(\s*)(?:(?:region|box)\s*=\s*)?[\[(]?\s*{_FOUR}\s*[\])]?(?=\s*\))")
 _XY = re.compile(rf"\bx\s*=\s*{_NUMBER}\s*,\s*y\s*=\s*{_NUMBER}")
 _TYPOGRAPHIC = re.compile(r"(?<=[=(])(?:“([^“”\"]*)”|‘([^‘’']*)’)(?=\s*[,)])")
 
@@ -159,7 +163,12 @@ def _pointed(text: str) -> str:
         name = {"coordinate": "point", "position": "point"}.get(match.group(1), match.group(1))
         return f"{name}={pair(match.group(2), match.group(3))}"
 
+    def region(match: re.Match[str]) -> str:
+        opening, left, top, right, bottom = match.groups()
+        return f"{opening}start_point={pair(left, top)}, end_point={pair(right, bottom)}"
+
     def mend(words: str) -> str:
+        words = _REGION.sub(region, words)
         words = _NAMED_PAIR.sub(named, words)
         words = _XY.sub(lambda match: f"point={pair(match.group(1), match.group(2))}", words)
         return _BARE_PAIR.sub(bare, words)

@@ -44,6 +44,7 @@ from deskhand_sandbox.types import (
     Upload,
     Wait,
     WriteFile,
+    Zoom,
 )
 
 DIRECTION_SCROLL_PX = 300
@@ -310,6 +311,7 @@ _READERS: Mapping[str, _Reader] = {
     "finished": lambda a: Finish(text=a.text("content", "")),
     "fail": lambda a: Fail(reason=a.text("reason", "")),
     "call_user": lambda a: AskUser(question=a.text("content", "")),
+    "zoom": lambda a: Zoom(start=a.point("start_point", "start_box"), end=a.point("end_point", "end_box")),
 }
 
 ACTION_NAMES: tuple[str, ...] = tuple(_READERS)

@@ -42,6 +42,7 @@ from deskhand_sandbox.types import (
     Upload,
     Wait,
     WriteFile,
+    Zoom,
 )
 
 _CLICK_NAMES: Mapping[tuple[Button, int], str] = {meaning: name for name, meaning in CLICKS.items()}
@@ -100,6 +101,8 @@ def write_action(action: Action) -> str:
             return write_call("fail", **_unless("", reason=reason))
         case AskUser(question=question):
             return write_call("call_user", content=question)
+        case Zoom(start=start, end=end):
+            return write_call("zoom", start_point=_point(*start), end_point=_point(*end))
         case _:
             assert_never(action)
 

@@ -41,21 +41,27 @@ class Conversation:
 
 
 def conversation(
-    context: Context, *, memory: WindowMemory, coordinates: CoordinateSystem, system: str = ""
+    context: Context,
+    *,
+    memory: WindowMemory,
+    coordinates: CoordinateSystem,
+    system: str = "",
+    asking: str = "",
 ) -> Conversation:
     """The messages of `build_prompt`, each with the turn that answered it.
 
     Args:
         coordinates: the frame past actions are written in.
+        asking: a question in place of what to do; the memory has to wait with its own.
     """
-    due = summary_due(context, memory)
+    due = not asking and summary_due(context, memory)
     messages = build_prompt(
         context,
         memory=memory,
         coordinates=coordinates,
         system=system,
         thoughts=True,
-        asking=SUMMARISE if due else "",
+        asking=SUMMARISE if due else asking,
     )
     shown = [message for message in messages if message.role == "user"]
     said = [message.text for message in messages if message.role == "assistant"]

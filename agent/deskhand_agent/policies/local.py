@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from deskhand_agent.accounts import spent
 from deskhand_agent.errors import ActionSyntaxError
 from deskhand_agent.grammar import parse_reply
 from deskhand_agent.inference import Completion, CompletionRequest, InferenceEngine, Sampling
@@ -91,18 +92,29 @@ class LocalPolicy:
             trainable=True,
         )
 
+    async def ask(self, context: Context, question: str) -> Decision:
+        """What the model says to a question, the likeliest; see `Answering.ask`."""
+        request = self._request(context, question, self._sampling.max_tokens)
+        request = replace(request, sampling=replace(request.sampling, temperature=0.0))
+        completion = await self._engine.generate(request)
+        text = decode_reply(self._bundle, completion.ids)
+        told = Decision(actions=(), text=text, request=request, completion=completion)
+        return replace(told, cost=spent(told))
+
     def request(self, context: Context) -> CompletionRequest:
         """What the model is shown in this context, as ids: asked for an action, or for a summary or a plan
         where the memory wants one."""
         memory = self._memory
-        asking, longest = "", self._sampling.max_tokens
         if summary_due(context, memory):
-            asking, longest = SUMMARISE, memory.summary_tokens
-        elif memory.plan_tokens:
-            asking, longest = PLAN, memory.plan_tokens
+            return self._request(context, SUMMARISE, memory.summary_tokens)
+        if memory.plan_tokens:
+            return self._request(context, PLAN, memory.plan_tokens)
+        return self._request(context, "", self._sampling.max_tokens)
+
+    def _request(self, context: Context, asking: str, longest: int) -> CompletionRequest:
         messages = build_prompt(
             context,
-            memory=memory,
+            memory=self._memory,
             coordinates=self._bundle.coordinates,
             system=self._system,
             asking=asking,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from deskhand_agent.apis import ApiSettings
+from deskhand_agent.apis import ApiReply, ApiSettings
 from deskhand_agent.chat import ChatEndpoint, ChatMessage
 from deskhand_agent.coordinates import CoordinateSystem
 from deskhand_agent.memory import WindowMemory
@@ -57,12 +57,30 @@ class OpenAIPolicy:
             InferenceTimeout: the endpoint passed its deadline, further requests included.
             EndpointError: it refused or broke, or what came back is no chat completion.
         """
+        reply, summing_up = await self._replied(context)
+        if summing_up:
+            text = reply.content
+            return Decision(actions=(), text=text, summary=text.strip(), cost=reply.cost)
+        return self._format.decision(reply.content, context.observation, reply.cost)
+
+    async def ask(self, context: Context, question: str) -> Decision:
+        """What the model says to a question; see `Answering.ask`."""
+        reply, _ = await self._replied(context, question)
+        return Decision(actions=(), text=reply.content, cost=reply.cost)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._endpoint.close()
+
+    async def _replied(self, context: Context, asking: str = "") -> tuple[ApiReply[str], bool]:
+        """The reply, and whether it is the summary that was asked for."""
         memory = self.settings.memory
         shown = conversation(
             self._format.told(context),
             memory=memory,
             coordinates=self._format.coordinates,
             system=self._format.system,
+            asking=asking,
         )
         messages: list[ChatMessage] = [{"role": "system", "content": shown.system}] if shown.system else []
         for exchange in shown.exchanges:
@@ -75,14 +93,7 @@ class OpenAIPolicy:
             temperature=self.settings.temperature,
             max_tokens=memory.summary_tokens if shown.summing_up else self.settings.max_tokens,
         )
-        if shown.summing_up:
-            text = reply.content
-            return Decision(actions=(), text=text, summary=text.strip(), cost=reply.cost)
-        return self._format.decision(reply.content, context.observation, reply.cost)
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._endpoint.close()
+        return reply, shown.summing_up
 
 
 def _user(message: PromptMessage) -> ChatMessage:

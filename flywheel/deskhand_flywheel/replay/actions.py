@@ -36,6 +36,7 @@ from deskhand_sandbox.types import (
     Upload,
     Wait,
     WriteFile,
+    Zoom,
 )
 
 _CLICKS = {1: "click", 2: "double click", 3: "triple click"}
@@ -64,6 +65,8 @@ def describe(action: Action) -> str:
             return f"give up{f': {reason}' if reason else ''}"
         case AskUser(question=question):
             return f"ask {_quoted(question)}"
+        case Zoom(start=start, end=end):
+            return f"look closer at {start[0]}, {start[1]} to {end[0]}, {end[1]}"
         case _:
             return _system(action)
 

@@ -30,7 +30,10 @@ TOLD = ("base",)
 """Those that have to be told what to measure: `all` leaves them out."""
 STUDIES = {
     name: f"deskhand_trainer.studies.{name}" for name in ("loop", "sizes", "base", "ladder", "prm")
-} | {"rounds": "deskhand_platform.studies.rounds"}
+} | {
+    "rounds": "deskhand_platform.studies.rounds",
+    "test-time": "deskhand_trainer.studies.test_time",
+}
 PASS_ON: dict[str, Any] = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 """Every option goes to the measurement itself, --help too."""
 HELP = ("", "-h", "--help")

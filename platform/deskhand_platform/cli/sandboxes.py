@@ -34,12 +34,9 @@ from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.setup import set_up
 from deskhand_sandbox.types import (
     Action,
-    Answer,
-    AskUser,
+    ControlAction,
     DeviceAction,
     EnvironmentSpec,
-    Fail,
-    Finish,
     JsonValue,
     Observation,
     Task,
@@ -336,7 +333,7 @@ def _read(text: str) -> list[DeviceAction]:
         raise InvalidField("action", str(error)) from error
     found: list[DeviceAction] = []
     for action in actions:
-        if isinstance(action, Answer | Finish | Fail | AskUser):
+        if isinstance(action, ControlAction):
             raise InvalidField("action", f"{type(action).__name__} is said to a task, not done on a computer")
         found.append(action)
     return found

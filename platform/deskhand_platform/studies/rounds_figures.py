@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from statistics import mean
 from typing import Any
 
 from deskhand_trainer.results import Figure
-from deskhand_trainer.studies.base_figures import reach_of_mean
+from deskhand_trainer.studies.of_means import gain_figures, mean_figure
 
 COMMAND = "deskhand study rounds"
 ARMS = ("before", "after", "cloned")
@@ -37,20 +35,13 @@ def rounds_figures(
         ]
         for arm, metrics in zip(ARMS, measured, strict=True)
     }
-    means = [_mean(f"rounds_{arm}_mean", found, len(tasks), shared) for arm, found in of_arm.items()]
-    gain = _difference(
-        "rounds_gain", of_arm["after"], of_arm["before"], f"after {rounds} rounds, less before", shared
-    )
-    beside = _difference(
-        "rounds_minus_cloning",
-        of_arm["after"],
-        of_arm["cloned"],
-        "rounds less cloning at equal compute",
-        shared,
-    )
-    low = Figure(
-        name="rounds_gain_low", value=gain.low or 0.0, unit="share", goal="> 0", note=gain.note, **shared
-    )
+    note = f"greedy, mean over {len(tasks)} tasks"
+    means = [mean_figure(f"rounds_{arm}_mean", found, shared, note=note) for arm, found in of_arm.items()]
+    before, after, cloned = (of_arm[arm] for arm in ARMS)
+    note = f"greedy, after {rounds} rounds, less before"
+    gain = gain_figures("rounds_gain", after, before, shared, note=note, goal="> 0")
+    note = "greedy, rounds less cloning at equal compute"
+    beside = gain_figures("rounds_minus_cloning", after, cloned, shared, note=note)
     minutes = [
         Figure(
             name=f"rounds_{arm}_minutes", value=round(float(metrics["seconds"]) / 60, 1), unit="minutes",
@@ -58,7 +49,7 @@ def rounds_figures(
         )
         for arm, metrics in zip(ARMS[1:], measured[1:], strict=True)
     ]  # fmt: skip
-    return [*(figure for found in of_arm.values() for figure in found), *means, gain, low, beside, *minutes]
+    return [*(figure for found in of_arm.values() for figure in found), *means, *gain, *beside, *minutes]
 
 
 def _task(name: str, task: str, count: int, metrics: Mapping[str, Any], shared: Mapping[str, Any]) -> Figure:
@@ -66,34 +57,3 @@ def _task(name: str, task: str, count: int, metrics: Mapping[str, Any], shared: 
     value, low, high = (round(float(metrics[f"success_{mode}{end}"]), 4) for end in ("", "_low", "_high"))
     note = f"greedy, {metrics[f'episodes_{mode}']} test seeds"
     return Figure(name=name, value=value, low=low, high=high, unit="share", note=note, **shared)
-
-
-def _mean(name: str, figures: Sequence[Figure], count: int, shared: Mapping[str, Any]) -> Figure:
-    middle, reach = mean(figure.value for figure in figures), reach_of_mean(figures)
-    return Figure(
-        name=name,
-        value=round(middle, 4),
-        low=round(max(0.0, middle - reach), 4),
-        high=round(min(1.0, middle + reach), 4),
-        unit="share",
-        note=f"greedy, mean over {count} tasks",
-        **shared,
-    )
-
-
-def _difference(
-    name: str, one: Sequence[Figure], other: Sequence[Figure], what: str, shared: Mapping[str, Any]
-) -> Figure:
-    """Of two means, as sure as both: the tasks are these and no sample."""
-    apart = mean(figure.value for figure in one) - mean(figure.value for figure in other)
-    reach = math.hypot(reach_of_mean(one), reach_of_mean(other))
-    note = f"greedy, mean over {len(one)} tasks, {what}; 95 % interval over their episodes"
-    return Figure(
-        name=name,
-        value=round(apart, 4),
-        low=round(apart - reach, 4),
-        high=round(apart + reach, 4),
-        unit="share",
-        note=note,
-        **shared,
-    )

@@ -20,7 +20,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, assert_never
 
-from deskhand_sandbox.types import Action, Click, Drag, MovePointer, Point, Scroll, Swipe, Touch, Upload
+from deskhand_sandbox.errors import InvalidAction
+from deskhand_sandbox.types import (
+    Action,
+    Click,
+    Drag,
+    MovePointer,
+    Point,
+    Region,
+    Scroll,
+    Swipe,
+    Touch,
+    Upload,
+    Zoom,
+)
 
 Position: TypeAlias = tuple[float, float]
 """A point with fractions, in whichever frame."""
@@ -73,11 +86,11 @@ class Frame:
 
     def action_to_model(self, action: Action) -> Action:
         """The action with every position in the other frame, in units of the last decimal."""
-        return _map_positions(action, self.to_model)
+        return map_positions(action, self.to_model)
 
     def action_to_screen(self, action: Action) -> Action:
         """The action with every position in pixels of the screenshot."""
-        return _map_positions(action, self.to_screen)
+        return map_positions(action, self.to_screen)
 
     # ---- how fine
 
@@ -143,13 +156,60 @@ def fractions(screen_px: tuple[int, int], *, decimals: int = 4) -> Frame:
     return Frame(screen_px=screen_px, extent=(1, 1), inclusive=True, decimals=decimals)
 
 
-def _map_positions(action: Action, convert: Callable[[Point], Point]) -> Action:
+def map_positions(action: Action, convert: Callable[[Point], Point]) -> Action:
+    """The action with every position in it converted."""
     if isinstance(action, Click | MovePointer | Scroll | Touch | Upload):
         x, y = convert((action.x, action.y))
         return replace(action, x=x, y=y)
     if isinstance(action, Drag | Swipe):
         return replace(action, path=tuple(convert(point) for point in action.path))
+    if isinstance(action, Zoom):
+        return replace(action, start=convert(action.start), end=convert(action.end))
     return action
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Part:
+    """The map for a picture of a part of the screen, shrunk or enlarged."""
+
+    region: Region
+    shown_px: tuple[int, int]
+    """Width and height of the picture."""
+
+    def to_screen(self, point: Point) -> Point:
+        """The pixel of the screen that a pixel of the picture shows.
+
+        Raises:
+            InvalidAction: it lies beyond the picture, so that nobody saw what is there.
+        """
+        width, height = self.shown_px
+        if not (0 <= point[0] < width and 0 <= point[1] < height):
+            raise InvalidAction(
+                f"{point} is beyond the part of the screen shown, which is {width} x {height}"
+            )
+        x, y = self._frame.to_screen(point)
+        return x + self.region[0], y + self.region[1]
+
+    def to_part(self, point: Point) -> Point:
+        """The pixel of the picture that shows a pixel of the screen; beyond it where the picture does not."""
+        return self._frame.to_model((point[0] - self.region[0], point[1] - self.region[1]))
+
+    def action_to_screen(self, action: Action) -> Action:
+        """The action with every position in pixels of the screen.
+
+        Raises:
+            InvalidAction: one lies beyond the picture.
+        """
+        return map_positions(action, self.to_screen)
+
+    def action_to_part(self, action: Action) -> Action:
+        """The action with every position in pixels of the picture."""
+        return map_positions(action, self.to_part)
+
+    @property
+    def _frame(self) -> Frame:
+        left, top, right, bottom = self.region
+        return shown_at((right - left, bottom - top), self.shown_px)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -50,6 +50,7 @@ from deskhand_sandbox.types import (
     Point,
     Start,
     Task,
+    Zoom,
 )
 
 T = TypeVar("T")
@@ -194,6 +195,8 @@ class SandboxEnv(gymnasium.Env[dict[str, Any], Any]):
                 return 0.0
             case AskUser():
                 raise InvalidAction("there is nobody to ask")
+            case Zoom():
+                raise InvalidAction("every observation is the whole screen: crop it yourself")
             case _:
                 return self._act(action, episode)
 

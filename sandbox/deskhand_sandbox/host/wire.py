@@ -300,6 +300,16 @@ def _map(plain: object, where: str) -> dict[object, object]:
     return cast("dict[object, object]", plain)
 
 
+def _integers(count: int) -> Reader:
+    def read(plain: object, where: str) -> tuple[int, ...]:
+        numbers = tuple(_integer(each, where) for each in _list(plain, where))
+        if len(numbers) != count:
+            raise _wrong(plain, where, f"a list of {count} whole numbers")
+        return numbers
+
+    return read
+
+
 def _points(plain: object, where: str) -> tuple[words.Point, ...]:
     points = [_list(each, where) for each in _list(plain, where)]
     if any(len(each) != 2 for each in points):
@@ -341,6 +351,8 @@ READERS: dict[str, Reader] = {
     "str | None": _or_none(_text),
     "bytes | None": _or_none(_bytes),
     "Button": _one_of(typing.get_args(words.Button)),
+    "Point": _integers(2),
+    "Region | None": _or_none(_integers(4)),
     "tuple[Point, ...]": _points,
     "tuple[str, ...]": _texts,
     "Mapping[str, JsonValue]": _json_map,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from deskhand_agent.errors import ActionSyntaxError
 from deskhand_agent.grammar import format_reply, mend_reply, parse_reply
 from deskhand_agent.grammar.mending import REPAIRS, Repair, closed, without_prose
-from deskhand_sandbox.types import Action, Click, Drag, Finish, Navigate, Press, TypeText, Wait
+from deskhand_sandbox.types import Action, Click, Drag, Finish, Navigate, Press, TypeText, Wait, Zoom
 
 AT = "point='<point>1 2</point>'"
 CLICK = Click(x=1, y=2)
@@ -20,6 +20,7 @@ PIXEL = st.integers(-9999, 99999)
 ACTION: st.SearchStrategy[Action] = st.one_of(
     st.builds(Click, x=PIXEL, y=PIXEL, count=st.integers(1, 3)),
     st.builds(Drag, path=st.tuples(st.tuples(PIXEL, PIXEL), st.tuples(PIXEL, PIXEL))),
+    st.builds(Zoom, start=st.tuples(PIXEL, PIXEL), end=st.tuples(PIXEL, PIXEL)),
     st.builds(TypeText, text=TEXT),
     st.builds(Press, keys=st.just(("Control", "c"))),
     st.builds(Navigate, url=TEXT),
@@ -53,6 +54,13 @@ PIECES = (
         ("click(point=[1.4, 1.6])", CLICK, "point"),
         ("click(point='<point>1.4 1.6</point>')", CLICK, "point"),
         ("drag(start_point=[1, 2], end_point=(3, 4))", Drag(path=((1, 2), (3, 4))), "point"),
+        ("zoom(region=[1, 2, 30, 40])", Zoom(start=(1, 2), end=(30, 40)), "point"),
+        ("zoom(1, 2, 30.0, 40.2)", Zoom(start=(1, 2), end=(30, 40)), "point"),
+        (
+            "crop(start_point='<point>1 2</point>', end_point='<point>3 4</point>')",
+            Zoom(start=(1, 2), end=(3, 4)),
+            "name",
+        ),
         ("type('a')", TypeText(text="a"), "argument"),
         ('type(text="click(1, 2)")', TypeText(text="click(1, 2)"), "argument"),
         ("hotkey('ctrl c')", Press(keys=("Control", "c")), "argument"),

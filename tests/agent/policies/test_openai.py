@@ -21,6 +21,7 @@ from deskhand_agent.policies import create_policy
 from deskhand_agent.policies.openai import OpenAIPolicy
 from deskhand_agent.prompt import SUMMARISE
 from deskhand_agent.sinks import MemorySink
+from deskhand_agent.test_time.checking import Answering
 from deskhand_agent.types import Context, Failure
 from deskhand_sandbox.types import Click, Split
 
@@ -108,6 +109,15 @@ async def test_prices_are_counted(endpoint: Any, context: Context) -> None:
     )
     assert (await policy.act(context)).cost["usd"] == pytest.approx(0.0022)
     await policy.close()
+
+
+async def test_it_can_be_asked_something_else(policy: OpenAIPolicy, endpoint: Any, context: Context) -> None:
+    assert isinstance(policy, Answering)
+    endpoint.queue = [reply("No, not yet.")]
+    said = await policy.ask(context, "Is it done?")
+    assert (said.text, said.actions, said.cost["completion_tokens"]) == ("No, not yet.", (), 20.0)
+    *_, asked = endpoint.sent[0]["messages"][-1]["content"]
+    assert asked == {"type": "text", "text": "Is it done?"}
 
 
 async def test_it_is_asked_for_summaries_where_its_memory_wants_them(

@@ -31,6 +31,7 @@ from deskhand_sandbox.types import (
     Swipe,
     Touch,
     TypeText,
+    Zoom,
 )
 
 IMPORTABLE = ("parquet", "osworld", "ui-tars")
@@ -95,6 +96,7 @@ async def test_odd_episodes_come_back_equal(store: Store, played: Store, tmp_pat
                 AnswerDialog(),
                 Drag(path=((1, 2), (3, 4), (5, 6))),
                 AskUser(question="which?"),
+                Zoom(start=(1, 2), end=(9, 8)),
             ),
         ),
         make_step(3, actions=(Touch(x=1, y=1), Swipe(path=((1, 2), (3, 4))), Finish(text="done"))),

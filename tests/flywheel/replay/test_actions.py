@@ -38,6 +38,7 @@ from deskhand_sandbox.types import (
     Upload,
     Wait,
     WriteFile,
+    Zoom,
 )
 
 SAID: list[tuple[Action, str]] = [
@@ -79,6 +80,7 @@ SAID: list[tuple[Action, str]] = [
     (Finish(text="done"), "finish “done”"),
     (Fail(reason="no such page"), "give up: no such page"),
     (AskUser(question="Which?"), "ask “Which?”"),
+    (Zoom(start=(1, 2), end=(30, 40)), "look closer at 1, 2 to 30, 40"),
 ]
 
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from deskhand_sandbox.dialects.coordinates import (
     CoordinateSystem,
     Frame,
+    Part,
     fractions,
     hidpi,
     pixels,
@@ -14,6 +15,7 @@ from deskhand_sandbox.dialects.coordinates import (
     smart_resize,
     thousandths,
 )
+from deskhand_sandbox.errors import InvalidAction
 from deskhand_sandbox.types import (
     Action,
     Answer,
@@ -25,6 +27,7 @@ from deskhand_sandbox.types import (
     Touch,
     TypeText,
     Upload,
+    Zoom,
 )
 
 SIZE = st.tuples(st.integers(28, 4000), st.integers(28, 4000))
@@ -249,3 +252,49 @@ def test_smart_resize_keeps_within_its_bounds() -> None:
     assert smart_resize((1920, 1080), min_pixels=100 * 28 * 28, max_pixels=16384 * 28 * 28) == (1932, 1092)
     assert smart_resize((1920, 1080), max_pixels=500_000)[0] < 1920
     assert smart_resize((10, 10), min_pixels=3136) == (56, 56)
+
+
+@st.composite
+def parts(draw: st.DrawFn) -> Part:
+    """A part of some screen, as large as it or larger, as `Zoom` shows it."""
+    left, top = draw(st.integers(0, 3000)), draw(st.integers(0, 3000))
+    width, height = draw(st.integers(1, 2000)), draw(st.integers(1, 2000))
+    scale = draw(st.floats(1, 20))
+    shown = (max(width, round(width * scale)), max(height, round(height * scale)))
+    return Part(region=(left, top, left + width, top + height), shown_px=shown)
+
+
+@settings(max_examples=200, deadline=None)
+@given(parts(), st.data())
+def test_a_pixel_of_the_screen_is_itself_again_after_a_closer_look(part: Part, data: st.DataObject) -> None:
+    left, top, right, bottom = part.region
+    point = data.draw(st.tuples(st.integers(left, right - 1), st.integers(top, bottom - 1)))
+    shown = part.to_part(point)
+    assert all(0 <= at < size for at, size in zip(shown, part.shown_px, strict=True))
+    assert part.to_screen(shown) == point
+
+
+@settings(max_examples=200, deadline=None)
+@given(parts(), st.data())
+def test_a_pixel_of_an_enlarged_part_lies_in_it_and_comes_back_to_what_it_shows(
+    part: Part, data: st.DataObject
+) -> None:
+    width, height = part.shown_px
+    left, top, right, bottom = part.region
+    point = data.draw(st.tuples(st.integers(0, width - 1), st.integers(0, height - 1)))
+    x, y = part.to_screen(point)
+    assert left <= x < right and top <= y < bottom
+    back = part.to_part((x, y))
+    assert abs(back[0] - point[0]) <= width / (right - left) + 0.5
+    assert abs(back[1] - point[1]) <= height / (bottom - top) + 0.5
+
+
+def test_what_lies_beyond_a_part_was_not_seen() -> None:
+    part = Part(region=(100, 50, 140, 70), shown_px=(400, 200))
+    assert part.action_to_screen(Click(x=0, y=0)) == Click(x=100, y=50)
+    assert part.action_to_screen(Drag(path=((200, 100), (399, 199)))) == Drag(path=((120, 60), (139, 69)))
+    assert part.action_to_screen(Zoom(start=(0, 0), end=(399, 199))) == Zoom(start=(100, 50), end=(139, 69))
+    assert part.action_to_part(Click(x=120, y=60)) == Click(x=200, y=100)
+    for x, y in ((-1, 0), (0, -1), (400, 0), (0, 200)):
+        with pytest.raises(InvalidAction, match="beyond the part of the screen shown, which is 400 x 200"):
+            part.to_screen((x, y))

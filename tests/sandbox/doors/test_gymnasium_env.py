@@ -35,6 +35,7 @@ from deskhand_sandbox.types import (  # noqa: E402
     Task,
     VerifierSpec,
     Wait,
+    Zoom,
 )
 
 press_button = partial(make, "fake/press-button")
@@ -120,6 +121,12 @@ def test_samples_of_the_space_are_played(env: SandboxEnv) -> None:
     observation, _ = env.reset(seed=1)
     after, *_ = env.step(sample)
     assert (after["screenshot"] != observation["screenshot"]).any()
+
+
+def test_a_closer_look_is_the_callers_own(env: SandboxEnv) -> None:
+    env.reset(seed=1)
+    *_, info = env.step(Zoom(start=(0, 0), end=(9, 9)))
+    assert "crop it yourself" in info["error"]
 
 
 def test_what_cannot_be_done_costs_a_turn_and_says_why(env: SandboxEnv) -> None:

@@ -118,19 +118,20 @@ class RunContext:
         found = set(await self.store.trajectory_ids(chosen))
         return [each for each in routed.trajectory_ids if each in found]
 
-    async def reward_model(self) -> ProcessRewardModel | None:
-        """The process reward model of the spec; None when it names none.
+    async def reward_model(self, policy_id: str | None = None) -> ProcessRewardModel | None:
+        """The process reward model of this id, or else of the spec; None when it names none.
 
         Raises:
             RunRefused: it is not in the store, or damaged.
         """
-        if self.spec.prm_in is None:
+        named = policy_id or self.spec.prm_in
+        if named is None:
             return None
         try:
-            folder = await self.store.materialise_policy(self.spec.prm_in, self.folder.path / "prm_in")
+            folder = await self.store.materialise_policy(named, self.folder.path / "prm_in")
             return ProcessRewardModel.load(folder)
         except (UnknownPolicy, BlobError, InvalidQuery, RewardModelError) as error:
-            raise RunRefused(f"the reward model {self.spec.prm_in} cannot be used: {error}") from error
+            raise RunRefused(f"the reward model {named} cannot be used: {error}") from error
 
     async def keep(self, folder: Path, metadata: Mapping[str, JsonValue]) -> str:
         """Keep a checkpoint in the store, as a child of the policy the run started from; its id."""

@@ -9,12 +9,15 @@ from typing import TypeAlias
 from deskhand_agent.inference import Sampling
 from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.policies.scripted import ScriptedPolicy
-from deskhand_agent.types import Policy
+from deskhand_agent.test_time.deliberating import Deliberate, deliberate
+from deskhand_agent.test_time.settings import Deliberation
 from deskhand_agent.users import User
+from deskhand_flywheel.prm.judging import PrmJudge
 from deskhand_sandbox.base import SandboxSource
 from deskhand_sandbox.types import JsonValue, Split
 from deskhand_trainer.admission import refuse_unproven
 from deskhand_trainer.config import EvaluateConfig
+from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.evaluation import Evaluation, as_json, as_metrics, evaluate
 from deskhand_trainer.run_folder import write_json
 from deskhand_trainer.run_kinds.context import RunContext, sandbox_kinds
@@ -22,7 +25,7 @@ from deskhand_trainer.run_kinds.engines import replies
 from deskhand_trainer.run_kinds.executors import executing
 from deskhand_trainer.run_kinds.users import answering
 
-Measure: TypeAlias = Callable[[str, Policy, int], Awaitable[list[Evaluation]]]
+Measure: TypeAlias = Callable[[str, Deliberate, int], Awaitable[list[Evaluation]]]
 """Mode, the policy that draws so, and the mode's number -> what came of it on every task."""
 
 
@@ -30,6 +33,8 @@ async def run(context: RunContext, config: EvaluateConfig) -> tuple[None, dict[s
     """Evaluate every mode on every task."""
     kinds = sandbox_kinds(config.tasks)
     refuse_unproven(config.tasks, allowed=config.unproven)
+    if config.policy == "scripted" and config.test_time != Deliberation():
+        raise RunRefused("field 'test_time': the scripted policy has nothing to think over")
     targets = config.targets and kinds == {"browser"} and config.policy == "local"
     async with (
         context.sandboxes(config.tasks, concurrency=config.concurrency) as source,
@@ -37,7 +42,7 @@ async def run(context: RunContext, config: EvaluateConfig) -> tuple[None, dict[s
     ):
         measure = partial(_measure, context, config, source, user)
         if config.policy == "scripted":
-            found = await measure("sampled", ScriptedPolicy(), 0, targets=False)
+            found = await measure("sampled", Deliberate(policy=ScriptedPolicy()), 0, targets=False)
         else:
             found = await _local(context, config, partial(measure, targets=targets))
     write_json(context.folder.path / "evaluation.json", [as_json(e) for e in found])
@@ -48,6 +53,7 @@ async def run(context: RunContext, config: EvaluateConfig) -> tuple[None, dict[s
 
 async def _local(context: RunContext, config: EvaluateConfig, measure: Measure) -> list[Evaluation]:
     bundle = await context.bundle()
+    judge = await _judge(context, config.test_time)
     found: list[Evaluation] = []
     async with (
         replies(context, bundle, config) as engine,
@@ -62,8 +68,17 @@ async def _local(context: RunContext, config: EvaluateConfig, measure: Measure) 
                 policy_id=context.policy_id,
                 executor=executor,
             )
-            found += await measure(mode, policy, number)
+            done = deliberate(policy, config.test_time, judge, greedy=temperature == 0)
+            found += await measure(mode, done, number)
     return found
+
+
+async def _judge(context: RunContext, settings: Deliberation) -> PrmJudge | None:
+    """Who scores replies, where the settings want somebody to."""
+    if not settings.judges:
+        return None
+    model = await context.reward_model(settings.judge)
+    return None if model is None else PrmJudge(model)
 
 
 async def _measure(
@@ -72,7 +87,7 @@ async def _measure(
     source: SandboxSource,
     user: User,
     mode: str,
-    policy: Policy,
+    done: Deliberate,
     number: int,
     *,
     targets: bool,
@@ -83,7 +98,7 @@ async def _measure(
     return await evaluate(
         config.tasks,
         mode=mode,
-        policy=policy,
+        policy=done.policy,
         source=source,
         sink=context.store,
         split=Split(config.split),
@@ -95,5 +110,8 @@ async def _measure(
         targets=targets,
         void_limit=config.void_limit,
         user=user,
+        attempts=done.attempts,
+        self_check=done.self_check,
+        turns=done.turns or None,
         on_done=lambda n: context.folder.progress(f"evaluating {mode}", number * each + n, total),
     )

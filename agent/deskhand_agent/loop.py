@@ -1,0 +1,128 @@
+"""The loop of an episode: observe, remember, decide, act, record."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from deskhand_agent.branching import Crossroads
+from deskhand_agent.ending import StopRules, ended
+from deskhand_agent.errors import InferenceTimeout
+from deskhand_agent.test_time.self_checks import Seen, SelfChecks
+from deskhand_agent.turn import Deadlines, TurnRunner, within
+from deskhand_agent.types import (
+    Context,
+    Oracle,
+    Policy,
+    Step,
+    StepSink,
+    StopReason,
+    TrajectoryEnd,
+    TrajectoryStart,
+)
+from deskhand_agent.verdicts import Verdicts
+from deskhand_sandbox.base import Sandbox
+from deskhand_sandbox.errors import SandboxTimeout
+from deskhand_sandbox.tasks.setup import set_up
+from deskhand_sandbox.types import Answer, Observation, Outcome
+
+TRY_AGAIN = "That was not right. Try again."
+"""What the agent is told between two attempts."""
+
+
+@dataclass(kw_only=True, slots=True)
+class Loop:
+    """The turns of one episode and its verdict; `steps` grows as they happen."""
+
+    start: TrajectoryStart
+    sandbox: Sandbox
+    policy: Policy
+    turns: TurnRunner
+    rules: StopRules
+    verdicts: Verdicts
+    sink: StepSink
+    deadlines: Deadlines
+    checks: SelfChecks
+    attempts: int
+    """Left, the one under way among them."""
+    crossroads: Crossroads | None
+    steps: list[Step]
+    began: int = 0
+    """Steps before this attempt."""
+
+    async def work(self, observation: Observation) -> TrajectoryEnd:
+        """Turn by turn from what is on the screen to the verdict.
+
+        Raises:
+            SandboxError, AgentError: something broke, or took longer than it may.
+        """
+        answer = _said(self.steps)
+        while True:
+            asked = time.monotonic()
+            context = self._remembered(observation)
+            late = InferenceTimeout(f"no decision within {self.deadlines.model_s:g} s")
+            decision = await within(self.deadlines.model_s, self.policy.act(context), late)
+            decided = time.monotonic()
+            if self.crossroads is not None:
+                kept = self.crossroads.passed(len(self.steps), decision, self.sandbox)
+                await within(self.deadlines.reset_s, kept, self._slow("a snapshot"))
+            result = await self.turns.run(decision.actions, observation)
+            model_ms, act_ms = (decided - asked) * 1000, (time.monotonic() - decided) * 1000
+            step = result.step(len(self.steps), observation, decision, model_ms=model_ms, act_ms=act_ms)
+            observation = result.observation
+            answer = result.answer if result.answer is not None else answer
+            seen = Seen(before=context, step=step, after=observation)
+            stop = result.stop
+            if stop is StopReason.FINISHED and await self.checks.doubt(seen):
+                stop = None
+            stop = stop or await self.rules.after((*self.steps[self.began :], seen.step))
+            if stop is None:
+                await self._record(seen.step)
+                continue
+            outcome = await self._judged(seen, stop, answer)
+            if outcome is not None:
+                return ended(stop, final_observation=observation, outcome=outcome)
+            again = set_up(self.sandbox, self.start.task)
+            ready = await within(self.deadlines.reset_s, again, self._slow("reset"))
+            observation, answer = ready.observation, None
+            self.attempts, self.began = self.attempts - 1, len(self.steps)
+
+    def _remembered(self, observation: Observation) -> Context:
+        reads_state = isinstance(self.policy, Oracle) and self.policy.reads_state
+        return Context(
+            task=self.start.task,
+            instruction=self.start.instruction,
+            notes=self.start.notes,
+            steps=tuple(self.steps),
+            observation=observation,
+            sandbox=self.sandbox if reads_state else None,
+        )
+
+    async def _record(self, step: Step) -> None:
+        await self.sink.step(self.start.id, step)
+        self.steps.append(step)
+
+    async def _judged(self, seen: Seen, stop: StopReason, answer: str | None) -> Outcome | None:
+        """The verdict after a step, which is kept whatever comes; None: another attempt, which it says."""
+        if self.attempts == 1 or stop is StopReason.TIME_LIMIT:
+            await self._record(seen.step)
+            return await self.verdicts.on(stop, answer)
+        try:
+            seems_done = await self.checks.done(seen)
+            outcome = None if seems_done is False else await self.verdicts.on(stop, answer)
+            if outcome is not None and (seems_done or outcome.success):
+                return outcome
+            seen.tell(TRY_AGAIN)
+            return None
+        finally:
+            await self._record(seen.step)
+
+    def _slow(self, what: str) -> SandboxTimeout:
+        return SandboxTimeout(f"{what} took more than {self.deadlines.reset_s:g} s")
+
+
+def _said(steps: Sequence[Step]) -> str | None:
+    """What the agent last said with `Answer`."""
+    said = [a.text for step in steps for a in step.decision.actions if isinstance(a, Answer)]
+    return said[-1] if said else None

@@ -1,0 +1,111 @@
+"""An evaluation that thinks longer: samples are judged, ends are checked, and all of it is counted."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deskhand_agent.models.bundle import build_tiny
+from deskhand_agent.models.tiny import TinyConfig
+from deskhand_agent.test_time.settings import Deliberation
+from deskhand_agent.types import Step
+from deskhand_flywheel.prm.model import ScoreHead, hidden_width, save_reward_model
+from deskhand_flywheel.store import Store
+from deskhand_flywheel.types import TrajectoryFilter
+from deskhand_trainer.config import EvaluateConfig, parse_config
+from deskhand_trainer.errors import ConfigError
+from deskhand_trainer.run import FINISHED, REFUSED, _guarded
+from deskhand_trainer.run_folder import RunFolder
+
+TASK = "fake/press-button"
+
+
+def urls(home: Path) -> dict[str, str]:
+    return {"store_url": f"sqlite+aiosqlite:///{home}/store.db", "blobs_url": f"file://{home}/blobs"}
+
+
+def run(home: Path, name: str, **config: Any) -> tuple[int, RunFolder]:
+    folder = home / name
+    folder.mkdir(parents=True)
+    told = {"tasks": [TASK], "episodes": 3, "max_tokens": 6, "void_limit": 9, **config}
+    (folder / "spec.json").write_text(
+        json.dumps({"id": name, "kind": "evaluate", "config": told, **urls(home)})
+    )
+    return _guarded(RunFolder(folder)), RunFolder(folder)
+
+
+def kept_judge(home: Path) -> str:
+    """A process reward model of the store that has learned nothing; its id."""
+
+    async def keep() -> str:
+        bundle = build_tiny(TinyConfig(seed=0))
+        save_reward_model(bundle, ScoreHead(hidden_width(bundle)), home / "prm")
+        async with await Store.open(*urls(home).values()) as store:
+            return (await store.keep_policy(home / "prm", parent_id=None, metadata={"reward_model": True})).id
+
+    home.mkdir(parents=True, exist_ok=True)
+    return asyncio.run(keep())
+
+
+def steps(home: Path, mode: str) -> list[list[Step]]:
+    async def read() -> list[list[Step]]:
+        async with await Store.open(*urls(home).values()) as store:
+            ids = await store.trajectory_ids(TrajectoryFilter(labels={"mode": mode}))
+            return [[*t.steps] async for t in store.each_trajectory(ids)]
+
+    return asyncio.run(read())
+
+
+def test_samples_are_judged_and_their_tokens_are_counted(tmp_path: Path) -> None:
+    judge = kept_judge(tmp_path)
+    told = {"samples": 3, "choose": "judge", "judge": judge, "turns": 2}
+    status, folder = run(tmp_path, "judged", test_time=told)
+    assert status == FINISHED
+    metrics = json.loads((folder.path / "result.json").read_text())["metrics"]
+    sampled, greedy = steps(tmp_path, "sampled"), steps(tmp_path, "greedy")
+    assert {len(turns) for turns in (*sampled, *greedy)} == {2}
+    drawn = [step.decision for turns in sampled for step in turns]
+    # blank, it scores all alike
+    assert {(each.rating, len(each.others)) for each in drawn} == {(0.5, 2)}
+    assert all(not step.decision.others for turns in greedy for step in turns)
+    assert metrics["turns_sampled"] == len(drawn) == 6
+    assert metrics["completion_tokens_sampled"] == sum(each.cost["completion_tokens"] for each in drawn)
+    greedy_ids = [step.decision.completion for turns in greedy for step in turns]
+    assert metrics["completion_tokens_greedy"] == sum(len(each.ids) for each in greedy_ids if each)
+
+
+def test_attempts_are_judged_by_what_the_agent_can_know(tmp_path: Path) -> None:
+    judge = kept_judge(tmp_path)
+    told = {"attempts": 2, "check": "judge", "judge": judge, "least_score": 0.9, "turns": 2}
+    status, _ = run(tmp_path, "tried", modes=["greedy"], test_time=told)
+    assert status == FINISHED
+    (again, *_) = answers = [[step.answer for step in turns] for turns in steps(tmp_path, "greedy")]
+    assert again[1] == "That was not right. Try again." and [len(each) for each in answers] == [4, 4, 4]
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        ({"test_time": {"samples": 2, "choose": "judge", "judge": "policy-none"}}, "policy-none"),
+        ({"policy": "scripted", "test_time": {"samples": 2}}, "nothing to think over"),
+    ],
+)
+def test_what_cannot_be_is_refused(tmp_path: Path, config: dict[str, Any], says: str) -> None:
+    status, folder = run(tmp_path, "refused", **config)
+    assert status == REFUSED and says in (folder.path / "error.json").read_text()
+
+
+def test_settings_are_read_with_their_place_named() -> None:
+    told = parse_config(EvaluateConfig, {"test_time": {"samples": 4, "radius_px": 6}})
+    assert told.test_time == Deliberation(samples=4, radius_px=6)
+    for wrong, says in (
+        ({"sample": 4}, "test_time.sample"),
+        ({"samples": 0}, "samples is 0"),
+        ({"choose": "judge", "samples": 2}, "name the process reward model"),
+    ):
+        with pytest.raises(ConfigError, match=says):
+            parse_config(EvaluateConfig, {"test_time": wrong})
