@@ -201,13 +201,13 @@ class _Replay:
         self.id = then.id
         self.reads_state = isinstance(then, Oracle) and then.reads_state
         self.same_until = 0
-        """States from the first on that looked as recorded."""
+        """States from the first on that were as recorded, as far as an agent can tell."""
         self._recorded, self._turns, self._then = recorded, turns, then
 
     async def act(self, context: Context) -> Decision:
         at = len(context.steps)
         if at == self.same_until < len(self._recorded.steps):
-            self.same_until += _same(context.observation, self._recorded.steps[at].observation)
+            self.same_until += self._as_recorded(context, at)
         if at < self._turns:
             return self._recorded.steps[at].decision
         try:
@@ -215,6 +215,12 @@ class _Replay:
         except OracleError:
             # an oracle that is lost cannot win any more
             return Decision(actions=(Fail(),), text="fail()")
+
+    def _as_recorded(self, context: Context, at: int) -> bool:
+        """Whether the screen, and what the user last said, are what they were then."""
+        steps = self._recorded.steps
+        told = at == 0 or context.steps[-1].answer == steps[at - 1].answer
+        return told and _look(context.observation) == _look(steps[at].observation)
 
 
 class _Done:
@@ -226,8 +232,8 @@ class _Done:
         return Decision(actions=(Finish(),), text="finished()")
 
 
-def _same(seen: Observation, recorded: Observation) -> bool:
-    return (seen.screenshot.digest, seen.terminal) == (recorded.screenshot.digest, recorded.terminal)
+def _look(seen: Observation) -> tuple[str, str | None]:
+    return seen.screenshot.digest, seen.terminal
 
 
 def _succeeded(episode: Trajectory) -> bool:

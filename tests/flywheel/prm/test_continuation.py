@@ -144,11 +144,17 @@ def test_the_error_of_a_rate_is_never_nothing() -> None:
     assert standard_error(500, 1000) == pytest.approx((0.25 / 1000) ** 0.5, rel=0.01)
 
 
+@pytest.mark.parametrize("differing", ["screen", "user"])
 @pytest.mark.parametrize("kind", [WorldSandbox, Forgetful])
-async def test_a_state_that_looks_different_is_marked(store: Store, kind: type[WorldSandbox]) -> None:
+async def test_a_state_that_looks_different_is_marked(
+    store: Store, kind: type[WorldSandbox], differing: str
+) -> None:
     recorded = await walked(store, WALK)
     steps = list(recorded.steps)
-    steps[3] = replace(steps[3], observation=steps[0].observation)
+    if differing == "screen":
+        steps[3] = replace(steps[3], observation=steps[0].observation)
+    else:
+        steps[2] = replace(steps[2], answer="the user said something then")
     changed = replace(recorded, steps=tuple(steps))
     few = Continuing(continuations=2)
     found = await step_values(changed, sandbox=kind(), policy=Walker(), labeller="mc", continuing=few)
