@@ -17,10 +17,11 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_flywheel import tables
+from deskhand_flywheel.curation import Candidate, all_failed
 from deskhand_flywheel.errors import EmptySelection, HeldOutRefused, UnknownDataset
 from deskhand_flywheel.filters import matches
 from deskhand_flywheel.records import encode
-from deskhand_flywheel.sieve import Candidate, Sifted, sift
+from deskhand_flywheel.sieve import Sifted, sift
 from deskhand_flywheel.trajectories import Trajectories
 from deskhand_flywheel.types import Dataset, DatasetKind, SelectionRule, Sieve, TrajectoryFilter
 from deskhand_sandbox.types import Split
@@ -119,13 +120,19 @@ class Datasets(Trajectories):
     ) -> Sifted:
         table = tables.trajectories
         query = (
-            select(table.c.id, table.c.task_id, table.c.success)
+            select(table.c.id, table.c.task_id, table.c.success, table.c.length)
             .where(matches(chosen), table.c.success.is_not(None), table.c.task_id.not_in(list(held_out)))
             .order_by(table.c.id)
         )
         async with self.database.read() as connection:
             candidates = [Candidate(*row) for row in (await connection.execute(query)).all()]
-            return await sift(connection, candidates, _VERDICTS[rule], sieve, held_out)
+            sifted = await sift(connection, candidates, _VERDICTS[rule], sieve, held_out)
+            if not sieve.rescue or True not in _VERDICTS[rule]:
+                return sifted
+            stored = await _rescued(connection, all_failed(candidates))
+            clean = Sieve(clean=sieve.clean)
+            rescued = await sift(connection, stored, (True,), clean, held_out)
+            return Sifted(sorted({*sifted.ids, *rescued.ids}), sifted.left_out)
 
 
 def _held_out_tasks() -> Collection[str]:
@@ -153,6 +160,19 @@ def _refuse_held_out(chosen: TrajectoryFilter, held_out: Collection[str]) -> Non
         )
     if chosen.split not in (None, Split.TRAIN):
         raise HeldOutRefused(f"the {chosen.split} split is never trained on; choose from the train split")
+
+
+async def _rescued(connection: AsyncConnection, tasks: Collection[str]) -> list[Candidate]:
+    """The newest success of each of these tasks on training seeds, whoever it is by."""
+    table = tables.trajectories
+    newest = (
+        select(func.max(table.c.id))
+        .where(table.c.task_id.in_(list(tasks)), table.c.success, table.c.split == Split.TRAIN.value)
+        .group_by(table.c.task_id)
+    )
+    query = select(table.c.id, table.c.task_id, table.c.success, table.c.length)
+    rows = await connection.execute(query.where(table.c.id.in_(newest)).order_by(table.c.id))
+    return [Candidate(*row) for row in rows.all()]
 
 
 async def _keep(

@@ -98,6 +98,8 @@ def _route(name: str, value: object) -> Route:
         raise InvalidRoutes(f"route {name}: {error}") from error
     if not 0 <= sieve.least_success <= sieve.most_success <= 1:
         raise InvalidRoutes(f"route {name}: least_success and most_success go from 0 to 1, the least first")
+    if not 0 <= sieve.thin_above <= 1 or sieve.thin_to < 0:
+        raise InvalidRoutes(f"route {name}: thin_above goes from 0 to 1, thin_to from 0")
     return Route(name=name, rule=SelectionRule(outcome), sieve=sieve)
 
 

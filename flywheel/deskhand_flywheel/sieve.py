@@ -1,9 +1,9 @@
-"""What of the episodes chosen for a dataset is left out: too hard, too easy, contaminated, told twice."""
+"""What of the episodes chosen for a dataset is left out: too hard, easy or long, contaminated, repeated."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import AsyncGenerator, Collection, Sequence
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_agent.types import Step, TrajectoryStart
 from deskhand_flywheel import tables
+from deskhand_flywheel.curation import Candidate, out_of_band, overlong, thinned
 from deskhand_flywheel.records import encode_action, loads
 from deskhand_flywheel.types import Sieve
 
@@ -20,28 +21,11 @@ _CHUNK = 200
 """Ids in one query: below every database's limit on parameters."""
 
 
-class Candidate(NamedTuple):
-    """A whole episode with a verdict."""
-
-    id: str
-    task_id: str
-    success: bool
-
-
 class Sifted(NamedTuple):
     """What stays, in the order it came, and how many were left out, by why."""
 
     ids: list[str]
     left_out: dict[str, int]
-
-
-def out_of_band(candidates: Sequence[Candidate], sieve: Sieve) -> set[str]:
-    """Tasks that succeed too seldom, or too often, for the band."""
-    verdicts: defaultdict[str, list[bool]] = defaultdict(list)
-    for candidate in candidates:
-        verdicts[candidate.task_id].append(candidate.success)
-    rates = {task: sum(of_it) / len(of_it) for task, of_it in verdicts.items()}
-    return {task for task, rate in rates.items() if not sieve.least_success <= rate <= sieve.most_success}
 
 
 async def sift(
@@ -63,12 +47,19 @@ async def sift(
     left_out = Counter[str]()
     stay = [each.id for each in candidates if each.success in wanted and each.task_id not in refused]
     left_out["difficulty"] = len(ids) - len(stay)
+    if sieve.within_longest:
+        ids, long = stay, overlong(candidates)
+        stay = [each for each in ids if each not in long]
+        left_out["overlong"] = len(ids) - len(stay)
     if sieve.clean and held_out:
         ids, stay = stay, await _clean(connection, stay, held_out)
         left_out["contaminated"] = len(ids) - len(stay)
     if sieve.unique:
         ids, stay = stay, await _unique(connection, stay)
         left_out["duplicate"] = len(ids) - len(stay)
+    thin = thinned(candidates, stay, sieve)
+    left_out["thinned"] = len(thin)
+    stay = [each for each in stay if each not in thin]
     return Sifted(stay, {why: count for why, count in left_out.items() if count})
 
 

@@ -226,6 +226,15 @@ class Sieve:
     """Of episodes with the same actions on the same screens the oldest alone is taken."""
     clean: bool = True
     """Episodes that begin as one of a held-out task does, same words and same screen, are left out."""
+    thin_above: float = 0.6
+    """Share of successes (0 to 1) above which a task's episodes are thinned out (DART)."""
+    thin_to: int = 0
+    """So many of such a task's, the newest, are taken; 0: all."""
+    within_longest: bool = False
+    """Episodes that took more turns than the longest success of their task are left out (DART)."""
+    rescue: bool = False
+    """For a task of which all chosen episodes failed, its newest success of the whole store is taken beside
+    them, where successes are (DART)."""
 
 
 class SelectionRule(StrEnum):

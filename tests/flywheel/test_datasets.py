@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from typing import cast
 
 import pytest
 from flywheel_episodes import make_end, make_trajectory, write
 
 from deskhand_flywheel.errors import EmptySelection, HeldOutRefused, UnknownDataset
+from deskhand_flywheel.records import decode, dumps
 from deskhand_flywheel.store import Store
-from deskhand_flywheel.types import DatasetKind, SelectionRule, TrajectoryFilter
+from deskhand_flywheel.types import DatasetKind, SelectionRule, Sieve, TrajectoryFilter
 from deskhand_sandbox.types import Split
 
 DATABASES = ("sqlite", "postgresql")
@@ -55,6 +57,27 @@ async def test_a_new_selection_is_a_new_version(filled: Store) -> None:
     assert await filled.dataset("demo") == second
     assert await filled.dataset("demo", 1) == first
     assert await filled.datasets() == (second, first)
+
+
+async def test_a_dataset_is_made_again_of_its_recipe_and_read_again_by_its_ids(filled: Store) -> None:
+    """Whatever came into the store after it: its ids name the very episodes, byte for byte."""
+    sieve = Sieve(unique=True, thin_to=3, within_longest=True, least_success=0.1)
+    made = await filled.select_dataset("demo", SelectionRule.ALL, sieve=sieve, held_out=HELD_OUT)
+    recipe = made.recipe
+    again = await filled.select_dataset(
+        "again",
+        SelectionRule(str(recipe["rule"])),
+        decode(TrajectoryFilter, recipe["filter"]),
+        sieve=decode(Sieve, recipe["sieve"]),
+        held_out=[str(each) for each in cast("list[str]", recipe["held_out"])],
+    )
+    assert (again.trajectory_ids, again.recipe, again.kind) == (made.trajectory_ids, recipe, made.kind)
+    before = [each async for each in filled.each_trajectory(made.trajectory_ids, images=True)]
+    await write(filled, make_trajectory("aaa before all", end=make_end()))
+    kept = await filled.dataset("demo", made.version)
+    assert kept == made and [each.id for each in before] == [*made.trajectory_ids]
+    after = [each async for each in filled.each_trajectory(kept.trajectory_ids, images=True)]
+    assert [dumps(each) for each in after] == [dumps(each) for each in before]
 
 
 async def test_versions_made_at_once_do_not_collide(filled: Store) -> None:

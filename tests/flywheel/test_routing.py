@@ -12,8 +12,8 @@ from deskhand_agent.types import Trajectory
 from deskhand_flywheel.errors import EmptySelection, InvalidRoutes
 from deskhand_flywheel.routing import load_routes, read_routes
 from deskhand_flywheel.store import Store
-from deskhand_flywheel.types import SelectionRule, Sieve
-from deskhand_sandbox.types import Click
+from deskhand_flywheel.types import SelectionRule, Sieve, TrajectoryFilter
+from deskhand_sandbox.types import Click, Split
 
 HELD_OUT = ("miniwob/secret",)
 
@@ -56,6 +56,8 @@ def test_rules_are_laid_on_the_default_ones(tmp_path: Path) -> None:
         ("sft: {unique: 1}", "route sft: not a Sieve: .*expected bool"),
         ("sft: {least_success: 0.9, most_success: 0.1}", "go from 0 to 1"),
         ("sft: {most_success: .nan}", "go from 0 to 1"),
+        ("sft: {thin_above: 2}", "thin_above goes from 0 to 1"),
+        ("sft: {thin_to: -1}", "thin_to from 0"),
         ("sft: yes", "route sft: expected a mapping"),
         ("- sft", "expected a mapping of routes"),
         ("sft: {", "is no YAML"),
@@ -88,6 +90,58 @@ async def test_a_band_takes_tasks_by_how_often_they_succeed(store: Store) -> Non
     edge = Sieve(least_success=1.0)
     made = await store.select_dataset("d", SelectionRule.ALL, sieve=edge, held_out=())
     assert {name.split()[0] for name in made.trajectory_ids} == {"easy"}
+
+
+async def test_of_tasks_that_mostly_succeed_the_newest_few_are_taken(store: Store) -> None:
+    for number in range(5):
+        await write(store, episode(f"easy {number}", task="t/easy", x=number, success=number != 4))
+        await write(store, episode(f"fair {number}", task="t/fair", x=number, success=number < 3))
+    made = await store.select_dataset("d", SelectionRule.SUCCESS, sieve=Sieve(thin_to=2), held_out=())
+    # three of five is no more than .6
+    assert made.trajectory_ids == ("easy 2", "easy 3", "fair 0", "fair 1", "fair 2")
+    assert made.recipe["left_out"] == {"thinned": 2}
+    sieve = Sieve(thin_to=1, thin_above=0.5)
+    made = await store.select_dataset("d", SelectionRule.ALL, sieve=sieve, held_out=())
+    assert made.trajectory_ids == ("easy 4", "fair 4")
+
+
+async def test_what_took_longer_than_the_longest_success_is_left_out(store: Store) -> None:
+    def long(name: str, turns: int, *, task: str = "t/a", success: bool = False) -> Trajectory:
+        steps = tuple(make_step(n, actions=(Click(x=n, y=turns),)) for n in range(turns))
+        return make_trajectory(name, steps=steps, end=make_end(success=success), task_id=task)
+
+    for each in (
+        long("won in 2", 2, success=True), long("won in 3", 3, success=True), long("lost in 3", 3),
+        long("lost in 4", 4), long("never won", 9, task="t/b"),
+    ):  # fmt: skip
+        await write(store, each)
+    sieve = Sieve(within_longest=True)
+    made = await store.select_dataset("d", SelectionRule.ALL, sieve=sieve, held_out=())
+    assert made.trajectory_ids == ("lost in 3", "never won", "won in 2", "won in 3")
+    assert made.recipe["left_out"] == {"overlong": 1}
+
+
+async def test_a_task_that_always_failed_gets_a_stored_success(store: Store) -> None:
+    """Of other rounds: the newest, of training seeds, and not what begins as a held-out task does."""
+    now = {"labels": {"round": "2"}}
+    for name, task, success, more in (
+        ("1 won", "t/a", True, {}), ("2 won", "t/a", True, {}), ("3 lost", "t/a", False, now),
+        ("3 won", "t/b", True, now), ("2 b won", "t/b", True, {}), ("3 c lost", "t/c", False, now),
+        ("9 test", "t/a", True, {"split": Split.TEST}), ("2 d won", "t/d", True, {}),
+        ("3 d lost", "t/d", False, now), ("0 secret", HELD_OUT[0], True, {}),
+    ):  # fmt: skip
+        screen = 7 if "secret" in name or name == "2 d won" else len(name)
+        steps = (make_step(0, image=picture(screen)),)
+        await write(
+            store, make_trajectory(name, steps=steps, end=make_end(success=success), task_id=task, **more)
+        )
+    chosen, sieve = TrajectoryFilter(labels={"round": "2"}), Sieve(rescue=True)
+    made = await store.select_dataset("d", SelectionRule.ALL, chosen, sieve=sieve, held_out=HELD_OUT)
+    assert made.trajectory_ids == ("2 won", "3 c lost", "3 d lost", "3 lost", "3 won")
+    made = await store.select_dataset("d", SelectionRule.SUCCESS, chosen, sieve=sieve, held_out=HELD_OUT)
+    assert made.trajectory_ids == ("2 won", "3 won")
+    made = await store.select_dataset("d", SelectionRule.FAILURE, chosen, sieve=sieve, held_out=HELD_OUT)
+    assert made.trajectory_ids == ("3 c lost", "3 d lost", "3 lost")
 
 
 async def test_the_same_actions_on_the_same_screens_are_taken_once(store: Store) -> None:

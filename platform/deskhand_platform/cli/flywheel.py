@@ -157,9 +157,10 @@ def route(
     """Make a dataset of each route: successes to imitate, failures to pretrain on, all for the RL pool.
 
     A route has an outcome (success, failure, all) and may ask for a band of difficulty (least_success and
-    most_success of a task's episodes), for unique episodes (unique), and for ones that do not begin as a
-    held-out task's do (clean, asked for unless false). Each time makes new versions; held-out tasks and seeds
-    stay out.
+    most_success of a task's episodes), for unique episodes (unique), for few of easy tasks (thin_to, above
+    thin_above), for none longer than its task's longest success (within_longest), for a stored success of
+    tasks that all failed (rescue), and for ones that do not begin as a held-out task's do (clean, asked for
+    unless false). Each time makes new versions; held-out tasks and seeds stay out.
     """
     chosen = TrajectoryFilter(
         task_ids=None if task is None else (task,), policy_id=policy, labels=labels_of(label or [])

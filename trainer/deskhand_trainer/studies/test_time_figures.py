@@ -78,7 +78,7 @@ def _price(name: str, metrics: Mapping[str, Any], mode: str, shared: Mapping[str
             name=name,
             value=round(tokens / (rate * episodes), 1),
             low=round(tokens / (high * episodes), 1),
-            high=round(tokens / (low * episodes), 1),
+            high=round(tokens / (low * episodes), 1) if low > 0 else None,
             unit="tokens",
             note="read and written, the prompt of every reply counted whole; by the interval of the success",
             **shared,
