@@ -72,11 +72,13 @@ def written(tmp_path: Path, ratios: dict[int, float]) -> dict[str, Any]:
     }  # fmt: skip
     found = {"model": model, "outcome_model": {**model, "auc": None}}
     (tmp_path / "quality/measured").mkdir(parents=True)
-    write_json(tmp_path / "quality/measured/result.json", {"metrics": found, "labelled": {"steps": 200}})
+    write_json(
+        tmp_path / "quality/measured/result.json", {"metrics": found, "labelled": {"labelled_steps": 200}}
+    )
     for seed, ratio in ratios.items():
         (tmp_path / f"reward/{seed}/compared").mkdir(parents=True)
         curves = {"outcome": CURVE, "process": [(turns / ratio, success) for turns, success in CURVE]}
-        done = {"metrics": curves, "labelled": {"steps": 500}}
+        done = {"metrics": curves, "labelled": {"labelled_steps": 500}}
         write_json(tmp_path / f"reward/{seed}/compared/result.json", done)
     results = tmp_path / "results/prm.json"
     told = [str(tmp_path), "--report", "--results", str(results), "--seeds", *map(str, range(5))]

@@ -34,7 +34,13 @@ def quality_figures(done: Mapping[str, Any], config: Mapping[str, JsonValue]) ->
         _of("brier", model["brier"], "", config, note=of_all),
         _of("auc_unseen_tasks_outcome_labels", guessing["auc"], "", config, note=settled),
         _of("ece_outcome_labels", guessing["ece"], "", config, note=of_all),
-        _of("labelled_steps", (done["labelled"]["steps"],), "steps", config, note="seen and unseen tasks"),
+        _of(
+            "labelled_steps",
+            (done["labelled"]["labelled_steps"],),
+            "steps",
+            config,
+            note="seen and unseen tasks",
+        ),
         _of("inexact_labels", (model["inexact"],), "steps", config, note="of unseen tasks: left out"),
     ]
     return [each for each in found if each is not None]
@@ -81,7 +87,7 @@ def reward_figures(done: Mapping[int, Mapping[str, Any]], config: Mapping[str, J
     ratios = [speedup(done[s]["metrics"]["outcome"], done[s]["metrics"]["process"]) for s in seeds]
     mean = student_mean([math.log(each) for each in ratios])
     value, low, high = (math.exp(each) for each in (mean.value, mean.low, mean.high))
-    steps = sum(int(done[s]["labelled"]["steps"]) for s in seeds) / len(seeds)
+    steps = sum(int(done[s]["labelled"]["labelled_steps"]) for s in seeds) / len(seeds)
     each = ", ".join(f"{ratio:.2f}" for ratio in ratios)
     note = f"turns to the same success, outcome alone over with process reward; by seed {each}"
     lowest = "lower end of the 95 % interval of reward_speedup"
