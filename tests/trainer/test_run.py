@@ -156,7 +156,8 @@ def test_steps_are_labelled_and_a_reward_model_learns_from_the_labels(tmp_path: 
     found = done("label", labels)[0]["metrics"]
     assert found["trajectories"] == 4 and found["inexact"] == found["left_out"] == 0
     assert found["labeller"].startswith("mc1:untrained@t1,4,1:2")
-    assert done("label", labels)[0]["metrics"]["trajectories"] == 0
+    again = done("label", labels)[0]["metrics"]
+    assert again["trajectories"] == 0 and again["labelled_steps"] == found["labelled_steps"] == found["steps"]
     told = {"labels": ["monte-carlo"], "labeller": found["labeller"], "runs": [played], "epochs": 1}
     scored, _ = done("score", told)
     assert scored["policy_out"] and scored["metrics"]["scored"] == 4

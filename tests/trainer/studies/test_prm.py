@@ -12,6 +12,7 @@ import torch
 
 from deskhand_agent.models.bundle import build_tiny, save_bundle
 from deskhand_agent.models.tiny import TinyConfig
+from deskhand_agent.test_time.settings import Deliberation
 from deskhand_agent.types import Context, Decision
 from deskhand_agent.worker import Job, run_episodes
 from deskhand_flywheel.prm.scoring import ProcessRewardModel
@@ -21,13 +22,13 @@ from deskhand_sandbox.manager import PoolSettings, SandboxManager
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS, seeds
 from deskhand_sandbox.types import Press, Split
-from deskhand_trainer.config import PpoConfig, ScoreConfig, parse_config
+from deskhand_trainer.config import EvaluateConfig, PpoConfig, ScoreConfig, parse_config
 from deskhand_trainer.prm.keeping import about
 from deskhand_trainer.prm.material import training_material
 from deskhand_trainer.prm.train import train_reward_model
 from deskhand_trainer.results import read_figures
 from deskhand_trainer.run_folder import write_json
-from deskhand_trainer.studies.prm import Plan, arms, main
+from deskhand_trainer.studies.prm import Plan, arms, main, verifying
 from deskhand_trainer.studies.prm_figures import speedup, turns_to
 from deskhand_trainer.studies.prm_measuring import measure
 
@@ -71,11 +72,13 @@ def written(tmp_path: Path, ratios: dict[int, float]) -> dict[str, Any]:
     }  # fmt: skip
     found = {"model": model, "outcome_model": {**model, "auc": None}}
     (tmp_path / "quality/measured").mkdir(parents=True)
-    write_json(tmp_path / "quality/measured/result.json", {"metrics": found, "labelled": {"steps": 200}})
+    write_json(
+        tmp_path / "quality/measured/result.json", {"metrics": found, "labelled": {"labelled_steps": 200}}
+    )
     for seed, ratio in ratios.items():
         (tmp_path / f"reward/{seed}/compared").mkdir(parents=True)
         curves = {"outcome": CURVE, "process": [(turns / ratio, success) for turns, success in CURVE]}
-        done = {"metrics": curves, "labelled": {"steps": 500}}
+        done = {"metrics": curves, "labelled": {"labelled_steps": 500}}
         write_json(tmp_path / f"reward/{seed}/compared/result.json", done)
     results = tmp_path / "results/prm.json"
     told = [str(tmp_path), "--report", "--results", str(results), "--seeds", *map(str, range(5))]
@@ -97,6 +100,35 @@ def test_figures_of_what_is_done(tmp_path: Path) -> None:
 
 def test_one_seed_makes_no_figure_of_a_reward(tmp_path: Path) -> None:
     assert "reward_speedup" not in written(tmp_path, {0: 2.0})
+
+
+def test_what_a_verifier_adds_is_a_difference_of_means(tmp_path: Path) -> None:
+    def measured(rate: float) -> dict[str, Any]:
+        metrics: dict[str, float] = {}
+        for task in Plan().tasks:
+            metrics |= {
+                f"success_sampled:{task}": rate,
+                f"success_sampled:{task}_low": rate - 0.1,
+                f"success_sampled:{task}_high": rate + 0.1,
+            }
+        return {"metrics": metrics}
+
+    for name, rate in (("best", 0.7), ("single", 0.5)):
+        (tmp_path / "verifier" / name).mkdir(parents=True)
+        write_json(tmp_path / "verifier" / name / "result.json", measured(rate))
+    results = tmp_path / "results/prm.json"
+    assert main([str(tmp_path), "--report", "--results", str(results)]) == 0
+    found = {figure.name: figure for figure in read_figures(results)}
+    assert found["best_of_4_gain"].value == pytest.approx(0.2)
+    low = found["best_of_4_gain_low"]
+    assert low.value == found["best_of_4_gain"].low and 0.1 < low.value < 0.2 and low.met is True
+
+
+def test_arms_of_the_verifier_differ_by_it_alone() -> None:
+    judged = Deliberation(samples=4, choose="judge", judge="prm")
+    best, single = verifying(Plan(), judged), verifying(Plan(), Deliberation())
+    assert replace(best, test_time=Deliberation()) == single and best.split == "test"
+    assert parse_config(EvaluateConfig, asdict(best)) == best
 
 
 class Alternating:

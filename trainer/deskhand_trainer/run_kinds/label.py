@@ -12,6 +12,7 @@ from deskhand_flywheel.prm.labelling import LabelSettings, label_store, labeller
 from deskhand_flywheel.types import TrajectoryFilter
 from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.config import LabelConfig
+from deskhand_trainer.prm.material import ids_of
 from deskhand_trainer.run_kinds.context import RunContext, sandbox_kinds
 
 
@@ -57,6 +58,9 @@ async def run(context: RunContext, config: LabelConfig) -> tuple[None, dict[str,
                 inexact=done.inexact,
                 left_out=sum(done.left_out.values()),
             )
-    metrics: dict[str, JsonValue] = {"labeller": labeller, **counts}
+    ids = await ids_of(context.store, TrajectoryFilter(task_ids=config.tasks), config.runs)
+    kept = await context.store.step_values(labeller=labeller, trajectory_ids=ids)
+    # what an earlier life of the run labelled is counted here alone
+    metrics: dict[str, JsonValue] = {"labeller": labeller, **counts, "labelled_steps": len(kept)}
     await context.reporter.metric("label", metrics, step=0)
     return None, metrics

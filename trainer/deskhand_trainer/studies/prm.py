@@ -1,6 +1,6 @@
 """What is the process reward model worth? Registered before it was run.
 
-    deskhand study prm [FOLDER] [--parts quality reward] [--seeds 0 1 2 3 4] [--workers 1]
+    deskhand study prm [FOLDER] [--parts quality verifier reward] [--seeds 0 1 2 3 4] [--workers 1]
 
 "quality": the policy of the package plays training seeds of `Plan.tasks`, and test seeds of tasks that
 nothing is ever trained on. Every step is labelled by Monte-Carlo continuation with the same policy, a model
@@ -9,6 +9,10 @@ held-out tasks' labels: AUC over the steps whose labels tell whether they help, 
 over all. A model trained on outcomes in place of continuations stands beside it, measured by the same labels.
 Intervals are by bootstrap over episodes.
 
+"verifier": the policy works test seeds of the tasks the model was trained on, acting once on its first reply
+and once on the one of four that the model scores highest. Compared are the means over the tasks, with an
+interval over episodes.
+
 "reward": on Sokoban, per seed, a policy that imitated a few episodes plays, its steps are labelled by
 continuation, a model is trained on them, and two arms of turn-PPO go on from that policy: one is paid for
 outcomes alone, the other for the model's scores too. Compared are the turns until either first has, on
@@ -16,8 +20,7 @@ validation seeds, the most success that both reach: their ratio, with Student's 
 ratios. A seed in which neither rises counts as no difference. The turns that labelling took are not counted
 among them, and are told.
 
-Left out: the model as a verifier of several candidates. FOLDER holds the store and a folder per run: a
-finished run is not done again, a killed one goes on.
+FOLDER holds the store and a folder per run: a finished run is not done again, a killed one goes on.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ from typing import Any, Literal, get_args
 
 from deskhand_agent.errors import AgentError
 from deskhand_agent.shipped import DESKHAND_TINY
+from deskhand_agent.test_time.settings import Deliberation
 from deskhand_flywheel.errors import FlywheelError
 from deskhand_flywheel.store import Store
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
@@ -42,11 +46,11 @@ from deskhand_trainer.run_folder import write_json
 from deskhand_trainer.runs import RunKind
 from deskhand_trainer.studies.ladder import RUNGS, ArmSpec, Rung, arm_config, start_config
 from deskhand_trainer.studies.ladder_curves import read_curve
-from deskhand_trainer.studies.prm_figures import quality_figures, reward_figures
+from deskhand_trainer.studies.prm_figures import quality_figures, reward_figures, verifier_figures
 from deskhand_trainer.studies.prm_measuring import measure
 from deskhand_trainer.studies.runs import StudyRuns, result_of, run_id, until_done
 
-Part = Literal["quality", "reward"]
+Part = Literal["quality", "verifier", "reward"]
 PARTS: tuple[Part, ...] = get_args(Part)
 FOLDER = Path(".deskhand/studies/prm")
 
@@ -89,6 +93,10 @@ class Plan:
         )
     )
     """How the model is trained, here and for the reward."""
+    candidates: int = 4
+    """Of which the verifier chooses."""
+    judged_episodes: int = 50
+    """Of each task, with and without it."""
     rung: Rung = RUNGS[0]
     """Task, start and size of the arms."""
     played: int = 96
@@ -117,7 +125,8 @@ class PrmStudy:
         """
         self.runs.folder.mkdir(parents=True, exist_ok=True)
         base = asyncio.run(self._base())
-        jobs = [partial(self._quality, base)] if "quality" in parts else []
+        jobs = [partial(self._verifier, base)] if "verifier" in parts else []
+        jobs += [partial(self._quality, base)] if "quality" in parts else []
         jobs += [partial(self._reward, base, seed) for seed in seeds] if "reward" in parts else []
         self.runs.work(jobs, workers=workers)
 
@@ -127,7 +136,18 @@ class PrmStudy:
 
     # ---- quality ----
 
-    def _quality(self, base: str) -> None:
+    def _verifier(self, base: str) -> None:
+        model = self._model(base)[0]
+        for name, told in (
+            ("single", Deliberation()),
+            ("best", Deliberation(samples=self.plan.candidates, choose="judge", judge=model)),
+        ):
+            work = asdict(verifying(self.plan, told))
+            self.runs.run(f"verifier/{name}", RunKind.EVALUATE, work, base)
+        print("done: verifier", flush=True)
+
+    def _model(self, base: str) -> tuple[str, ScoreConfig, dict[str, Any]]:
+        """Id of the model that learned from continuations, what it was told, and what labelling came to."""
         plan = self.plan
         collected = CollectConfig(
             tasks=plan.tasks,
@@ -161,6 +181,11 @@ class PrmStudy:
         labeller = str(labelled["metrics"]["labeller"])
         told = replace(plan.model, labeller=labeller, runs=runs[:1], leave_out=plan.unseen)
         model = self.runs.run("quality/model", RunKind.SCORE, asdict(told), base)["policy_out"]
+        return str(model), told, labelled["metrics"]
+
+    def _quality(self, base: str) -> None:
+        model, told, labelled = self._model(base)
+        runs = run_id("quality/seen"), run_id("quality/unseen")
         guess = replace(told, labels=("outcome",))
         guessing = self.runs.run("quality/outcome-model", RunKind.SCORE, asdict(guess), base)["policy_out"]
         place = self.runs.folder / "quality/measured"
@@ -168,11 +193,13 @@ class PrmStudy:
             place.mkdir(parents=True, exist_ok=True)
             found = {
                 name: asyncio.run(
-                    measure(self.runs.store, each, replace(told, runs=runs), plan.unseen, folder=place / name)
+                    measure(
+                        self.runs.store, each, replace(told, runs=runs), self.plan.unseen, folder=place / name
+                    )
                 )
                 for name, each in (("model", model), ("outcome_model", guessing))
             }
-            write_json(place / "result.json", {"metrics": found, "labelled": labelled["metrics"]})
+            write_json(place / "result.json", {"metrics": found, "labelled": labelled})
         print("done: quality", flush=True)
 
     # ---- reward ----
@@ -223,12 +250,30 @@ def arms(plan: Plan, seed: int) -> tuple[PpoConfig, PpoConfig]:
     return outcome, replace(outcome, process_weight=plan.process_weight)
 
 
+def verifying(plan: Plan, test_time: Deliberation) -> EvaluateConfig:
+    """How the policy works with and without a verifier."""
+    return EvaluateConfig(
+        tasks=plan.tasks,
+        unproven=True,
+        episodes=plan.judged_episodes,
+        modes=("sampled",),
+        targets=False,
+        max_tokens=plan.max_tokens,
+        concurrency=plan.concurrency,
+        test_time=test_time,
+    )
+
+
 def report(folder: Path, plan: Plan, seeds: Sequence[int], results: Path) -> None:
     """Write the figures of what is done."""
     config: dict[str, Any] = asdict(plan)
     quality = result_of(folder / "quality/measured")
     compared = {seed: result_of(folder / f"reward/{seed}/compared") for seed in seeds}
     figures = [] if quality is None else quality_figures(quality, config)
+    ways = [result_of(folder / f"verifier/{name}") for name in ("best", "single")]
+    if all(ways):
+        best, single = (each["metrics"] for each in ways if each is not None)
+        figures += verifier_figures(best, single, plan.tasks, config)
     figures += reward_figures({seed: each for seed, each in compared.items() if each is not None}, config)
     if figures:
         write_figures(results, figures)

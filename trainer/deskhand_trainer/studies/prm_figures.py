@@ -10,6 +10,7 @@ from typing import Any
 from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.results import Figure
 from deskhand_trainer.student import student_mean
+from deskhand_trainer.studies.of_means import gain_figures, mean_figure
 
 COMMAND = "deskhand study prm"
 AUC_GOAL, ECE_GOAL, SPEEDUP_GOAL = ">= 0.9", "<= 0.05", "> 1"
@@ -33,10 +34,45 @@ def quality_figures(done: Mapping[str, Any], config: Mapping[str, JsonValue]) ->
         _of("brier", model["brier"], "", config, note=of_all),
         _of("auc_unseen_tasks_outcome_labels", guessing["auc"], "", config, note=settled),
         _of("ece_outcome_labels", guessing["ece"], "", config, note=of_all),
-        _of("labelled_steps", (done["labelled"]["steps"],), "steps", config, note="seen and unseen tasks"),
+        _of(
+            "labelled_steps",
+            (done["labelled"]["labelled_steps"],),
+            "steps",
+            config,
+            note="seen and unseen tasks",
+        ),
         _of("inexact_labels", (model["inexact"],), "steps", config, note="of unseen tasks: left out"),
     ]
     return [each for each in found if each is not None]
+
+
+def verifier_figures(
+    best: Mapping[str, Any], single: Mapping[str, Any], tasks: Sequence[str], config: Mapping[str, JsonValue]
+) -> list[Figure]:
+    """What choosing among candidates adds to the mean success over the tasks.
+
+    Args:
+        best: metrics of the evaluation with a verifier.
+        single: of that without.
+    """
+    rates = [_rates(metrics, tasks) for metrics in (best, single)]
+    shared: dict[str, Any] = {"command": COMMAND, "config": config, "seeds": "test"}
+    note = f"sampled, mean over {len(tasks)} tasks"
+    return [
+        mean_figure("success_best_of_4", rates[0], shared, note=note),
+        mean_figure("success_single", rates[1], shared, note=note),
+        *gain_figures("best_of_4_gain", rates[0], rates[1], shared, note="best above single", goal="> 0"),
+    ]
+
+
+def _rates(metrics: Mapping[str, Any], tasks: Sequence[str]) -> list[Figure]:
+    """Sampled success on every task."""
+    found: list[Figure] = []
+    for task in tasks:
+        name = f"success_sampled:{task}" if len(tasks) > 1 else "success_sampled"
+        value, low, high = (float(metrics[f"{name}{end}"]) for end in ("", "_low", "_high"))
+        found.append(Figure(name=task, value=value, low=low, high=high, unit="share"))
+    return found
 
 
 def reward_figures(done: Mapping[int, Mapping[str, Any]], config: Mapping[str, JsonValue]) -> list[Figure]:
@@ -51,7 +87,7 @@ def reward_figures(done: Mapping[int, Mapping[str, Any]], config: Mapping[str, J
     ratios = [speedup(done[s]["metrics"]["outcome"], done[s]["metrics"]["process"]) for s in seeds]
     mean = student_mean([math.log(each) for each in ratios])
     value, low, high = (math.exp(each) for each in (mean.value, mean.low, mean.high))
-    steps = sum(int(done[s]["labelled"]["steps"]) for s in seeds) / len(seeds)
+    steps = sum(int(done[s]["labelled"]["labelled_steps"]) for s in seeds) / len(seeds)
     each = ", ".join(f"{ratio:.2f}" for ratio in ratios)
     note = f"turns to the same success, outcome alone over with process reward; by seed {each}"
     lowest = "lower end of the 95 % interval of reward_speedup"
