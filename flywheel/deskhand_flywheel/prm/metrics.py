@@ -96,23 +96,3 @@ def brier(scores: Sequence[float], labels: Sequence[float]) -> float | None:
     if not scores:
         return None
     return sum((score - label) ** 2 for score, label in zip(scores, labels, strict=True)) / len(scores)
-
-
-def cohens_kappa(first: Sequence[bool], second: Sequence[bool]) -> float | None:
-    """Agreement of two judges beyond chance: (p_o − p_e) / (1 − p_e) (Cohen 1960).
-
-    Args:
-        first: [n] verdicts of one.
-        second: [n] of the other, on the same things.
-
-    Returns:
-        1 where they always agree, 0 where no more than by chance; None where each says one and the same of
-        everything, or there is nothing.
-    """
-    count = len(first)
-    agreed = sum(a == b for a, b in zip(first, second, strict=True))
-    if not count:
-        return None
-    yes = sum(first) / count, sum(second) / count
-    by_chance = yes[0] * yes[1] + (1 - yes[0]) * (1 - yes[1])
-    return None if by_chance == 1.0 else (agreed / count - by_chance) / (1 - by_chance)

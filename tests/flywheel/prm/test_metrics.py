@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskhand_flywheel.prm.metrics import auc, brier, calibration_error, cohens_kappa, reliability
+from deskhand_flywheel.prm.metrics import auc, brier, calibration_error, reliability
 
 few_scores = st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.9, 1.0])
 cases = st.lists(st.tuples(few_scores, st.booleans()), min_size=1, max_size=30)
@@ -77,14 +77,3 @@ def test_reliability_by_hand() -> None:
     assert (low.count, low.mean_score, low.mean_label) == (1, 0.15, 0.0)
     assert (high.count, high.mean_label) == (2, 0.5) and high.mean_score == pytest.approx(0.85)
     assert reliability([1.0], [1.0])[0].count == 1 and reliability([], []) == ()
-
-
-def test_kappa_by_hand() -> None:
-    # agree on 7 of 10; both say yes to 5 and 6 of them: p_e = .5·.6 + .5·.4 = .5
-    first = [True] * 5 + [False] * 5
-    second = [True] * 4 + [False] + [True] * 2 + [False] * 3
-    assert cohens_kappa(first, second) == pytest.approx((0.7 - 0.5) / 0.5)
-    assert cohens_kappa(first, first) == 1.0
-    assert cohens_kappa([True, False], [False, True]) == -1.0
-    assert cohens_kappa([True, True], [True, True]) is None
-    assert cohens_kappa([], []) is None

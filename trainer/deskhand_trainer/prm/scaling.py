@@ -10,10 +10,10 @@ import torch
 from blake3 import blake3
 
 from deskhand_agent.types import Trajectory
+from deskhand_flywheel.agreement import cohen_kappa
 from deskhand_flywheel.errors import NoLabels
 from deskhand_flywheel.prm.calibration import Quality, Scaling, fit_scaling, quality
 from deskhand_flywheel.prm.examples import PrmExample, examples_from
-from deskhand_flywheel.prm.metrics import cohens_kappa
 from deskhand_flywheel.prm.scoring import ProcessRewardModel
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_sandbox.types import JsonValue
@@ -94,7 +94,7 @@ def calibrate(
         fitted=len(fitted),
         before=quality([Scaling().score(each.logit) for each in measured], targets),
         after=quality(after, targets),
-        kappa=cohens_kappa([ours for ours, _ in agreed], [theirs for _, theirs in agreed]),
+        kappa=cohen_kappa(agreed),
         marked=len(agreed),
     )
 
