@@ -25,7 +25,7 @@ from deskhand_platform.states import WorkState
 from deskhand_platform.tables import tasks
 from deskhand_sandbox.types import JsonValue, Outcome, Task
 
-ORDERED = ("task", "policy", "labels", "priority", "deadline_s")
+ORDERED = ("task", "policy", "labels", "rank", "deadline_s")
 """What has to be the same for a task to be the one that was submitted under its key."""
 KEYS_AT_ONCE = 1000
 
@@ -291,10 +291,7 @@ class TaskQueue:
 
 
 NEXT = (
-    sa.select(tasks.c.id)
-    .where(tasks.c.state == WorkState.QUEUED)
-    .order_by(tasks.c.priority.desc(), tasks.c.id)
-    .limit(1)
+    sa.select(tasks.c.id).where(tasks.c.state == WorkState.QUEUED).order_by(tasks.c.rank, tasks.c.id).limit(1)
 )
 
 
@@ -324,7 +321,7 @@ def _row(order: TaskOrder) -> dict[str, Any]:
             "review_s": order.policy.review_s,
         },
         "labels": dict(order.labels),
-        "priority": order.priority,
+        "rank": -order.priority,
         "deadline_s": order.deadline_s,
         "key": order.key,
         "created_at_s": time.time(),
@@ -338,7 +335,7 @@ def _record(row: RowMapping) -> QueuedTask:
         task=decode(Task, row["task"]),
         policy=PolicyRef(**row["policy"]),
         labels=row["labels"],
-        priority=row["priority"],
+        priority=-row["rank"],
         deadline_s=row["deadline_s"],
         key=row["key"],
         attempts=row["attempts"],

@@ -14,7 +14,8 @@ tasks = sa.Table(
     sa.Column("task", sa.JSON, nullable=False),
     sa.Column("policy", sa.JSON, nullable=False),
     sa.Column("labels", sa.JSON, nullable=False),
-    sa.Column("priority", sa.Integer, nullable=False, server_default="0"),
+    # minus the priority: the smallest goes first, and one index has the whole order
+    sa.Column("rank", sa.Integer, nullable=False, server_default="0"),
     sa.Column("deadline_s", sa.Float),
     sa.Column("key", sa.String(128)),
     sa.Column("attempts", sa.Integer, nullable=False, server_default="0"),
@@ -29,7 +30,7 @@ tasks = sa.Table(
     sa.Column("started_at_s", sa.Float),
     sa.Column("ended_at_s", sa.Float),
     sa.Index("ix_tasks_state_id", "state", "id"),
-    sa.Index("ix_tasks_next", "state", sa.text("priority DESC"), "id"),
+    sa.Index("ix_tasks_next", "state", "rank", "id"),
     sa.Index("ix_tasks_deadline_s", "deadline_s"),
     sa.Index("uq_tasks_key", "key", unique=True),
 )

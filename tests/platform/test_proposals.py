@@ -13,6 +13,7 @@ import httpx
 import pytest
 from sqlalchemy import select
 
+from deskhand_agent.test_time.deliberating import Deliberate
 from deskhand_agent.types import Context, Decision, ReviewVerdict
 from deskhand_flywheel.opinions import opinions
 from deskhand_flywheel.store import Store
@@ -49,8 +50,8 @@ async def sandboxes(tmp_path: Path) -> AsyncIterator[SandboxSource]:
 
 @asynccontextmanager
 async def working(store: Store, source: SandboxSource) -> AsyncIterator[TaskQueue]:
-    async def policies(_ref: PolicyRef) -> Misses:
-        return Misses()
+    async def policies(_ref: PolicyRef) -> Deliberate:
+        return Deliberate(policy=Misses())
 
     queue, stop = TaskQueue(store.database), asyncio.Event()
     worker = EpisodeWorker(queue=queue, sink=store, policies=policies, sources=lambda: source, limits=LIMITS)

@@ -189,8 +189,8 @@ async def test_settings_that_make_no_sense_end_only_their_task(
 ) -> None:
     make = PolicyMaker(store, tmp_path / "policies").make
 
-    async def made(ref: PolicyRef) -> Policy:
-        return GivesUp() if ref == SCRIPTED else await make(ref)
+    async def made(ref: PolicyRef) -> Deliberate:
+        return Deliberate(policy=GivesUp()) if ref == SCRIPTED else await make(ref)
 
     task = make_task("fake/press-button", 0)
     address: dict[str, JsonValue] = {"base_url": "http://127.0.0.1:9", "model": "m"}
@@ -221,8 +221,8 @@ async def test_a_bug_in_a_policy_ends_only_its_task(store: Store, sandboxes: San
         async def act(self, context: Context) -> Decision:
             raise KeyError("nothing of that name")
 
-    async def made(ref: PolicyRef) -> Policy:
-        return GivesUp() if ref == SCRIPTED else Buggy()
+    async def made(ref: PolicyRef) -> Deliberate:
+        return Deliberate(policy=GivesUp() if ref == SCRIPTED else Buggy())
 
     task = make_task("fake/press-button", 0)
     async with working(store, made, sandboxes) as queue:

@@ -16,6 +16,7 @@ SETTINGS: Mapping[str, Mapping[str, JsonValue]] = {
     "checks": {"checks": {"it is so": "true"}},
     "expression": {"expression": "1"},
     "osworld": {"evaluator": {"func": "infeasible"}},
+    "outline": {"conditions": [{"role": "button", "name": "Save"}]},
     "store": {"goal": draw_goal(random.Random(0)).settings()},
 }
 """Settings of the verifiers that need some."""

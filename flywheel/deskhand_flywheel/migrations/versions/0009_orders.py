@@ -10,14 +10,12 @@ down_revision = "0008"
 branch_labels = None
 depends_on = None
 
-NEXT = ["state", sa.text("priority DESC"), "id"]
-
 
 def upgrade() -> None:
-    op.add_column("tasks", sa.Column("priority", sa.Integer, nullable=False, server_default="0"))
+    op.add_column("tasks", sa.Column("rank", sa.Integer, nullable=False, server_default="0"))
     op.add_column("tasks", sa.Column("deadline_s", sa.Float))
     op.add_column("tasks", sa.Column("key", sa.String(128)))
-    op.create_index("ix_tasks_next", "tasks", NEXT)
+    op.create_index("ix_tasks_next", "tasks", ["state", "rank", "id"])
     op.create_index("ix_tasks_deadline_s", "tasks", ["deadline_s"])
     op.create_index("uq_tasks_key", "tasks", ["key"], unique=True)
 
@@ -25,5 +23,5 @@ def upgrade() -> None:
 def downgrade() -> None:
     for name in ("uq_tasks_key", "ix_tasks_deadline_s", "ix_tasks_next"):
         op.drop_index(name, "tasks")
-    for name in ("key", "deadline_s", "priority"):
+    for name in ("key", "deadline_s", "rank"):
         op.drop_column("tasks", name)
