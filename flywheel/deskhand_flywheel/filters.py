@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from sqlalchemy import ColumnElement, and_, exists, true
+from sqlalchemy import ColumnElement, Table, and_, exists, select, true
 
 from deskhand_flywheel import tables
+from deskhand_flywheel.database import Database
 from deskhand_flywheel.parts import column_text
 from deskhand_flywheel.search import says
 from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
@@ -54,3 +55,37 @@ def matches(chosen: TrajectoryFilter) -> ColumnElement[bool]:
         for key, value in chosen.labels.items()
     )
     return and_(true(), *conditions)
+
+
+async def whole_trajectories(
+    database: Database, chosen: TrajectoryFilter | None, *conditions: ColumnElement[bool]
+) -> tuple[str, ...]:
+    """Ids of ended trajectories that a filter lets through and of which the conditions hold, oldest first."""
+    table = tables.trajectories
+    query = select(table.c.id).where(
+        matches(chosen or TrajectoryFilter()), table.c.end.is_not(None), *conditions
+    )
+    async with database.read() as connection:
+        return tuple((await connection.scalars(query.order_by(table.c.id))).all())
+
+
+def has_steps() -> ColumnElement[bool]:
+    """A condition on the `trajectories` table: one step at least."""
+    return exists().where(tables.steps.c.trajectory_id == tables.trajectories.c.id)
+
+
+def has_step_without(rows: Table, who: str, name: str) -> ColumnElement[bool]:
+    """A condition on the `trajectories` table: a step of which somebody has said nothing.
+
+    Args:
+        rows: a table by step, such as `tables.scores`.
+        who: its column that says whose a row is.
+        name: theirs.
+    """
+    steps = tables.steps
+    said = exists().where(
+        rows.c.trajectory_id == steps.c.trajectory_id,
+        rows.c.step_index == steps.c.step_index,
+        rows.c[who] == name,
+    )
+    return exists().where(steps.c.trajectory_id == tables.trajectories.c.id, ~said)

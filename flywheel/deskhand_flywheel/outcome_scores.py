@@ -6,12 +6,9 @@ import time
 from collections.abc import Iterable
 
 from sqlalchemy import exists, select
-from sqlalchemy.exc import IntegrityError
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_flywheel import tables
-from deskhand_flywheel.errors import UnknownTrajectory
-from deskhand_flywheel.filters import matches
+from deskhand_flywheel.filters import has_steps, whole_trajectories
 from deskhand_flywheel.parts import StorePart
 from deskhand_flywheel.types import OutcomeScore, TrajectoryFilter
 
@@ -37,19 +34,8 @@ class OutcomeScores(StorePart):
             }
             for score in scores
         ]
-        if not rows:
-            return
         insert = self.insert_or_replace(tables.outcome_scores, ("score", "rationale", "scored_at_s"))
-
-        async def write(connection: AsyncConnection) -> None:
-            await connection.execute(insert, rows)
-
-        try:
-            await self._writer.submit(write)
-        except IntegrityError as error:
-            raise UnknownTrajectory(
-                "a score is for a trajectory that is not in the store; none was kept"
-            ) from error
+        await self.keep_all(insert, rows, of="a score is for a trajectory")
 
     async def outcome_scores(self, trajectory_id: str) -> tuple[OutcomeScore, ...]:
         """Scores of one episode, the latest last; empty when there are none."""
@@ -66,16 +52,6 @@ class OutcomeScores(StorePart):
 
     async def unjudged(self, scorer: str, chosen: TrajectoryFilter | None = None) -> tuple[str, ...]:
         """Whole trajectories of at least one step whose outcome `scorer` has not scored, oldest first."""
-        table, steps, scores = tables.trajectories, tables.steps, tables.outcome_scores
-        query = (
-            select(table.c.id)
-            .where(
-                matches(chosen or TrajectoryFilter()),
-                table.c.end.is_not(None),
-                exists().where(steps.c.trajectory_id == table.c.id),
-                ~exists().where(scores.c.trajectory_id == table.c.id, scores.c.scorer == scorer),
-            )
-            .order_by(table.c.id)
-        )
-        async with self.database.read() as connection:
-            return tuple((await connection.scalars(query)).all())
+        scores = tables.outcome_scores
+        judged = exists().where(scores.c.trajectory_id == tables.trajectories.c.id, scores.c.scorer == scorer)
+        return await whole_trajectories(self.database, chosen, has_steps(), ~judged)

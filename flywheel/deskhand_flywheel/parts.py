@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Insert, Table
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_flywheel.blobs import BlobStore
 from deskhand_flywheel.database import Database
+from deskhand_flywheel.errors import UnknownTrajectory
 from deskhand_flywheel.writer import GroupWriter
 
 
@@ -31,6 +35,27 @@ class StorePart:
         return insert.on_conflict_do_update(
             index_elements=keys, set_={name: insert.excluded[name] for name in replaced}
         )
+
+    async def keep_all(self, insert: Insert, rows: Sequence[Mapping[str, Any]], *, of: str) -> None:
+        """Write rows that belong to trajectories or their steps, all of them or none.
+
+        Args:
+            of: what a row is and belongs to, for the complaint: "a score is for a step".
+
+        Raises:
+            UnknownTrajectory: one belongs to something that is not in the store.
+            StorageFull, StoreUnavailable, StoreClosed: none was kept.
+        """
+        if not rows:
+            return
+
+        async def write(connection: AsyncConnection) -> None:
+            await connection.execute(insert, rows)
+
+        try:
+            await self._writer.submit(write)
+        except IntegrityError as error:
+            raise UnknownTrajectory(f"{of} that is not in the store; none was kept") from error
 
 
 def insert_new(on_sqlite: bool, table: Table) -> Insert:

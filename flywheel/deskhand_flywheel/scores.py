@@ -6,13 +6,10 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import Row, exists, select
-from sqlalchemy.exc import IntegrityError
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import Row, select
 
 from deskhand_flywheel import tables
-from deskhand_flywheel.errors import UnknownTrajectory
-from deskhand_flywheel.filters import matches
+from deskhand_flywheel.filters import has_step_without, whole_trajectories
 from deskhand_flywheel.trajectories import Trajectories
 from deskhand_flywheel.types import StepScore, TrajectoryFilter
 
@@ -42,21 +39,10 @@ class Scores(Trajectories):
             }
             for score in scores
         ]
-        if not rows:
-            return
         insert = self.insert_new(tables.scores)
         if replace:
             insert = self.insert_or_replace(tables.scores, ("score", "rationale", "scored_at_s"))
-
-        async def write(connection: AsyncConnection) -> None:
-            await connection.execute(insert, rows)
-
-        try:
-            await self._writer.submit(write)
-        except IntegrityError as error:
-            raise UnknownTrajectory(
-                "a score is for a step that is not in the store; none was kept"
-            ) from error
+        await self.keep_all(insert, rows, of="a score is for a step")
 
     async def scores(
         self, trajectory_id: str, *, scorer: str | None = None, steps: range | None = None
@@ -91,23 +77,8 @@ class Scores(Trajectories):
 
     async def unscored(self, scorer: str, chosen: TrajectoryFilter | None = None) -> tuple[str, ...]:
         """Whole trajectories with a step that `scorer` has not scored, oldest first."""
-        table, steps, scores = tables.trajectories, tables.steps, tables.scores
-        scored = exists().where(
-            scores.c.trajectory_id == steps.c.trajectory_id,
-            scores.c.step_index == steps.c.step_index,
-            scores.c.scorer == scorer,
-        )
-        query = (
-            select(table.c.id)
-            .where(
-                matches(chosen or TrajectoryFilter()),
-                table.c.end.is_not(None),
-                exists().where(steps.c.trajectory_id == table.c.id, ~scored),
-            )
-            .order_by(table.c.id)
-        )
-        async with self.database.read() as connection:
-            return tuple((await connection.scalars(query)).all())
+        lacking = has_step_without(tables.scores, "scorer", scorer)
+        return await whole_trajectories(self.database, chosen, lacking)
 
 
 def _score(row: Row[Any, Any, int, Any]) -> StepScore:

@@ -5,13 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable
 
-from sqlalchemy import exists, select
-from sqlalchemy.exc import IntegrityError
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import select
 
 from deskhand_flywheel import tables
-from deskhand_flywheel.errors import UnknownTrajectory
-from deskhand_flywheel.filters import matches
+from deskhand_flywheel.filters import has_step_without, whole_trajectories
 from deskhand_flywheel.trajectories import Trajectories
 from deskhand_flywheel.types import StepValue, TrajectoryFilter
 
@@ -39,19 +36,8 @@ class StepValues(Trajectories):
             }
             for value in values
         ]
-        if not rows:
-            return
         insert = self.insert_or_replace(tables.step_values, (*_VALUES, "labelled_at_s"))
-
-        async def write(connection: AsyncConnection) -> None:
-            await connection.execute(insert, rows)
-
-        try:
-            await self._writer.submit(write)
-        except IntegrityError as error:
-            raise UnknownTrajectory(
-                "a value is for a step that is not in the store; none was kept"
-            ) from error
+        await self.keep_all(insert, rows, of="a value is for a step")
 
     async def step_values(
         self, *, labeller: str | None = None, trajectory_ids: Collection[str] | None = None
@@ -83,21 +69,6 @@ class StepValues(Trajectories):
 
     async def unlabelled(self, labeller: str, chosen: TrajectoryFilter | None = None) -> tuple[str, ...]:
         """Whole trajectories with a verdict and a step that `labeller` has no value for, oldest first."""
-        table, steps, values = tables.trajectories, tables.steps, tables.step_values
-        labelled = exists().where(
-            values.c.trajectory_id == steps.c.trajectory_id,
-            values.c.step_index == steps.c.step_index,
-            values.c.labeller == labeller,
-        )
-        query = (
-            select(table.c.id)
-            .where(
-                matches(chosen or TrajectoryFilter()),
-                table.c.end.is_not(None),
-                table.c.success.is_not(None),
-                exists().where(steps.c.trajectory_id == table.c.id, ~labelled),
-            )
-            .order_by(table.c.id)
-        )
-        async with self.database.read() as connection:
-            return tuple((await connection.scalars(query)).all())
+        lacking = has_step_without(tables.step_values, "labeller", labeller)
+        judged = tables.trajectories.c.success.is_not(None)
+        return await whole_trajectories(self.database, chosen, judged, lacking)

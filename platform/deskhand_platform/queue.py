@@ -87,9 +87,9 @@ class TaskQueue:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def submit(self, task: Task, policy: PolicyRef, labels: Mapping[str, str]) -> QueuedTask:
-        """Append a task."""
-        [queued_id] = await self.submit_all([TaskOrder(task=task, policy=policy, labels=labels)])
+    async def submit(self, order: TaskOrder) -> QueuedTask:
+        """Append a task; `submit_all` for one."""
+        [queued_id] = await self.submit_all([order])
         return await self.get(queued_id)
 
     async def submit_all(self, orders: Sequence[TaskOrder]) -> tuple[str, ...]:
@@ -210,13 +210,11 @@ class TaskQueue:
         while True:
             now = time.time()
             async with self._database.read() as connection:  # an idle worker takes no write lock
-                late = (await connection.execute(sa.select(tasks.c.id).where(_late(now)).limit(1))).first()
-                abandoned = sa.select(tasks.c.id).where(_abandoned(now)).order_by(tasks.c.id).limit(1)
-                found = (await connection.execute(abandoned)).scalar()
-                found = found or (await connection.execute(NEXT)).scalar()
+                late, abandoned, waiting = (await connection.execute(_claimable(now))).one()
             if late is not None:
                 await self._expire(now)
                 continue
+            found = abandoned or waiting
             if found is None:
                 return None
             take = sa.update(tasks).where(tasks.c.id == found, _free(now))
@@ -290,11 +288,6 @@ class TaskQueue:
         return result.rowcount == 1
 
 
-NEXT = (
-    sa.select(tasks.c.id).where(tasks.c.state == WorkState.QUEUED).order_by(tasks.c.rank, tasks.c.id).limit(1)
-)
-
-
 def _abandoned(now: float) -> sa.ColumnElement[bool]:
     """Its worker died."""
     return sa.and_(tasks.c.state == WorkState.RUNNING, tasks.c.claimed_until_s < now)
@@ -308,6 +301,15 @@ def _free(now: float) -> sa.ColumnElement[bool]:
 def _late(now: float) -> sa.ColumnElement[bool]:
     """Nobody works at it, and its deadline has passed."""
     return sa.and_(tasks.c.deadline_s <= now, _free(now))
+
+
+def _claimable(now: float) -> sa.Select[tuple[str | None, str | None, str | None]]:
+    """A late one, the oldest whose worker died, and the next that waits; None where there is none."""
+    queued = tasks.c.state == WorkState.QUEUED
+    late = sa.select(tasks.c.id).where(_late(now)).limit(1)
+    abandoned = sa.select(tasks.c.id).where(_abandoned(now)).order_by(tasks.c.id).limit(1)
+    waiting = sa.select(tasks.c.id).where(queued).order_by(tasks.c.rank, tasks.c.id).limit(1)
+    return sa.select(*(each.scalar_subquery() for each in (late, abandoned, waiting)))
 
 
 def _row(order: TaskOrder) -> dict[str, Any]:

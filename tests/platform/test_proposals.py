@@ -18,7 +18,7 @@ from deskhand_agent.types import Context, Decision, ReviewVerdict
 from deskhand_flywheel.opinions import opinions
 from deskhand_flywheel.store import Store
 from deskhand_platform.proposals import Proposals, ProposalState
-from deskhand_platform.queue import PolicyRef, TaskQueue
+from deskhand_platform.queue import PolicyRef, TaskOrder, TaskQueue
 from deskhand_platform.services import Services
 from deskhand_platform.settings import WorkerSettings
 from deskhand_platform.tables import proposals
@@ -66,7 +66,7 @@ async def working(store: Store, source: SandboxSource) -> AsyncIterator[TaskQueu
 async def submit(queue: TaskQueue, review_s: float) -> str:
     task = replace(make_task("fake/press-button", 3), limits=Limits(turns=5, seconds=30.0))
     ref = PolicyRef(name="scripted", settings={}, review_s=review_s)
-    return (await queue.submit(task, ref, {})).id
+    return (await queue.submit(TaskOrder(task=task, policy=ref))).id
 
 
 async def next_proposal(client: httpx.AsyncClient, *, but: str = "") -> dict[str, Any]:

@@ -22,7 +22,7 @@ POLICY = PolicyRef(name="scripted", settings={"temperature": 0.5})
 
 
 async def submit(queue: TaskQueue) -> QueuedTask:
-    return await queue.submit(TASK, POLICY, {"who": "me"})
+    return await queue.submit(TaskOrder(task=TASK, policy=POLICY, labels={"who": "me"}))
 
 
 @pytest.fixture

@@ -114,7 +114,9 @@ async def test_a_task_is_tried_again_where_its_policy_thinks_that_it_failed(
         return Deliberate(policy=GivesUp(), self_check=self_check, attempts=2, turns=7)
 
     async with working(store, make, sandboxes) as queue:
-        done = await over(queue, await queue.submit(make_task("fake/press-button", 0), SCRIPTED, {}))
+        done = await over(
+            queue, await queue.submit(TaskOrder(task=make_task("fake/press-button", 0), policy=SCRIPTED))
+        )
     kept = await store.trajectory(str(done.trajectory_id))
     assert [step.answer for step in kept.steps] == [NOT_DONE, TRY_AGAIN, None]
     assert kept.start.task.limits.turns == 7
@@ -123,7 +125,9 @@ async def test_a_task_is_tried_again_where_its_policy_thinks_that_it_failed(
 async def test_tasks_become_trajectories(store: Store, sandboxes: SandboxSource) -> None:
     async with working(store, always(GivesUp()), sandboxes) as queue:
         task = make_task("fake/press-button", 3)
-        submitted = [await queue.submit(task, SCRIPTED, {"n": str(n)}) for n in range(3)]
+        submitted = [
+            await queue.submit(TaskOrder(task=task, policy=SCRIPTED, labels={"n": str(n)})) for n in range(3)
+        ]
         done = [await over(queue, one) for one in submitted]
     for one in done:
         assert (one.state, one.attempts, one.reason) == (WorkState.DONE, 1, None)
@@ -136,7 +140,7 @@ async def test_tasks_become_trajectories(store: Store, sandboxes: SandboxSource)
 async def test_a_running_task_can_be_cancelled(store: Store, sandboxes: SandboxSource) -> None:
     policy = Dawdles()
     async with working(store, always(policy), sandboxes) as queue:
-        submitted = await queue.submit(ENDLESS, SCRIPTED, {})
+        submitted = await queue.submit(TaskOrder(task=ENDLESS, policy=SCRIPTED))
         await policy.began.wait()
         await queue.cancel(submitted.id)
         found = await over(queue, submitted)
@@ -158,7 +162,7 @@ async def test_a_deadline_ends_what_is_worked(store: Store, sandboxes: SandboxSo
 async def test_a_stopped_worker_gives_its_task_back(store: Store, sandboxes: SandboxSource) -> None:
     policy = Dawdles()
     async with working(store, always(policy), sandboxes) as queue:
-        submitted = await queue.submit(ENDLESS, SCRIPTED, {})
+        submitted = await queue.submit(TaskOrder(task=ENDLESS, policy=SCRIPTED))
         await policy.began.wait()
     assert (await queue.get(submitted.id)).state is WorkState.QUEUED
     async with working(store, always(GivesUp()), sandboxes) as queue:
@@ -170,7 +174,9 @@ async def test_broken_infrastructure_is_tried_again_and_then_named(
     store: Store, source: SandboxSource | None, said: str
 ) -> None:
     async with working(store, always(GivesUp()), source) as queue:
-        found = await over(queue, await queue.submit(make_task("fake/press-button", 0), SCRIPTED, {}))
+        found = await over(
+            queue, await queue.submit(TaskOrder(task=make_task("fake/press-button", 0), policy=SCRIPTED))
+        )
     assert (found.state, found.attempts) == (WorkState.FAILED, 3)
     assert said in str(found.reason) and "3 attempts" in str(found.reason)
 
@@ -180,7 +186,9 @@ async def test_a_policy_that_cannot_be_had_is_not_tried_again(store: Store, sand
         raise UnknownName("policy", ref.name, ["local"])
 
     async with working(store, none, sandboxes) as queue:
-        found = await over(queue, await queue.submit(make_task("fake/press-button", 0), SCRIPTED, {}))
+        found = await over(
+            queue, await queue.submit(TaskOrder(task=make_task("fake/press-button", 0), policy=SCRIPTED))
+        )
     assert (found.state, found.attempts) == (WorkState.FAILED, 1) and "scripted" in str(found.reason)
 
 
@@ -202,10 +210,10 @@ async def test_settings_that_make_no_sense_end_only_their_task(
     )
     async with working(store, made, sandboxes) as queue:
         refused = [
-            await queue.submit(task, PolicyRef(name=name, settings=settings), {})
+            await queue.submit(TaskOrder(task=task, policy=PolicyRef(name=name, settings=settings)))
             for name, settings, _ in wrong
         ]
-        others = [await queue.submit(task, SCRIPTED, {}) for _ in range(2)]
+        others = [await queue.submit(TaskOrder(task=task, policy=SCRIPTED)) for _ in range(2)]
         for submitted, (name, _, said) in zip(refused, wrong, strict=True):
             found = await over(queue, submitted)
             assert (found.state, found.attempts) == (WorkState.FAILED, 1)
@@ -226,8 +234,8 @@ async def test_a_bug_in_a_policy_ends_only_its_task(store: Store, sandboxes: San
 
     task = make_task("fake/press-button", 0)
     async with working(store, made, sandboxes) as queue:
-        broken = await queue.submit(task, PolicyRef(name="buggy", settings={}), {})
-        other = await queue.submit(task, SCRIPTED, {})
+        broken = await queue.submit(TaskOrder(task=task, policy=PolicyRef(name="buggy", settings={})))
+        other = await queue.submit(TaskOrder(task=task, policy=SCRIPTED))
         found = await over(queue, broken)
         assert (found.state, found.attempts) == (WorkState.FAILED, 1)
         assert "KeyError" in str(found.reason)

@@ -88,7 +88,7 @@ def train_sft(
         progress: called after every step.
         checkpoint_dir: kept up to date and resumed from; None: neither.
         heads_from: folder of the model that this one starts as; perception heads that lie there go on
-            learning whenever questions are asked, which forgets less of reading than answers alone.
+            learning whenever questions are asked, against forgetting to read.
         should_stop: asked after every step; True writes a checkpoint and raises.
 
     Raises:
@@ -215,9 +215,9 @@ class _WarmStart:
             ]
         if stage == "reading":
             return [self._reading_loss]
-        looking, aided = min(1.0, max(0.0, (0.85 - progress) / 0.3)), self.config.reading_steps > 0
+        looking = min(1.0, max(0.0, (0.85 - progress) / 0.3))
+        aided = self.heads_kept or self.config.reading_steps > 0
         pages = self._drawn(self.config.pages_per_step)
-        aided |= self.heads_kept
         return [partial(self._question_loss, pages, self.rng, looking=looking, aided=aided)]
 
     def _cloning_loss(self, samples: Sequence[TrainingSample], tokens: int) -> Tensor:

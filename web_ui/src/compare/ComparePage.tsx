@@ -2,17 +2,18 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { useEffect, useMemo, useState } from "react";
+import { useMemo, useState } from "react";
 
 import { trajectoryQuery } from "../api/queries";
 import type { Step, TrajectoryDetail } from "../api/words";
 import { Empty, Failed, Loading } from "../parts/Notice";
 import { Page } from "../parts/Page";
 import { marksOf, pointerBefore } from "../replay/marks";
-import { moved, moveOf } from "../replay/place";
+import { moved, moveOf, type Move } from "../replay/place";
 import { Screen } from "../replay/Screen";
 import { EndDetail, StepDetail } from "../replay/StepDetail";
 import { scorersOf } from "../replay/strip";
+import { useKeys } from "../replay/useKeys";
 import { useSteps } from "../replay/useSteps";
 import { OutcomeMark } from "../trajectories/OutcomeMark";
 import { align, divergence, seenOf, type Row } from "./align";
@@ -105,6 +106,12 @@ function useAll(trajectory: TrajectoryDetail) {
   return { whole, error, again };
 }
 
+/** Rows stand below each other: up and down lead through them, too. */
+function rowMoveOf(key: string): Exclude<Move, "play"> | undefined {
+  const way = moveOf(key === "ArrowDown" ? "ArrowRight" : key === "ArrowUp" ? "ArrowLeft" : key);
+  return way === "play" ? undefined : way;
+}
+
 interface Side {
   trajectory: TrajectoryDetail;
   steps: readonly Step[];
@@ -117,18 +124,7 @@ function Aligned({ rows, one, other }: { rows: readonly Row[]; one: Side; other:
   // behind the last row stand the ends of both
   const at = Math.min(asked ?? parts ?? 0, rows.length);
   const go = (row: number) => void navigate({ search: (now) => ({ ...now, row }), replace: true });
-  useEffect(() => {
-    const press = (event: KeyboardEvent) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || !(event.target instanceof HTMLElement)) return;
-      if (event.target.closest("input, select, textarea, [role=dialog]")) return;
-      const way = moveOf(event.key === "ArrowDown" ? "ArrowRight" : event.key === "ArrowUp" ? "ArrowLeft" : event.key);
-      if (way === undefined || way === "play") return;
-      event.preventDefault();
-      go(moved(at, way, rows.length + 1));
-    };
-    window.addEventListener("keydown", press);
-    return () => window.removeEventListener("keydown", press);
-  });
+  useKeys((way) => go(moved(at, way, rows.length + 1)), rowMoveOf);
   const here = rows[at];
   return (
     <div className="grid min-h-0 items-start gap-3 lg:grid-cols-[16rem_minmax(0,1fr)_minmax(0,1fr)]">

@@ -18,6 +18,7 @@ import { Screen, type Zoom } from "./Screen";
 import { EndDetail, StepDetail } from "./StepDetail";
 import { StepStrip } from "./StepStrip";
 import { cellsOf, scorersOf } from "./strip";
+import { useKeys } from "./useKeys";
 import { usePlace } from "./usePlace";
 import { usePlay } from "./usePlay";
 import { useSteps } from "./useSteps";
@@ -68,7 +69,7 @@ function Replay({ trajectory }: { trajectory: TrajectoryDetail }) {
       setPlace((now) => placeOf(moved(stopAt(now), way, stops), turns));
     }
   };
-  useKeys(move);
+  useKeys(move, moveOf);
   usePreload(steps, stop);
 
   return (
@@ -284,23 +285,6 @@ function Key({
       <span aria-hidden>{children}</span>
     </button>
   );
-}
-
-/** Keys act on the whole page, except where a key is text or a control of its own. */
-function useKeys(move: (way: Move) => void): void {
-  useEffect(() => {
-    const press = (event: KeyboardEvent) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || !(event.target instanceof HTMLElement)) return;
-      if (event.target.closest("input, select, textarea, [role=dialog]")) return;
-      if (event.key === " " && event.target.closest("button, a")) return;
-      const way = moveOf(event.key);
-      if (way === undefined) return;
-      event.preventDefault();
-      move(way);
-    };
-    window.addEventListener("keydown", press);
-    return () => window.removeEventListener("keydown", press);
-  });
 }
 
 /** Fetches the next pictures ahead, so that stepping never flickers. */

@@ -30,8 +30,7 @@ router = APIRouter(tags=["tasks"])
 @router.post("/tasks", status_code=201)
 async def submit_task(have: Have, body: TaskSubmission) -> SubmittedTask:
     """Queue a task; its trajectory can be fetched as soon as an episode has begun."""
-    [queued_id] = await have.queue.submit_all([order(body)])
-    return shown(await have.queue.get(queued_id))
+    return shown(await have.queue.submit(order(body)))
 
 
 @router.post("/tasks/batch", status_code=201)
