@@ -63,18 +63,6 @@ class Scores(Trajectories):
             rows = (await connection.execute(query.order_by(table.c.scorer, table.c.step_index))).all()
         return tuple(map(_score, rows))
 
-    async def scores_of_kind(self, kind: str) -> tuple[StepScore, ...]:
-        """Scores by every scorer of a kind, of all trajectories, by trajectory, step and scorer.
-
-        Args:
-            kind: what stands before the colon of a scorer's name: "human", "judge", "prm".
-        """
-        table = tables.scores
-        query = select(table).where(table.c.scorer.startswith(f"{kind}:", autoescape=True))
-        query = query.order_by(table.c.trajectory_id, table.c.step_index, table.c.scorer)
-        async with self.database.read() as connection:
-            return tuple(_score(row) for row in (await connection.execute(query)).all())
-
     async def unscored(self, scorer: str, chosen: TrajectoryFilter | None = None) -> tuple[str, ...]:
         """Whole trajectories with a step that `scorer` has not scored, oldest first."""
         lacking = has_step_without(tables.scores, "scorer", scorer)

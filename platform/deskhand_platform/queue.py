@@ -303,7 +303,7 @@ def _late(now: float) -> sa.ColumnElement[bool]:
     return sa.and_(tasks.c.deadline_s <= now, _free(now))
 
 
-def _claimable(now: float) -> sa.Select[tuple[str | None, str | None, str | None]]:
+def _claimable(now: float) -> sa.Select[str | None, str | None, str | None]:
     """A late one, the oldest whose worker died, and the next that waits; None where there is none."""
     queued = tasks.c.state == WorkState.QUEUED
     late = sa.select(tasks.c.id).where(_late(now)).limit(1)

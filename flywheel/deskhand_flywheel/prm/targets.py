@@ -13,9 +13,10 @@ from itertools import groupby
 from typing import TypeAlias
 
 from deskhand_agent.types import Trajectory
+from deskhand_flywheel.opinions import Opinion, opinions
 from deskhand_flywheel.prm.labels import labels_of
 from deskhand_flywheel.store import Store
-from deskhand_flywheel.types import StepScore, StepValue
+from deskhand_flywheel.types import StepValue
 
 
 class LabelSource(StrEnum):
@@ -79,8 +80,8 @@ async def targets_from(
                 values = await store.step_values(labeller=labeller, trajectory_ids=wanted)
                 made = monte_carlo_targets(v for v in values if v.exact or inexact)
             case LabelSource.HUMAN | LabelSource.JUDGE:
-                scores = await store.scores_of_kind(source)
-                made = judged_targets([s for s in scores if s.trajectory_id in wanted], source)
+                said = [each async for each in opinions(store, sources=(source,))]
+                made = judged_targets([each for each in said if each.trajectory_id in wanted], source)
             case LabelSource.OUTCOME:
                 made = [
                     target
@@ -108,18 +109,18 @@ def monte_carlo_targets(values: Iterable[StepValue]) -> list[StepTarget]:
     ]
 
 
-def judged_targets(scores: Iterable[StepScore], source: LabelSource) -> list[StepTarget]:
-    """The mean of a step's scores, and the first rationale there is; scores come step by step."""
+def judged_targets(said: Iterable[Opinion], source: LabelSource) -> list[StepTarget]:
+    """The mean of what was said of a step, and the first rationale there is; opinions come step by step."""
     made: list[StepTarget] = []
-    for (trajectory_id, step_index), group in groupby(scores, lambda s: (s.trajectory_id, s.step_index)):
+    for (trajectory_id, step_index), group in groupby(said, lambda o: (o.trajectory_id, o.step_index)):
         of_step = list(group)
         made.append(
             StepTarget(
                 trajectory_id=trajectory_id,
                 step_index=step_index,
-                label=sum(s.score for s in of_step) / len(of_step),
+                label=sum(o.label for o in of_step) / len(of_step),
                 source=source,
-                rationale=next((s.rationale for s in of_step if s.rationale), None),
+                rationale=next((o.rationale for o in of_step if o.rationale), None),
             )
         )
     return made
