@@ -11,14 +11,19 @@ from deskhand_flywheel.search import says
 from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
 
 
-def matches(chosen: TrajectoryFilter) -> ColumnElement[bool]:
+def matches(chosen: TrajectoryFilter, *, since: str = "") -> ColumnElement[bool]:
     """The filter as a condition on the `trajectories` table.
+
+    Args:
+        since: id that those looked for do not come before.
 
     Raises:
         InvalidQuery: its text holds no word to search for.
     """
     table, labels = tables.trajectories, tables.trajectory_labels
     conditions: list[ColumnElement[bool]] = []
+    if since:
+        conditions.append(table.c.id >= since)
     if chosen.task_ids is not None:
         conditions.append(table.c.task_id.in_([column_text(name) for name in chosen.task_ids]))
     if chosen.policy_id is not None:
@@ -42,7 +47,7 @@ def matches(chosen: TrajectoryFilter) -> ColumnElement[bool]:
     if chosen.max_steps is not None:
         conditions.append(table.c.length <= chosen.max_steps)
     if chosen.text is not None:
-        conditions.append(says(chosen.text))
+        conditions.append(says(chosen.text, since=since))
     if chosen.outcome is not None:
         verdict = {OutcomeFilter.SUCCESS: True, OutcomeFilter.FAILURE: False, OutcomeFilter.NONE: None}
         conditions.append(table.c.success.is_(verdict[chosen.outcome]))

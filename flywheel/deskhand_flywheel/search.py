@@ -47,14 +47,17 @@ def terms_of(query: str) -> tuple[Term, ...]:
     return tuple(terms)
 
 
-def says(query: str) -> ColumnElement[bool]:
+def says(query: str, *, since: str = "") -> ColumnElement[bool]:
     """The query as a condition on the `trajectories` table.
+
+    Args:
+        since: id that those looked for do not come before; a database may look at no others.
 
     Raises:
         InvalidQuery: it holds no word that is wanted.
     """
     terms = terms_of(query)
-    return _Says(trajectories.c.id, literal(fts5_query(terms)), literal(tsquery(terms)))
+    return _Says(trajectories.c.id, literal(fts5_query(terms)), literal(tsquery(terms)), literal(since))
 
 
 def fts5_query(terms: tuple[Term, ...]) -> str:
@@ -85,7 +88,7 @@ class _Says(FunctionElement[bool]):
 
 @compiles(_Says, "sqlite")
 def _sqlite(element: _Says, compiler: Any, **options: Any) -> str:
-    column, query, _ = element.clauses
+    column, query, *_ = element.clauses
     asked = compiler.process(query, **options)
     # a row's number says whose words it holds
     owners = f"SELECT rowid >> 20 FROM words WHERE words MATCH {asked}"
@@ -94,9 +97,8 @@ def _sqlite(element: _Says, compiler: Any, **options: Any) -> str:
 
 @compiles(_Says, "postgresql")
 def _postgresql(element: _Says, compiler: Any, **options: Any) -> str:
-    column, _, query = element.clauses
-    asked = f"to_tsquery('simple', {compiler.process(query, **options)})"
-    return (
-        f"{compiler.process(column)} IN (SELECT id FROM trajectories WHERE words_of(instruction) @@ {asked} "
-        f"UNION ALL SELECT trajectory_id FROM steps WHERE words_of(said) @@ {asked})"
-    )
+    column, _, query, since = (compiler.process(each, **options) for each in element.clauses)
+    asked = f"to_tsquery('simple', {query})"
+    said = f"SELECT trajectory_id FROM steps WHERE trajectory_id >= {since} AND words_of(said) @@ {asked}"
+    told = f"SELECT id FROM trajectories WHERE id >= {since} AND words_of(instruction) @@ {asked}"
+    return f"{column} IN ({told} UNION ALL {said})"

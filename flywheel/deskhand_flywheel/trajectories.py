@@ -6,7 +6,8 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequenc
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from sqlalchemy import Row, Select, func, select
+from sqlalchemy import ColumnElement, Row, Select, func, select, true
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_agent.types import Step, Trajectory, TrajectoryEnd, TrajectoryStart
 from deskhand_flywheel import tables
@@ -26,6 +27,8 @@ from deskhand_sandbox.types import Image, Observation
 MAX_PAGE = 500
 _CHUNK = 200
 """Ids in one query: below every database's limit on parameters."""
+_REACHES = (250, 4_000)
+"""Trajectories that a search looks through before it looks through all."""
 
 
 class _Rows(NamedTuple):
@@ -102,13 +105,16 @@ class Trajectories(Recording):
         if not 1 <= limit <= MAX_PAGE:
             raise InvalidQuery(f"a page holds 1 to {MAX_PAGE} trajectories, not {limit}")
         table = tables.trajectories
-        query = _summaries().where(matches(chosen or TrajectoryFilter()))
-        if cursor is not None:
-            query = query.where(table.c.id < cursor)
-        # one more than asked for tells whether there is a next page
-        query = query.order_by(table.c.id.desc()).limit(limit + 1)
+        chosen = chosen or TrajectoryFilter()
+        rows: Sequence[Row[Any, Any, int, Any]] = ()
         async with self.database.read() as connection:
-            rows = (await connection.execute(query)).all()
+            async for since in self._reaches(connection, chosen, cursor):
+                # one more than asked for tells whether there is a next page
+                query = _summaries().where(_before(cursor), matches(chosen, since=since))
+                newest = query.order_by(table.c.id.desc()).limit(limit + 1)
+                rows = (await connection.execute(newest)).all()
+                if len(rows) > limit:
+                    break
         items = tuple(_summary(row) for row in rows[:limit])
         return TrajectoryPage(items=items, next_cursor=items[-1].id if len(rows) > limit else None)
 
@@ -149,6 +155,24 @@ class Trajectories(Recording):
         return await self.blobs.get(digest)
 
     # ---- inside ----
+
+    async def _reaches(
+        self, connection: AsyncConnection, chosen: TrajectoryFilter, cursor: str | None
+    ) -> AsyncGenerator[str]:
+        """How far back to look for a page: ids, ever older, "" at last.
+
+        PostgreSQL sorts all that a search finds before it hands out the newest: what most of the newest say
+        is found among those.
+        """
+        if chosen.text is not None and not self.database.is_sqlite:
+            table = tables.trajectories
+            query = select(table.c.id).where(_before(cursor), matches(replace(chosen, text=None)))
+            for reach in _REACHES:
+                since = await connection.scalar(query.order_by(table.c.id.desc()).offset(reach).limit(1))
+                if since is None:
+                    break
+                yield since
+        yield ""
 
     async def _load(self, trajectory_ids: Sequence[str]) -> dict[str, _Rows]:
         table, steps = tables.trajectories, tables.steps
@@ -202,6 +226,11 @@ def _read(trajectory_id: str, found: Mapping[str, _Rows]) -> Trajectory:
         steps=tuple(loads(Step, step) for step in rows.steps),
         end=None if rows.end is None else loads(TrajectoryEnd, rows.end),
     )
+
+
+def _before(cursor: str | None) -> ColumnElement[bool]:
+    """What comes behind a page that ended there, newest first."""
+    return true() if cursor is None else tables.trajectories.c.id < cursor
 
 
 def _summaries() -> Select[Any, Any, int, Any]:

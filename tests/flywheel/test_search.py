@@ -10,7 +10,7 @@ from flywheel_episodes import Urls, make_end, make_step, make_trajectory, write
 from sqlalchemy import Connection, text
 
 from deskhand_agent.types import Failure, Step, StopReason
-from deskhand_flywheel import tables
+from deskhand_flywheel import tables, trajectories
 from deskhand_flywheel.database import Database, alembic_config
 from deskhand_flywheel.errors import InvalidQuery
 from deskhand_flywheel.records import dumps
@@ -206,3 +206,28 @@ async def _make_old(urls: Urls) -> None:
 
 def _downgrade(connection: Connection) -> None:
     command.downgrade(alembic_config(connection), "0003")
+
+
+@pytest.mark.parametrize("reaches", [(), (0,), (1, 3), (2, 100)])
+async def test_a_page_holds_the_newest_however_far_back_they_are(
+    store: Store, monkeypatch: pytest.MonkeyPatch, reaches: tuple[int, ...]
+) -> None:
+    monkeypatch.setattr(trajectories, "_REACHES", reaches)
+    for name in "abcdefghij":
+        steps = (_thinks(0, "rare" if name in "bf" else "common"),)
+        instruction = "Press the rare button" if name == "i" else "Press it"
+        await write(store, make_trajectory(name, instruction=instruction, steps=steps))
+    assert await _paged(store, TrajectoryFilter(text="press"), limit=3) == list("jihgfedcba")
+    assert await _paged(store, TrajectoryFilter(text="common"), limit=2) == list("jihgedca")
+    assert await _paged(store, TrajectoryFilter(text="rare"), limit=2) == list("ifb")
+    assert await _paged(store, TrajectoryFilter(text="rare", max_score=-1.0), limit=2) == []
+
+
+async def _paged(store: Store, chosen: TrajectoryFilter, *, limit: int) -> list[str]:
+    found: list[str] = []
+    cursor = None
+    while True:
+        page = await store.trajectories(chosen, cursor=cursor, limit=limit)
+        found += [item.id for item in page.items]
+        if (cursor := page.next_cursor) is None:
+            return found
