@@ -43,8 +43,9 @@ RATES = {
 def done(after: float, **changed: Any) -> ArmRecord:
     """An arm that came to `after`."""
     told: dict[str, Any] = {
-        "start": "policy-a", "before": 0.3, "after": after, "greedy": after, "minutes": 5.0, "turns": 20_000,
-        "config": {"lr": 0.1}, "commit": "abc", "date": "2026-01-02", "machine": "a small one", **changed,
+        "base": None, "start": "policy-a", "before": 0.3, "after": after, "greedy": after, "minutes": 5.0,
+        "turns": 20_000, "config": {"lr": 0.1}, "commit": "abc", "date": "2026-01-02",
+        "machine": "a small one", **changed,
     }  # fmt: skip
     return ArmRecord(**told)
 
@@ -52,7 +53,7 @@ def done(after: float, **changed: Any) -> ArmRecord:
 def figures(tmp_path: Path, arms: dict[str, ArmRecord]) -> dict[str, Any]:
     """What the command line writes of these arms."""
     results, record = tmp_path / "results/ladder.json", tmp_path / "results/runs/ladder.json"
-    write_record(record, LadderRecord(policy="base", arms=arms))
+    write_record(record, LadderRecord(arms=arms))
     assert main([str(tmp_path), "--report", "--results", str(results), "--record", str(record)]) == 0
     return {figure.name: figure for figure in read_figures(results)} if results.exists() else {}
 
@@ -152,11 +153,12 @@ def test_what_is_done_elsewhere_is_not_done_again(tmp_path: Path) -> None:
     specs = arms_of(RUNGS[:1], ARMS, [0])
     of = {spec.name: done(0.5, config=json.loads(json.dumps(asdict(arm_config(spec))))) for spec in specs}
     told = {spec.name: asdict(arm_config(spec)) for spec in specs}
-    whole = LadderRecord(policy="base", arms=of)
+    whole = LadderRecord(arms=of)
     write_record(tmp_path / "runs/ladder.json", whole)
     read = read_record(tmp_path / "runs/ladder.json")
     assert read == whole and read.have_all(told)
-    assert not read.of_policy("another").have_all(told)
+    assert read.made_of({"sokoban": None, "checkboxes": "another"}) == whole
+    assert not read.made_of({"sokoban": "another"}).have_all(told)
     name = specs[3].name
     assert not read.with_arm(name, done(0.5)).have_all(told)  # other settings
     assert not read.with_arm(name, replace(of[name], start="policy-b")).have_all(told)
@@ -166,7 +168,7 @@ def test_what_is_done_elsewhere_is_not_done_again(tmp_path: Path) -> None:
 def test_a_damaged_record_is_refused_in_a_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for text in ("{", '{"arms": 3, "policy": ""}', '{"policy": "", "arms": {"sokoban/ppo-0": {"after": 1}}}'):
+    for text in ("{", '{"arms": 3}', '{"arms": {"sokoban/ppo-0": {"after": 1}}}'):
         (tmp_path / "ladder.json").write_text(text)
         assert main([str(tmp_path), "--report", "--record", str(tmp_path / "ladder.json")]) == 1
         assert "is not a record of the ladder" in capsys.readouterr().err

@@ -2,25 +2,26 @@
 
     deskhand study ladder [FOLDER] [--rungs sokoban …] [--arms ppo …] [--seeds 0 1 2] [--workers 2]
 
-A rung is a task. Per rung and seed the model of the package imitates a few of the oracle's episodes until it
-solves some of the start states, and every arm goes on from that same policy: a preset of `deskhand train
-presets`, and nothing else set by arm. All get the same number of turns in their sandboxes, those that value
-pretraining takes included, the same rates, minibatches and rewards; the wall clock is told. What they come to
-is measured on test seeds, by drawing and greedily.
+A rung is a task. Per rung and seed a model, a new one on Sokoban's text and the package's on a web page,
+imitates a few of the oracle's episodes until it solves some of the start states, and every arm goes on from
+that same policy: a preset of `deskhand train presets`, and nothing else set by arm. All get the same number
+of turns in their sandboxes, those that value pretraining takes included, the same rates, minibatches and
+rewards; the wall clock is told. What they come to is measured on test seeds, by drawing and greedily.
 
 Arms: `grpo`; `rebn` (REINFORCE with ReBN); `ppo` (over tokens); `turn-ppo`; `st-ppo`; `unpretrained`, which
 is turn-PPO with a critic that begins untaught; `bilevel`. Control: `shuffled`, turn-PPO with outcomes dealt
 out at random, and a critic trained on shuffled returns, neither of which may learn anything.
 
 Figures: success of every arm, its mean and its worst seed, failures too; and differences of arms, paired by
-seed, with Student's interval over the seeds: turn − token, token − GRPO, ReBN − GRPO, ST − turn,
-pretrained − unpretrained, bi-level − token. Three seeds tell large differences only: the intervals say so.
+seed, with Student's interval over the seeds: turn − token, token − GRPO, ReBN − GRPO, ST − turn, pretrained −
+unpretrained, bi-level − token. Three seeds tell large differences only: the intervals say so.
 
-Chosen by trying before anything was compared: how many demonstrations give a start that solves a fifth to
-two fifths of the start states. Rates are the loop study's. Left out of METHODS §7: frozen lake, pixel forms,
-the shop, rewards by a process model. FOLDER holds the store and a folder per run: a finished run is not done
-again, a killed one goes on. What is kept of every arm stands beside the results and travels with them: a
-seed whose arms are all there needs no folder.
+Chosen by trying before anything was compared: how many demonstrations, and how often, give a start that
+solves a fifth to two fifths of the start states; and that on Sokoban a new model does as well as the
+package's, whose learning takes several times as long. Rates are the loop study's. Left out of METHODS §7:
+frozen lake, pixel forms, the shop, rewards by a process model. FOLDER holds the store and a folder per run: a
+finished run is not done again, a killed one goes on. What is kept of every arm stands beside the results and
+travels with them: a seed whose arms are all there needs no folder.
 """
 
 from __future__ import annotations
@@ -74,6 +75,8 @@ class Rung:
 
     name: str
     task: str
+    policy: str | None
+    """What every start is made of; None: a new model."""
     demonstrations: int
     """That every start imitates."""
     turns: int
@@ -92,7 +95,9 @@ RUNGS = (
     Rung(
         name="sokoban",
         task="worlds/sokoban-6x6-1",
-        demonstrations=300,
+        policy=None,
+        demonstrations=150,
+        cloning_epochs=8,
         turns=20_000,
         max_tokens=12,
         screens="text",
@@ -102,6 +107,7 @@ RUNGS = (
     Rung(
         name="checkboxes",
         task="miniwob/click-checkboxes",
+        policy=DESKHAND_TINY,
         demonstrations=24,
         turns=12_000,
         max_tokens=12,
@@ -168,6 +174,7 @@ def arm_config(spec: ArmSpec) -> PpoConfig:
         lr=2e-4,
         max_tokens=rung.max_tokens,
         concurrency=rung.concurrency,
+        threads=1,
         evaluate_every=8,
         seed=spec.seed,
         seed_offset=(spec.seed + 1) * SEED_SPACING,
@@ -192,17 +199,14 @@ def evaluation(spec: ArmSpec, *, control: bool) -> EvaluateConfig:
 class LadderStudy:
     """Does what is left of the study in a folder."""
 
-    def __init__(
-        self, folder: Path, policy: str, record: LadderRecord, tell: Callable[[LadderRecord], None]
-    ) -> None:
+    def __init__(self, folder: Path, record: LadderRecord, tell: Callable[[LadderRecord], None]) -> None:
         """
         Args:
-            policy: that the starts are trained from: id in the study's store, or "deskhand-tiny".
             record: of what is done, here or elsewhere; of another model or by other settings it is done anew.
             tell: called after every arm with what is done then.
         """
         self.runs = StudyRuns(folder)
-        self._policy, self._tell = policy, tell
+        self._tell = tell
         self._record, self._guard = record, threading.Lock()
 
     def run(self, specs: Sequence[ArmSpec], *, workers: int = 1) -> None:
@@ -213,17 +217,21 @@ class LadderStudy:
             AgentError, FlywheelError: the policy cannot be had.
         """
         self.runs.folder.mkdir(parents=True, exist_ok=True)
-        base = asyncio.run(self._base())
-        self._record = self._record.of_policy(base)
+        bases = asyncio.run(self._bases({spec.rung.name: spec.rung.policy for spec in specs}))
+        self._record = self._record.made_of(bases)
         left = [spec for spec in specs if not self._record.have_all(_beside(spec, specs))]
-        self.runs.work([partial(self._arm, spec, base) for spec in left], workers=workers)
+        self.runs.work([partial(self._arm, spec, bases[spec.rung.name]) for spec in left], workers=workers)
 
-    async def _base(self) -> str:
+    async def _bases(self, named: Mapping[str, str | None]) -> dict[str, str | None]:
+        """Ids of the models that the rungs' starts are made of."""
         store, blobs = self.runs.store
         async with await Store.open(store, blobs) as opened:
-            return (await opened.policy_named(self._policy)).id
+            return {
+                rung: None if name is None else (await opened.policy_named(name)).id
+                for rung, name in named.items()
+            }
 
-    def _arm(self, spec: ArmSpec, base: str) -> None:
+    def _arm(self, spec: ArmSpec, base: str | None) -> None:
         start = self._start(spec, base)
         config = asdict(arm_config(spec))
         kept = self._record.have(spec.name, config)
@@ -239,6 +247,7 @@ class LadderStudy:
         after = tested["metrics"]
         labels = json.loads((self.runs.folder / spec.name / "train/spec.json").read_text())["labels"]
         arm = ArmRecord(
+            base=base,
             start=start,
             before=before["success_sampled"],
             after=after["success_sampled"],
@@ -257,7 +266,7 @@ class LadderStudy:
             self._record = self._record.with_arm(spec.name, arm)
             self._tell(self._record)
 
-    def _start(self, spec: ArmSpec, base: str) -> str:
+    def _start(self, spec: ArmSpec, base: str | None) -> str:
         """Id of the policy the arms of a seed begin from."""
         rung = spec.rung
         shown = asdict(CollectConfig(tasks=(rung.task,), episodes_per_task=rung.demonstrations))
@@ -293,7 +302,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     names = [rung.name for rung in RUNGS]
     parser.add_argument("folder", type=Path, nargs="?", default=FOLDER, help="store and runs (%(default)s)")
-    parser.add_argument("--policy", default=DESKHAND_TINY, help="what every start is made of (%(default)s)")
     parser.add_argument("--rungs", nargs="+", choices=names, default=names)
     parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
@@ -321,7 +329,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         write_record(options.record, done)
         _publish(options.results, options.seeds, done)
 
-    study = LadderStudy(options.folder, options.policy, record, tell)
+    study = LadderStudy(options.folder, record, tell)
     specs = arms_of(rungs, options.arms, options.seeds)
     return until_done(partial(study.run, specs, workers=options.workers), AgentError, FlywheelError)
 

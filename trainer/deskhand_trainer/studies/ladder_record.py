@@ -1,6 +1,6 @@
 """What is kept of every arm that is done: enough for the figures and the curves, without its folder.
 
-    {"policy": id, "arms": {"sokoban/ppo-0": {"start": id, "before", "after", "greedy", …}}}
+    {"arms": {"sokoban/ppo-0": {"base": id, "start": id, "before", "after", "greedy", …}}}
 
 The file travels with the results, so that a study that takes days goes on where its folder is not.
 """
@@ -24,6 +24,8 @@ Curve: TypeAlias = tuple[tuple[float, float], ...]
 class ArmRecord:
     """One seed of an arm, trained and measured."""
 
+    base: str | None
+    """Id of the model that its start was made of; None: a new one."""
     start: str
     """Id of the policy it began from: arms of a seed are compared where it is one."""
     before: float
@@ -46,16 +48,24 @@ class ArmRecord:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LadderRecord:
-    """All arms that are done from one model."""
+    """All arms that are done."""
 
-    policy: str = ""
-    """Id of the model that every start was made of."""
     arms: Mapping[str, ArmRecord] = field(default_factory=dict[str, ArmRecord])
     """By the name of the arm's folder."""
 
-    def of_policy(self, policy: str) -> LadderRecord:
-        """This record, or an empty one where it is of another model."""
-        return self if self.policy == policy else LadderRecord(policy=policy)
+    def made_of(self, bases: Mapping[str, str | None]) -> LadderRecord:
+        """The arms that are of these models.
+
+        Args:
+            bases: rung -> id of the model that its starts are made of; arms of other rungs stay.
+        """
+        return LadderRecord(
+            arms={
+                name: arm
+                for name, arm in self.arms.items()
+                if bases.get(name.partition("/")[0], arm.base) == arm.base
+            }
+        )
 
     def have(self, name: str, config: Mapping[str, Any]) -> ArmRecord | None:
         """The arm, where it is done by these settings."""
@@ -89,7 +99,7 @@ def read_record(path: Path) -> LadderRecord:
     try:
         whole = json.loads(path.read_text())
         arms = {name: _arm(**arm) for name, arm in whole["arms"].items()}
-        return LadderRecord(policy=whole["policy"], arms=arms)
+        return LadderRecord(arms=arms)
     except (json.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise ResultsError(f"{path} is not a record of the ladder ({error}); mend or remove it") from error
 
@@ -106,4 +116,4 @@ def write_record(path: Path, record: LadderRecord) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     arms = {name: asdict(record.arms[name]) for name in sorted(record.arms)}
-    write_json(path, {"policy": record.policy, "arms": arms})
+    write_json(path, {"arms": arms})
