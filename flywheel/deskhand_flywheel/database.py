@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Iterator, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 
 from alembic import command
 from alembic.config import Config
@@ -34,6 +34,10 @@ BUSY_TIMEOUT_S = 30.0
 _MIGRATION_LOCK = 0x6465736B
 """Key of the advisory lock that keeps two processes from migrating one PostgreSQL database at once."""
 _WRITES = "deskhand_writes"
+
+
+_AT_ONCE = 200
+Item = TypeVar("Item")
 
 
 class Database:
@@ -106,6 +110,11 @@ class Database:
             if not self.is_sqlite:
                 await connection.execute(text(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})"))
             await connection.run_sync(_upgrade)
+
+
+def in_chunks(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    """Few enough at a time for one query: below every database's limit on parameters."""
+    return (items[begin : begin + _AT_ONCE] for begin in range(0, len(items), _AT_ONCE))
 
 
 def alembic_config(connection: Connection | None = None) -> Config:

@@ -14,11 +14,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from deskhand_agent.types import Step, TrajectoryStart
 from deskhand_flywheel import tables
 from deskhand_flywheel.curation import Candidate, out_of_band, overlong, thinned
+from deskhand_flywheel.database import in_chunks
 from deskhand_flywheel.errors import RecordError
 from deskhand_flywheel.records import encode_action, loads
 from deskhand_flywheel.types import Sieve
 
-_CHUNK = 200
 """Ids in one query: below every database's limit on parameters."""
 
 
@@ -124,6 +124,6 @@ async def _unique(connection: AsyncConnection, ids: Sequence[str], unreadable: s
 async def _chunked(
     connection: AsyncConnection, query: Any, key: Any, ids: Sequence[str]
 ) -> AsyncGenerator[Any]:
-    for begin in range(0, len(ids), _CHUNK):
-        for row in await connection.execute(query.where(key.in_(ids[begin : begin + _CHUNK]))):
+    for chunk in in_chunks(ids):
+        for row in await connection.execute(query.where(key.in_(chunk))):
             yield row

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 from sqlalchemy import select
 
 from deskhand_flywheel import tables
+from deskhand_flywheel.database import in_chunks
 from deskhand_flywheel.filters import has_step_without, whole_trajectories
 from deskhand_flywheel.trajectories import Trajectories
 from deskhand_flywheel.types import StepValue, TrajectoryFilter
@@ -49,13 +50,16 @@ class StepValues(Trajectories):
             trajectory_ids: only of these; None for all.
         """
         table = tables.step_values
-        query = select(table)
+        query = select(table).order_by(table.c.trajectory_id, table.c.step_index, table.c.labelled_at_s)
         if labeller is not None:
             query = query.where(table.c.labeller == labeller)
-        query = query.order_by(table.c.trajectory_id, table.c.step_index, table.c.labelled_at_s)
+        parts = [query]
+        if trajectory_ids is not None:
+            parts = [
+                query.where(table.c.trajectory_id.in_(ids)) for ids in in_chunks(sorted(set(trajectory_ids)))
+            ]
         async with self.database.read() as connection:
-            rows = (await connection.execute(query)).all()
-        wanted = None if trajectory_ids is None else set(trajectory_ids)
+            rows = [row for part in parts for row in (await connection.execute(part)).all()]
         return tuple(
             StepValue(
                 trajectory_id=row.trajectory_id,
@@ -64,7 +68,6 @@ class StepValues(Trajectories):
                 **{name: getattr(row, name) for name in _VALUES},
             )
             for row in rows
-            if wanted is None or row.trajectory_id in wanted
         )
 
     async def unlabelled(self, labeller: str, chosen: TrajectoryFilter | None = None) -> tuple[str, ...]:

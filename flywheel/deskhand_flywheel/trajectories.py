@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_agent.types import Step, Trajectory, TrajectoryEnd, TrajectoryStart
 from deskhand_flywheel import tables
+from deskhand_flywheel.database import in_chunks
 from deskhand_flywheel.errors import (
     BlobError,
     FlywheelError,
@@ -25,8 +26,6 @@ from deskhand_flywheel.types import TrajectoryFilter, TrajectoryPage, Trajectory
 from deskhand_sandbox.types import Image, Observation
 
 MAX_PAGE = 500
-_CHUNK = 200
-"""Ids in one query: below every database's limit on parameters."""
 _REACHES = (250, 4_000)
 """Trajectories that a search looks through before it looks through all."""
 
@@ -70,9 +69,7 @@ class Trajectories(Recording):
         Raises:
             As `trajectory`, unless `on_damaged` is told.
         """
-        wanted = list(trajectory_ids)
-        for begin in range(0, len(wanted), _CHUNK):
-            chunk = wanted[begin : begin + _CHUNK]
+        for chunk in in_chunks(list(trajectory_ids)):
             found = await self._load(chunk)
             for trajectory_id in chunk:
                 try:
@@ -106,7 +103,7 @@ class Trajectories(Recording):
             raise InvalidQuery(f"a page holds 1 to {MAX_PAGE} trajectories, not {limit}")
         table = tables.trajectories
         chosen = chosen or TrajectoryFilter()
-        rows: Sequence[Row[Any, Any, int, Any]] = ()
+        rows: Sequence[Row[Any, Any, Any, int, Any]] = ()
         async with self.database.read() as connection:
             async for since in self._reaches(connection, chosen, cursor):
                 # one more than asked for tells whether there is a next page
@@ -115,8 +112,18 @@ class Trajectories(Recording):
                 rows = (await connection.execute(newest)).all()
                 if len(rows) > limit:
                     break
-        items = tuple(_summary(row) for row in rows[:limit])
-        return TrajectoryPage(items=items, next_cursor=items[-1].id if len(rows) > limit else None)
+        items: list[TrajectorySummary] = []
+        unreadable: list[str] = []
+        for row in rows[:limit]:
+            try:
+                items.append(_summary(row))
+            except RecordError:
+                unreadable.append(row.id)
+        return TrajectoryPage(
+            items=tuple(items),
+            next_cursor=rows[limit - 1].id if len(rows) > limit else None,
+            unreadable=tuple(unreadable),
+        )
 
     async def summary(self, trajectory_id: str) -> TrajectorySummary:
         """One trajectory without its steps.
@@ -233,10 +240,11 @@ def _before(cursor: str | None) -> ColumnElement[bool]:
     return true() if cursor is None else tables.trajectories.c.id < cursor
 
 
-def _summaries() -> Select[Any, Any, int, Any]:
+def _summaries() -> Select[Any, Any, Any, int, Any]:
     table, steps = tables.trajectories, tables.steps
     of_this = steps.c.trajectory_id == table.c.id
     return select(
+        table.c.id,
         table.c.start,
         table.c.end,
         select(func.count()).where(of_this).scalar_subquery().label("steps"),
@@ -244,7 +252,7 @@ def _summaries() -> Select[Any, Any, int, Any]:
     )
 
 
-def _summary(row: Row[Any, Any, int, Any]) -> TrajectorySummary:
+def _summary(row: Row[Any, Any, Any, int, Any]) -> TrajectorySummary:
     start = loads(TrajectoryStart, row.start)
     end = None if row.end is None else loads(TrajectoryEnd, row.end)
     return TrajectorySummary(

@@ -320,6 +320,8 @@ class TrajectoryPage:
     items: tuple[TrajectorySummary, ...]
     next_cursor: str | None
     """Hand it back for the page after this one; None when this is the last."""
+    unreadable: tuple[str, ...] = ()
+    """Ids of those that belong here and cannot be read; the integrity check says why."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -74,6 +74,18 @@ async def test_who_asks_is_told_of_each_and_gets_the_others(damaged: Store) -> N
     assert {name: type(why) for name, why in told.items()} == WHY
 
 
+async def test_a_page_names_what_it_cannot_read_and_has_the_others(damaged: Store) -> None:
+    page = await damaged.trajectories(limit=500)
+    readable = {"a whole one", "whole", *(name for name in WHY if name not in ("gone", "no start"))}
+    assert {item.id for item in page.items} == readable and page.unreadable == ("no start",)
+    cursor, found = None, list[str]()
+    for _ in range(7):
+        one = await damaged.trajectories(limit=1, cursor=cursor)
+        found += [*(item.id for item in one.items), *one.unreadable]
+        cursor = one.next_cursor
+    assert cursor is None and sorted(found) == sorted({*readable, "no start"})
+
+
 async def test_a_dataset_leaves_out_what_it_cannot_read_and_says_how_many(damaged: Store) -> None:
     made = await damaged.select_dataset("d", SelectionRule.ALL, held_out=["fake/held"])
     # pictures are read when they are trained on

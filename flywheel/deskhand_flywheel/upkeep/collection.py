@@ -15,13 +15,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_flywheel import tables
 from deskhand_flywheel.blobs import StoredBlob
+from deskhand_flywheel.database import in_chunks
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.upkeep.citations import cited_blobs
 from deskhand_flywheel.upkeep.findings import Progress, quiet
 from deskhand_flywheel.upkeep.retention import RetentionRule, citing, may_go
 from deskhand_flywheel.writer import WRITERS_LOCK
-
-_CHUNK = 200
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,8 +61,8 @@ async def collect(
         free = and_(going, ~or_(*keeping.values()))
         ids = (await connection.scalars(select(table.c.id).where(free).order_by(table.c.id))).all()
         steps = 0
-        for begin in range(0, len(ids), _CHUNK):
-            of_these = tables.steps.c.trajectory_id.in_(ids[begin : begin + _CHUNK])
+        for chunk in in_chunks(ids):
+            of_these = tables.steps.c.trajectory_id.in_(chunk)
             steps += (
                 await connection.scalar(select(func.count()).select_from(tables.steps).where(of_these)) or 0
             )
@@ -92,19 +91,20 @@ async def _drop(
 ) -> list[str]:
     """Drop those that may still go, a few in a transaction; returns which."""
     table, dropped = tables.trajectories, list[str]()
-    for begin in range(0, len(ids), _CHUNK):
+    looked_at = 0
+    for chunk in in_chunks(ids):
         async with store.database.write() as connection:
             await _alone(store, connection)
             keeping = await citing(connection, runs)
-            chunk = table.c.id.in_(ids[begin : begin + _CHUNK])
-            query = select(table.c.id).where(chunk, may_go(rule), ~or_(*keeping.values()))
+            query = select(table.c.id).where(table.c.id.in_(chunk), may_go(rule), ~or_(*keeping.values()))
             few = (await connection.scalars(query)).all()
             for name in tables.OWN_TABLES:
                 own: Table = tables.metadata.tables[name]
                 await connection.execute(delete(own).where(own.c.trajectory_id.in_(few)))
             await connection.execute(delete(table).where(table.c.id.in_(few)))
         dropped += few
-        progress("trajectories", min(begin + _CHUNK, len(ids)), len(ids))
+        looked_at += len(chunk)
+        progress("trajectories", looked_at, len(ids))
     return dropped
 
 
@@ -118,8 +118,7 @@ async def _orphans(store: Store, rule: RetentionRule, without: Collection[str]) 
 
 async def _delete(store: Store, orphans: Sequence[StoredBlob], progress: Progress) -> list[StoredBlob]:
     """Condemn, look again, delete; returns what was deleted."""
-    for begin in range(0, len(orphans), _CHUNK):
-        chunk = [{"digest": blob.digest} for blob in orphans[begin : begin + _CHUNK]]
+    for chunk in in_chunks([{"digest": blob.digest} for blob in orphans]):
         async with store.database.write() as connection:
             await _alone(store, connection)
             await connection.execute(store.insert_new(tables.collected_blobs), chunk)
@@ -128,8 +127,8 @@ async def _delete(store: Store, orphans: Sequence[StoredBlob], progress: Progres
         await store.reprieve(saved)
     deleted: list[StoredBlob] = []
     column = tables.collected_blobs.c.digest
-    for begin in range(0, len(orphans), _CHUNK):
-        chunk = orphans[begin : begin + _CHUNK]
+    looked_at = 0
+    for chunk in in_chunks(orphans):
         async with store.database.write() as connection:
             await _alone(store, connection)
             query = select(column).where(column.in_([blob.digest for blob in chunk]))
@@ -138,7 +137,8 @@ async def _delete(store: Store, orphans: Sequence[StoredBlob], progress: Progres
             # inside the transaction: whoever reprieves one of them waits, and finds it gone
             await store.blobs.delete(blob.digest for blob in doomed)
         deleted += doomed
-        progress("blobs", min(begin + _CHUNK, len(orphans)), len(orphans))
+        looked_at += len(chunk)
+        progress("blobs", looked_at, len(orphans))
     return deleted
 
 

@@ -12,13 +12,13 @@ from sqlalchemy import Column, ColumnElement, Connection, MetaData, and_, exists
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_flywheel import tables
+from deskhand_flywheel.database import in_chunks
 from deskhand_flywheel.errors import InvalidQuery, MalformedRecord
 from deskhand_flywheel.filters import matches
 from deskhand_flywheel.records import decode
 from deskhand_flywheel.types import HUMAN, TrajectoryFilter
 
 _DAY_S = 86400.0
-_CHUNK = 500
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -116,10 +116,8 @@ async def _named(connection: AsyncConnection) -> list[str]:
     ]
     names = sorted({name for text in texts for name in _strings(json.loads(text))})
     column, found = tables.trajectories.c.id, list[str]()
-    for begin in range(0, len(names), _CHUNK):
-        found += (
-            await connection.scalars(select(column).where(column.in_(names[begin : begin + _CHUNK])))
-        ).all()
+    for chunk in in_chunks(names):
+        found += (await connection.scalars(select(column).where(column.in_(chunk)))).all()
     return found
 
 

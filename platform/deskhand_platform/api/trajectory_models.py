@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel
 
 from deskhand_agent.types import Failure, ReviewVerdict, StopReason
-from deskhand_platform.api.models import JsonObject
+from deskhand_platform.api.models import JsonObject, Page
 from deskhand_sandbox.types import Split
 
 
@@ -52,6 +52,13 @@ class TrajectorySummary(BaseModel):
     score: float | None
     stop_reason: StopReason | None
     failure: Failure | None
+
+
+class TrajectoryPage(Page[TrajectorySummary]):
+    """Some trajectories, newest first."""
+
+    unreadable: tuple[str, ...] = ()
+    """Ids of those that belong here and cannot be read; `deskhand flywheel fsck` says why."""
 
 
 class TrajectoryDetail(TrajectorySummary):

@@ -92,6 +92,8 @@ def list_trajectories(
             score,
             str(how),
         )
+    for each in page.unreadable:
+        lines.add_row(each, "cannot be read: `deskhand flywheel fsck` says why")
     out.print(lines)
 
 

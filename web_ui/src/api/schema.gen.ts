@@ -909,13 +909,6 @@ export interface components {
             /** Next Cursor */
             next_cursor?: string | null;
         };
-        /** Page[TrajectorySummary] */
-        Page_TrajectorySummary_: {
-            /** Items */
-            items: components["schemas"]["TrajectorySummary"][];
-            /** Next Cursor */
-            next_cursor?: string | null;
-        };
         /**
          * PairModel
          * @description How far two annotators agree.
@@ -1466,6 +1459,21 @@ export interface components {
             task_id: string;
             /** Turns */
             turns: number;
+        };
+        /**
+         * TrajectoryPage
+         * @description Some trajectories, newest first.
+         */
+        TrajectoryPage: {
+            /** Items */
+            items: components["schemas"]["TrajectorySummary"][];
+            /** Next Cursor */
+            next_cursor?: string | null;
+            /**
+             * Unreadable
+             * @default []
+             */
+            unreadable: string[];
         };
         /** TrajectorySummary */
         TrajectorySummary: {
@@ -3215,7 +3223,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_TrajectorySummary_"];
+                    "application/json": components["schemas"]["TrajectoryPage"];
                 };
             };
             /** @description Unauthorized */

@@ -12,9 +12,8 @@ from deskhand_flywheel.errors import InvalidQuery
 from deskhand_flywheel.search import terms_of
 from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
 from deskhand_platform.api.deps import Cursor, Have, Label, Limit, labelled
-from deskhand_platform.api.models import Page
 from deskhand_platform.api.recorded import detail, image_type, score_model, step_model, summary
-from deskhand_platform.api.trajectory_models import ScoreModel, StepPage, TrajectoryDetail, TrajectorySummary
+from deskhand_platform.api.trajectory_models import ScoreModel, StepPage, TrajectoryDetail, TrajectoryPage
 from deskhand_platform.errors import InvalidField
 from deskhand_sandbox.types import Split
 
@@ -48,7 +47,7 @@ async def list_trajectories(
     label: Label = None,
     cursor: Cursor = None,
     limit: Limit = 50,
-) -> Page[TrajectorySummary]:
+) -> TrajectoryPage:
     """Trajectories, newest first."""
     chosen = TrajectoryFilter(
         task_ids=None if task_id is None else (task_id,),
@@ -67,7 +66,11 @@ async def list_trajectories(
         until_s=until_s,
     )
     found = await have.store.trajectories(chosen, cursor=cursor, limit=limit)
-    return Page[TrajectorySummary](items=[summary(one) for one in found.items], next_cursor=found.next_cursor)
+    return TrajectoryPage(
+        items=[summary(one) for one in found.items],
+        next_cursor=found.next_cursor,
+        unreadable=found.unreadable,
+    )
 
 
 @router.get("/trajectories/{id}")
