@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from fastapi import FastAPI, Request
@@ -26,6 +27,7 @@ from deskhand_platform.errors import (
     InvalidField,
     NotFound,
     PlatformError,
+    TooMuch,
     Unauthorized,
     WrongState,
 )
@@ -44,6 +46,7 @@ STATUS: dict[type[Exception], int] = {
     Forbidden: 403,
     NotTheirs: 403,
     Unauthorized: 401,
+    TooMuch: 429,
     StorageFull: 507,
     StoreUnavailable: 503,
 }
@@ -75,7 +78,10 @@ async def _typed(_request: Request, error: Exception) -> JSONResponse:
         str(error),
         field=getattr(error, "field", None),
         suggestions=list(getattr(error, "suggestions", ())),
+        **{name: getattr(error, name, None) for name in ("retry_s", "used", "limit", "asked")},
     )
+    if isinstance(error, TooMuch):
+        response.headers["Retry-After"] = str(math.ceil(error.retry_s))
     if status == 401:
         response.headers["WWW-Authenticate"] = "Bearer"
     return response
