@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Annotated, Any, cast
 
 from fastapi import Depends, Query, Request
-from fastapi.routing import APIRoute
+from fastapi.routing import APIRoute, APIWebSocketRoute
+from starlette.requests import HTTPConnection
 
 from deskhand_platform.accounts.access import OPEN, ROUTES, Own, Principal, Rule
 from deskhand_platform.api.origin import refuse_other_sites
-from deskhand_platform.errors import Forbidden, InvalidField, NotFound, Unauthorized
+from deskhand_platform.errors import Forbidden, InvalidField, NotFound, PlatformError, Unauthorized
 from deskhand_platform.services import Services
 
 MAX_PAGE = 200
@@ -18,9 +19,9 @@ PREFIX = "/v1"
 """Of the API's routes."""
 
 
-def services(request: Request) -> Services:
+def services(connection: HTTPConnection) -> Services:
     """The services the application was made with."""
-    return cast(Services, request.app.state.services)
+    return cast(Services, connection.app.state.services)
 
 
 Have = Annotated[Services, Depends(services)]
@@ -29,7 +30,7 @@ Label = Annotated[list[str] | None, Query(description="`key=value`; all of them 
 Cursor = Annotated[str | None, Query(description="`next_cursor` of the page before")]
 
 
-async def admit(request: Request, have: Have) -> Principal | None:
+async def admit(connection: HTTPConnection, have: Have) -> Principal | None:
     """Lets nobody through to a route who is not meant for it; None: the route is for anybody.
 
     Raises:
@@ -37,27 +38,27 @@ async def admit(request: Request, have: Have) -> Principal | None:
         Forbidden: their role or their token is not for this route, or another site's page sent them.
         NotFound: the task or the episode is not theirs to see.
     """
-    route = route_of(request)
+    route = route_of(connection)
     if route in OPEN:
         return None
-    who = await _signed_in(request, have)
-    request.state.who = who.name
+    who = await _signed_in(connection, have)
+    connection.state.who = who.name
     rule = ROUTES.get(route)
     if rule is None or not who.may(rule):
         raise Forbidden(_refusal(who, rule))
     if who.only is not None and rule.own in (Own.TASK, Own.TRAJECTORY):
-        await _check_own(have, rule.own, request.path_params["id"], who.only)
+        await _check_own(have, rule.own, connection.path_params["id"], who.only)
     return who
 
 
-def route_of(request: Request) -> str:
-    """The route as `accounts.access` names it; empty when there is none."""
-    route = request.scope.get("route")
-    if not isinstance(route, APIRoute):
+def route_of(connection: HTTPConnection) -> str:
+    """The route as `accounts.access` names it; empty when there is none. A WebSocket's method is `WS`."""
+    route = connection.scope.get("route")
+    if not isinstance(route, APIRoute | APIWebSocketRoute):
         return ""
     # FastAPI names a route of an included router without the router's prefix, or with it, by version
-    prefix = "" if route.path_regex.match(request.url.path) else PREFIX
-    return f"{request.method} {prefix}{route.path}"
+    prefix = "" if route.path_regex.match(connection.url.path) else PREFIX
+    return f"{connection.scope.get('method', 'WS')} {prefix}{route.path}"
 
 
 def _refusal(who: Principal, rule: Rule | None) -> str:
@@ -79,17 +80,17 @@ async def _check_own(have: Services, own: Own, id: str, name: str) -> None:
         raise NotFound(what, id)
 
 
-async def _signed_in(request: Request, have: Services) -> Principal:
+async def _signed_in(connection: HTTPConnection, have: Services) -> Principal:
     """Who asks: by the token they send as bearer, or by their session cookie."""
-    header = request.headers.get("authorization")
+    header = connection.headers.get("authorization")
     if header is not None:
         scheme, _, token = header.partition(" ")
         if scheme.lower() == "bearer" and (who := await have.accounts.tokens.holder(token.strip())):
             return who
         raise Unauthorized("the token is not this platform's, or it has expired or was revoked")
-    cookie = request.cookies.get(have.accounts.cookie)
+    cookie = connection.cookies.get(have.accounts.cookie)
     if cookie is not None and (who := await have.accounts.sessions.holder(cookie)) is not None:
-        refuse_other_sites(request)
+        refuse_other_sites(connection)
         return who
     raise Unauthorized(
         "a token is needed: send `Authorization: Bearer TOKEN`, or sign the browser in with `POST /login`"
@@ -108,6 +109,21 @@ def who(found: Annotated[Principal | None, Depends(admit)]) -> Principal:
 
 
 Who = Annotated[Principal, Depends(who)]
+
+
+def still_in(connection: HTTPConnection, have: Have) -> Callable[[], Awaitable[bool]]:
+    """For what goes on for long: whether who asked would be let in now, too."""
+
+    async def ask() -> bool:
+        try:
+            return await admit(connection, have) is not None
+        except PlatformError:
+            return False
+
+    return ask
+
+
+StillIn = Annotated[Callable[[], Awaitable[bool]], Depends(still_in)]
 
 
 def user(who: Who) -> str:
