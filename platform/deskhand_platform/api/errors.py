@@ -10,8 +10,6 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
-from starlette.status import WS_1008_POLICY_VIOLATION
-from starlette.websockets import WebSocket
 
 from deskhand_flywheel.errors import (
     FlywheelError,
@@ -72,11 +70,7 @@ def answer(status: int, kind: str, message: str, **more: object) -> JSONResponse
     return JSONResponse(body.model_dump(exclude_defaults=True), status_code=status)
 
 
-async def _typed(connection: HTTPConnection, error: Exception) -> JSONResponse | None:
-    if isinstance(connection, WebSocket):
-        # before it is accepted this is a plain 403
-        await connection.close(WS_1008_POLICY_VIOLATION, str(error)[:120])
-        return None
+async def _typed(_connection: HTTPConnection, error: Exception) -> JSONResponse:
     status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
     kind = NAMES.get(status) or re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
     response = answer(
