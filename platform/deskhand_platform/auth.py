@@ -1,22 +1,19 @@
-"""The token of a platform's owner: made at first start, kept hashed, compared in constant time.
+"""Secrets of this home: the token for the command line of this machine, and how tokens are hashed.
 
-`HOME/token.hash` is what the server checks against. `HOME/token` (mode 0600) holds the token itself for the
-command line on this machine; removing it leaves the server locked to whoever noted the token down.
+`HOME/token` (mode 0600) holds a token of the first administrator; the server keeps its hash, as of every one.
 """
 
 from __future__ import annotations
 
-import hmac
 import os
-import secrets
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
 TOKEN_FILE = "token"
 HASH_FILE = "token.hash"
+"""What platforms from before there were accounts kept of it."""
 OWNER = "owner"
-"""Who comes with this token; everybody else is one of the `annotators`."""
+"""The first administrator."""
 
 
 def hash_token(token: str) -> str:
@@ -24,47 +21,6 @@ def hash_token(token: str) -> str:
     # what arrives may hold half a character: it is wrong, and no more than that
     given = token.encode(errors="surrogatepass")
     return blake2b(given, digest_size=32, person=b"deskhand-token").hexdigest()
-
-
-def session_value(token_hash: str) -> str:
-    """What the page's cookie carries: derived, so that a cookie read by accident is not the token."""
-    return blake2b(token_hash.encode(), digest_size=32, person=b"deskhand-cookie").hexdigest()
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Gate:
-    """Decides who may come in."""
-
-    token_hash: str
-
-    @property
-    def cookie(self) -> str:
-        """Name of the session cookie: cookies ignore ports, so two platforms on one host need two names."""
-        return f"deskhand_{self.token_hash[:8]}"
-
-    @property
-    def session(self) -> str:
-        """Value of the session cookie."""
-        return session_value(self.token_hash)
-
-    def knows_token(self, token: str) -> bool:
-        """The token is the right one."""
-        return hmac.compare_digest(hash_token(token), self.token_hash)
-
-    def knows_session(self, value: str) -> bool:
-        """The cookie's value is the right one."""
-        return hmac.compare_digest(value.encode(), self.session.encode())
-
-
-def open_gate(home: Path) -> tuple[Gate, str | None]:
-    """The home's gate, and the token if it was made just now (to be printed once)."""
-    kept = home / HASH_FILE
-    if kept.exists():
-        return Gate(token_hash=kept.read_text().strip()), None
-    token = secrets.token_urlsafe(32)
-    write_private(home / TOKEN_FILE, token)
-    write_private(kept, hash_token(token))
-    return Gate(token_hash=hash_token(token)), token
 
 
 def read_token(home: Path) -> str | None:

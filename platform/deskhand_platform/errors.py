@@ -5,7 +5,10 @@ PlatformError
 ├── WrongState               the thing exists but cannot do that now
 ├── InvalidField             a value from outside is refused; names the field
 ├── Unauthorized             no token, or a wrong one
-├── Forbidden                the token is for annotating, or the thing is another person's
+├── Forbidden                the role or the token is not for that, or the thing is another person's
+├── TooMuch                  not now; says when to try again
+│   ├── TooManyTries         signing in went wrong too often
+│   └── QuotaExceeded        the owner has as many or as much as they may
 ├── SettingsError            the settings or the configuration file are refused
 ├── HomeInUse                another platform serves this home folder
 ├── PortInUse                somebody listens on the address already
@@ -56,7 +59,30 @@ class Unauthorized(PlatformError):
 
 
 class Forbidden(PlatformError):
-    """The token is for annotating only, or the thing is another person's."""
+    """The role or the token is not for that, or the thing is another person's."""
+
+
+class TooMuch(PlatformError):
+    """Not now."""
+
+    def __init__(self, message: str, *, retry_s: float) -> None:
+        super().__init__(message)
+        self.retry_s = retry_s
+        """Seconds after which another try makes sense."""
+
+
+class TooManyTries(TooMuch):
+    """Signing in went wrong too often."""
+
+
+class QuotaExceeded(TooMuch):
+    """The owner has as many or as much as they may."""
+
+    def __init__(self, message: str, *, used: int, limit: int, asked: int, retry_s: float) -> None:
+        super().__init__(message, retry_s=retry_s)
+        self.used = used
+        self.limit = limit
+        self.asked = asked
 
 
 class SettingsError(PlatformError):

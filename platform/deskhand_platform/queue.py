@@ -9,6 +9,7 @@ thought dead and comes back changes nothing.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,10 +17,13 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import RowMapping
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_agent.ids import new_id
 from deskhand_flywheel.database import Database
 from deskhand_flywheel.records import decode, encode
+from deskhand_platform.accounts.quotas import Quotas
+from deskhand_platform.auth import OWNER
 from deskhand_platform.errors import NotFound, WrongState
 from deskhand_platform.states import WorkState
 from deskhand_platform.tables import tasks
@@ -53,7 +57,8 @@ class TaskOrder:
     deadline_s: float | None = None
     """Unix time by which it has to be over: then it fails, begun or not. None: it may wait for ever."""
     key: str | None = None
-    """Submitted again under the same key, it is the same task."""
+    """Submitted again under the same key by the same owner, it is the same task."""
+    owner: str = OWNER
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,6 +73,7 @@ class QueuedTask:
     priority: int
     deadline_s: float | None
     key: str | None
+    owner: str
     attempts: int
     """Times it was claimed."""
     cancel_requested: bool
@@ -84,8 +90,10 @@ class QueuedTask:
 class TaskQueue:
     """Submitted tasks, in the order they came."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, quotas: Quotas | None = None) -> None:
+        """Args: quotas: what owners may have at once; None: any number."""
         self._database = database
+        self._quotas = quotas
 
     async def submit(self, order: TaskOrder) -> QueuedTask:
         """Append a task; `submit_all` for one."""
@@ -100,8 +108,9 @@ class TaskQueue:
 
         Raises:
             WrongState: another task was submitted under one of the keys, or a key is there twice.
+            QuotaExceeded: their owner has too many already; says when to try again.
         """
-        keys = [order.key for order in orders if order.key is not None]
+        keys = [(order.owner, order.key) for order in orders if order.key is not None]
         if len(set(keys)) < len(keys):
             raise WrongState("two of the tasks have the same key")
         rows = [_row(order) for order in orders]
@@ -110,19 +119,29 @@ class TaskQueue:
         except IntegrityError:  # somebody used one of the keys at the same moment: now it can be read
             return await self._append(rows, keys)
 
-    async def _append(self, rows: Sequence[dict[str, Any]], keys: Sequence[str]) -> tuple[str, ...]:
+    async def _append(
+        self, rows: Sequence[dict[str, Any]], keys: Sequence[tuple[str, str]]
+    ) -> tuple[str, ...]:
         async with self._database.write() as connection:
-            known: dict[str, RowMapping] = {}
+            known: dict[tuple[str, str], RowMapping] = {}
             for at in range(0, len(keys), KEYS_AT_ONCE):
-                asked = sa.select(tasks).where(tasks.c.key.in_(keys[at : at + KEYS_AT_ONCE]))
-                known |= {row["key"]: row for row in (await connection.execute(asked)).mappings()}
+                under = sa.tuple_(tasks.c.owner, tasks.c.key).in_(keys[at : at + KEYS_AT_ONCE])
+                found = (await connection.execute(sa.select(tasks).where(under))).mappings()
+                known |= {_key(row): row for row in found}
             for row in rows:
-                if row["key"] in known and any(known[row["key"]][name] != row[name] for name in ORDERED):
+                if _key(row) in known and any(known[_key(row)][name] != row[name] for name in ORDERED):
                     raise WrongState(f"another task was submitted under the key {row['key']!r}")
-            new = [row for row in rows if row["key"] not in known]
+            new = [row for row in rows if _key(row) not in known]
             if new:
+                await self._check(connection, [row["owner"] for row in new])
                 await connection.execute(sa.insert(tasks), new)
-        return tuple(known[row["key"]]["id"] if row["key"] in known else row["id"] for row in rows)
+        return tuple(known[_key(row)]["id"] if _key(row) in known else row["id"] for row in rows)
+
+    async def _check(self, connection: AsyncConnection, owners: Sequence[str]) -> None:
+        """Hold tasks against their owners' quotas, each named once for each task."""
+        if self._quotas is not None:
+            for owner, asked in Counter(owners).items():
+                await self._quotas.check_tasks(connection, owner, asked)
 
     async def get(self, queued_id: str) -> QueuedTask:
         """One task.
@@ -139,12 +158,19 @@ class TaskQueue:
         return _record(row)
 
     async def list(
-        self, *, state: WorkState | None = None, before: str | None = None, limit: int = 50
+        self,
+        *,
+        state: WorkState | None = None,
+        owner: str | None = None,
+        before: str | None = None,
+        limit: int = 50,
     ) -> tuple[QueuedTask, ...]:
         """Tasks, newest first; `before` is the id of the last one seen."""
         query = sa.select(tasks).order_by(tasks.c.id.desc()).limit(limit)
         if state is not None:
             query = query.where(tasks.c.state == state)
+        if owner is not None:
+            query = query.where(tasks.c.owner == owner)
         if before is not None:
             query = query.where(tasks.c.id < before)
         async with self._database.read() as connection:
@@ -180,6 +206,7 @@ class TaskQueue:
         Raises:
             NotFound: no such task.
             WrongState: it did neither.
+            QuotaExceeded: its owner has too many already.
         """
         now = time.time()
         values = {
@@ -194,10 +221,13 @@ class TaskQueue:
         ended = tasks.c.state.in_((WorkState.FAILED, WorkState.CANCELLED))
         async with self._database.write() as connection:
             done = await connection.execute(
-                sa.update(tasks).where(tasks.c.id == queued_id, ended).values(values)
+                sa.update(tasks).where(tasks.c.id == queued_id, ended).values(values).returning(tasks.c.owner)
             )
+            owner = done.scalar()
+            if owner is not None and self._quotas is not None:
+                await self._quotas.check_tasks(connection, owner, 0)
         found = await self.get(queued_id)
-        if not done.rowcount:
+        if owner is None:
             raise WrongState(
                 f"task {queued_id} is {found.state}: only what failed or was cancelled is tried again"
             )
@@ -210,7 +240,7 @@ class TaskQueue:
         while True:
             now = time.time()
             async with self._database.read() as connection:  # an idle worker takes no write lock
-                late, abandoned, waiting = (await connection.execute(_claimable(now))).one()
+                late, abandoned, waiting = (await connection.execute(self._claimable(now))).one()
             if late is not None:
                 await self._expire(now)
                 continue
@@ -231,6 +261,16 @@ class TaskQueue:
                 row = taken.mappings().first()
             if row is not None:
                 return _record(row)
+
+    def _claimable(self, now: float) -> sa.Select[str | None, str | None, str | None]:
+        """A late one, the oldest whose worker died, and the next that waits; None where there is none."""
+        queued = tasks.c.state == WorkState.QUEUED
+        late = sa.select(tasks.c.id).where(_late(now)).limit(1)
+        abandoned = sa.select(tasks.c.id).where(_abandoned(now)).order_by(tasks.c.id).limit(1)
+        waiting = sa.select(tasks.c.id).where(queued).order_by(tasks.c.rank, tasks.c.id).limit(1)
+        if self._quotas is not None:
+            waiting = waiting.where(tasks.c.owner.not_in(self._quotas.at_their_limit()))
+        return sa.select(*(each.scalar_subquery() for each in (late, abandoned, waiting)))
 
     async def _expire(self, now: float) -> None:
         """Close what nobody works at and whose deadline has passed."""
@@ -303,13 +343,8 @@ def _late(now: float) -> sa.ColumnElement[bool]:
     return sa.and_(tasks.c.deadline_s <= now, _free(now))
 
 
-def _claimable(now: float) -> sa.Select[str | None, str | None, str | None]:
-    """A late one, the oldest whose worker died, and the next that waits; None where there is none."""
-    queued = tasks.c.state == WorkState.QUEUED
-    late = sa.select(tasks.c.id).where(_late(now)).limit(1)
-    abandoned = sa.select(tasks.c.id).where(_abandoned(now)).order_by(tasks.c.id).limit(1)
-    waiting = sa.select(tasks.c.id).where(queued).order_by(tasks.c.rank, tasks.c.id).limit(1)
-    return sa.select(*(each.scalar_subquery() for each in (late, abandoned, waiting)))
+def _key(row: Mapping[str, Any] | RowMapping) -> tuple[str, str]:
+    return row["owner"], row["key"]
 
 
 def _row(order: TaskOrder) -> dict[str, Any]:
@@ -326,6 +361,7 @@ def _row(order: TaskOrder) -> dict[str, Any]:
         "rank": -order.priority,
         "deadline_s": order.deadline_s,
         "key": order.key,
+        "owner": order.owner,
         "created_at_s": time.time(),
     }
 
@@ -340,6 +376,7 @@ def _record(row: RowMapping) -> QueuedTask:
         priority=-row["rank"],
         deadline_s=row["deadline_s"],
         key=row["key"],
+        owner=row["owner"],
         attempts=row["attempts"],
         cancel_requested=row["cancel_requested"],
         trajectory_id=row["trajectory_id"],

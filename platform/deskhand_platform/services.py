@@ -6,8 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from deskhand_platform.annotators import Annotators
-from deskhand_platform.auth import Gate
+from deskhand_platform.accounts.opening import Accounts
 from deskhand_platform.proposals import Proposals
 from deskhand_platform.queue import TaskQueue
 from deskhand_platform.rounds.book import RoundBook, RoundRecord
@@ -53,8 +52,7 @@ class Services:
     """Everything a request may need."""
 
     settings: Settings
-    gate: Gate
-    annotators: Annotators
+    accounts: Accounts
     proposals: Proposals
     store: Store
     queue: TaskQueue

@@ -15,9 +15,8 @@ import uvicorn
 
 from deskhand_flywheel.store import Store
 from deskhand_platform import lock
-from deskhand_platform.annotators import Annotators
+from deskhand_platform.accounts.opening import FirstAdmin, open_accounts
 from deskhand_platform.api.app import create_app
-from deskhand_platform.auth import open_gate
 from deskhand_platform.errors import PortInUse
 from deskhand_platform.proposals import Proposals
 from deskhand_platform.queue import TaskQueue
@@ -36,8 +35,8 @@ class Platform:
     """A platform that is up."""
 
     url: str
-    new_token: str | None
-    """The token, at the first start of this home only: to be printed once."""
+    first_admin: FirstAdmin | None
+    """At the first start of this home only: to be printed once."""
     services: Services
 
 
@@ -101,8 +100,8 @@ async def platform(settings: Settings, start_host: StartHost | None = None) -> A
     with lock.hold(settings.home) as held:
         listener = listen(settings.host, settings.port)
         try:
-            gate, new_token = open_gate(settings.home)
             async with await Store.open(settings.db_url, settings.blobs_url) as store:
+                accounts, first_admin = await open_accounts(store.database, settings)
                 supervisor = Supervisor(settings, store, start_host or sandbox_host(settings))
                 async with supervisor.running():
                     book = RoundBook(store.database)
@@ -110,11 +109,10 @@ async def platform(settings: Settings, start_host: StartHost | None = None) -> A
                     conductor = RoundConductor(phases, book, settings.workflows_url)
                     services = Services(
                         settings=settings,
-                        gate=gate,
-                        annotators=Annotators(store.database),
+                        accounts=accounts,
                         proposals=Proposals(store),
                         store=store,
-                        queue=TaskQueue(store.database),
+                        queue=TaskQueue(store.database, accounts.quotas),
                         book=book,
                         rounds=conductor,
                         hosting=supervisor,
@@ -124,7 +122,7 @@ async def platform(settings: Settings, start_host: StartHost | None = None) -> A
                     async with _rounds(conductor), serve_api(services, listener):
                         url = address_of(listener)
                         held.announce(url)
-                        yield Platform(url=url, new_token=new_token, services=services)
+                        yield Platform(url=url, first_admin=first_admin, services=services)
         finally:
             listener.close()
 

@@ -65,6 +65,32 @@ class RoundSettings(BaseModel):
     """How long a run asked to stop may take to put its state away before it is killed."""
 
 
+class AuthSettings(BaseModel):
+    """Signing in."""
+
+    model_config = {"extra": "forbid", "frozen": True}
+
+    session_s: Annotated[float, Field(ge=60)] = 7 * 86400.0
+    """How long a browser stays signed in."""
+    tries: Annotated[int, Field(ge=1)] = 10
+    """Tries to sign in from one address that may go wrong within `tries_window_s`; three times as many by one
+    name."""
+    tries_window_s: Annotated[float, Field(gt=0)] = 300.0
+
+
+class QuotaSettings(BaseModel):
+    """What each owner may have at once unless their account says otherwise; administrators have no limits."""
+
+    model_config = {"extra": "forbid", "frozen": True}
+
+    tasks: Annotated[int, Field(ge=0)] | None = 20_000
+    """Tasks queued and running; None: any number, here as below."""
+    sandboxes: Annotated[int, Field(ge=0)] | None = 16
+    """Sandboxes: tasks beyond it wait in the queue."""
+    bytes: Annotated[int, Field(ge=0)] | None = 50_000_000_000
+    """Bytes of the pictures of their episodes, as they came."""
+
+
 class Settings(BaseSettings):
     """Where the platform lives and how much of the machine it takes."""
 
@@ -90,6 +116,8 @@ class Settings(BaseSettings):
     sandbox: SandboxSettings = SandboxSettings()
     worker: WorkerSettings = WorkerSettings()
     rounds: RoundSettings = RoundSettings()
+    auth: AuthSettings = AuthSettings()
+    quotas: QuotaSettings = QuotaSettings()
 
     @classmethod
     def settings_customise_sources(

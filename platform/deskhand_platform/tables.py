@@ -1,4 +1,4 @@
-"""The platform's own tables, in the flywheel's database: Alembic revisions 0002, 0006 and 0009."""
+"""The platform's own tables, in the flywheel's database: Alembic revisions 0002, 0006, 0009 and 0010."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ tasks = sa.Table(
     sa.Column("rank", sa.Integer, nullable=False, server_default="0"),
     sa.Column("deadline_s", sa.Float),
     sa.Column("key", sa.String(128)),
+    sa.Column("owner", sa.String(32), nullable=False, server_default="owner"),
     sa.Column("attempts", sa.Integer, nullable=False, server_default="0"),
     sa.Column("cancel_requested", sa.Boolean, nullable=False, server_default=sa.false()),
     # the claim: who works at it, and until when that holds unless renewed
@@ -30,9 +31,12 @@ tasks = sa.Table(
     sa.Column("started_at_s", sa.Float),
     sa.Column("ended_at_s", sa.Float),
     sa.Index("ix_tasks_state_id", "state", "id"),
-    sa.Index("ix_tasks_next", "state", "rank", "id"),
+    # the owner too: those of whom a quota holds back are passed over without reading the rows
+    sa.Index("ix_tasks_next", "state", "rank", "id", "owner"),
+    sa.Index("ix_tasks_owner_id", "owner", "id"),
+    sa.Index("ix_tasks_owner_state", "owner", "state"),
     sa.Index("ix_tasks_deadline_s", "deadline_s"),
-    sa.Index("uq_tasks_key", "key", unique=True),
+    sa.Index("uq_tasks_key", "owner", "key", unique=True),
 )
 
 rounds = sa.Table(
@@ -73,12 +77,75 @@ round_phases = sa.Table(
     sa.UniqueConstraint("round_id", "name", name="uq_round_phases_name"),
 )
 
-annotators = sa.Table(
-    "annotators",
+users = sa.Table(
+    "users",
     metadata,
     sa.Column("name", sa.String(32), primary_key=True),
-    sa.Column("token_hash", sa.String(64), nullable=False, unique=True),
+    sa.Column("role", sa.String(16), nullable=False),
+    # None: comes in by token only
+    sa.Column("password", sa.String(256)),
+    sa.Column("disabled", sa.Boolean, nullable=False, server_default=sa.false()),
+    # None: what the settings say
+    sa.Column("max_tasks", sa.Integer),
+    sa.Column("max_sandboxes", sa.Integer),
+    sa.Column("max_bytes", sa.BigInteger),
     sa.Column("created_at_s", sa.Float, nullable=False),
+)
+
+api_tokens = sa.Table(
+    "api_tokens",
+    metadata,
+    sa.Column("id", sa.String(32), primary_key=True),
+    sa.Column("owner", sa.String(32), sa.ForeignKey("users.name"), nullable=False),
+    sa.Column("label", sa.String(64), nullable=False),
+    sa.Column("token_hash", sa.String(64), nullable=False, unique=True),
+    # None: all that its owner may
+    sa.Column("scopes", sa.JSON(none_as_null=True)),
+    sa.Column("created_at_s", sa.Float, nullable=False),
+    sa.Column("expires_at_s", sa.Float),
+    sa.Column("revoked_at_s", sa.Float),
+    sa.Column("used_at_s", sa.Float),
+    sa.Index("ix_api_tokens_owner", "owner"),
+)
+
+sessions = sa.Table(
+    "sessions",
+    metadata,
+    sa.Column("value_hash", sa.String(64), primary_key=True),
+    sa.Column("user", sa.String(32), sa.ForeignKey("users.name"), nullable=False),
+    # of one begun with a token: it may no more than that, and ends with it
+    sa.Column("token_id", sa.String(32), sa.ForeignKey("api_tokens.id")),
+    sa.Column("created_at_s", sa.Float, nullable=False),
+    sa.Column("expires_at_s", sa.Float, nullable=False),
+    sa.Index("ix_sessions_user", "user"),
+    sa.Index("ix_sessions_expires_at_s", "expires_at_s"),
+)
+
+# triggers of the migration refuse to change or delete a row
+audit = sa.Table(
+    "audit",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("at_s", sa.Float, nullable=False),
+    sa.Column("who", sa.String(64), nullable=False),
+    sa.Column("action", sa.String(160), nullable=False),
+    sa.Column("target", sa.String(400), nullable=False),
+    sa.Column("source", sa.String(64), nullable=False),
+    sa.Column("status", sa.Integer, nullable=False),
+    sa.Column("detail", sa.Text, nullable=False),
+    sa.Index("ix_audit_who_id", "who", "id"),
+    sa.Index("ix_audit_action_at_s", "action", "at_s"),
+    sqlite_autoincrement=True,
+)
+
+recordings = sa.Table(
+    "recordings",
+    metadata,
+    sa.Column("trajectory_id", sa.String(64), primary_key=True),
+    sa.Column("owner", sa.String(32), nullable=False),
+    # of its pictures, as they came
+    sa.Column("bytes", sa.BigInteger, nullable=False),
+    sa.Index("ix_recordings_owner", "owner"),
 )
 
 proposals = sa.Table(

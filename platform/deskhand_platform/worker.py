@@ -14,7 +14,8 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 
 from deskhand_agent.errors import AgentError
@@ -28,6 +29,7 @@ from deskhand_flywheel.errors import FlywheelError, NotFound
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import StepScore
 from deskhand_platform import host_address
+from deskhand_platform.accounts.quotas import Quotas, note_recorded
 from deskhand_platform.errors import PlatformError
 from deskhand_platform.lifeline import die_with_parent
 from deskhand_platform.policies import PolicyMaker
@@ -140,7 +142,8 @@ class EpisodeWorker:
         if source is None:
             return self._broken(claimed, None, "no sandbox host is up")
         review_s = claimed.policy.review_s
-        deadlines, labels = Deadlines(), {"task": claimed.id, **claimed.labels}
+        deadlines, labels = Deadlines(), {"task": claimed.id, **claimed.labels, "owner": claimed.owner}
+        noting = _Noting(self._sink, lambda trajectory: self._begun(claimed, trajectory))
         try:
             done = await self._policies(claimed.policy)
             policy = done.policy
@@ -152,7 +155,7 @@ class EpisodeWorker:
                 [Job(task=done.limited(claimed.task), labels=labels)],
                 source=source,
                 policy=policy,
-                sink=_Noting(self._sink, lambda trajectory: self._begun(claimed, trajectory)),
+                sink=noting,
                 settings=WorkerSettings(
                     concurrency=1,
                     retries=0,
@@ -172,7 +175,16 @@ class EpisodeWorker:
             log.exception("task %s ended in a bug", claimed.id)
             reason = f"{type(error).__name__}: {error}; the traceback is in the worker's log"
             return Ending(state=WorkState.FAILED, trajectory=None, reason=reason)
+        finally:
+            await self._count(claimed.owner, noting.sizes)
         return self._judge(claimed, ended[-1])
+
+    async def _count(self, owner: str, sizes: Mapping[str, int]) -> None:
+        for trajectory_id, size in sizes.items():
+            try:
+                await note_recorded(self._sink.database, trajectory_id, owner, size)
+            except FlywheelError:  # the episode is worth more than its size
+                log.exception("%d bytes of %s are not counted", size, owner)
 
     def _judge(self, claimed: QueuedTask, trajectory: Trajectory) -> Ending:
         end = trajectory.end
@@ -206,17 +218,22 @@ def _late(claimed: QueuedTask) -> bool:
 
 
 class _Noting:
-    """The store, which is also told of a reviewed step that a person found it good; says what has begun."""
+    """The store, which is also told of a reviewed step that a person found it good; says what has begun.
+
+    Counts the bytes of the pictures of each episode.
+    """
 
     def __init__(self, sink: Store, begun: Callable[[TrajectoryStart], Awaitable[None]]) -> None:
         self._sink = sink
         self._begun = begun
+        self.sizes: Counter[str] = Counter()
 
     async def begin(self, start: TrajectoryStart) -> None:
         await self._sink.begin(start)
         await self._begun(start)
 
     async def step(self, trajectory_id: str, step: Step) -> None:
+        self.sizes[trajectory_id] += len(step.observation.screenshot.data or b"")
         await self._sink.step(trajectory_id, step)
         review = step.decision.review
         if review is not None and review.by is not None:
@@ -231,6 +248,8 @@ class _Noting:
             await self._sink.add_scores([mark])
 
     async def end(self, trajectory_id: str, end: TrajectoryEnd) -> None:
+        if end.final_observation is not None:
+            self.sizes[trajectory_id] += len(end.final_observation.screenshot.data or b"")
         await self._sink.end(trajectory_id, end)
 
 
@@ -251,7 +270,7 @@ async def serve_queue(settings: Settings, stop: asyncio.Event) -> None:
     ) as store:
         maker = PolicyMaker(store, settings.home / "policies")
         worker = EpisodeWorker(
-            queue=TaskQueue(store.database),
+            queue=TaskQueue(store.database, Quotas(store.database, settings.quotas)),
             sink=store,
             policies=maker.deliberate,
             sources=sources,

@@ -18,6 +18,7 @@ def test_the_token_opens_the_page_and_another_does_not(platform: Platform, brows
     context = browser.new_context()
     page = context.new_page()
     page.goto(f"{platform.url}/trajectories")
+    page.get_by_role("button", name="Use a token").click()
     page.get_by_label("Token").fill("not-it")
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("alert")).to_contain_text("not this platform's token")
@@ -28,10 +29,10 @@ def test_the_token_opens_the_page_and_another_does_not(platform: Platform, brows
     [cookie] = context.cookies()
     assert (cookie.get("httpOnly"), cookie.get("sameSite")) == (True, "Strict")
     page.get_by_role("button", name="Sign out").click()
-    expect(page.get_by_label("Token")).to_be_visible()
+    expect(page.get_by_label("Password")).to_be_visible()
     assert context.cookies() == []
     page.reload()
-    expect(page.get_by_label("Token")).to_be_visible()
+    expect(page.get_by_label("Password")).to_be_visible()
     context.close()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,10 @@ from deskhand_agent.ids import new_id
 from deskhand_agent.types import Decision, Step, StepTimings, StopReason, TrajectoryEnd, TrajectoryStart
 from deskhand_flywheel.blobs import digest_of
 from deskhand_flywheel.store import Store
-from deskhand_platform.annotators import Annotators
+from deskhand_platform.accounts import passwords
+from deskhand_platform.accounts.access import Role
+from deskhand_platform.accounts.opening import Accounts, FirstAdmin, open_accounts
 from deskhand_platform.api.app import create_app
-from deskhand_platform.auth import open_gate
 from deskhand_platform.proposals import Proposals
 from deskhand_platform.queue import TaskQueue
 from deskhand_platform.rounds.book import RoundBook, RoundRecord
@@ -127,23 +128,49 @@ async def store(settings: Settings) -> AsyncIterator[Store]:
         yield opened
 
 
-@pytest.fixture
-def token(settings: Settings) -> str:
-    made = open_gate(settings.home)[1]
-    assert made is not None
-    return made
+@pytest.fixture(autouse=True)
+def _quick_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passwords, "WORK", 2)
 
 
 @pytest.fixture
-def services(settings: Settings, store: Store, token: str) -> Services:
+async def opened(settings: Settings, store: Store) -> tuple[Accounts, FirstAdmin]:
+    accounts, first = await open_accounts(store.database, settings)
+    assert first is not None
+    return accounts, first
+
+
+@pytest.fixture
+def accounts(opened: tuple[Accounts, FirstAdmin]) -> Accounts:
+    return opened[0]
+
+
+@pytest.fixture
+def token(opened: tuple[Accounts, FirstAdmin]) -> str:
+    assert opened[1].token is not None
+    return opened[1].token
+
+
+@pytest.fixture
+def person(accounts: Accounts) -> Callable[..., Awaitable[str]]:
+    """Opens an account and says its token."""
+
+    async def add(name: str, role: Role = Role.ANNOTATOR) -> str:
+        await accounts.users.add(name, role)
+        return (await accounts.tokens.create(name, "test"))[1]
+
+    return add
+
+
+@pytest.fixture
+def services(settings: Settings, store: Store, accounts: Accounts) -> Services:
     book = RoundBook(store.database)
     return Services(
         settings=settings,
-        gate=open_gate(settings.home)[0],
-        annotators=Annotators(store.database),
+        accounts=accounts,
         proposals=Proposals(store),
         store=store,
-        queue=TaskQueue(store.database),
+        queue=TaskQueue(store.database, accounts.quotas),
         book=book,
         rounds=BookOnly(book),
         hosting=HostUp(),

@@ -6,37 +6,67 @@ import stat
 import httpx
 import pytest
 
+from deskhand_flywheel.store import Store
+from deskhand_platform.accounts.audit import EntryFilter
+from deskhand_platform.accounts.opening import FirstAdmin, open_accounts
 from deskhand_platform.api.app import create_app
-from deskhand_platform.auth import open_gate, read_token
+from deskhand_platform.auth import HASH_FILE, hash_token, read_token, write_private
 from deskhand_platform.cli.serve import sign_in_address
 from deskhand_platform.services import Services
-from deskhand_platform.settings import Settings
+from deskhand_platform.settings import Settings, load_settings
+
+PAGE = {"X-Deskhand-Page": "1"}
 
 
-def test_the_token_is_made_once_private_and_kept_hashed(settings: Settings) -> None:
-    gate, token = open_gate(settings.home)
-    again, second = open_gate(settings.home)
-    assert token is not None and len(token) >= 43
-    assert second is None and again == gate
-    assert token not in (settings.home / "token.hash").read_text()
-    for name in ("token", "token.hash"):
-        assert stat.S_IMODE((settings.home / name).stat().st_mode) == 0o600
-    assert gate.knows_token(token)
-    assert not gate.knows_token(token[:-1])
-    assert not gate.knows_session(token)
+async def test_the_first_administrator_is_made_once_and_kept_hashed(settings: Settings, store: Store) -> None:
+    accounts, first = await open_accounts(store.database, settings)
+    assert first is not None and first.token is not None
+    assert len(first.token) >= 43 and len(first.password) >= 20
+    again, second = await open_accounts(store.database, settings)
+    assert second is None and again.cookie == accounts.cookie
+    assert stat.S_IMODE((settings.home / "token").stat().st_mode) == 0o600
+    assert read_token(settings.home) == first.token
+    for file in settings.home.glob("deskhand.db*"):
+        kept = file.read_bytes()
+        assert first.token.encode() not in kept and first.password.encode() not in kept
+    assert await accounts.users.knows_password("owner", first.password)
+    assert not await accounts.users.knows_password("owner", first.password[:-1])
+    came = await accounts.tokens.holder(first.token)
+    assert came is not None and (came.name, came.role) == ("owner", "admin")
+    assert await accounts.tokens.holder(first.token[:-1]) is None
 
 
-def test_two_homes_have_different_tokens(
-    settings: Settings, tmp_path_factory: pytest.TempPathFactory
+async def test_a_token_from_before_there_were_accounts_goes_on_working(
+    settings: Settings, store: Store
 ) -> None:
-    first, token = open_gate(settings.home)
-    second, _ = open_gate(tmp_path_factory.mktemp("other"))
-    assert token is not None and first.knows_token(token) and not second.knows_token(token)
+    write_private(settings.home / HASH_FILE, hash_token("noted-down"))
+    accounts, first = await open_accounts(store.database, settings)
+    assert first is not None and first.token is None
+    assert not (settings.home / "token").exists()
+    came = await accounts.tokens.holder("noted-down")
+    assert came is not None and came.name == "owner"
+
+
+async def test_the_token_outlives_a_lost_database(settings: Settings, store: Store) -> None:
+    write_private(settings.home / "token", "still-here")
+    accounts, first = await open_accounts(store.database, settings)
+    assert first is not None and await accounts.tokens.holder("still-here") is not None
+    assert read_token(settings.home) == "still-here"
+
+
+async def test_two_homes_have_different_tokens_and_cookies(
+    services: Services, token: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    other = load_settings(home=tmp_path_factory.mktemp("other"))
+    async with await Store.open(other.db_url, other.blobs_url) as store:
+        accounts, _ = await open_accounts(store.database, other)
+        assert accounts.cookie != services.accounts.cookie
+        assert await accounts.tokens.holder(token) is None
 
 
 def test_the_environment_beats_the_file(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, token = open_gate(settings.home)
-    assert read_token(settings.home) == token
+    write_private(settings.home / "token", "mine")
+    assert read_token(settings.home) == "mine"
     monkeypatch.setenv("DESKHAND_TOKEN", "another")
     assert read_token(settings.home) == "another"
 
@@ -68,8 +98,8 @@ async def test_the_token_in_a_body_becomes_a_cookie(
     assert "HttpOnly" in cookie and "SameSite=strict" in cookie and token not in cookie
     assert "Secure" not in cookie and response.headers["cache-control"] == "no-store"
     assert (await anonymous.get("/v1/info")).status_code == 200
-    anonymous.cookies.set(services.gate.cookie, "forged")
-    anonymous.cookies.delete(services.gate.cookie, domain="127.0.0.1")
+    anonymous.cookies.set(services.accounts.cookie, "forged")
+    anonymous.cookies.delete(services.accounts.cookie, domain="127.0.0.1")
     assert (await anonymous.get("/v1/info")).status_code == 401
 
 
@@ -101,6 +131,76 @@ async def test_a_body_without_a_token_is_refused(anonymous: httpx.AsyncClient, b
         response = await anonymous.post("/login", content=body, headers={"Content-Type": kind})
         assert response.status_code == 422 and response.json()["error"]["field"] == "token"
         assert "set-cookie" not in response.headers
+
+
+async def test_a_name_and_its_password_sign_in(
+    anonymous: httpx.AsyncClient, opened: tuple[object, FirstAdmin], services: Services
+) -> None:
+    given = {"name": "owner", "password": opened[1].password}
+    assert (await anonymous.post("/login", json=given)).status_code == 204
+    assert (await anonymous.get("/v1/info")).json()["role"] == "admin"
+    [cookie] = anonymous.cookies.jar
+    assert cookie.expires is not None and cookie.value is not None
+    assert cookie.value.encode() not in (services.settings.home / "deskhand.db").read_bytes()
+    for wrong in ({"name": "owner", "password": "x"}, {"name": "nobody", "password": given["password"]}):
+        refused = await anonymous.post("/login", json=wrong)
+        assert refused.status_code == 401 and "set-cookie" not in refused.headers
+        assert refused.json()["error"]["message"] == "that is not a name with its password"
+    for missing, field in (({"name": "owner"}, "password"), ({"password": "x"}, "name")):
+        refused = await anonymous.post("/login", json=missing)
+        assert (refused.status_code, refused.json()["error"]["field"]) == (422, field)
+
+
+async def test_a_session_ends(anonymous: httpx.AsyncClient, token: str, services: Services) -> None:
+    sessions = services.accounts.sessions
+    await anonymous.post("/login", json={"token": token})
+    [cookie] = anonymous.cookies.jar
+    await anonymous.post("/logout")
+    # not only the browser forgets it
+    headers = {"Cookie": f"{cookie.name}={cookie.value}"}
+    assert (await anonymous.get("/v1/info", headers=headers)).status_code == 401
+    sessions.lasts_s = -1.0
+    late = await sessions.begin("owner")
+    assert await sessions.holder(late) is None
+
+
+async def test_too_many_wrong_tries_are_held_back(
+    anonymous: httpx.AsyncClient, opened: tuple[object, FirstAdmin], services: Services
+) -> None:
+    right = {"name": "owner", "password": opened[1].password}
+    for _ in range(services.settings.auth.tries):
+        assert (await anonymous.post("/login", json={"name": "owner", "password": "x"})).status_code == 401
+    held = await anonymous.post("/login", json=right)
+    assert held.status_code == 429 and int(held.headers["Retry-After"]) > 0
+    assert held.json()["error"]["type"] == "too_many_tries"
+    assert held.json()["error"]["retry_s"] == services.settings.auth.tries_window_s
+    tries = await services.accounts.audit.list(EntryFilter(action="POST /login"))
+    assert [one.status for one in tries] == [401] * services.settings.auth.tries
+
+
+@pytest.mark.parametrize(
+    "headers", [{}, {**PAGE, "Origin": "http://evil.example"}, {**PAGE, "Origin": "null"}]
+)
+async def test_another_sites_page_changes_nothing_with_the_cookie(
+    anonymous: httpx.AsyncClient, token: str, services: Services, headers: dict[str, str]
+) -> None:
+    await anonymous.post("/login", json={"token": token})
+    body = {"task_id": "fake/press-button"}
+    refused = await anonymous.post("/v1/tasks", json=body, headers=headers)
+    assert refused.status_code == 403 and refused.json()["error"]["type"] == "forbidden"
+    assert await services.queue.list() == ()
+    own = {**PAGE, "Origin": "http://127.0.0.1"}
+    assert (await anonymous.post("/v1/tasks", json=body, headers=own)).status_code == 201
+    assert (await anonymous.get("/v1/tasks")).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/login", "/logout"])
+async def test_another_site_signs_nobody_in_or_out(
+    anonymous: httpx.AsyncClient, token: str, path: str
+) -> None:
+    headers = {"Origin": "http://evil.example"}
+    refused = await anonymous.post(path, data={"token": token}, headers=headers)
+    assert refused.status_code == 403 and "set-cookie" not in refused.headers
 
 
 async def test_no_address_signs_anybody_in(anonymous: httpx.AsyncClient, token: str) -> None:

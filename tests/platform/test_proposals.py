@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -86,9 +86,13 @@ async def over(queue: TaskQueue, queued_id: str) -> str:
 
 
 async def test_a_person_replaces_accepts_and_is_too_late(
-    client: httpx.AsyncClient, services: Services, store: Store, sandboxes: SandboxSource
+    client: httpx.AsyncClient,
+    services: Services,
+    store: Store,
+    sandboxes: SandboxSource,
+    person: Callable[..., Awaitable[str]],
 ) -> None:
-    ada = {"Authorization": f"Bearer {await services.annotators.add('ada')}"}
+    ada = {"Authorization": f"Bearer {await person('ada')}"}
     async with working(store, sandboxes) as queue:
         queued = await submit(queue, 60.0)
         first = await next_proposal(client)
@@ -114,7 +118,7 @@ async def test_a_person_replaces_accepts_and_is_too_late(
         kept = await over(queue, queued)
 
     trajectory = await store.trajectory(kept)
-    assert trajectory.start.labels == {"task": queued, "reviewed": "yes"}
+    assert trajectory.start.labels == {"task": queued, "owner": "owner", "reviewed": "yes"}
     corrected, followed, _ = trajectory.steps
     review = corrected.decision.review
     assert review is not None and review.proposed is not None

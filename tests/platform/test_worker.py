@@ -16,9 +16,12 @@ from deskhand_agent.test_time.checking import NOT_DONE, Check, SelfCheck
 from deskhand_agent.test_time.deliberating import Deliberate
 from deskhand_agent.types import Context, Decision, Policy, Step
 from deskhand_flywheel.store import Store
+from deskhand_platform.accounts.access import Role
+from deskhand_platform.accounts.quotas import Quotas
+from deskhand_platform.accounts.users import Users
 from deskhand_platform.policies import PolicyMaker
 from deskhand_platform.queue import PolicyRef, QueuedTask, TaskOrder, TaskQueue
-from deskhand_platform.settings import WorkerSettings
+from deskhand_platform.settings import QuotaSettings, WorkerSettings
 from deskhand_platform.states import WorkState
 from deskhand_platform.worker import EpisodeWorker
 from deskhand_sandbox.base import Sandbox, SandboxSource
@@ -84,8 +87,10 @@ async def sandboxes(tmp_path: Path) -> AsyncIterator[SandboxSource]:
 
 
 @asynccontextmanager
-async def working(store: Store, policies: Make, source: SandboxSource | None) -> AsyncIterator[TaskQueue]:
-    queue, stop = TaskQueue(store.database), asyncio.Event()
+async def working(
+    store: Store, policies: Make, source: SandboxSource | None, quotas: Quotas | None = None
+) -> AsyncIterator[TaskQueue]:
+    queue, stop = TaskQueue(store.database, quotas), asyncio.Event()
     worker = EpisodeWorker(queue=queue, sink=store, policies=policies, sources=lambda: source, limits=LIMITS)
     task = asyncio.create_task(worker.work(stop))
     try:
@@ -134,7 +139,25 @@ async def test_tasks_become_trajectories(store: Store, sandboxes: SandboxSource)
         assert one.outcome is not None and not one.outcome.success
         trajectory = await store.trajectory(str(one.trajectory_id))
         assert trajectory.end is not None and trajectory.start.task == task
-        assert trajectory.start.labels == {"task": one.id, **one.labels}
+        assert trajectory.start.labels == {"task": one.id, "owner": "owner", **one.labels}
+    quotas = Quotas(store.database, QuotaSettings())
+    recorded = (await quotas.usage("owner")).bytes
+    pictures = await store.blobs.get(trajectory.end.final_observation.screenshot.digest)  # type: ignore[union-attr]
+    assert recorded >= 3 * len(pictures)
+
+
+async def test_an_owner_takes_no_more_sandboxes_than_they_may(store: Store, sandboxes: SandboxSource) -> None:
+    quotas = Quotas(store.database, QuotaSettings(sandboxes=1))
+    await Users(store.database).add("ada", Role.SUBMITTER)
+    most = 0
+    async with working(store, always(GivesUp()), sandboxes, quotas) as queue:
+        task = make_task("fake/press-button", 3)
+        orders = [TaskOrder(task=task, policy=SCRIPTED, owner="ada") for _ in range(4)]
+        ids = await queue.submit_all(orders)
+        while not all([(await queue.get(one)).state.over for one in ids]):
+            most = max(most, (await quotas.usage("ada")).sandboxes)
+            await asyncio.sleep(0.01)
+    assert most <= 1
 
 
 async def test_a_running_task_can_be_cancelled(store: Store, sandboxes: SandboxSource) -> None:

@@ -9,10 +9,13 @@ import {
   type ErrorComponentProps,
 } from "@tanstack/react-router";
 
+import { readAdmin } from "./admin/search";
+import { infoQuery } from "./api/queries";
 import { readCompare } from "./compare/search";
 import { Empty, Failed, Loading } from "./parts/Notice";
 import { Page } from "./parts/Page";
 import { readPlace } from "./replay/place";
+import { queryClient } from "./shell/session";
 import { Shell } from "./shell/Shell";
 import { readQueueSearch } from "./tasks/search";
 import { readFilter } from "./trajectories/filter";
@@ -22,9 +25,13 @@ const rootRoute = createRootRoute({ component: Shell, notFoundComponent: NoSuchP
 const home = createRoute({
   getParentRoute: () => rootRoute,
   path: "/",
-  beforeLoad: () => {
+  beforeLoad: async () => {
+    // who is not signed in yet stays: the shell asks them to, and this is looked at again
+    const info = await queryClient.query({ ...infoQuery, staleTime: "static" }).catch(() => null);
+    if (info === null) return;
+    const to = info.scopes.includes("rounds:read") ? "/rounds" : "/tasks";
     // eslint-disable-next-line @typescript-eslint/only-throw-error -- how this router is told to go elsewhere
-    throw redirect({ to: "/rounds" });
+    throw redirect({ to });
   },
 });
 
@@ -68,8 +75,21 @@ const tasks = createRoute({
   component: lazyRouteComponent(() => import("./tasks/TasksPage"), "TasksPage"),
 });
 
+const account = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/account",
+  component: lazyRouteComponent(() => import("./account/AccountPage"), "AccountPage"),
+});
+
+const admin = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/admin",
+  validateSearch: readAdmin,
+  component: lazyRouteComponent(() => import("./admin/AdminPage"), "AdminPage"),
+});
+
 export const router = createRouter({
-  routeTree: rootRoute.addChildren([home, rounds, round, trajectories, replay, compare, tasks]),
+  routeTree: rootRoute.addChildren([home, rounds, round, trajectories, replay, compare, tasks, account, admin]),
   defaultPreload: "intent",
   defaultPendingComponent: () => <Loading />,
   defaultErrorComponent: Broken,

@@ -7,21 +7,26 @@ from collections.abc import Awaitable, Callable
 from fastapi import Depends, FastAPI, Request, Response
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from deskhand_platform.api import errors, page, session
-from deskhand_platform.api.deps import owner_changes, signed_in
+from deskhand_platform.api import errors, page, record, session
+from deskhand_platform.api.deps import PREFIX, admit
 from deskhand_platform.api.models import ErrorAnswer
 from deskhand_platform.api.routes import (
     annotations,
+    audit,
     catalog,
     events,
+    in_force,
     info,
     operations,
     policies,
     proposals,
+    quotas,
     reviews,
     rounds,
     tasks,
+    tokens,
     trajectories,
+    users,
 )
 from deskhand_platform.services import Services
 
@@ -41,22 +46,22 @@ def create_app(services: Services | None = None, *, version: str = "0.1.0") -> F
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
+        dependencies=[Depends(admit)],
         generate_unique_id_function=lambda route: route.name,
     )
     app.state.services = services
     errors.install(app)
-    parts = (info, tasks, catalog, rounds, trajectories, policies, events)
-    for part in (*parts, annotations, proposals, reviews):
-        door = owner_changes if part in parts else signed_in
+    parts = (info, tasks, catalog, rounds, trajectories, policies, events, annotations, proposals, reviews)
+    for part in (*parts, users, tokens, quotas, audit, in_force):
         app.include_router(
             part.router,
-            prefix="/v1",
-            dependencies=[Depends(door)],
-            responses={status: {"model": ErrorAnswer} for status in (401, 403, 404, 409, 422)},
+            prefix=PREFIX,
+            responses={status: {"model": ErrorAnswer} for status in (401, 403, 404, 409, 422, 429)},
         )
     app.include_router(operations.router)
     app.include_router(session.router)
     app.include_router(page.router)
+    app.middleware("http")(record.record)
     app.middleware("http")(_harden)
     if services is not None:
         # a page of another site must not reach a loopback server by a name of its own (DNS rebinding)

@@ -1,22 +1,27 @@
-"""What routes ask for."""
+"""What routes ask for, and the one door that every request comes through."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Annotated, cast
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Annotated, Any, cast
 
 from fastapi import Depends, Query, Request
+from fastapi.routing import APIRoute, APIWebSocketRoute
+from starlette.requests import HTTPConnection
 
-from deskhand_platform.auth import OWNER
-from deskhand_platform.errors import Forbidden, InvalidField, Unauthorized
+from deskhand_platform.accounts.access import OPEN, ROUTES, Own, Principal, Rule
+from deskhand_platform.api.origin import refuse_other_sites
+from deskhand_platform.errors import Forbidden, InvalidField, NotFound, PlatformError, Unauthorized
 from deskhand_platform.services import Services
 
 MAX_PAGE = 200
+PREFIX = "/v1"
+"""Of the API's routes."""
 
 
-def services(request: Request) -> Services:
+def services(connection: HTTPConnection) -> Services:
     """The services the application was made with."""
-    return cast(Services, request.app.state.services)
+    return cast(Services, connection.app.state.services)
 
 
 Have = Annotated[Services, Depends(services)]
@@ -25,47 +30,130 @@ Label = Annotated[list[str] | None, Query(description="`key=value`; all of them 
 Cursor = Annotated[str | None, Query(description="`next_cursor` of the page before")]
 
 
-async def signed_in(request: Request, have: Have) -> str:
-    """Who asks: by the token they send as bearer, or by their session cookie.
+async def admit(connection: HTTPConnection, have: Have) -> Principal | None:
+    """Lets nobody through to a route who is not meant for it; None: the route is for anybody.
 
     Raises:
-        Unauthorized: neither, or a wrong one.
+        Unauthorized: they did not say who they are, or that is not so.
+        Forbidden: their role or their token is not for this route, or another site's page sent them.
+        NotFound: the task or the episode is not theirs to see.
     """
-    header = request.headers.get("authorization")
+    route = route_of(connection)
+    if route in OPEN:
+        return None
+    who = await _signed_in(connection, have)
+    connection.state.who = who.name
+    rule = ROUTES.get(route)
+    if rule is None or not who.may(rule):
+        raise Forbidden(_refusal(who, rule))
+    if who.only is not None and rule.own in (Own.TASK, Own.TRAJECTORY):
+        await _check_own(have, rule.own, connection.path_params["id"], who.only)
+    return who
+
+
+def route_of(connection: HTTPConnection) -> str:
+    """The route as `accounts.access` names it; empty when there is none. A WebSocket's method is `WS`."""
+    route = connection.scope.get("route")
+    if not isinstance(route, APIRoute | APIWebSocketRoute):
+        return ""
+    # FastAPI names a route of an included router without the router's prefix, or with it, by version
+    prefix = "" if route.path_regex.match(connection.url.path) else PREFIX
+    return f"{connection.scope.get('method', 'WS')} {prefix}{route.path}"
+
+
+def _refusal(who: Principal, rule: Rule | None) -> str:
+    if rule is None:
+        return "nobody may do this: the route is not in the table of who may do what"
+    if rule.scope is not None and rule.scope not in who.scopes and who.token_id is not None:
+        return f"{who.name}'s token is not for this: it needs the scope {rule.scope!r}"
+    if rule.unlimited and who.limited:
+        return "a token for some scopes or for a time is not traded for more: sign in by password"
+    return f"{who.name} is {who.role}, and this is not for that role; an administrator can give another"
+
+
+async def _check_own(have: Services, own: Own, id: str, name: str) -> None:
+    if own is Own.TASK:
+        whose, what = (await have.queue.get(id)).owner, "submitted task"
+    else:
+        whose, what = (await have.store.summary(id)).labels.get("owner"), "trajectory"
+    if whose != name:
+        raise NotFound(what, id)
+
+
+async def _signed_in(connection: HTTPConnection, have: Services) -> Principal:
+    """Who asks: by the token they send as bearer, or by their session cookie."""
+    header = connection.headers.get("authorization")
     if header is not None:
         scheme, _, token = header.partition(" ")
-        if scheme.lower() == "bearer" and (name := await holder(have, token.strip())) is not None:
-            return name
-        raise Unauthorized(f"the token is not this platform's; it lies in {have.settings.home / 'token'}")
-    cookie = request.cookies.get(have.gate.cookie)
-    if cookie is not None:
-        name = OWNER if have.gate.knows_session(cookie) else await have.annotators.with_session(cookie)
-        if name is not None:
-            return name
+        if scheme.lower() == "bearer" and (who := await have.accounts.tokens.holder(token.strip())):
+            return who
+        raise Unauthorized("the token is not this platform's, or it has expired or was revoked")
+    cookie = connection.cookies.get(have.accounts.cookie)
+    if cookie is not None and (who := await have.accounts.sessions.holder(cookie)) is not None:
+        refuse_other_sites(connection)
+        return who
     raise Unauthorized(
         "a token is needed: send `Authorization: Bearer TOKEN`, or sign the browser in with `POST /login`"
     )
 
 
-async def holder(have: Services, token: str) -> str | None:
-    """Whose token it is; None: nobody's."""
-    return OWNER if have.gate.knows_token(token) else await have.annotators.with_token(token)
-
-
-User = Annotated[str, Depends(signed_in)]
-
-
-async def owner_changes(request: Request, user: User) -> None:
-    """Lets annotators read and nobody but the owner change anything.
+def who(found: Annotated[Principal | None, Depends(admit)]) -> Principal:
+    """Who asks.
 
     Raises:
-        Unauthorized: as `signed_in`.
-        Forbidden: it is an annotator's token.
+        Unauthorized: the route is for anybody, and so nobody was asked.
     """
-    if user != OWNER and request.method not in ("GET", "HEAD"):
-        raise Forbidden(
-            f"{user}'s token reads and annotates; for this, sign in with the platform's own token"
-        )
+    if found is None:
+        raise Unauthorized("this needs somebody who is signed in")
+    return found
+
+
+Who = Annotated[Principal, Depends(who)]
+
+
+def still_in(connection: HTTPConnection, have: Have) -> Callable[[], Awaitable[bool]]:
+    """For what goes on for long: whether who asked would be let in now, too."""
+
+    async def ask() -> bool:
+        try:
+            return await admit(connection, have) is not None
+        except PlatformError:
+            return False
+
+    return ask
+
+
+StillIn = Annotated[Callable[[], Awaitable[bool]], Depends(still_in)]
+
+
+def user(who: Who) -> str:
+    """The name of who asks."""
+    return who.name
+
+
+User = Annotated[str, Depends(user)]
+
+
+def noted(request: Request) -> Callable[[str], None]:
+    """Takes down for the audit log what the address does not say."""
+
+    def note(detail: str) -> None:
+        request.state.detail = detail
+
+    return note
+
+
+Noted = Annotated[Callable[[str], None], Depends(noted)]
+
+
+def state_of(request: Request, name: str) -> Any:
+    """What a dependency left with the request; empty when it did not come so far."""
+    return getattr(request.state, name, "")
+
+
+def source_of(request: Request) -> str:
+    """Where a request comes from."""
+    return request.client.host if request.client is not None else ""
 
 
 def labelled(pairs: Iterable[str]) -> dict[str, str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
 
 from deskhand_flywheel.errors import (
     FlywheelError,
@@ -26,6 +28,7 @@ from deskhand_platform.errors import (
     InvalidField,
     NotFound,
     PlatformError,
+    TooMuch,
     Unauthorized,
     WrongState,
 )
@@ -44,6 +47,7 @@ STATUS: dict[type[Exception], int] = {
     Forbidden: 403,
     NotTheirs: 403,
     Unauthorized: 401,
+    TooMuch: 429,
     StorageFull: 507,
     StoreUnavailable: 503,
 }
@@ -66,7 +70,7 @@ def answer(status: int, kind: str, message: str, **more: object) -> JSONResponse
     return JSONResponse(body.model_dump(exclude_defaults=True), status_code=status)
 
 
-async def _typed(_request: Request, error: Exception) -> JSONResponse:
+async def _typed(_connection: HTTPConnection, error: Exception) -> JSONResponse:
     status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
     kind = NAMES.get(status) or re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
     response = answer(
@@ -75,7 +79,10 @@ async def _typed(_request: Request, error: Exception) -> JSONResponse:
         str(error),
         field=getattr(error, "field", None),
         suggestions=list(getattr(error, "suggestions", ())),
+        **{name: getattr(error, name, None) for name in ("retry_s", "used", "limit", "asked")},
     )
+    if isinstance(error, TooMuch):
+        response.headers["Retry-After"] = str(math.ceil(error.retry_s))
     if status == 401:
         response.headers["WWW-Authenticate"] = "Bearer"
     return response

@@ -39,6 +39,14 @@ class ErrorBody(BaseModel):
     """Which part of the request is meant."""
     suggestions: list[str] = []
     """Names that exist and look alike."""
+    retry_s: float | None = None
+    """Of a 429: seconds after which another try makes sense, as the header `Retry-After`."""
+    used: int | None = None
+    """Of a quota: what the owner has."""
+    limit: int | None = None
+    """Of a quota: what they may have."""
+    asked: int | None = None
+    """Of a quota: what they asked for."""
 
 
 class ErrorAnswer(BaseModel):
@@ -56,7 +64,11 @@ class Info(BaseModel):
     active_round: int | None
     """The round that is running."""
     user: str
-    """Who asks, and whose marks and notes theirs are: "owner", or an annotator's name."""
+    """Who asks, and whose marks, notes and tasks theirs are."""
+    role: str
+    """"admin", "operator", "researcher", "annotator" or "submitter"."""
+    scopes: list[str]
+    """What they may do."""
 
 
 # ---- tasks ------------------------------------------------------------------------------------------
@@ -159,6 +171,8 @@ class SubmittedTask(BaseModel):
     priority: int
     deadline_s: float | None
     key: str | None
+    owner: str
+    """Who submitted it."""
     attempts: int
     trajectory_id: str | None
     """Of the latest attempt; None before it began."""

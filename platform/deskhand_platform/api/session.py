@@ -1,6 +1,6 @@
-"""POST /login and POST /logout: the page trades the token for a cookie, and gives the cookie back.
+"""POST /login and POST /logout: the page trades a password or a token for a cookie, and gives that back.
 
-The token comes in the body only: an address stays in histories, logs and screenshots.
+Both come in the body only: an address stays in histories, logs and screenshots.
 """
 
 from __future__ import annotations
@@ -13,37 +13,40 @@ from urllib.parse import parse_qs
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
-from deskhand_platform.annotators import annotator_session
-from deskhand_platform.api.deps import Have, holder
-from deskhand_platform.auth import OWNER
-from deskhand_platform.errors import InvalidField, Unauthorized
+from deskhand_platform.accounts.signing_in import Credentials
+from deskhand_platform.api.deps import Have, source_of
+from deskhand_platform.api.origin import refuse_other_origin
+from deskhand_platform.errors import InvalidField
 
 router = APIRouter(include_in_schema=False)
 MAX_BODY_BYTES = 4096
-"""Anybody may send one: no more of it than a token needs is read."""
+"""Anybody may send one: no more of it than a name and a password need is read."""
 
 
 @router.post("/login")
 async def login(request: Request, have: Have) -> Response:
-    """Sign a browser in. JSON `{"token": …}` answers 204; a form field `token` leads on to the page.
+    """Sign a browser in: JSON `{"name": …, "password": …}` or `{"token": …}` answers 204; form fields lead on
+    to the page.
 
     Raises:
-        InvalidField: there is no token in the body.
-        Unauthorized: it is not this platform's.
+        InvalidField: there is neither in the body.
+        Unauthorized: it is not right.
+        TooManyTries: it went wrong too often.
+        Forbidden: a page of another site sent it.
     """
+    refuse_other_origin(request)
     as_json = request.headers.get("content-type", "").partition(";")[0].strip() == "application/json"
     body = await _body(request)
-    token = _from_json(body) if as_json else parse_qs(body).get("token", [""])[0]
-    if not token.strip():
-        raise InvalidField("token", "send it as JSON or as a form field")
-    name = await holder(have, token.strip())
-    if name is None:
-        raise Unauthorized("that is not this platform's token")
+    shown = _credentials(
+        _from_json(body) if as_json else {key: each[0] for key, each in parse_qs(body).items()}
+    )
+    value = await have.accounts.sign_in(shown, source_of(request))
     response = Response(status_code=204) if as_json else RedirectResponse("/", status_code=303)
     response.headers["Cache-Control"] = "no-store"
     response.set_cookie(
-        have.gate.cookie,
-        have.gate.session if name == OWNER else annotator_session(name, token.strip()),
+        have.accounts.cookie,
+        value,
+        max_age=int(have.accounts.sessions.lasts_s),
         httponly=True,
         samesite="strict",
         secure=request.url.scheme == "https",
@@ -54,12 +57,32 @@ async def login(request: Request, have: Have) -> Response:
 
 @router.post("/logout")
 async def logout(request: Request, have: Have) -> Response:
-    """Sign a browser out; one that is not signed in stays as it is."""
+    """Sign a browser out; one that is not signed in stays as it is.
+
+    Raises:
+        Forbidden: a page of another site sent it.
+    """
+    refuse_other_origin(request)
     response = Response(status_code=204, headers={"Cache-Control": "no-store"})
     # another site's page cannot send the cookie, and so cannot sign anybody out
-    if have.gate.cookie in request.cookies:
-        response.delete_cookie(have.gate.cookie, httponly=True, samesite="strict", path="/")
+    if (value := request.cookies.get(have.accounts.cookie)) is not None:
+        await have.accounts.sessions.end(value)
+        response.delete_cookie(have.accounts.cookie, httponly=True, samesite="strict", path="/")
     return response
+
+
+def _credentials(given: Mapping[str, object]) -> Credentials:
+    def text(key: str) -> str:
+        value = given.get(key)
+        return value if isinstance(value, str) else ""
+
+    if token := text("token").strip():
+        return Credentials(token=token)
+    name, password = text("name").strip(), text("password")
+    if name and password:
+        return Credentials(name=name, password=password)
+    missing = "password" if name else "name" if password else "token"
+    raise InvalidField(missing, "send name and password, or a token, as JSON or as form fields")
 
 
 async def _body(request: Request) -> str:
@@ -71,10 +94,9 @@ async def _body(request: Request) -> str:
     return body.decode(errors="replace")
 
 
-def _from_json(body: str) -> str:
+def _from_json(body: str) -> Mapping[str, object]:
     try:
         values = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise InvalidField("token", "the body is not JSON") from error
-    token = cast("Mapping[str, object]", values).get("token") if isinstance(values, dict) else None
-    return token if isinstance(token, str) else ""
+    return cast("Mapping[str, object]", values) if isinstance(values, dict) else {}

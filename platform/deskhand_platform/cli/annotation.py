@@ -13,10 +13,12 @@ import typer
 from deskhand_flywheel.agreement import Agreement, agreement
 from deskhand_flywheel.review_rules import load_review_rules, read_review_rules
 from deskhand_flywheel.types import HUMAN, ReviewPage, TrajectoryFilter
-from deskhand_platform.annotators import Annotator, Annotators
+from deskhand_platform.accounts.access import Role
+from deskhand_platform.accounts.users import User
 from deskhand_platform.cli.console import out, say, table, when
 from deskhand_platform.cli.flywheel import Label, labels_of
-from deskhand_platform.cli.opening import opened_store
+from deskhand_platform.cli.opening import opened_accounts, opened_store
+from deskhand_platform.errors import WrongState
 
 people = typer.Typer(help="People who annotate, each with a token of their own.", no_args_is_help=True)
 
@@ -112,7 +114,7 @@ async def _agreement(chosen: TrajectoryFilter, sources: list[str]) -> Agreement:
 
 @people.command(epilog="Example:  deskhand annotators add ada")
 def add(name: Annotated[str, typer.Argument(help="a-z, 0-9, _, . and -")]) -> None:
-    """Let somebody annotate; prints their token, which is shown this once.
+    """Open an account of the role annotator; prints a token for it, which is shown this once.
 
     With it they sign in at the page, or send it as DESKHAND_TOKEN: they read everything and annotate, and
     change nothing else.
@@ -122,13 +124,13 @@ def add(name: Annotated[str, typer.Argument(help="a-z, 0-9, _, . and -")]) -> No
 
 @people.command()
 def remove(name: Annotated[str, typer.Argument(help="of the annotator")]) -> None:
-    """Let somebody in no more; their marks and notes stay."""
+    """Let somebody in no more (`deskhand users disable`); their marks and notes stay."""
     asyncio.run(_remove(name))
 
 
 @people.command("list")
 def list_people() -> None:
-    """Everybody who may annotate beside the owner."""
+    """Everybody of the role annotator."""
     lines = table("annotator", "since")
     for one in asyncio.run(_list()):
         lines.add_row(one.name, when(one.created_at_s))
@@ -136,18 +138,27 @@ def list_people() -> None:
 
 
 async def _add(name: str) -> str:
-    async with opened_store() as store:
-        return await Annotators(store.database).add(name)
+    async with opened_accounts("deskhand annotators add", name) as accounts:
+        gone = [one.name for one in await accounts.users.list(Role.ANNOTATOR) if one.disabled]
+        if name in gone:
+            await accounts.users.change(name, disabled=False)
+        else:
+            await accounts.users.add(name, Role.ANNOTATOR)
+        return (await accounts.tokens.create(name, "annotator"))[1]
 
 
 async def _remove(name: str) -> None:
-    async with opened_store() as store:
-        await Annotators(store.database).remove(name)
+    async with opened_accounts("deskhand annotators remove", name) as accounts:
+        if (await accounts.users.get(name)).role is not Role.ANNOTATOR:
+            raise WrongState(f"{name} is no annotator; `deskhand users disable` is for everybody else")
+        for token in await accounts.tokens.list(name):
+            await accounts.tokens.revoke(token.id)
+        await accounts.users.change(name, disabled=True)
 
 
-async def _list() -> tuple[Annotator, ...]:
-    async with opened_store() as store:
-        return await Annotators(store.database).list()
+async def _list() -> list[User]:
+    async with opened_accounts() as accounts:
+        return [one for one in await accounts.users.list(Role.ANNOTATOR) if not one.disabled]
 
 
 def _figure(value: float | None) -> str:

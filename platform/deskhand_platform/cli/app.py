@@ -17,6 +17,7 @@ from deskhand_flywheel.errors import (
     UnknownFormat,
 )
 from deskhand_platform.cli import (
+    accounts,
     annotation,
     benches,
     doctor,
@@ -57,6 +58,8 @@ app.add_typer(records.trajectories, name="trajectories")
 app.add_typer(records.policies, name="policies")
 app.add_typer(flywheel.app, name="flywheel")
 app.add_typer(annotation.people, name="annotators")
+app.add_typer(accounts.people, name="users")
+app.add_typer(accounts.tokens, name="tokens")
 app.add_typer(prm.app, name="prm")
 tasks.register(app)
 endpoint.register(records.policies)

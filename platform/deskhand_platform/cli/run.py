@@ -85,5 +85,5 @@ async def _platform(settings: Settings) -> AsyncGenerator[str]:
     from deskhand_platform.serving import platform
 
     async with platform(settings) as up:
-        introduce(up.url, up.new_token)
+        introduce(up.url, up.first_admin)
         yield up.url

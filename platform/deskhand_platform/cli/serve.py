@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from deskhand_platform.accounts.opening import FirstAdmin
 from deskhand_platform.auth import read_token
 from deskhand_platform.cli.console import out, say
 from deskhand_platform.cli.signals import run_until_signal
@@ -34,19 +35,28 @@ async def _serve(settings: Settings) -> int:
     from deskhand_platform.serving import platform
 
     async with platform(settings) as up:
-        introduce(up.url, up.new_token)
+        introduce(up.url, up.first_admin)
         await asyncio.Event().wait()
     return 0
 
 
-def introduce(url: str, new_token: str | None) -> None:
-    """Say where the page is; the token only when it was made just now."""
-    if new_token is None:
+def introduce(url: str, first: FirstAdmin | None) -> None:
+    """Say where the page is; how to sign in only when the first administrator was made just now."""
+    if first is None:
         say(f"Deskhand is up at {url}  (`deskhand url` prints an address that signs in)")
         return
+    say("Deskhand is up.")
+    welcome(first)
+    if first.token is not None:
+        address = sign_in_address(url, first.token)
+        say(f"Open this address; it signs you in, and is printed only this once:\n  {address}")
+
+
+def welcome(first: FirstAdmin) -> None:
+    """How the first administrator comes in."""
     say(
-        "Deskhand is up. Open this address; it signs you in, and is printed only this once:\n"
-        f"  {sign_in_address(url, new_token)}"
+        "There is an administrator now; the password is printed only this once:\n"
+        f"  name      {first.name}\n  password  {first.password}"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,12 +11,11 @@ import pytest
 
 from deskhand_agent.ids import new_id
 from deskhand_flywheel.store import Store
-from deskhand_platform.services import Services
 
 
 @pytest.fixture
-async def tokens(services: Services) -> dict[str, str]:
-    return {name: f"Bearer {await services.annotators.add(name)}" for name in ("ada", "bob")}
+async def tokens(person: Callable[..., Awaitable[str]]) -> dict[str, str]:
+    return {name: f"Bearer {await person(name)}" for name in ("ada", "bob")}
 
 
 async def call(

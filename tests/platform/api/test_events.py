@@ -134,3 +134,17 @@ async def test_an_open_stream_ends_when_the_platform_stops(services: Services, t
             await opened.wait()
             services.stopping.set()
             await reading
+
+
+async def test_a_stream_ends_for_who_is_shut_out(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "ASK_AGAIN_S", 0.0)
+    about, token = await services.accounts.tokens.create("owner", "short")
+    async with (
+        asyncio.timeout(60),
+        served(services, token) as http,
+        http.stream("GET", "/v1/events") as response,
+    ):
+        lines = response.aiter_lines()
+        assert await anext(lines) == "retry: 1000"
+        await services.accounts.tokens.revoke(about.id)
+        assert [line async for line in lines if line.startswith("data")] == []

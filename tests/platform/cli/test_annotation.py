@@ -12,7 +12,7 @@ import pytest
 
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import OutcomeScore
-from deskhand_platform.annotators import Annotators
+from deskhand_platform.accounts.tokens import Tokens
 from deskhand_platform.cli.app import main
 from deskhand_platform.settings import Settings
 
@@ -79,13 +79,19 @@ def test_annotators_come_and_go(settings: Settings, deskhand: Run) -> None:
 
     async def whose() -> str | None:
         async with await Store.open(settings.db_url, settings.blobs_url) as store:
-            return await Annotators(store.database).with_token(token)
+            came = await Tokens(store.database).holder(token)
+            return None if came is None else came.name
 
     assert asyncio.run(whose()) == "ada"
     assert deskhand("annotators", "list")[1].splitlines()[1].split()[0] == "ada"
     assert deskhand("annotators", "add", "ada")[0] == 1
-    status, _, told = deskhand("annotators", "add", "owner")
-    assert status == 2 and "not 'owner'" in told
+    assert deskhand("annotators", "add", "owner")[0] == 1
+    assert deskhand("annotators", "remove", "owner")[0] == 1
     assert deskhand("annotators", "remove", "ada")[0] == 0
-    assert deskhand("annotators", "remove", "ada")[0] == 2
+    assert deskhand("annotators", "remove", "adda")[0] == 2
     assert asyncio.run(whose()) is None
+    assert deskhand("annotators", "list")[1].splitlines()[1:] == []
+    again = deskhand("annotators", "add", "ada")[1].strip()
+    assert asyncio.run(whose()) is None
+    token = again
+    assert asyncio.run(whose()) == "ada"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from typing import Any
 
 from PIL import Image as Picture
 
@@ -27,8 +28,8 @@ async def deskhand(url: str, token: str, *arguments: str) -> tuple[int | None, s
     return process.returncode, said.decode()
 
 
-async def test_a_proposal_is_listed_and_replaced(services: Services, store: Store) -> None:
-    ada = await services.annotators.add("ada")
+async def test_a_proposal_is_listed_and_replaced(services: Services, store: Store, person: Any) -> None:
+    ada = await person("ada")
     seen = Observation(screenshot=encoded(Picture.new("RGB", (40, 30))), captured_at_s=1.0, settled_ms=1.0)
     task = Task(id="t", environment=EnvironmentSpec(kind="fake"), verifier=VerifierSpec(name="fake"))
     context = Context(task=task, instruction="Do it.", steps=(), observation=seen, trajectory_id="a")

@@ -165,6 +165,50 @@ export function tasksQuery(state: WorkState | undefined) {
   });
 }
 
+// ---- accounts -------------------------------------------------------------------------------------------
+
+export const usersQuery = queryOptions({
+  queryKey: ["users"],
+  queryFn: ({ signal }) => answer(api.GET("/v1/users", { signal })),
+});
+
+/** Somebody's tokens; `*` is everybody. */
+export function tokensQuery(owner: string) {
+  return queryOptions({
+    queryKey: ["tokens", owner],
+    queryFn: ({ signal }) => answer(api.GET("/v1/tokens", { params: { query: { owner } }, signal })),
+  });
+}
+
+export const quotasQuery = queryOptions({
+  queryKey: ["quotas"],
+  queryFn: ({ signal }) => answer(api.GET("/v1/quotas", { signal })),
+  refetchInterval: LATER_MS,
+});
+
+export interface AuditFilter {
+  user?: string;
+  action?: string;
+  refused?: boolean;
+}
+
+export function auditQuery(filter: AuditFilter) {
+  return infiniteQueryOptions({
+    queryKey: ["audit", filter],
+    queryFn: ({ signal, pageParam }) => {
+      const query = { ...filter, cursor: pageParam, limit: 50 };
+      return answer(api.GET("/v1/audit", { params: { query }, signal }));
+    },
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next_cursor ?? null,
+  });
+}
+
+export const settingsQuery = queryOptions({
+  queryKey: ["settings"],
+  queryFn: ({ signal }) => answer(api.GET("/v1/settings", { signal })),
+});
+
 export const policiesQuery = queryOptions({
   queryKey: ["policies"],
   queryFn: ({ signal }) => answer(api.GET("/v1/policies", { signal })),

@@ -27,5 +27,11 @@ export type Step = Omit<Schemas["StepModel"], "actions" | "review"> & {
   review: Review | null;
 };
 export type ImageRef = Schemas["ImageRef"];
+export type Role = Schemas["Role"];
+export type User = Schemas["UserModel"];
+export type Token = Schemas["TokenModel"];
+export type Usage = Schemas["UsageModel"];
+export type AuditEntry = Schemas["AuditEntry"];
+export type Setting = Schemas["SettingModel"];
 export type Policy = Schemas["PolicyModel"];
 export type Event = Schemas["EventModel"];

@@ -1,32 +1,53 @@
 /** What every page stands in: navigation, and how the platform is. */
 
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { Link, Outlet } from "@tanstack/react-router";
+import { Link, Outlet, useLocation } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
 import { infoQuery } from "../api/queries";
 import { Clock } from "../parts/Ago";
+import { Empty } from "../parts/Notice";
+import { Page } from "../parts/Page";
+import { useMay } from "./access";
 import { Mark } from "./Mark";
 import { signOut, useSignedOut } from "./session";
 import { SignIn } from "./SignIn";
 
+/** `needs`: the scope without which the place is not shown. */
 const PLACES = [
-  { to: "/rounds", label: "Rounds", sign: <path d="M8 2.5a5.5 5.5 0 1 1-5.2 3.7M2.5 2.5v3.8h3.8" /> },
+  {
+    to: "/rounds",
+    label: "Rounds",
+    needs: "rounds:read",
+    sign: <path d="M8 2.5a5.5 5.5 0 1 1-5.2 3.7M2.5 2.5v3.8h3.8" />,
+  },
   {
     to: "/trajectories",
     label: "Trajectories",
+    needs: "trajectories:read",
     sign: <path d="M2 12.5l3.5-5 3.5 2.5 5-7M14 3h-3.4M14 3v3.4" />,
   },
   {
     to: "/tasks",
     label: "Tasks",
+    needs: "tasks:read",
     sign: <path d="M2.5 4l1.2 1.2L6 2.8M2.5 10.5l1.2 1.2L6 9.3M8.5 4H14M8.5 10.7H14" />,
+  },
+  {
+    to: "/admin",
+    label: "Admin",
+    needs: "admin",
+    sign: <path d="M8 2l5 2v3.5c0 3-2.1 5.3-5 6.5-2.9-1.2-5-3.5-5-6.5V4zM5.8 8l1.6 1.6L10.4 6.6" />,
   },
 ] as const;
 
 export function Shell() {
   const signedOut = useSignedOut();
+  const may = useMay();
+  const here = useLocation({ select: (location) => location.pathname });
   if (signedOut) return <SignIn />;
+  const places = PLACES.filter((place) => may(place.needs));
+  const closed = PLACES.find((place) => here.startsWith(place.to) && may(place.needs) === false);
   return (
     <Clock>
       <div className="flex min-h-dvh flex-col">
@@ -46,7 +67,7 @@ export function Shell() {
               Deskhand
             </Link>
             <nav aria-label="Main" className="hidden h-full items-stretch sm:flex">
-              {PLACES.map((place) => (
+              {places.map((place) => (
                 <Place key={place.to} to={place.to}>
                   {place.label}
                 </Place>
@@ -54,18 +75,19 @@ export function Shell() {
             </nav>
             <div className="ml-auto flex items-center gap-2 sm:gap-4">
               <Standing />
+              <WhoAmI />
               <SignOut />
             </div>
           </div>
         </header>
         <div id="content" tabIndex={-1} className="flex min-w-0 flex-1 flex-col outline-none">
-          <Outlet />
+          {closed ? <NotForYou label={closed.label} /> : <Outlet />}
         </div>
         <nav
           aria-label="Main"
-          className="fixed inset-x-0 bottom-0 z-30 grid grid-cols-3 border-t border-line bg-surface pb-[env(safe-area-inset-bottom)] sm:hidden"
+          className="fixed inset-x-0 bottom-0 z-30 grid auto-cols-fr grid-flow-col border-t border-line bg-surface pb-[env(safe-area-inset-bottom)] sm:hidden"
         >
-          {PLACES.map((place) => (
+          {places.map((place) => (
             <Link
               key={place.to}
               to={place.to}
@@ -102,6 +124,34 @@ function Place({ to, children }: { to: (typeof PLACES)[number]["to"]; children: 
   );
 }
 
+/** Who is signed in, and the way to their own tokens and password. */
+function WhoAmI() {
+  const info = useQuery(infoQuery);
+  if (!info.data) return null;
+  return (
+    <Link
+      to="/account"
+      className="max-w-28 truncate font-medium text-muted hover:text-ink sm:max-w-48"
+      title={`Signed in as ${info.data.user}, ${info.data.role}: tokens and password`}
+    >
+      {info.data.user}
+      <span className="font-normal max-sm:hidden"> · {info.data.role}</span>
+    </Link>
+  );
+}
+
+/** The server refuses too: this says so before it has to. */
+function NotForYou({ label }: { label: string }) {
+  const info = useQuery(infoQuery);
+  return (
+    <Page title={label}>
+      <Empty title="This is not for your role">
+        {info.data?.user} has the role {info.data?.role}; an administrator can give another.
+      </Empty>
+    </Page>
+  );
+}
+
 function SignOut() {
   const leave = useMutation({ mutationFn: signOut });
   return (
@@ -125,6 +175,7 @@ const HOST = {
 
 function Standing() {
   const info = useQuery(infoQuery);
+  const may = useMay();
   if (info.isError) {
     return (
       <span role="status" className="flex items-center gap-2 font-medium text-bad">
@@ -136,7 +187,7 @@ function Standing() {
   const host = HOST[info.data.sandbox_host];
   return (
     <div className="flex items-center gap-4 text-muted">
-      {info.data.active_round === null ? null : (
+      {info.data.active_round === null || !may("rounds:read") ? null : (
         <Link
           to="/rounds/$id"
           params={{ id: String(info.data.active_round) }}

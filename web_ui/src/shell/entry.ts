@@ -22,7 +22,7 @@ export function entryRefused(): unknown {
 export async function enter(): Promise<void> {
   if (found === undefined) return;
   try {
-    await signIn(found);
+    await signIn({ token: found });
   } catch (error) {
     refused = error;
   }

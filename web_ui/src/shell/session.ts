@@ -3,7 +3,8 @@
 import { MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
 
-import { ApiError } from "../api/client";
+import { ApiError, FROM_PAGE } from "../api/client";
+import { span } from "../format/times";
 
 let signedOut = false;
 const listeners = new Set<() => void>();
@@ -45,29 +46,37 @@ export function useSignedOut(): boolean {
   );
 }
 
-/** Trades the token for the session cookie. The token goes in the body: an address is written down everywhere. */
-export async function signIn(token: string): Promise<void> {
-  await post("/login", { token });
+export type Credentials = { token: string } | { name: string; password: string };
+
+/** Trades them for the session cookie. They go in the body: an address is written down everywhere. */
+export async function signIn(shown: Credentials): Promise<void> {
+  await post("/login", shown, "token" in shown ? "That is not this platform's token." : WRONG);
   queryClient.clear();
   tell(false);
 }
 
 /** Gives the cookie back. */
 export async function signOut(): Promise<void> {
-  await post("/logout", {});
+  await post("/logout", {}, "");
   tell(true);
   queryClient.clear();
 }
 
-async function post(path: string, body: object): Promise<void> {
+const WRONG = "That is not a name with its password.";
+
+async function post(path: string, body: object, wrong: string): Promise<void> {
   let response: Response;
   try {
-    const headers = { "Content-Type": "application/json" };
+    const headers = { "Content-Type": "application/json", ...FROM_PAGE };
     response = await fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
   } catch {
     throw new ApiError(0, "The platform does not answer. Is `deskhand serve` running?");
   }
   if (response.ok) return;
-  if (response.status === 401) throw new ApiError(401, "That is not this platform's token.");
+  if (response.status === 401) throw new ApiError(401, wrong);
+  if (response.status === 429) {
+    const wait = Number(response.headers.get("Retry-After") ?? 60);
+    throw new ApiError(429, `That went wrong too often. Try again in ${span(wait)}.`);
+  }
   throw new ApiError(response.status, `The platform refused with status ${response.status}.`);
 }

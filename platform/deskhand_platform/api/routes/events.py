@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
 from typing import Annotated
 
@@ -11,7 +12,7 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import StreamingResponse
 
 from deskhand_flywheel.types import Event
-from deskhand_platform.api.deps import Have
+from deskhand_platform.api.deps import Have, StillIn
 from deskhand_platform.api.models import EventModel
 from deskhand_platform.api.recorded import plain
 from deskhand_platform.services import Services
@@ -20,6 +21,8 @@ router = APIRouter(tags=["events"])
 POLL_S = 0.25
 """The writers are other processes: the table is the only channel between us."""
 HEARTBEAT_S = 10.0
+ASK_AGAIN_S = 5.0
+"""So long somebody who is shut out, or whose token is revoked, goes on hearing."""
 MAX_SUBJECTS = 100
 """In one stream: browsers open six connections to a server at most, so a page follows all it shows in one."""
 
@@ -32,6 +35,7 @@ MAX_SUBJECTS = 100
 async def stream_events(
     request: Request,
     have: Have,
+    still_in: StillIn,
     subject: Annotated[
         list[str] | None,
         Query(max_length=MAX_SUBJECTS, description="only events about one of these, e.g. run:round-3-ppo"),
@@ -46,18 +50,27 @@ async def stream_events(
     """
     begin = after if last_event_id is None else last_event_id
     return StreamingResponse(
-        _stream(request, have, subject, begin, follow),
+        _stream(request, have, still_in, subject, begin, follow),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
 
 
 async def _stream(
-    request: Request, have: Services, subjects: list[str] | None, last_id: int, follow: bool
+    request: Request,
+    have: Services,
+    still_in: Callable[[], Awaitable[bool]],
+    subjects: list[str] | None,
+    last_id: int,
+    follow: bool,
 ) -> AsyncGenerator[str]:
     yield "retry: 1000\n\n"
-    quiet_s = 0.0
+    quiet_s, asked_at_s = 0.0, time.monotonic()
     while not have.stopping.is_set() and not await request.is_disconnected():
+        if time.monotonic() - asked_at_s > ASK_AGAIN_S:
+            asked_at_s = time.monotonic()
+            if not await still_in():
+                return
         events = await have.store.events_after(last_id, subjects=subjects)
         for event in events:
             last_id = event.id

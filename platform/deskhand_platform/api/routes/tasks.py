@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 
-from deskhand_platform.api.deps import Cursor, Have, Limit
+from deskhand_platform.api.deps import Cursor, Have, Limit, Noted, User, Who
 from deskhand_platform.api.models import (
     OutcomeModel,
     Page,
@@ -28,24 +29,33 @@ router = APIRouter(tags=["tasks"])
 
 
 @router.post("/tasks", status_code=201)
-async def submit_task(have: Have, body: TaskSubmission) -> SubmittedTask:
+async def submit_task(have: Have, user: User, noted: Noted, body: TaskSubmission) -> SubmittedTask:
     """Queue a task; its trajectory can be fetched as soon as an episode has begun."""
-    return shown(await have.queue.submit(order(body)))
+    queued = await have.queue.submit(order(body, user))
+    noted(queued.id)
+    return shown(queued)
 
 
 @router.post("/tasks/batch", status_code=201)
-async def submit_tasks(have: Have, body: TaskBatch) -> SubmittedBatch:
+async def submit_tasks(have: Have, user: User, noted: Noted, body: TaskBatch) -> SubmittedBatch:
     """Queue up to 10,000 tasks, all of them or none."""
-    orders = await asyncio.to_thread(_orders, body.tasks)
-    return SubmittedBatch(ids=list(await have.queue.submit_all(orders)))
+    orders = await asyncio.to_thread(_orders, body.tasks, user)
+    ids = await have.queue.submit_all(orders)
+    noted(f"{len(ids)} tasks, {ids[0]} to {ids[-1]}")
+    return SubmittedBatch(ids=list(ids))
 
 
 @router.get("/tasks")
 async def list_tasks(
-    have: Have, state: WorkState | None = None, cursor: Cursor = None, limit: Limit = 50
+    have: Have,
+    who: Who,
+    state: WorkState | None = None,
+    owner: Annotated[str | None, Query(description="only of this user")] = None,
+    cursor: Cursor = None,
+    limit: Limit = 50,
 ) -> Page[SubmittedTask]:
-    """Submitted tasks, newest first."""
-    found = await have.queue.list(state=state, before=cursor, limit=limit)
+    """Submitted tasks, newest first; submitters see their own."""
+    found = await have.queue.list(state=state, owner=who.only or owner, before=cursor, limit=limit)
     more = found[-1].id if len(found) == limit else None
     return Page[SubmittedTask](items=[shown(one) for one in found], next_cursor=more)
 
@@ -68,7 +78,7 @@ async def retry_task(have: Have, id: str) -> SubmittedTask:
     return shown(await have.queue.retry(id))
 
 
-def order(body: TaskSubmission) -> TaskOrder:
+def order(body: TaskSubmission, owner: str) -> TaskOrder:
     """What a submission asks of the queue.
 
     Raises:
@@ -82,14 +92,15 @@ def order(body: TaskSubmission) -> TaskOrder:
         priority=body.priority,
         deadline_s=body.deadline_s,
         key=body.key,
+        owner=owner,
     )
 
 
-def _orders(bodies: Sequence[TaskSubmission]) -> list[TaskOrder]:
+def _orders(bodies: Sequence[TaskSubmission], owner: str) -> list[TaskOrder]:
     found: list[TaskOrder] = []
     for number, body in enumerate(bodies):
         try:
-            found.append(order(body))
+            found.append(order(body, owner))
         except InvalidField as error:
             raise InvalidField(f"tasks.{number}.{error.field}", error.reason) from error
         except UnknownName as error:
@@ -162,6 +173,7 @@ def shown(queued: QueuedTask) -> SubmittedTask:
         priority=queued.priority,
         deadline_s=queued.deadline_s,
         key=queued.key,
+        owner=queued.owner,
         attempts=queued.attempts,
         trajectory_id=queued.trajectory_id,
         outcome=None

@@ -11,7 +11,7 @@ from deskhand_agent.types import Failure
 from deskhand_flywheel.errors import InvalidQuery
 from deskhand_flywheel.search import terms_of
 from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
-from deskhand_platform.api.deps import Cursor, Have, Label, Limit, labelled
+from deskhand_platform.api.deps import Cursor, Have, Label, Limit, Who, labelled
 from deskhand_platform.api.recorded import detail, image_type, score_model, step_model, summary
 from deskhand_platform.api.trajectory_models import ScoreModel, StepPage, TrajectoryDetail, TrajectoryPage
 from deskhand_platform.errors import InvalidField
@@ -31,6 +31,7 @@ REPLAY_POLICY = (
 @router.get("/trajectories")
 async def list_trajectories(
     have: Have,
+    who: Who,
     task_id: str | None = None,
     policy_id: str | None = None,
     split: Split | None = None,
@@ -48,13 +49,16 @@ async def list_trajectories(
     cursor: Cursor = None,
     limit: Limit = 50,
 ) -> TrajectoryPage:
-    """Trajectories, newest first."""
+    """Trajectories, newest first; submitters see those of their tasks."""
+    labels = labelled(label or [])
+    if who.only is not None:
+        labels["owner"] = who.only
     chosen = TrajectoryFilter(
         task_ids=None if task_id is None else (task_id,),
         policy_id=policy_id,
         split=split,
         outcome=outcome,
-        labels=labelled(label or []),
+        labels=labels,
         ended=ended,
         text=_searched(text),
         failure=failure,

@@ -13,9 +13,9 @@ from typing import cast
 import httpx
 
 from deskhand_flywheel.store import Store
-from deskhand_platform.annotators import Annotators
+from deskhand_platform.accounts.opening import open_accounts
 from deskhand_platform.api.app import create_app
-from deskhand_platform.auth import open_gate
+from deskhand_platform.auth import OWNER
 from deskhand_platform.bench.flywheel.durable import COMMAND
 from deskhand_platform.bench.flywheel.episodes import end_of, screens, start_of, step_of
 from deskhand_platform.bench.sandbox.samples import quantile
@@ -62,7 +62,7 @@ async def bench_replay(*, steps: int, repeats: int) -> list[Figure]:
 
 
 async def _open(folder: Path, urls: tuple[str, str], steps: int) -> float:
-    async with await Store.open(*urls) as store, _client(store, folder / "home") as client:
+    async with await Store.open(*urls) as store, await _client(store, folder / "home") as client:
         # the application makes its routes ready at their first request
         await _first_frame(client, SHORT, 1)
         began = time.perf_counter()
@@ -81,17 +81,16 @@ async def _ask(client: httpx.AsyncClient, path: str) -> httpx.Response:
     return (await client.get(path)).raise_for_status()
 
 
-def _client(store: Store, home: Path) -> httpx.AsyncClient:
-    home.mkdir(exist_ok=True)
-    gate, _ = open_gate(home)
+async def _client(store: Store, home: Path) -> httpx.AsyncClient:
+    settings = load_settings(home=home)
+    accounts, _ = await open_accounts(store.database, settings)
     app = create_app(
         Services(
-            settings=load_settings(home=home),
-            gate=gate,
+            settings=settings,
+            accounts=accounts,
             store=store,
             queue=TaskQueue(store.database),
             book=RoundBook(store.database),
-            annotators=Annotators(store.database),
             proposals=Proposals(store),
             # none of what is asked for needs them
             rounds=cast(Rounds, None),
@@ -100,6 +99,6 @@ def _client(store: Store, home: Path) -> httpx.AsyncClient:
             started_at_s=time.time(),
         )
     )
-    cookies = {gate.cookie: gate.session}
+    cookies = {accounts.cookie: await accounts.sessions.begin(OWNER)}
     transport = httpx.ASGITransport(app)
     return httpx.AsyncClient(transport=transport, base_url="http://localhost", cookies=cookies)

@@ -1,0 +1,164 @@
+"""Who may do what: every route with the scope it needs, every role with its scopes.
+
+A route that is not in `ROUTES` is refused to everybody. A new one takes one line here: its scope, and what
+of it those may have who see only their own (role `submitter`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+SCOPES: dict[str, str] = {
+    "tasks:read": "see tasks and the catalog",
+    "tasks:write": "submit, cancel and retry tasks",
+    "trajectories:read": "see episodes, their pictures, scores and marks",
+    "annotations:write": "mark steps, write notes, answer proposals",
+    "rounds:read": "see rounds, their figures and events",
+    "rounds:write": "start and stop rounds",
+    "policies:read": "see policies",
+    "policies:write": "promote policies and roll back",
+    "policies:use": "ask a policy for completions",
+    "datasets:read": "see datasets and evaluations",
+    "datasets:write": "make datasets and evaluations",
+    "sandboxes:read": "see sandboxes and their live screens",
+    "sandboxes:write": "lease sandboxes and take them over",
+    "metrics:read": "read the figures for Prometheus, and alarms",
+    "admin": "users, everybody's tokens, quotas, settings and the audit log",
+}
+
+
+class Role(StrEnum):
+    """What a person is here for."""
+
+    ADMIN = "admin"
+    OPERATOR = "operator"
+    """Runs rounds and whatever else goes on."""
+    RESEARCHER = "researcher"
+    """Submits, reads and marks everything; starts no rounds."""
+    ANNOTATOR = "annotator"
+    """Reads everything and marks it."""
+    SUBMITTER = "submitter"
+    """Submits tasks, and sees those and their episodes alone."""
+
+
+_READS = frozenset(scope for scope in SCOPES if scope.endswith(":read"))
+ROLES: dict[Role, frozenset[str]] = {
+    Role.ADMIN: frozenset(SCOPES),
+    Role.OPERATOR: frozenset(SCOPES) - {"admin"},
+    Role.RESEARCHER: _READS | {"tasks:write", "annotations:write", "datasets:write", "policies:use"},
+    Role.ANNOTATOR: _READS | {"annotations:write"},
+    Role.SUBMITTER: frozenset({"tasks:read", "tasks:write", "trajectories:read", "policies:read"}),
+}
+
+
+class Own(StrEnum):
+    """What of a route is for those who see only their own."""
+
+    NOTHING = "nothing"
+    ALL = "all"
+    """It holds nothing of anybody's."""
+    LISTED = "listed"
+    """The route itself looks at whose things it lists or makes (`Who.only`)."""
+    TASK = "task"
+    """`{id}` has to be a task of theirs."""
+    TRAJECTORY = "trajectory"
+    """`{id}` has to be an episode of theirs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a route asks of whoever calls it."""
+
+    scope: str | None
+    """None: whoever is signed in."""
+    own: Own = Own.NOTHING
+    unlimited: bool = False
+    """Not with a token that is for some scopes only, or for a time."""
+
+
+OPEN = frozenset({"GET /healthz", "GET /readyz", "POST /login", "POST /logout", "GET /{path:path}"})
+"""Routes for anybody: health, signing in and out, and the files of the page."""
+
+ROUTES: dict[str, Rule] = {
+    "GET /metrics": Rule("metrics:read"),
+    "GET /v1/info": Rule(None, Own.ALL),
+    # tasks
+    "POST /v1/tasks": Rule("tasks:write", Own.LISTED),
+    "POST /v1/tasks/batch": Rule("tasks:write", Own.LISTED),
+    "GET /v1/tasks": Rule("tasks:read", Own.LISTED),
+    "GET /v1/tasks/{id}": Rule("tasks:read", Own.TASK),
+    "DELETE /v1/tasks/{id}": Rule("tasks:write", Own.TASK),
+    "POST /v1/tasks/{id}/retry": Rule("tasks:write", Own.TASK),
+    "GET /v1/catalog": Rule("tasks:read", Own.ALL),
+    # rounds
+    "GET /v1/presets": Rule("rounds:read"),
+    "POST /v1/rounds": Rule("rounds:write"),
+    "GET /v1/rounds": Rule("rounds:read"),
+    "GET /v1/rounds/{id}": Rule("rounds:read"),
+    "POST /v1/rounds/{id}/cancel": Rule("rounds:write"),
+    "GET /v1/events": Rule("rounds:read"),
+    # episodes; a picture's address is its content's hash, which nobody has who has not seen it
+    "GET /v1/trajectories": Rule("trajectories:read", Own.LISTED),
+    "GET /v1/trajectories/{id}": Rule("trajectories:read", Own.TRAJECTORY),
+    "GET /v1/trajectories/{id}/steps": Rule("trajectories:read", Own.TRAJECTORY),
+    "GET /v1/trajectories/{id}/scores": Rule("trajectories:read", Own.TRAJECTORY),
+    "GET /v1/trajectories/{id}/replay.html": Rule("trajectories:read", Own.TRAJECTORY),
+    "GET /v1/images/{digest}": Rule("trajectories:read", Own.ALL),
+    # people's marks
+    "GET /v1/trajectories/{id}/annotations": Rule("trajectories:read", Own.TRAJECTORY),
+    "PUT /v1/trajectories/{id}/steps/{index}/marks/{annotator}": Rule("annotations:write"),
+    "DELETE /v1/trajectories/{id}/steps/{index}/marks/{annotator}": Rule("annotations:write"),
+    "PUT /v1/trajectories/{id}/marks/{annotator}": Rule("annotations:write"),
+    "DELETE /v1/trajectories/{id}/marks/{annotator}": Rule("annotations:write"),
+    "POST /v1/trajectories/{id}/steps/{index}/notes": Rule("annotations:write"),
+    "PUT /v1/notes/{id}": Rule("annotations:write"),
+    "DELETE /v1/notes/{id}": Rule("annotations:write"),
+    "GET /v1/review-queue": Rule("trajectories:read"),
+    "GET /v1/agreement": Rule("trajectories:read"),
+    "GET /v1/proposals": Rule("trajectories:read"),
+    "GET /v1/proposals/{id}": Rule("trajectories:read"),
+    "POST /v1/proposals/{id}/answer": Rule("annotations:write"),
+    # policies
+    "GET /v1/policies": Rule("policies:read", Own.ALL),
+    "GET /v1/policies/{id}": Rule("policies:read", Own.ALL),
+    # accounts
+    "PUT /v1/password": Rule(None, Own.ALL, unlimited=True),
+    "GET /v1/tokens": Rule(None, Own.LISTED),
+    "POST /v1/tokens": Rule(None, Own.LISTED, unlimited=True),
+    "DELETE /v1/tokens/{id}": Rule(None, Own.LISTED, unlimited=True),
+    "GET /v1/quotas": Rule(None, Own.LISTED),
+    "PUT /v1/quotas/{name}": Rule("admin"),
+    "GET /v1/users": Rule("admin"),
+    "POST /v1/users": Rule("admin"),
+    "PATCH /v1/users/{name}": Rule("admin"),
+    "PUT /v1/users/{name}/password": Rule("admin"),
+    "GET /v1/audit": Rule("admin"),
+    "GET /v1/settings": Rule("admin"),
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Principal:
+    """Who asks."""
+
+    name: str
+    role: Role
+    scopes: frozenset[str]
+    """What they may do now: their role's, less what their token leaves out."""
+    token_id: str | None
+    """Of the API token they came with, or began their session with; None: by password."""
+    limited: bool = False
+    """The token is for a part of it or for a time: it is not to be traded for more."""
+
+    @property
+    def only(self) -> str | None:
+        """The owner whose tasks and episodes they may see; None: everybody's."""
+        return self.name if self.role is Role.SUBMITTER else None
+
+    def may(self, rule: Rule) -> bool:
+        """Whether a route of the rule is for them; whose `{id}` it is, is another question."""
+        has = rule.scope is None or rule.scope in self.scopes
+        if rule.unlimited and self.limited:
+            return False
+        return has and (self.only is None or rule.own is not Own.NOTHING)

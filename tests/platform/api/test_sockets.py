@@ -1,0 +1,66 @@
+"""WebSockets come through the same door, over a real server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+from starlette.websockets import WebSocket
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
+
+from deskhand_platform.accounts.access import ROUTES, Role, Rule
+from deskhand_platform.api.app import create_app
+from deskhand_platform.api.deps import Who
+from deskhand_platform.services import Services
+from deskhand_platform.serving import address_of, answering, listen
+
+Person = Callable[..., Awaitable[str]]
+
+
+@pytest.fixture
+async def address(services: Services, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:
+    """Of a server with a socket for those who may take sandboxes over."""
+    app = create_app(services)
+
+    @app.websocket("/v1/echo")
+    async def echo(socket: WebSocket, who: Who) -> None:
+        await socket.accept()
+        await socket.send_text(who.name)
+
+    monkeypatch.setitem(ROUTES, "WS /v1/echo", Rule("sandboxes:write"))
+    listener = listen("127.0.0.1", 0)
+    async with answering(app, listener):
+        yield address_of(listener).replace("http", "ws")
+
+
+async def dial(address: str, **headers: str) -> str:
+    """What it says, or the status and type of its refusal."""
+    try:
+        async with connect(f"{address}/v1/echo", additional_headers=headers, proxy=None) as socket:
+            return str(await socket.recv())
+    except InvalidStatus as refused:
+        kind = json.loads(refused.response.body or b"")["error"]["type"]
+        return f"{refused.response.status_code} {kind}"
+
+
+async def test_a_socket_is_for_whom_the_table_says(
+    address: str, person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    otto, ada = await person("otto", Role.OPERATOR), await person("ada", Role.ANNOTATOR)
+    assert await dial(address, Authorization=f"Bearer {otto}") == "otto"
+    assert await dial(address, Authorization=f"Bearer {ada}") == "403 forbidden"
+    assert await dial(address, Authorization="Bearer wrong") == "401 unauthorized"
+    assert await dial(address) == "401 unauthorized"
+    monkeypatch.delitem(ROUTES, "WS /v1/echo")
+    assert await dial(address, Authorization=f"Bearer {otto}") == "403 forbidden"
+
+
+async def test_another_sites_page_opens_no_socket_with_the_cookie(
+    address: str, services: Services, person: Person
+) -> None:
+    await person("otto", Role.OPERATOR)
+    cookie = f"{services.accounts.cookie}={await services.accounts.sessions.begin('otto')}"
+    assert await dial(address, Cookie=cookie, Origin=address.replace("ws", "http")) == "otto"
+    assert await dial(address, Cookie=cookie, Origin="http://evil.example") == "403 forbidden"
