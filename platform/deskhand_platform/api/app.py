@@ -17,9 +17,11 @@ from deskhand_platform.api.routes import (
     info,
     operations,
     policies,
+    promotions,
     proposals,
     reviews,
     rounds,
+    schedules,
     tasks,
     trajectories,
 )
@@ -45,7 +47,7 @@ def create_app(services: Services | None = None, *, version: str = "0.1.0") -> F
     )
     app.state.services = services
     errors.install(app)
-    parts = (info, tasks, catalog, rounds, trajectories, policies, events)
+    parts = (info, tasks, catalog, rounds, promotions, schedules, trajectories, policies, events)
     for part in (*parts, annotations, proposals, reviews):
         door = owner_changes if part in parts else signed_in
         app.include_router(
