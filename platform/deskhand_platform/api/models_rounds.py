@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, JsonValue
 
 from deskhand_platform.api.models import Incoming, JsonObject, Preset
 from deskhand_platform.rounds.presets import DEFAULT
@@ -20,7 +20,7 @@ class RoundForm(BaseModel):
 
 
 class RoundClone(Incoming):
-    overrides: JsonObject = {}
+    overrides: JsonObject = Field(default_factory=dict[str, JsonValue])
     """Merged into the config of the round."""
     key: Annotated[str, Field(min_length=1, max_length=128)] | None = None
     """Under which a second clone gives the same round."""
@@ -71,7 +71,7 @@ class ScheduleBody(Incoming):
     """Either `cron` or `new_successes`."""
 
     preset: str = DEFAULT
-    overrides: JsonObject = {}
+    overrides: JsonObject = Field(default_factory=dict[str, JsonValue])
     cron: Annotated[str, Field(max_length=128)] | None = None
     """Five fields: minute, hour, day of month, month, day of week; "0 3 * * 1-5"."""
     timezone: Annotated[str, Field(max_length=64)] = "UTC"

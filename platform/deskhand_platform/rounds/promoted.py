@@ -74,8 +74,8 @@ class PromotedPolicies:
 
         Raises:
             UnknownPolicy: there is none of that id; carries the nearest ones.
-            InvalidField: it is a process reward model or came out of a probe, it is promoted already, or there
-                is no reason.
+            InvalidField: it is a process reward model or came out of a probe, it is promoted already, or
+                there is no reason.
         """
         if not reason.strip():
             raise InvalidField("reason", "say why, for who reads the history; for example reason=regressed")

@@ -97,9 +97,8 @@ async def test_the_form_has_every_field_with_its_help(client: httpx.AsyncClient)
             if isinstance(values, dict) and name != "routes":
                 assert set(values) <= set(parts[name]["properties"])
     ppo = parts["ppo"]["properties"]
-    assert ppo["iterations"] == {
-        "type": "integer", "default": 50, "minimum": 1, "description": "The learning-rate schedule ends here.",
-    }  # fmt: skip
+    said = "The learning-rate schedule ends here."
+    assert ppo["iterations"] == {"type": "integer", "default": 50, "minimum": 1, "description": said}
     assert ppo["clip_low"]["maximum"] == 1 and "enum" in ppo["algorithm"]
     assert ppo["value_pretraining"]["properties"]["patience"]["description"].startswith(
         "Held-out loss is flat"
