@@ -1413,11 +1413,8 @@ export interface components {
         RoundClone: {
             /** Key */
             key?: string | null;
-            /**
-             * Overrides
-             * @default {}
-             */
-            overrides: {
+            /** Overrides */
+            overrides?: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
         };
@@ -1519,11 +1516,8 @@ export interface components {
             enabled: boolean;
             /** New Successes */
             new_successes?: number | null;
-            /**
-             * Overrides
-             * @default {}
-             */
-            overrides: {
+            /** Overrides */
+            overrides?: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
             /**
