@@ -134,9 +134,7 @@ def promotions(limit: Annotated[int, typer.Option(min=1, max=200)] = 20) -> None
 
 @app.command(epilog='Example:  deskhand rounds promote policy-1a2b --reason "the last one regressed"')
 def promote(
-    policy: Annotated[
-        str, typer.Argument(help="id of the policy; one that was promoted before is gone back to")
-    ],
+    policy: Annotated[str, typer.Argument(help="its id; one that was promoted before is gone back to")],
     reason: Annotated[str, typer.Option(help="for whoever reads the history")],
 ) -> None:
     """Let rounds start from a policy from now on."""

@@ -65,8 +65,8 @@ class RoundControls:
             await _again(connection, round_id, row["life"])
 
     async def retry(self, round_id: int, phase: str | None, *, afresh: bool) -> None:
-        """Back into the queue, from a phase on: phases that were done are done anew, one that was not goes on
-        from its checkpoint.
+        """Back into the queue, from a phase on: one that was done is done anew, and so are those after it; one
+        that was not goes on from its checkpoint.
 
         Args:
             phase: where to begin; None: the first that is not done.
@@ -74,12 +74,12 @@ class RoundControls:
 
         Raises:
             NotFound: no such round, or it has no such phase.
-            WrongState: it waits or runs; or a phase before that one is not done; or all are and none is named.
+            WrongState: it waits or runs, a phase before that one is not done, or all are, and none is named.
         """
         async with self._database.write() as connection:
             state, row = await _state(connection, round_id)
             if state in (WorkState.QUEUED, WorkState.RUNNING):
-                raise WrongState(f"round {round_id} is {state}: pause or cancel it, then try a phase again")
+                raise WrongState(f"round {round_id} is {state}: pause or cancel it, then retry")
             ordered = sa.select(round_phases).where(round_phases.c.round_id == round_id)
             rows = (await connection.execute(ordered.order_by(round_phases.c.position))).mappings().all()
             names = [str(one["name"]) for one in rows]
@@ -92,10 +92,13 @@ class RoundControls:
             if undone is not None and first > undone:
                 left = f"{names[undone]} is {rows[undone]['state']}"
                 raise WrongState(f"round {round_id} cannot begin with {phase}: {left}, and comes before it")
-            for at, one in enumerate(rows[first:], first):
-                new = one["state"] == WorkState.DONE or (afresh and at == first)
+            anew = afresh
+            for one in rows[first:]:
+                # what a later one had begun was of what this one had made
+                anew = anew or one["state"] == WorkState.DONE
                 where = (round_phases.c.round_id == round_id, round_phases.c.name == one["name"])
-                values = {**ANEW, "attempt": one["attempt"] + new}
+                attempt = one["attempt"] + (anew and one["run_id"] is not None)
+                values = {**ANEW, "attempt": attempt}
                 await connection.execute(sa.update(round_phases).where(*where).values(values))
             await _again(connection, round_id, row["life"])
 

@@ -133,7 +133,7 @@ def check(order: ScheduleOrder) -> None:
         raise InvalidField("new_successes", "must be at least 1; for example new_successes=200")
     try:
         ZoneInfo(order.timezone)
-    except (ZoneInfoNotFoundError, ValueError) as error:
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         message = f"no time zone {order.timezone!r}; for example timezone=Europe/Berlin"
         raise InvalidField("timezone", message) from error
     if order.cron is not None:

@@ -60,13 +60,14 @@ async def test_a_phase_is_retried_and_its_log_read(client: httpx.AsyncClient, se
     await book.set_going(number)
     assert (await refused(client, f"/v1/rounds/{number}/retry", {}))[0] == 409
     await book.update_phase(number, "sft", state=WorkState.DONE, run_id=f"round-{number}-sft")
-    await book.update_phase(number, "ppo", state=WorkState.FAILED, reason="out of luck")
+    failed = {"state": WorkState.FAILED, "run_id": f"round-{number}-ppo", "reason": "out of luck"}
+    await book.update_phase(number, "ppo", **failed)
     await book.close(number, WorkState.FAILED, "ppo: out of luck", 0)
     status, error = await refused(client, f"/v1/rounds/{number}/retry", {"phase": "pp"})
     assert (status, error["suggestions"]) == (404, ["ppo"])
     again = (await client.post(f"/v1/rounds/{number}/retry", json={"phase": "sft"})).json()
     assert (again["state"], again["reason"]) == ("queued", None)
-    assert [(one["state"], one["attempt"]) for one in again["phases"]] == [("queued", n) for n in (1, 0, 0)]
+    assert [(one["state"], one["attempt"]) for one in again["phases"]] == [("queued", n) for n in (1, 1, 0)]
 
     path = f"/v1/rounds/{number}/phases/sft/log"
     await book.update_phase(number, "sft", run_id=f"round-{number}-sft-2", state=WorkState.RUNNING)
@@ -166,3 +167,11 @@ async def test_a_schedule_is_kept_switched_and_deleted(client: httpx.AsyncClient
     assert (await client.delete(f"/v1/schedules/{made['id']}")).status_code == 204
     assert (await client.delete(f"/v1/schedules/{made['id']}")).status_code == 404
     assert (await client.put("/v1/schedules/99", json=body)).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["rounds/99999999999999999999", "rounds?cursor=99999999999", "promotions?cursor=x", "rounds?cursor=²"],
+)
+async def test_numbers_that_no_row_has_are_refused(client: httpx.AsyncClient, path: str) -> None:
+    assert (await client.get(f"/v1/{path}")).status_code == 422

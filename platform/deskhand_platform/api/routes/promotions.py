@@ -6,10 +6,9 @@ from dataclasses import asdict
 
 from fastapi import APIRouter
 
-from deskhand_platform.api.deps import Cursor, Have, Limit, User
+from deskhand_platform.api.deps import Cursor, Have, Limit, User, before
 from deskhand_platform.api.models import Page
 from deskhand_platform.api.models_rounds import PromotionBody, PromotionModel
-from deskhand_platform.errors import InvalidField
 from deskhand_platform.rounds.promoted import Promotion
 
 router = APIRouter(tags=["rounds"])
@@ -18,9 +17,7 @@ router = APIRouter(tags=["rounds"])
 @router.get("/promotions")
 async def list_promotions(have: Have, cursor: Cursor = None, limit: Limit = 50) -> Page[PromotionModel]:
     """Promotions, newest first: the first one's policy is the one that rounds start from."""
-    if cursor is not None and not cursor.isdecimal():
-        raise InvalidField("cursor", "is not one that this list gave out")
-    found = await have.promoted.list(before=None if cursor is None else int(cursor), limit=limit)
+    found = await have.promoted.list(before=before(cursor), limit=limit)
     more = str(found[-1].id) if len(found) == limit else None
     return Page[PromotionModel](items=[shown(one) for one in found], next_cursor=more)
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Query
 
-from deskhand_platform.api.deps import Cursor, Have, Limit
+from deskhand_platform.api.deps import Cursor, Have, Limit, RowId, before
 from deskhand_platform.api.models import (
     EvaluationRow,
     JsonObject,
@@ -22,7 +22,7 @@ from deskhand_platform.api.models import (
     RunProgress,
 )
 from deskhand_platform.api.models_rounds import PhaseLog, RoundClone, RoundForm, RoundRetry
-from deskhand_platform.errors import InvalidField, NotFound
+from deskhand_platform.errors import NotFound
 from deskhand_platform.rounds.book import PhaseRecord, RoundRecord
 from deskhand_platform.rounds.config import as_json
 from deskhand_platform.rounds.logs import PIECE_BYTES, read_log
@@ -60,9 +60,7 @@ async def start_round(have: Have, body: RoundStart) -> Round:
 @router.get("/rounds")
 async def list_rounds(have: Have, cursor: Cursor = None, limit: Limit = 50) -> Page[RoundSummary]:
     """Rounds with their success before and after, newest first."""
-    if cursor is not None and not cursor.isdecimal():
-        raise InvalidField("cursor", "is not one that this list gave out")
-    found = await have.book.list(before=None if cursor is None else int(cursor), limit=limit)
+    found = await have.book.list(before=before(cursor), limit=limit)
     more = str(found[-1].id) if len(found) == limit else None
     return Page[RoundSummary](items=[summary(one) for one in found], next_cursor=more)
 
@@ -75,37 +73,37 @@ async def round_form(have: Have) -> RoundForm:
 
 
 @router.get("/rounds/{id}")
-async def get_round(have: Have, id: int) -> Round:
+async def get_round(have: Have, id: RowId) -> Round:
     """One round: phases with their progress and figures, and the table so far."""
     return shown(await have.book.get(id), have)
 
 
 @router.post("/rounds/{id}/cancel")
-async def cancel_round(have: Have, id: int) -> Round:
+async def cancel_round(have: Have, id: RowId) -> Round:
     """Stop a round; what it has stored stays."""
     return shown(await have.rounds.cancel(id), have)
 
 
 @router.post("/rounds/{id}/pause")
-async def pause_round(have: Have, id: int) -> Round:
+async def pause_round(have: Have, id: RowId) -> Round:
     """Stop a round's run with its state safe; other rounds take their turn until it is resumed."""
     return shown(await have.rounds.pause(id), have)
 
 
 @router.post("/rounds/{id}/resume")
-async def resume_round(have: Have, id: int) -> Round:
+async def resume_round(have: Have, id: RowId) -> Round:
     """Let a paused round go on at the step where it was, when it is its turn."""
     return shown(await have.rounds.resume(id), have)
 
 
 @router.post("/rounds/{id}/clone", status_code=201)
-async def clone_round(have: Have, id: int, body: RoundClone) -> Round:
+async def clone_round(have: Have, id: RowId, body: RoundClone) -> Round:
     """Start a round that is told what this one was, with overrides."""
     return shown(await have.rounds.clone(id, cast(dict[str, Any], body.overrides), body.key), have)
 
 
 @router.post("/rounds/{id}/retry")
-async def retry_round(have: Have, id: int, body: RoundRetry) -> Round:
+async def retry_round(have: Have, id: RowId, body: RoundRetry) -> Round:
     """Let a round that is over, or paused, go on from one of its phases."""
     return shown(await have.rounds.retry(id, body.phase, afresh=body.afresh), have)
 
@@ -113,7 +111,7 @@ async def retry_round(have: Have, id: int, body: RoundRetry) -> Round:
 @router.get("/rounds/{id}/phases/{name}/log")
 async def phase_log(
     have: Have,
-    id: int,
+    id: RowId,
     name: str,
     offset: Annotated[
         int | None,

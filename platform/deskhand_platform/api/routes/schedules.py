@@ -6,7 +6,7 @@ from typing import cast
 
 from fastapi import APIRouter
 
-from deskhand_platform.api.deps import Have
+from deskhand_platform.api.deps import Have, RowId
 from deskhand_platform.api.models import JsonObject
 from deskhand_platform.api.models_rounds import ScheduleBody, ScheduleModel
 from deskhand_platform.rounds.scheduler import successes
@@ -29,13 +29,13 @@ async def create_schedule(have: Have, body: ScheduleBody) -> ScheduleModel:
 
 
 @router.put("/schedules/{id}")
-async def replace_schedule(have: Have, id: int, body: ScheduleBody) -> ScheduleModel:
+async def replace_schedule(have: Have, id: RowId, body: ScheduleBody) -> ScheduleModel:
     """Change a schedule, or switch it on or off."""
     return await shown(await have.schedules.replace(id, order(body)), have)
 
 
 @router.delete("/schedules/{id}", status_code=204)
-async def delete_schedule(have: Have, id: int) -> None:
+async def delete_schedule(have: Have, id: RowId) -> None:
     """Forget a schedule; rounds that it began stay."""
     await have.schedules.delete(id)
 
