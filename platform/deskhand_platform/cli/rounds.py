@@ -95,7 +95,7 @@ def retry(
     phase: Annotated[str | None, typer.Option(help="where to begin; else the first that is not done")] = None,
     afresh: Annotated[bool, typer.Option("--afresh", help="anew, not at its checkpoint")] = False,
 ) -> None:
-    """Let a round that is over, or paused, go on from one of its phases; phases that were done are done anew."""
+    """Let a round that is over, or paused, go on from one of its phases; one that was done is done anew."""
     body = {"phase": phase, "afresh": afresh}
     out.print(f"Round {number}: {asyncio.run(_post(f'/v1/rounds/{number}/retry', body))['state']}")
 

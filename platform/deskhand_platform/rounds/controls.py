@@ -65,7 +65,7 @@ class RoundControls:
             await _again(connection, round_id, row["life"])
 
     async def retry(self, round_id: int, phase: str | None, *, afresh: bool) -> None:
-        """Back into the queue, from a phase on: one that was done is done anew, and so are those after it; one
+        """Back into the queue, from a phase on: one that was done is done anew, as are those after it; one
         that was not goes on from its checkpoint.
 
         Args:
