@@ -95,6 +95,10 @@ class BlobStore:
         self._remember(digest)
         return True
 
+    async def size(self, digest: str) -> int | None:
+        """How many bytes a blob has; None: there is none of that digest."""
+        return await asyncio.to_thread(self._size, digest)
+
     async def get(self, digest: str) -> bytes:
         """The bytes, checked against their digest.
 

@@ -10,6 +10,8 @@ from deskhand_platform.accounts.opening import Accounts
 from deskhand_platform.proposals import Proposals
 from deskhand_platform.queue import TaskQueue
 from deskhand_platform.rounds.book import RoundBook, RoundRecord
+from deskhand_platform.rounds.promoted import PromotedPolicies
+from deskhand_platform.rounds.schedules import Schedules
 from deskhand_platform.settings import Settings
 
 if TYPE_CHECKING:
@@ -21,12 +23,49 @@ HostState = Literal["up", "starting", "down"]
 class Rounds(Protocol):
     """Starts and stops rounds."""
 
-    async def start(self, preset: str, overrides: dict[str, Any]) -> RoundRecord:
-        """Put a round in the queue.
+    async def start(self, preset: str, overrides: dict[str, Any], key: str | None = None) -> RoundRecord:
+        """Put a round in the queue, or give the one that is the same: of that key, or, without one, of an
+        equal config and not over.
 
         Raises:
-            NotFound: no such preset, or no such start policy.
-            InvalidField: an override is refused.
+            NotFound: no such preset.
+            InvalidField: an override is refused, there is no such start policy, or it cannot fit the machine.
+        """
+        ...
+
+    async def clone(self, round_id: int, overrides: dict[str, Any], key: str | None = None) -> RoundRecord:
+        """Put a round in the queue that is told what that one was, with overrides.
+
+        Raises:
+            NotFound: no such round.
+            InvalidField: as `start`.
+        """
+        ...
+
+    async def pause(self, round_id: int) -> RoundRecord:
+        """Stop a round with its state safe, until it is resumed.
+
+        Raises:
+            NotFound: no such round.
+            WrongState: it neither waits nor runs.
+        """
+        ...
+
+    async def resume(self, round_id: int) -> RoundRecord:
+        """Let a paused round go on.
+
+        Raises:
+            NotFound: no such round.
+            WrongState: it is not paused.
+        """
+        ...
+
+    async def retry(self, round_id: int, phase: str | None, *, afresh: bool = False) -> RoundRecord:
+        """Let a round that is over, or paused, go on from one of its phases.
+
+        Raises:
+            NotFound: no such round or phase.
+            WrongState: it waits or runs, or a phase before that one is not done.
         """
         ...
 
@@ -58,6 +97,8 @@ class Services:
     queue: TaskQueue
     book: RoundBook
     rounds: Rounds
+    promoted: PromotedPolicies
+    schedules: Schedules
     hosting: Hosting
     stopping: asyncio.Event
     """Set when the platform goes down: streams end."""

@@ -22,7 +22,11 @@ from deskhand_platform.proposals import Proposals
 from deskhand_platform.queue import TaskQueue
 from deskhand_platform.rounds.book import RoundBook
 from deskhand_platform.rounds.conductor import RoundConductor
+from deskhand_platform.rounds.controls import RoundControls
 from deskhand_platform.rounds.phases import Phases
+from deskhand_platform.rounds.promoted import PromotedPolicies
+from deskhand_platform.rounds.scheduler import Scheduler
+from deskhand_platform.rounds.schedules import Schedules
 from deskhand_platform.services import Services
 from deskhand_platform.settings import Settings
 from deskhand_platform.supervisor import StartHost, Supervisor
@@ -106,7 +110,9 @@ async def platform(settings: Settings, start_host: StartHost | None = None) -> A
                 async with supervisor.running():
                     book = RoundBook(store.database)
                     phases = Phases(settings, store, book, supervisor)
-                    conductor = RoundConductor(phases, book, settings.workflows_url)
+                    controls = RoundControls(store.database)
+                    conductor = RoundConductor(phases, book, controls, settings.workflows_url)
+                    schedules = Schedules(store.database)
                     services = Services(
                         settings=settings,
                         accounts=accounts,
@@ -115,11 +121,14 @@ async def platform(settings: Settings, start_host: StartHost | None = None) -> A
                         queue=TaskQueue(store.database, accounts.quotas),
                         book=book,
                         rounds=conductor,
+                        promoted=PromotedPolicies(store),
+                        schedules=schedules,
                         hosting=supervisor,
                         stopping=asyncio.Event(),
                         started_at_s=time.time(),
                     )
-                    async with _rounds(conductor), serve_api(services, listener):
+                    scheduler = Scheduler(schedules, book, conductor, store)
+                    async with _rounds(conductor, scheduler), serve_api(services, listener):
                         url = address_of(listener)
                         held.announce(url)
                         yield Platform(url=url, first_admin=first_admin, services=services)
@@ -135,11 +144,16 @@ def address_of(listener: socket.socket) -> str:
 
 
 @asynccontextmanager
-async def _rounds(conductor: RoundConductor) -> AsyncGenerator[None]:
+async def _rounds(conductor: RoundConductor, scheduler: Scheduler) -> AsyncGenerator[None]:
+    looking: asyncio.Task[None] | None = None
     try:
         await conductor.launch()
+        looking = asyncio.create_task(scheduler.run())
         yield
     finally:
+        if looking is not None:
+            looking.cancel()
+            await asyncio.gather(looking, return_exceptions=True)
         await conductor.stop()
 
 

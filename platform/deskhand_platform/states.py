@@ -10,6 +10,8 @@ class WorkState(StrEnum):
 
     QUEUED = "queued"
     RUNNING = "running"
+    PAUSED = "paused"
+    """Only rounds and their phases: stopped with the state safe, until somebody resumes it."""
     DONE = "done"
     FAILED = "failed"
     CANCELLED = "cancelled"
@@ -19,4 +21,4 @@ class WorkState(StrEnum):
     @property
     def over(self) -> bool:
         """Nothing will change any more."""
-        return self not in (WorkState.QUEUED, WorkState.RUNNING)
+        return self not in (WorkState.QUEUED, WorkState.RUNNING, WorkState.PAUSED)

@@ -1,4 +1,4 @@
-"""The platform's own tables, in the flywheel's database: Alembic revisions 0002, 0006, 0009 and 0010."""
+"""The platform's own tables, in the flywheel's database: Alembic revisions 0002, 0006 and from 0009 on."""
 
 from __future__ import annotations
 
@@ -48,12 +48,18 @@ rounds = sa.Table(
     sa.Column("state", sa.String(16), nullable=False),
     sa.Column("reason", sa.Text),
     sa.Column("cancel_requested", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("pause_requested", sa.Boolean, nullable=False, server_default=sa.false()),
+    # how often it was taken up again: each time by a workflow of its own
+    sa.Column("life", sa.Integer, nullable=False, server_default="0"),
+    # under which a second start is the same round; one made of the config goes when the round is over
+    sa.Column("key", sa.String(160)),
     sa.Column("policy_in", sa.String(64)),
     sa.Column("policy_out", sa.String(64)),
     sa.Column("promoted", sa.Boolean),
     sa.Column("created_at_s", sa.Float, nullable=False),
     sa.Column("started_at_s", sa.Float),
     sa.Column("ended_at_s", sa.Float),
+    sa.Index("uq_rounds_key", "key", unique=True),
     # a round's number is never given out twice
     sqlite_autoincrement=True,
 )
@@ -74,7 +80,45 @@ round_phases = sa.Table(
     sa.Column("seconds", sa.Float),
     sa.Column("started_at_s", sa.Float),
     sa.Column("ended_at_s", sa.Float),
+    # how often it was done anew: each time by a run of its own
+    sa.Column("attempt", sa.Integer, nullable=False, server_default="0"),
     sa.UniqueConstraint("round_id", "name", name="uq_round_phases_name"),
+)
+
+promotions = sa.Table(
+    "promotions",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("policy_id", sa.String(64), nullable=False),
+    # None where a person promoted
+    sa.Column("round_id", sa.Integer, sa.ForeignKey("rounds.id")),
+    sa.Column("kind", sa.String(16), nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("by", sa.String(64), nullable=False),
+    sa.Column("at_s", sa.Float, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+round_schedules = sa.Table(
+    "round_schedules",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("preset", sa.String(64), nullable=False),
+    sa.Column("overrides", sa.JSON, nullable=False),
+    # one of the two: a cron expression, or so many new successes
+    sa.Column("cron", sa.String(128)),
+    sa.Column("timezone", sa.String(64), nullable=False),
+    sa.Column("new_successes", sa.Integer),
+    sa.Column("enabled", sa.Boolean, nullable=False),
+    # successes before this do not count
+    sa.Column("since_s", sa.Float, nullable=False),
+    sa.Column("next_at_s", sa.Float),
+    sa.Column("last_at_s", sa.Float),
+    sa.Column("last_round", sa.Integer),
+    # what came of the last time
+    sa.Column("note", sa.Text),
+    sa.Column("created_at_s", sa.Float, nullable=False),
+    sqlite_autoincrement=True,
 )
 
 users = sa.Table(

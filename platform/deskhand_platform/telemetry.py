@@ -69,7 +69,7 @@ async def _by_state(connection: AsyncConnection, name: str, table: sa.Table) -> 
     counts = dict((await connection.execute(query)).all())
     family = GaugeMetricFamily(name, "By state", labels=["state"])
     for state in WorkState:
-        if state is not WorkState.SKIPPED:
+        if state not in (WorkState.SKIPPED, WorkState.PAUSED):
             family.add_metric([state], counts.get(state, 0))
     return family
 

@@ -180,3 +180,65 @@ def test_a_second_platform_and_a_wrong_token_are_refused(served: Served) -> None
     wrong = deskhand(served, "rounds", "list", DESKHAND_TOKEN="wrong")
     assert wrong.returncode == 1 and "token" in wrong.stderr and "Traceback" not in wrong.stderr
     assert served.call("GET", "/v1/info")["sandbox_host"] == "up"
+
+
+@pytest.mark.slow
+def test_a_paused_round_survives_kills_in_every_state(served: Served) -> None:
+    """Running, pausing, paused, resumed: killed in each, it is there again and loses no step."""
+    served.start()
+    number = served.call("POST", "/v1/rounds", ROUND)["id"]
+    sft = f"round-{number}-sft"
+    reached = until_step(served, sft, 5)["done"]
+    served.call("POST", f"/v1/rounds/{number}/pause")
+    served.end(signal.SIGKILL)  # in the middle of stopping
+
+    served.start()
+    paused = until_round(served, number, "paused")
+    assert paused["pausing"] is False and alive(served.progress(sft)["pid"]) is False  # type: ignore[index]
+    served.end(signal.SIGKILL)  # paused
+
+    served.start()
+    assert served.call("GET", f"/v1/rounds/{number}")["state"] == "paused"
+    refused = deskhand(served, "rounds", "pause", str(number))
+    assert refused.returncode == 1 and f"round {number} is paused" in refused.stderr
+    served.call("POST", f"/v1/rounds/{number}/resume")
+    served.end(signal.SIGKILL)  # in line again
+
+    served.start()
+    until_round(served, number, "done")
+    lives = [int(line) for line in (served.home / "runs" / sft / "lives.txt").read_text().split()]
+    assert lives[0] == 0 and lives[1] >= reached and lives == sorted(lives)
+    assert (served.home / "runs" / f"round-{number}-collect/lives.txt").read_text().split() == ["0"]
+
+
+def test_rounds_are_operated_from_the_command_line(served: Served) -> None:
+    served.start()
+    body = {"preset": "smoke", "overrides": {"explore": None, "score": None}}
+    number = served.call("POST", "/v1/rounds", body)["id"]
+    until_step(served, f"round-{number}-sft", 3)
+
+    def said(*arguments: str, status: int = 0) -> str:
+        done = deskhand(served, "rounds", *arguments, COLUMNS="200")
+        assert (done.returncode, "Traceback" in done.stderr) == (status, False), done.stderr
+        return done.stdout + done.stderr
+
+    assert "pausing" in said("pause", str(number)) or "paused" in said("show", str(number))
+    until_round(served, number, "paused")
+    assert "lets it go on" in said("show", str(number))
+    assert "counting from 0 to 60" in said("log", str(number), "sft")
+    assert f"Round {number + 1}" in said("clone", str(number), "--set", "ppo.iterations=1")
+    assert "for example ppo.iterations=50" in said(
+        "clone", str(number), "--set", "ppo.iterations=0", status=2
+    )
+    assert "queued" in said("resume", str(number))
+    for one in (number, number + 1):
+        until_round(served, one, "done")
+    assert "queued" in said("retry", str(number), "--phase", "promote")
+    until_round(served, number, "done")
+    assert f"round {number}" in said("promotions")
+    assert "no policy" in said("promote", "policy-0", "--reason", "x", status=2)
+    assert "0 3 * * *" in said("schedules", "add", "smoke", "--cron", "0 3 * * *")
+    assert "off" in said("schedules", "off", "1")
+    assert "on" in said("schedules", "on", "1")
+    assert "gone" in said("schedules", "remove", "1")
+    assert "smoke" not in said("schedules", "list")

@@ -121,7 +121,7 @@ def test_what_models_and_pages_wrote_is_shown_as_text(platform: Platform, signed
 
 def test_a_round_is_started_watched_and_cancelled(platform: Platform, signed: Signed) -> None:
     page = signed.open("/rounds")
-    page.get_by_role("button", name="Start a round").click()
+    page.get_by_role("link", name="Start a round").click()
     page.get_by_role("radio", name=re.compile("^smoke")).check()
     page.get_by_role("button", name="Start smoke").click()
     expect(page).to_have_url(re.compile(r"/rounds/\d+$"))

@@ -24,7 +24,11 @@ from deskhand_platform.api.app import create_app
 from deskhand_platform.proposals import Proposals
 from deskhand_platform.queue import TaskQueue
 from deskhand_platform.rounds.book import RoundBook, RoundRecord
-from deskhand_platform.rounds.presets import checked_preset
+from deskhand_platform.rounds.config import merge
+from deskhand_platform.rounds.controls import RoundControls
+from deskhand_platform.rounds.presets import checked_config, checked_preset
+from deskhand_platform.rounds.promoted import PromotedPolicies
+from deskhand_platform.rounds.schedules import Schedules
 from deskhand_platform.services import Services
 from deskhand_platform.settings import Settings, load_settings
 from deskhand_sandbox.types import (
@@ -102,11 +106,29 @@ async def record_episode(store: Store, *, task: Task = TASK, success: bool = Tru
 class BookOnly:
     """Rounds that are written down and never begin: what the API tests need of a conductor."""
 
-    def __init__(self, book: RoundBook) -> None:
+    def __init__(self, book: RoundBook, controls: RoundControls) -> None:
         self._book = book
+        self._controls = controls
 
-    async def start(self, name: str, overrides: dict[str, Any]) -> RoundRecord:
-        return await self._book.get(await self._book.create(name, checked_preset(name, overrides)))
+    async def start(self, name: str, overrides: dict[str, Any], key: str | None = None) -> RoundRecord:
+        return await self._book.get((await self._book.create(name, checked_preset(name, overrides), key))[0])
+
+    async def clone(self, round_id: int, overrides: dict[str, Any], key: str | None = None) -> RoundRecord:
+        record = await self._book.get(round_id)
+        config = checked_config(merge(record.config, overrides))
+        return await self._book.get((await self._book.create(record.preset, config, key or new_id()))[0])
+
+    async def pause(self, round_id: int) -> RoundRecord:
+        await self._controls.pause(round_id)
+        return await self._book.get(round_id)
+
+    async def resume(self, round_id: int) -> RoundRecord:
+        await self._controls.resume(round_id)
+        return await self._book.get(round_id)
+
+    async def retry(self, round_id: int, phase: str | None, *, afresh: bool = False) -> RoundRecord:
+        await self._controls.retry(round_id, phase, afresh=afresh)
+        return await self._book.get(round_id)
 
     async def cancel(self, round_id: int) -> RoundRecord:
         await self._book.request_cancel(round_id)
@@ -172,7 +194,9 @@ def services(settings: Settings, store: Store, accounts: Accounts) -> Services:
         store=store,
         queue=TaskQueue(store.database, accounts.quotas),
         book=book,
-        rounds=BookOnly(book),
+        rounds=BookOnly(book, RoundControls(store.database)),
+        promoted=PromotedPolicies(store),
+        schedules=Schedules(store.database),
         hosting=HostUp(),
         stopping=asyncio.Event(),
         started_at_s=time.time(),

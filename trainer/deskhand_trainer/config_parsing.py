@@ -40,18 +40,25 @@ def parse_config(cls: type[T], given: Mapping[str, Any], *, path: str = "") -> T
     values: dict[str, Any] = {}
     for name, value in given.items():
         if name not in fields:
-            raise ConfigError(f"unknown field {path + str(name)!r}{nearest(str(name), fields)}")
+            said = f"unknown field {path + str(name)!r}{nearest(str(name), fields)}"
+            raise ConfigError(said, path + str(name))
         values[name] = _coerce(hints[name], value, path + name)
         _check_range(fields[name], values[name], path + name)
     for name, f in fields.items():
         required = f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
         if required and name not in values:
-            raise ConfigError(f"field {path + name!r} is missing")
+            raise ConfigError(f"field {path + name!r} is missing", path + name)
     try:
         return cls(**values)
     except ValueError as error:
         where = f"field {path.rstrip('.')!r}: " if path else ""
-        raise ConfigError(f"{where}{error}") from error
+        raise ConfigError(f"{where}{error}", _blamed(path, str(error), fields)) from error
+
+
+def _blamed(path: str, said: str, fields: Iterable[str]) -> str:
+    """The field that a record's own refusal begins with, else the record."""
+    first = said.replace(":", " ").split(maxsplit=1)[0]
+    return path + first if first in fields else path.rstrip(".")
 
 
 def nearest(name: str, fields: Iterable[str]) -> str:
@@ -136,7 +143,7 @@ def _check_range(field: dataclasses.Field[Any], value: Any, path: str) -> None:
         if isinstance(number, bool) or not isinstance(number, int | float):
             continue
         if (low is not None and number < low) or (high is not None and number > high):
-            raise ConfigError(f"field {path!r} must be {_span(low, high)}, got {number}")
+            raise ConfigError(f"field {path!r} must be {_span(low, high)}, got {number}", path)
 
 
 def _span(low: float | None, high: float | None) -> str:
@@ -146,4 +153,4 @@ def _span(low: float | None, high: float | None) -> str:
 
 
 def _wrong(path: str, wanted: str, value: Any) -> ConfigError:
-    return ConfigError(f"field {path!r} must be {wanted}, got {value!r}")
+    return ConfigError(f"field {path!r} must be {wanted}, got {value!r}", path)

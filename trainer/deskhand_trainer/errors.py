@@ -26,6 +26,11 @@ class TrainerError(Exception):
 class ConfigError(TrainerError):
     """A run's config has an unknown field, a wrong type or a value out of range; names the field."""
 
+    def __init__(self, message: str, field: str = "") -> None:
+        super().__init__(message)
+        self.field = field
+        """Its dotted name; empty where it is none of one record."""
+
 
 class RunRefused(TrainerError):
     """The run cannot begin; says why and what to do."""

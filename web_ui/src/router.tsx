@@ -14,6 +14,8 @@ import { infoQuery } from "./api/queries";
 import { readCompare } from "./compare/search";
 import { Empty, Failed, Loading } from "./parts/Notice";
 import { Page } from "./parts/Page";
+import { readCompareRounds } from "./rounds/comparing";
+import { readNewRound } from "./rounds/form/search";
 import { readPlace } from "./replay/place";
 import { queryClient } from "./shell/session";
 import { Shell } from "./shell/Shell";
@@ -45,6 +47,32 @@ const round = createRoute({
   getParentRoute: () => rootRoute,
   path: "/rounds/$id",
   component: lazyRouteComponent(() => import("./rounds/RoundPage"), "RoundPage"),
+});
+
+const compareRounds = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/rounds/compare",
+  validateSearch: readCompareRounds,
+  component: lazyRouteComponent(() => import("./rounds/CompareRoundsPage"), "CompareRoundsPage"),
+});
+
+const promoted = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/rounds/policy",
+  component: lazyRouteComponent(() => import("./rounds/PromotedPage"), "PromotedPage"),
+});
+
+const schedules = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/rounds/schedules",
+  component: lazyRouteComponent(() => import("./rounds/SchedulesPage"), "SchedulesPage"),
+});
+
+const newRound = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/rounds/new",
+  validateSearch: readNewRound,
+  component: lazyRouteComponent(() => import("./rounds/form/NewRoundPage"), "NewRoundPage"),
 });
 
 const trajectories = createRoute({
@@ -89,7 +117,21 @@ const admin = createRoute({
 });
 
 export const router = createRouter({
-  routeTree: rootRoute.addChildren([home, rounds, round, trajectories, replay, compare, tasks, account, admin]),
+  routeTree: rootRoute.addChildren([
+    home,
+    rounds,
+    newRound,
+    compareRounds,
+    promoted,
+    schedules,
+    round,
+    trajectories,
+    replay,
+    compare,
+    tasks,
+    account,
+    admin,
+  ]),
   defaultPreload: "intent",
   defaultPendingComponent: () => <Loading />,
   defaultErrorComponent: Broken,

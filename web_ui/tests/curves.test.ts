@@ -1,7 +1,17 @@
 import { describe, expect, it } from "vitest";
 
 import type { Event } from "../src/api/words";
-import { alarmsOf, alone, has, last, pointsOf, reach, SUCCESS, DIAGNOSTICS } from "../src/rounds/curves";
+import {
+  alarmsOf,
+  alone,
+  has,
+  last,
+  pointsOf,
+  reach,
+  rewardParts,
+  SUCCESS,
+  DIAGNOSTICS,
+} from "../src/rounds/curves";
 
 let nextId = 1;
 function event(kind: Event["kind"], name: string, data: Event["data"]): Event {
@@ -74,6 +84,9 @@ describe("what a chart needs", () => {
       ["Clip fraction", 0, 0.3],
       ["Explained variance", 0, 1],
       ["Entropy", 0, 0],
+      ["Staleness", 0, 0],
+      ["Turns per second", 0, 0],
+      ["Time", 0, 1],
     ]);
     expect(reach(SUCCESS, [])).toEqual([0, 1]);
   });
@@ -90,5 +103,15 @@ describe("alarmsOf", () => {
       ["clip high", "iteration 3: clip fraction 0.4"],
       ["kl high", "iteration 12: 0.42, limit 0.15; lower lr"],
     ]);
+  });
+});
+
+describe("rewardParts", () => {
+  it("has a line for each part that any iteration told of, and throughput is turns by seconds", () => {
+    const told = { step: 1, reward_outcome: 0.5, reward_process: 0.1, turns: 30, seconds: 60 };
+    const points = pointsOf([event("metric", "ppo/iteration", told)]);
+    expect(rewardParts(points).lines.map((line) => line.label)).toEqual(["outcome", "process"]);
+    expect(last(points, "iteration/turns_per_s")).toBe(0.5);
+    expect(rewardParts([]).lines).toEqual([]);
   });
 });

@@ -96,7 +96,17 @@ ROUTES: dict[str, Rule] = {
     "POST /v1/rounds": Rule("rounds:write"),
     "GET /v1/rounds": Rule("rounds:read"),
     "GET /v1/rounds/{id}": Rule("rounds:read"),
+    "GET /v1/rounds/form": Rule("rounds:read"),
     "POST /v1/rounds/{id}/cancel": Rule("rounds:write"),
+    "POST /v1/rounds/{id}/pause": Rule("rounds:write"),
+    "POST /v1/rounds/{id}/resume": Rule("rounds:write"),
+    "POST /v1/rounds/{id}/clone": Rule("rounds:write"),
+    "POST /v1/rounds/{id}/retry": Rule("rounds:write"),
+    "GET /v1/rounds/{id}/phases/{name}/log": Rule("rounds:read"),
+    "GET /v1/schedules": Rule("rounds:read"),
+    "POST /v1/schedules": Rule("rounds:write"),
+    "PUT /v1/schedules/{id}": Rule("rounds:write"),
+    "DELETE /v1/schedules/{id}": Rule("rounds:write"),
     "GET /v1/events": Rule("rounds:read"),
     # episodes; a picture's address is its content's hash, which nobody has who has not seen it
     "GET /v1/trajectories": Rule("trajectories:read", Own.LISTED),
@@ -122,6 +132,8 @@ ROUTES: dict[str, Rule] = {
     # policies
     "GET /v1/policies": Rule("policies:read", Own.ALL),
     "GET /v1/policies/{id}": Rule("policies:read", Own.ALL),
+    "GET /v1/promotions": Rule("policies:read"),
+    "POST /v1/promotions": Rule("policies:write"),
     # accounts
     "PUT /v1/password": Rule(None, Own.ALL, unlimited=True),
     "GET /v1/tokens": Rule(None, Own.LISTED),

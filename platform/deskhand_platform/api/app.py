@@ -19,10 +19,12 @@ from deskhand_platform.api.routes import (
     info,
     operations,
     policies,
+    promotions,
     proposals,
     quotas,
     reviews,
     rounds,
+    schedules,
     tasks,
     tokens,
     trajectories,
@@ -51,8 +53,8 @@ def create_app(services: Services | None = None, *, version: str = "0.1.0") -> F
     )
     app.state.services = services
     errors.install(app)
-    parts = (info, tasks, catalog, rounds, trajectories, policies, events, annotations, proposals, reviews)
-    for part in (*parts, users, tokens, quotas, audit, in_force):
+    parts = (info, tasks, catalog, rounds, promotions, schedules, trajectories, policies, events)
+    for part in (*parts, annotations, proposals, reviews, users, tokens, quotas, audit, in_force):
         app.include_router(
             part.router,
             prefix=PREFIX,

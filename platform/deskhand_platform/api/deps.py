@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Annotated, Any, cast
 
-from fastapi import Depends, Query, Request
+from fastapi import Depends, Path, Query, Request
 from fastapi.routing import APIRoute, APIWebSocketRoute
 from starlette.requests import HTTPConnection
 
@@ -28,6 +28,23 @@ Have = Annotated[Services, Depends(services)]
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="how many at most")]
 Label = Annotated[list[str] | None, Query(description="`key=value`; all of them must match")]
 Cursor = Annotated[str | None, Query(description="`next_cursor` of the page before")]
+
+
+RowId = Annotated[int, Path(ge=0, le=2**31 - 1)]
+"""The number of a row that is counted up."""
+
+
+def before(cursor: str | None) -> int | None:
+    """The number that the cursor of a list of such rows stands for.
+
+    Raises:
+        InvalidField: no list gave it out.
+    """
+    if cursor is None:
+        return None
+    if not cursor.isascii() or not cursor.isdecimal() or int(cursor[:20]) >= 2**31:
+        raise InvalidField("cursor", "is not one that this list gave out")
+    return int(cursor)
 
 
 async def admit(connection: HTTPConnection, have: Have) -> Principal | None:

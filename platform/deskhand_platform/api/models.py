@@ -200,6 +200,9 @@ class RoundStart(Incoming):
     preset: str = DEFAULT
     overrides: JsonObject = {}
     """Merged into the preset: {"ppo": {"iterations": 10}}."""
+    key: Annotated[str, Field(min_length=1, max_length=128)] | None = None
+    """Under which a second start gives the same round, for good. Without one, a start with an equal config
+    gives the round there is, until that is over."""
 
 
 class RunProgress(BaseModel):
@@ -218,8 +221,10 @@ class Phase(BaseModel):
     name: str
     """Unique in its round: "collect", "evaluate-before", "ppo"."""
     kind: str
-    """"collect", "score", "curate", "sft", "pretrain", "ppo", "evaluate" or "promote"."""
+    """"collect", "label", "score", "curate", "sft", "pretrain", "ppo", "evaluate" or "promote"."""
     state: WorkState
+    attempt: int
+    """How often it was done anew before."""
     run_id: str | None
     """Subject of its events is "run:" + this."""
     progress: RunProgress | None
@@ -263,6 +268,8 @@ class RoundSummary(BaseModel):
     """Why it failed or was cancelled, or why nothing was promoted."""
     cancelling: bool
     """Asked to stop, and not there yet."""
+    pausing: bool
+    """Asked to pause, and not there yet."""
     policy_in: str | None
     """Policy it started from; None for an untrained one."""
     policy_out: str | None

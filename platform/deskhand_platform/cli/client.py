@@ -36,8 +36,12 @@ class Client:
         """POST, decoded."""
         return await self._call("POST", path, json=body)
 
+    async def put(self, path: str, body: Any = None) -> Any:
+        """PUT, decoded."""
+        return await self._call("PUT", path, json=body)
+
     async def delete(self, path: str) -> Any:
-        """DELETE, decoded."""
+        """DELETE, decoded; None where the platform answers with nothing."""
         return await self._call("DELETE", path)
 
     async def _call(self, method: str, path: str, **more: Any) -> Any:
@@ -49,7 +53,7 @@ class Client:
             ) from error
         if response.is_error:
             raise ApiError(response.status_code, _sentence(response))
-        return response.json()
+        return response.json() if response.content else None
 
 
 def _sentence(response: httpx.Response) -> str:

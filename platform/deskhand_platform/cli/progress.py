@@ -14,7 +14,15 @@ from deskhand_platform.cli.console import err, out, say, table
 
 Json = dict[str, Any]
 LOOK_S = 1.0
-MARKS = {"done": "✓", "running": "▸", "failed": "✗", "cancelled": "–", "skipped": "·", "queued": " "}
+MARKS = {
+    "done": "✓",
+    "running": "▸",
+    "failed": "✗",
+    "cancelled": "–",
+    "skipped": "·",
+    "queued": " ",
+    "paused": "‖",
+}
 
 
 async def follow(client: Client, round_id: int) -> Json:
@@ -82,6 +90,8 @@ def _ending(shown: Json) -> str:
     head = f"Round {shown['id']} ({shown['preset']}): {shown['state']}"
     if shown["state"] == "failed":
         return f"{head}: {shown['reason']}"
+    if shown["state"] == "paused":
+        return f"{head}; `deskhand rounds resume {shown['id']}` lets it go on"
     if shown["state"] != "done":
         return head
     if shown["promoted"]:

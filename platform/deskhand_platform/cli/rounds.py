@@ -1,4 +1,4 @@
-"""`deskhand rounds`: list, show, start, cancel."""
+"""`deskhand rounds`: start, watch, pause, resume, cancel, retry, clone; what is promoted."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from deskhand_platform.cli import overrides
+from deskhand_platform.cli import overrides, schedules
 from deskhand_platform.cli.client import connect
 from deskhand_platform.cli.console import out, table, when
-from deskhand_platform.cli.progress import follow, print_round
+from deskhand_platform.cli.progress import LOOK_S, follow, print_round
 from deskhand_platform.settings import load_settings
 
 app = typer.Typer(help="Training rounds.", no_args_is_help=True)
+app.add_typer(schedules.app, name="schedules")
 Number = Annotated[int, typer.Argument(help="number of the round")]
 
 
@@ -71,8 +72,86 @@ def start(
 @app.command()
 def cancel(number: Number) -> None:
     """Stop a round; what it has stored stays."""
-    shown = asyncio.run(_cancel(number))
+    shown = asyncio.run(_post(f"/v1/rounds/{number}/cancel"))
     out.print(f"Round {number}: {'stopping' if shown['cancelling'] else shown['state']}")
+
+
+@app.command()
+def pause(number: Number) -> None:
+    """Stop a round with its state safe, until it is resumed; other rounds take their turn."""
+    shown = asyncio.run(_post(f"/v1/rounds/{number}/pause"))
+    out.print(f"Round {number}: {'pausing' if shown['pausing'] else shown['state']}")
+
+
+@app.command()
+def resume(number: Number) -> None:
+    """Let a paused round go on at the step where it was."""
+    out.print(f"Round {number}: {asyncio.run(_post(f'/v1/rounds/{number}/resume'))['state']}")
+
+
+@app.command(epilog="Example:  deskhand rounds retry 3 --phase ppo")
+def retry(
+    number: Number,
+    phase: Annotated[str | None, typer.Option(help="where to begin; else the first that is not done")] = None,
+    afresh: Annotated[bool, typer.Option("--afresh", help="anew, not at its checkpoint")] = False,
+) -> None:
+    """Let a round that is over, or paused, go on from one of its phases; one that was done is done anew."""
+    body = {"phase": phase, "afresh": afresh}
+    out.print(f"Round {number}: {asyncio.run(_post(f'/v1/rounds/{number}/retry', body))['state']}")
+
+
+@app.command(epilog="Example:  deskhand rounds clone 3 --set ppo.minutes=30")
+def clone(
+    number: Number,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="override, e.g. ppo.iterations=10")] = None,
+) -> None:
+    """Start a round that is told what this one was."""
+    body = {"overrides": overrides.parse(set_ or [])}
+    out.print(f"Round {asyncio.run(_post(f'/v1/rounds/{number}/clone', body))['id']}")
+
+
+@app.command(epilog="Example:  deskhand rounds log 3 ppo --follow")
+def log(
+    number: Number,
+    phase: Annotated[str, typer.Argument(help="name of the phase")],
+    tail: Annotated[int, typer.Option(min=1, max=65536, help="bytes from the end to begin with")] = 16384,
+    watch: Annotated[bool, typer.Option("--follow", help="go on until the phase is over")] = False,
+) -> None:
+    """What the run of a phase wrote."""
+    asyncio.run(_log(f"/v1/rounds/{number}/phases/{phase}/log", tail, watch))
+
+
+@app.command()
+def promotions(limit: Annotated[int, typer.Option(min=1, max=200)] = 20) -> None:
+    """Which policies rounds started from, the present one first."""
+    found = asyncio.run(_get("/v1/promotions", limit=limit))
+    lines = table("policy", "how", "by", "when", "reason")
+    for one in found["items"]:
+        how = one["kind"] if one["round_id"] is None else f"round {one['round_id']}"
+        lines.add_row(one["policy_id"], how, one["by"], when(one["at_s"]), one["reason"])
+    out.print(lines)
+
+
+@app.command(epilog='Example:  deskhand rounds promote policy-1a2b --reason "the last one regressed"')
+def promote(
+    policy: Annotated[str, typer.Argument(help="its id; one that was promoted before is gone back to")],
+    reason: Annotated[str, typer.Option(help="for whoever reads the history")],
+) -> None:
+    """Let rounds start from a policy from now on."""
+    made = asyncio.run(_post("/v1/promotions", {"policy_id": policy, "reason": reason}))
+    out.print(f"Rounds start from {made['policy_id']} ({made['kind']})", soft_wrap=True)
+
+
+async def _log(path: str, tail: int, watch: bool) -> None:
+    async with connect(load_settings()) as client:
+        piece = await client.get(path, tail=tail)
+        while True:
+            out.print(piece["text"], end="", markup=False, highlight=False, soft_wrap=True)
+            if piece["next_offset"] == piece["size"]:
+                if piece["over"] or not watch:
+                    return
+                await asyncio.sleep(LOOK_S)
+            piece = await client.get(path, offset=piece["next_offset"])
 
 
 async def _start(preset: str, changed: dict[str, Any], watch: bool) -> int:
@@ -86,9 +165,9 @@ async def _start(preset: str, changed: dict[str, Any], watch: bool) -> int:
         return 0 if over["state"] == "done" else 1
 
 
-async def _cancel(number: int) -> dict[str, Any]:
+async def _post(path: str, body: Any = None) -> dict[str, Any]:
     async with connect(load_settings()) as client:
-        return await client.post(f"/v1/rounds/{number}/cancel")
+        return await client.post(path, body)
 
 
 async def _get(path: str, **query: Any) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,13 +11,14 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import RowMapping
+from sqlalchemy.exc import IntegrityError
 
 from deskhand_flywheel.database import Database
 from deskhand_platform.errors import NotFound, WrongState
 from deskhand_platform.rounds.config import RoundConfig, as_json
 from deskhand_platform.rounds.plan import PhasePlan
 from deskhand_platform.states import WorkState
-from deskhand_platform.tables import round_phases, rounds
+from deskhand_platform.tables import promotions, round_phases, rounds
 from deskhand_sandbox.types import JsonValue
 
 
@@ -38,6 +41,12 @@ class PhaseRecord:
     """Wall clock of the phase's run, earlier lives included."""
     started_at_s: float | None
     ended_at_s: float | None
+    attempt: int = 0
+    """How often it was done anew before."""
+
+    def run_of(self, round_id: int) -> str:
+        """The id of the run that does it."""
+        return f"round-{round_id}-{self.name}" + (f"-{self.attempt + 1}" if self.attempt else "")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,6 +69,14 @@ class RoundRecord:
     started_at_s: float | None
     ended_at_s: float | None
     phases: tuple[PhaseRecord, ...]
+    pause_requested: bool = False
+    """Paused, or stopping to be."""
+    life: int = 0
+    """How often it was taken up again."""
+
+
+OF_CONFIG = "config:"
+"""How a key begins that was made of the config: it goes when its round is over."""
 
 
 class RoundBook:
@@ -68,17 +85,41 @@ class RoundBook:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def create(self, preset: str, config: RoundConfig) -> int:
-        """A new round, waiting; returns its number."""
+    async def create(self, preset: str, config: RoundConfig, key: str | None = None) -> tuple[int, bool]:
+        """A round that waits; its number, and whether it is new.
+
+        Args:
+            key: under which a second call gives the same round, for good. Without one, a call with an equal
+                config gives the round there is, until that is over.
+        """
+        values = as_json(config)
+        digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+        kept = f"{OF_CONFIG}{digest}" if key is None else f"key:{key}"
         row = {
             "preset": preset,
-            "config": as_json(config),
+            "config": values,
             "state": WorkState.QUEUED,
             "created_at_s": time.time(),
+            "key": kept,
         }
-        async with self._database.write() as connection:
-            result = await connection.execute(sa.insert(rounds).values(row).returning(rounds.c.id))
-            return int(result.scalar_one())
+        there = sa.select(rounds.c.id).where(rounds.c.key == kept)
+        try:
+            async with self._database.write() as connection:
+                found = (await connection.execute(there)).scalar()
+                if found is not None:
+                    return int(found), False
+                result = await connection.execute(sa.insert(rounds).values(row).returning(rounds.c.id))
+                return int(result.scalar_one()), True
+        except IntegrityError:
+            # another transaction was faster, in a database that lets two in at a time
+            async with self._database.read() as connection:
+                return int((await connection.execute(there)).scalar_one()), False
+
+    async def with_key(self, key: str) -> int | None:
+        """The round that was begun under a key; None: none was."""
+        query = sa.select(rounds.c.id).where(rounds.c.key == f"key:{key}")
+        async with self._database.read() as connection:
+            return (await connection.execute(query)).scalar()
 
     async def get(self, round_id: int) -> RoundRecord:
         """One round.
@@ -135,14 +176,14 @@ class RoundBook:
         async with self._database.read() as connection:
             return tuple((await connection.execute(query)).scalars())
 
+    async def last_end(self) -> float | None:
+        """When the round ended that ended last, as Unix time; None when none did."""
+        async with self._database.read() as connection:
+            return (await connection.execute(sa.select(sa.func.max(rounds.c.ended_at_s)))).scalar()
+
     async def promoted_policy(self) -> str | None:
-        """The policy the next round starts from; None when no round has promoted one."""
-        query = (
-            sa.select(rounds.c.policy_out)
-            .where(rounds.c.promoted.is_(True), rounds.c.policy_out.is_not(None))
-            .order_by(rounds.c.id.desc())
-            .limit(1)
-        )
+        """The policy the next round starts from; None when none was promoted."""
+        query = sa.select(promotions.c.policy_id).order_by(promotions.c.id.desc()).limit(1)
         async with self._database.read() as connection:
             return (await connection.execute(query)).scalar()
 
@@ -166,11 +207,14 @@ class RoundBook:
             )
         return WorkState(state)
 
-    async def cancel_requested(self, round_id: int) -> bool:
-        """Somebody asked the round to stop."""
-        query = sa.select(rounds.c.cancel_requested).where(rounds.c.id == round_id)
+    async def halt_requested(self, round_id: int) -> WorkState | None:
+        """As what somebody asked the round to stop: cancelled or paused; None: nobody did."""
+        query = sa.select(rounds.c.cancel_requested, rounds.c.pause_requested)
         async with self._database.read() as connection:
-            return bool((await connection.execute(query)).scalar())
+            row = (await connection.execute(query.where(rounds.c.id == round_id))).mappings().one()
+        if row["cancel_requested"]:
+            return WorkState.CANCELLED
+        return WorkState.PAUSED if row["pause_requested"] else None
 
     async def plan(self, round_id: int, policy_in: str | None, phases: Sequence[PhasePlan]) -> None:
         """Note start policy and phases of a round that begins; a second call changes nothing."""
@@ -196,9 +240,16 @@ class RoundBook:
                 return
             await connection.execute(sa.insert(round_phases), rows)
             await connection.execute(
-                sa.update(rounds)
-                .where(rounds.c.id == round_id)
-                .values(state=WorkState.RUNNING, policy_in=policy_in, started_at_s=time.time())
+                sa.update(rounds).where(rounds.c.id == round_id).values(policy_in=policy_in)
+            )
+
+    async def set_going(self, round_id: int) -> None:
+        """Note that a round that waited runs; any other stays as it is."""
+        waits = (rounds.c.id == round_id, rounds.c.state == WorkState.QUEUED)
+        begun = sa.func.coalesce(rounds.c.started_at_s, time.time())
+        async with self._database.write() as connection:
+            await connection.execute(
+                sa.update(rounds).where(*waits).values(state=WorkState.RUNNING, started_at_s=begun)
             )
 
     async def update(self, round_id: int, **values: Any) -> None:
@@ -212,23 +263,36 @@ class RoundBook:
         async with self._database.write() as connection:
             await connection.execute(sa.update(round_phases).where(*where).values(values))
 
-    async def close(self, round_id: int, state: WorkState, reason: str | None) -> None:
-        """End a round, and with it every phase that is not over; one that is over already stays as it is.
+    async def park(self, round_id: int, life: int) -> None:
+        """Note that a round has stopped to pause."""
+        where = (rounds.c.id == round_id, rounds.c.life == life, rounds.c.state == WorkState.RUNNING)
+        async with self._database.write() as connection:
+            await connection.execute(sa.update(rounds).where(*where).values(state=WorkState.PAUSED))
+
+    async def close(self, round_id: int, state: WorkState, reason: str | None, life: int) -> None:
+        """End a round, and with it every phase that is not over; one that is over already, or in another life
+        by now, stays as it is.
 
         Without a reason it keeps the one it has: a round can be done and have promoted nothing.
         """
         now = time.time()
         why = {} if reason is None else {"reason": reason}
-        open_states = [WorkState.QUEUED, WorkState.RUNNING]
+        open_states = [WorkState.QUEUED, WorkState.RUNNING, WorkState.PAUSED]
+        freed = sa.case((rounds.c.key.startswith(OF_CONFIG), None), else_=rounds.c.key)
         async with self._database.write() as connection:
-            await connection.execute(
+            ended = await connection.execute(
                 sa.update(rounds)
-                .where(rounds.c.id == round_id, rounds.c.state.in_(open_states))
-                .values(state=state, ended_at_s=now, **why)
+                .where(rounds.c.id == round_id, rounds.c.life == life, rounds.c.state.in_(open_states))
+                .values(state=state, ended_at_s=now, key=freed, **why)
             )
+            if not ended.rowcount:
+                return
             await connection.execute(
                 sa.update(round_phases)
-                .where(round_phases.c.round_id == round_id, round_phases.c.state == WorkState.RUNNING)
+                .where(
+                    round_phases.c.round_id == round_id,
+                    round_phases.c.state.in_([WorkState.RUNNING, WorkState.PAUSED]),
+                )
                 .values(state=state, reason=reason, ended_at_s=now)
             )
             await connection.execute(
@@ -239,7 +303,7 @@ class RoundBook:
 
 
 def _round(row: RowMapping, phases: Sequence[PhaseRecord]) -> RoundRecord:
-    values = {name: row[name] for name in row if name != "state"}
+    values = {name: row[name] for name in row if name not in ("key", "state")}
     return RoundRecord(**values, state=WorkState(row["state"]), phases=tuple(phases))
 
 

@@ -14,9 +14,12 @@ from typing import Any, TypeVar
 
 from dbos import DBOS, SetWorkflowID
 
+from deskhand_agent.ids import new_id
 from deskhand_platform.rounds.book import RoundBook, RoundRecord
+from deskhand_platform.rounds.config import RoundConfig, merge
+from deskhand_platform.rounds.controls import RoundControls
 from deskhand_platform.rounds.phases import Phases
-from deskhand_platform.rounds.presets import checked_preset
+from deskhand_platform.rounds.presets import checked_config, checked_preset
 from deskhand_platform.states import WorkState
 
 T = TypeVar("T")
@@ -33,14 +36,15 @@ class _PlatformStops(BaseException):
 class RoundConductor:
     """Starts, continues and stops rounds; one works at a time."""
 
-    def __init__(self, phases: Phases, book: RoundBook, workflows_url: str) -> None:
+    def __init__(self, phases: Phases, book: RoundBook, controls: RoundControls, workflows_url: str) -> None:
         self._phases = phases
         self._book = book
+        self._controls = controls
         self._url = workflows_url
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._stopping = False
-        self._workflow: Callable[[int], None] | None = None
+        self._workflow: Callable[[int, int], None] | None = None
 
     async def launch(self) -> None:
         """Take up what an earlier platform left, and be ready for more."""
@@ -73,45 +77,104 @@ class RoundConductor:
             DBOS.destroy, destroy_registry=True, workflow_completion_timeout_sec=STOP_WAIT_S
         )
 
-    async def start(self, preset: str, overrides: dict[str, Any]) -> RoundRecord:
-        """Put a round in the queue.
+    async def start(self, preset: str, overrides: dict[str, Any], key: str | None = None) -> RoundRecord:
+        """Put a round in the queue, or give the one that is the same: of that key, or, without one, of an
+        equal config and not over.
 
         Raises:
             NotFound: no such preset.
-            InvalidField: an override is refused, or there is no such start policy.
+            InvalidField: an override is refused, there is no such start policy, or it cannot fit the machine.
         """
         config = await asyncio.to_thread(checked_preset, preset, overrides)
-        await self._phases.check_start(config)
-        round_id = await self._book.create(preset, config)
-        await self._phases.tell(round_id, "state", {"state": WorkState.QUEUED, "preset": preset})
-        await self._enqueue(round_id)
-        return await self._book.get(round_id)
+        return await self._begin(preset, config, key)
+
+    async def clone(self, round_id: int, overrides: dict[str, Any], key: str | None = None) -> RoundRecord:
+        """Put a round in the queue that is told what that one was, with overrides.
+
+        Raises:
+            NotFound: no such round.
+            InvalidField: as `start`.
+        """
+        record = await self._book.get(round_id)
+        config = await asyncio.to_thread(checked_config, merge(record.config, overrides))
+        return await self._begin(record.preset, config, key or new_id())
 
     async def cancel(self, round_id: int) -> RoundRecord:
         """Ask a round to stop; one that waits ends at once, one that runs as soon as its run has stopped."""
-        if await self._book.request_cancel(round_id) is WorkState.QUEUED:
-            await self._phases.close(round_id, WorkState.CANCELLED, "cancelled before it began")
+        state = await self._book.request_cancel(round_id)
+        if state is not WorkState.RUNNING:
+            why = (
+                "cancelled while it waited" if state is WorkState.QUEUED else "cancelled while it was paused"
+            )
+            life = (await self._book.get(round_id)).life
+            await self._phases.close(round_id, WorkState.CANCELLED, why, life)
         return await self._book.get(round_id)
+
+    async def pause(self, round_id: int) -> RoundRecord:
+        """Stop a round's run with its state safe, until the round is resumed; other rounds take their turn.
+
+        Raises:
+            NotFound, WrongState: as `RoundControls.pause`.
+        """
+        await self._controls.pause(round_id)
+        record = await self._book.get(round_id)
+        await self._phases.tell(round_id, "state", {"state": record.state, "pausing": True})
+        return record
+
+    async def resume(self, round_id: int) -> RoundRecord:
+        """Put a paused round back in the queue: it goes on at the step where it was.
+
+        Raises:
+            NotFound, WrongState: as `RoundControls.resume`.
+        """
+        await self._controls.resume(round_id)
+        return await self._queued(round_id)
+
+    async def retry(self, round_id: int, phase: str | None, *, afresh: bool = False) -> RoundRecord:
+        """Put a round back in the queue, from one of its phases on.
+
+        Raises:
+            NotFound, WrongState: as `RoundControls.retry`.
+        """
+        await self._controls.retry(round_id, phase, afresh=afresh)
+        return await self._queued(round_id)
 
     # ---- inside ----
 
-    def _register(self) -> Callable[[int], None]:
+    async def _begin(self, preset: str, config: RoundConfig, key: str | None) -> RoundRecord:
+        await self._phases.check_start(config)
+        await self._phases.check_fit(config)
+        round_id, new = await self._book.create(preset, config, key)
+        if new:
+            await self._phases.tell(round_id, "state", {"state": WorkState.QUEUED, "preset": preset})
+        record = await self._book.get(round_id)
+        if record.state is WorkState.QUEUED:
+            await self._enqueue(round_id)
+        return record
+
+    async def _queued(self, round_id: int) -> RoundRecord:
+        await self._phases.tell(round_id, "state", {"state": WorkState.QUEUED})
+        await self._enqueue(round_id)
+        return await self._book.get(round_id)
+
+    def _register(self) -> Callable[[int, int], None]:
         begin = DBOS.step(name="begin")(self._blocking(self._phases.begin))
         phase = DBOS.step(name="phase")(self._blocking(self._do))
         close = DBOS.step(name="close")(self._blocking(self._close))
 
-        def work(round_id: int) -> None:
+        # rounds begun before there were lives have workflows without one
+        def work(round_id: int, life: int = 0) -> None:
             try:
                 names = begin(round_id)
                 for name in names:
                     state, reason = phase(round_id, name)
                     if state != WorkState.DONE:
-                        close(round_id, state, reason)
+                        close(round_id, state, reason, life)
                         return
                 if names:
-                    close(round_id, WorkState.DONE.value, None)
+                    close(round_id, WorkState.DONE.value, None, life)
             except Exception as error:  # the edge: a bug must end in the round's row, not only in a log
-                close(round_id, WorkState.FAILED.value, f"{type(error).__name__}: {error}")
+                close(round_id, WorkState.FAILED.value, f"{type(error).__name__}: {error}", life)
                 raise
 
         return DBOS.workflow(name="round")(work)
@@ -120,8 +183,8 @@ class RoundConductor:
         state, reason = await self._phases.do(round_id, name)
         return state.value, reason
 
-    async def _close(self, round_id: int, state: str, reason: str | None) -> None:
-        await self._phases.close(round_id, WorkState(state), reason)
+    async def _close(self, round_id: int, state: str, reason: str | None, life: int) -> None:
+        await self._phases.close(round_id, WorkState(state), reason, life)
 
     def _blocking(self, work: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., T]:
         """`work` on the platform's loop, waited for by a thread of DBOS."""
@@ -146,11 +209,12 @@ class RoundConductor:
         return await task
 
     async def _enqueue(self, round_id: int) -> None:
+        life = (await self._book.get(round_id)).life
         workflow = self._workflow
         assert workflow is not None, "launch comes first"
 
         def enqueue() -> None:
-            with SetWorkflowID(f"round-{round_id}"):
-                DBOS.enqueue_workflow(QUEUE, workflow, round_id)
+            with SetWorkflowID(f"round-{round_id}" + (f"-{life}" if life else "")):
+                DBOS.enqueue_workflow(QUEUE, workflow, round_id, life)
 
         await asyncio.to_thread(enqueue)

@@ -16,6 +16,7 @@ Config = Mapping[str, JsonValue]
 RUN_FIELDS = {
     "collect": RunKind.COLLECT,
     "explore": RunKind.COLLECT,
+    "label": RunKind.LABEL,
     "score": RunKind.SCORE,
     "sft": RunKind.SFT,
     "pretrain": RunKind.PRETRAIN,
@@ -28,12 +29,18 @@ RUN_FIELDS = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PromoteConfig:
-    """What decides whether the next round starts from a policy of this one: a strictly higher figure."""
+    """What decides whether the next round starts from a policy of this one."""
+
+    gate: Literal["interval", "figure"] = "interval"
+    """"interval": its success less that of the policies before has a 95 % interval above 0; "figure": its
+    success is higher, be it by luck."""
 
     measure: Literal["sampled", "greedy"] = "sampled"
     """Which success rate is compared."""
     episodes: int = 128
     """Per task, on validation seeds: test seeds are for reporting and choose nothing."""
+    tasks: tuple[str, ...] = ()
+    """Tasks to measure on, held-out ones among them; none: those of `evaluate`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,6 +58,9 @@ class RoundConfig:
     """Demonstrations for the warm start (`CollectConfig`); only when the round starts untrained."""
     explore: Config | None = None
     """Episodes with the policy as it is then (`CollectConfig`): what the process reward model learns from."""
+    label: Config | None = None
+    """Monte-Carlo labels of the round's own episodes (`LabelConfig`), for `score` to learn from where its
+    `labels` name "monte-carlo"."""
     score: Config | None = None
     """Process reward model and its scores (`ScoreConfig`)."""
     sft: Config | None = None
@@ -127,7 +137,9 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 def as_json(config: RoundConfig) -> dict[str, JsonValue]:
     """The config as plain values, as `round_config` reads them."""
-    return asdict(config)
+    values = asdict(config)
+    values["promote"]["tasks"] = [*config.promote.tasks]
+    return values
 
 
 def _promote(values: object, where: str) -> PromoteConfig:
@@ -138,12 +150,19 @@ def _promote(values: object, where: str) -> PromoteConfig:
     for name in given:
         if name not in known:
             raise InvalidField(f"{where}promote.{name}", str(NotFound("field", name, known)))
-    if given.get("measure", "sampled") not in ("sampled", "greedy"):
-        raise InvalidField(f"{where}promote.measure", "must be sampled or greedy")
+    for name, choices in (("measure", ("sampled", "greedy")), ("gate", ("interval", "figure"))):
+        if given.get(name, choices[0]) not in choices:
+            raise InvalidField(f"{where}promote.{name}", f"must be {' or '.join(choices)}")
     episodes = given.get("episodes", 1)
     if isinstance(episodes, bool) or not isinstance(episodes, int) or not 1 <= episodes <= 100_000:
         raise InvalidField(f"{where}promote.episodes", "must be a whole number from 1 to 100000")
-    return PromoteConfig(**given)
+    tasks = given.get("tasks", ())
+    if not isinstance(tasks, list | tuple) or not all(
+        isinstance(one, str) for one in cast("list[Any]", tasks)
+    ):
+        raise InvalidField(f"{where}promote.tasks", "must be a list of task ids")
+    chosen: dict[str, Any] = {**given, "tasks": tuple(cast("list[str]", tasks))}
+    return PromoteConfig(**chosen)
 
 
 def check_phase(name: str, values: Config) -> None:
@@ -155,13 +174,19 @@ def check_phase(name: str, values: Config) -> None:
     Raises:
         InvalidField: the trainer would refuse them.
     """
-    # here and not above: the trainer's records come with torch, which takes seconds
-    from deskhand_trainer import config
+    from deskhand_trainer.config import parse_config
     from deskhand_trainer.errors import ConfigError
+
+    try:
+        parse_config(run_record(name), values, path=f"{name}.")
+    except ConfigError as error:
+        raise InvalidField(error.field or name, str(error)) from error
+
+
+def run_record(name: str) -> type[Any]:
+    """The config record of one of a round's phases, or of a kind of run."""
+    # here and not above: the trainer's records come with much else, which takes seconds
+    from deskhand_trainer import config
     from deskhand_trainer.run import CONFIGS
 
-    record = getattr(config, CONFIGS[RUN_FIELDS.get(name) or RunKind(name)])
-    try:
-        config.parse_config(record, values, path=f"{name}.")
-    except ConfigError as error:
-        raise InvalidField(name, str(error)) from error
+    return getattr(config, CONFIGS[RUN_FIELDS.get(name) or RunKind(name)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -13,9 +14,11 @@ from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import Event, EventKind, TrajectoryFilter
 from deskhand_platform.errors import InvalidField, PlatformError, RoundFailed
 from deskhand_platform.rounds.book import PhaseRecord, RoundBook, RoundRecord
-from deskhand_platform.rounds.config import RoundConfig, round_config
+from deskhand_platform.rounds.config import Config, RoundConfig, round_config
+from deskhand_platform.rounds.fit import check_fit, this_machine
 from deskhand_platform.rounds.plan import VALIDATE_PROMOTED, PhasePlan, plan
-from deskhand_platform.rounds.process import RunCancelled, RunRequest, bring_to_end
+from deskhand_platform.rounds.process import RunHalted, RunRequest, bring_to_end
+from deskhand_platform.rounds.promoted import PromotedPolicies
 from deskhand_platform.rounds.promotion import decide
 from deskhand_platform.settings import Settings
 from deskhand_platform.states import WorkState
@@ -50,11 +53,12 @@ class Phases:
         self._store = store
         self._book = book
         self._host = host
+        self._promoted = PromotedPolicies(store)
 
     async def begin(self, round_id: int) -> list[str]:
         """Settle the start policy and the phases; their names, or none for a round that is over."""
         record = await self._book.get(round_id)
-        if record.state.over:
+        if record.state.over or record.state is WorkState.PAUSED:
             return []
         if not record.phases:
             config = round_config(record.config)
@@ -63,7 +67,8 @@ class Phases:
             policy_in = promoted if config.start == "promoted" and promoted else await self._named(start)
             await self._book.plan(round_id, policy_in, plan(config, policy_in, promoted))
             record = await self._book.get(round_id)
-            await self.tell(round_id, "state", {"state": WorkState.RUNNING, "policy_in": policy_in})
+        await self._book.set_going(round_id)
+        await self.tell(round_id, "state", {"state": WorkState.RUNNING, "policy_in": record.policy_in})
         return [phase.name for phase in record.phases]
 
     async def do(self, round_id: int, name: str) -> tuple[WorkState, str | None]:
@@ -72,20 +77,26 @@ class Phases:
         phase = _phase(record, name)
         if phase.state is WorkState.DONE:
             return WorkState.DONE, None
-        if record.cancel_requested:
-            return WorkState.CANCELLED, "cancelled"
+        if (halt := await self._book.halt_requested(round_id)) is not None:
+            return halt, _why(halt)
         await self._start(round_id, phase)
         try:
             changes = await self._work(record, phase)
-        except RunCancelled:
-            return await self._ended(round_id, name, WorkState.CANCELLED, "cancelled")
+        except RunHalted as halt:
+            return await self._ended(round_id, name, halt.state, _why(halt.state))
         except (PlatformError, FlywheelError, SandboxError, OSError) as error:
             return await self._ended(round_id, name, WorkState.FAILED, f"{name}: {error}")
         return await self._ended(round_id, name, WorkState.DONE, None, **changes)
 
-    async def close(self, round_id: int, state: WorkState, reason: str | None) -> None:
-        """End the round."""
-        await self._book.close(round_id, state, reason)
+    async def close(self, round_id: int, state: WorkState, reason: str | None, life: int) -> None:
+        """End the round, or what there is of it until it is resumed."""
+        if state is WorkState.PAUSED and await self._book.halt_requested(round_id) is WorkState.CANCELLED:
+            # cancelled after its run had stopped to pause
+            state, reason = WorkState.CANCELLED, _why(WorkState.CANCELLED)
+        if state is WorkState.PAUSED:
+            await self._book.park(round_id, life)
+        else:
+            await self._book.close(round_id, state, reason, life)
         await self.tell(round_id, "state", {"state": state, "reason": reason})
 
     async def tell(self, round_id: int, name: str, data: Mapping[str, JsonValue]) -> None:
@@ -113,14 +124,34 @@ class Phases:
             if found is not None and is_probe((await self._store.policy(found)).metadata):
                 raise InvalidField(field, only_measured(found))
 
+    async def check_fit(self, config: RoundConfig) -> None:
+        """Refuse a round that cannot fit this machine.
+
+        Raises:
+            InvalidField: it needs more memory, disk or cores than there are; says the sum.
+        """
+        promoted = await self._book.promoted_policy() if config.start == "promoted" else None
+        start = promoted or await self._named(config.base if config.start == "promoted" else config.start)
+        weights_mb = None if start is None else await self._weights_mb(start)
+        await asyncio.to_thread(check_fit, config, weights_mb, this_machine(self._settings.home))
+
     # ---- inside ----
+
+    async def _weights_mb(self, policy_id: str) -> float | None:
+        try:
+            found = (await self._store.policy(policy_id)).manifest
+        except UnknownPolicy:
+            # what was promoted is gone: the round will say so by its name
+            return None
+        weights = [digest for name, digest in found.items() if name.endswith(".safetensors")]
+        return sum([await self._store.blobs.size(digest) or 0 for digest in weights]) / 1e6
 
     async def _named(self, start: str) -> str | None:
         return None if start == "untrained" else (await self._store.policy_named(start)).id
 
     async def _start(self, round_id: int, phase: PhaseRecord) -> None:
-        started = phase.started_at_s or time.time()
-        await self._book.update_phase(round_id, phase.name, state=WorkState.RUNNING, started_at_s=started)
+        begun = {"started_at_s": phase.started_at_s or time.time(), "ended_at_s": None, "reason": None}
+        await self._book.update_phase(round_id, phase.name, state=WorkState.RUNNING, **begun)
         await self.tell(round_id, "phase", {"phase": phase.name, "state": WorkState.RUNNING})
 
     async def _ended(
@@ -142,7 +173,7 @@ class Phases:
         phases = plan(round_config(record.config), record.policy_in, rival)
         planned = next(one for one in phases if one.name == phase.name)
         policy_in = planned.policy_in or policy_for(record, phase)
-        result = await self._run(record, planned, policy_in)
+        result = await self._run(record, phase, planned, policy_in)
         return {
             "metrics": dict(result.metrics),
             "policy_in": policy_in,
@@ -150,8 +181,10 @@ class Phases:
             "seconds": result.seconds,
         }
 
-    async def _run(self, record: RoundRecord, planned: PhasePlan, policy_in: str | None) -> RunResult:
-        run_id = f"round-{record.id}-{planned.name}"
+    async def _run(
+        self, record: RoundRecord, phase: PhaseRecord, planned: PhasePlan, policy_in: str | None
+    ) -> RunResult:
+        run_id = phase.run_of(record.id)
         await self._book.update_phase(record.id, planned.name, run_id=run_id, policy_in=policy_in)
         token = ""
 
@@ -161,7 +194,7 @@ class Phases:
             return RunSpec(
                 id=run_id,
                 kind=RunKind(planned.kind),
-                config=planned.config,
+                config=own_episodes(record, planned),
                 store_url=self._settings.db_url,
                 blobs_url=self._settings.blobs_url,
                 sandbox_url=url,
@@ -171,8 +204,8 @@ class Phases:
                 labels={"round": str(record.id), "phase": planned.name},
             )
 
-        async def cancelled() -> bool:
-            return await self._book.cancel_requested(record.id)
+        async def halted() -> WorkState | None:
+            return await self._book.halt_requested(record.id)
 
         limits = self._settings.rounds
         return await bring_to_end(
@@ -181,7 +214,7 @@ class Phases:
                 module=limits.run_module,
                 spec=spec,
                 environment=lambda: {"DESKHAND_SANDBOX_TOKEN": token},
-                cancelled=cancelled,
+                halted=halted,
                 crashes=limits.crashes,
                 stop_grace_s=limits.stop_grace_s,
             )
@@ -208,6 +241,8 @@ class Phases:
         await self._book.update(
             record.id, policy_out=verdict.policy_out, promoted=verdict.promoted, reason=reason
         )
+        if verdict.promoted and verdict.policy_out is not None:
+            await self._promoted.by_gate(verdict.policy_out, record.id, verdict.reason)
         return {"policy": verdict.policy_out, "promoted": verdict.promoted, "why": verdict.reason}
 
 
@@ -227,6 +262,18 @@ def policy_for(record: RoundRecord, phase: PhaseRecord) -> str | None:
         return made
     trained = [made for name in TRAINED if (made := _made_by(record, name)) is not None]
     return trained[-1] if trained else record.policy_in
+
+
+def own_episodes(record: RoundRecord, planned: PhasePlan) -> Config:
+    """What a run is told: labels are of the round's own episodes, where its config names no runs."""
+    if planned.kind != RunKind.LABEL or planned.config.get("runs"):
+        return planned.config
+    collected = [phase.run_id for phase in record.phases if phase.kind == "collect" and phase.run_id]
+    return {**planned.config, "runs": [*collected]}
+
+
+def _why(halt: WorkState) -> str | None:
+    return "cancelled" if halt is WorkState.CANCELLED else None
 
 
 def _dataset_name(round_id: int, use: str) -> str:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from deskhand_platform.rounds.config import Config, RoundConfig
+from deskhand_sandbox.types import JsonValue
 
 VALIDATE_START, VALIDATE_PROMOTED = "validate-start", "validate-promoted"
 """Phases that measure what the round's own policies have to be better than."""
@@ -62,6 +63,7 @@ def plan(config: RoundConfig, policy_in: str | None, promoted: str | None) -> tu
         phases += _run("pretrain", "pretrain", config.pretrain) + _run("rejection", "sft", config.rejection)
         if config.rejection is not None:
             phases += _run("evaluate-rejection", "evaluate", config.evaluate)
+    phases += _run("label", "label", config.label)
     phases += _run("score", "score", config.score) + _run("ppo", "ppo", config.ppo)
     if config.ppo is not None:
         phases += _run("evaluate-ppo", "evaluate", config.evaluate)
@@ -81,7 +83,7 @@ def _glance(config: Config | None) -> Config | None:
 def _validations(config: RoundConfig, policy_in: str | None, rival: str | None) -> tuple[PhasePlan, ...]:
     if config.evaluate is None:
         return ()
-    chosen: Config = {
+    chosen: dict[str, JsonValue] = {
         **config.evaluate,
         "split": "validation",
         "modes": [config.promote.measure],
@@ -89,6 +91,8 @@ def _validations(config: RoundConfig, policy_in: str | None, rival: str | None) 
         "seed_offset": VALIDATION_OFFSET,
         "targets": False,
     }
+    if config.promote.tasks:
+        chosen["tasks"] = [*config.promote.tasks]
     old = {VALIDATE_PROMOTED: rival, VALIDATE_START: policy_in}
     warm = ("sft", config.sft) if policy_in is None else ("rejection", config.rejection)
     made = {f"validate-{name}": run for name, run in (warm, ("ppo", config.ppo))}

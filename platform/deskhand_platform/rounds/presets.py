@@ -8,8 +8,9 @@ from typing import Any
 
 import yaml
 
-from deskhand_platform.errors import NotFound
+from deskhand_platform.errors import InvalidField, NotFound
 from deskhand_platform.rounds.config import RoundConfig, check_runs, merge, round_config
+from deskhand_platform.rounds.schema import example_of
 
 FOLDER = files("deskhand_platform") / "presets"
 DEFAULT = "from-scratch"
@@ -29,10 +30,7 @@ def preset(name: str, overrides: Mapping[str, Any] | None = None) -> RoundConfig
         NotFound: no preset of that name.
         InvalidField: an override is refused; names the field.
     """
-    if name not in preset_names():
-        raise NotFound("preset", name, preset_names())
-    values = yaml.safe_load((FOLDER / f"{name}.yaml").read_text())
-    return round_config(merge(values, overrides or {}))
+    return round_config(_values(name, overrides))
 
 
 def checked_preset(name: str, overrides: Mapping[str, Any] | None = None) -> RoundConfig:
@@ -42,6 +40,27 @@ def checked_preset(name: str, overrides: Mapping[str, Any] | None = None) -> Rou
         NotFound: no preset of that name.
         InvalidField: an override is refused, by us or by the trainer; names the field.
     """
-    config = preset(name, overrides)
-    check_runs(config)
+    return checked_config(_values(name, overrides))
+
+
+def checked_config(values: Mapping[str, Any]) -> RoundConfig:
+    """A config from plain values, checked as deep.
+
+    Raises:
+        InvalidField: it is refused, by us or by the trainer; names the field, with an example.
+    """
+    try:
+        config = round_config(values)
+        check_runs(config)
+    except InvalidField as error:
+        example = example_of(error.field)
+        if example is None:
+            raise
+        raise InvalidField(error.field, f"{error.reason}; for example {example}") from error
     return config
+
+
+def _values(name: str, overrides: Mapping[str, Any] | None) -> dict[str, Any]:
+    if name not in preset_names():
+        raise NotFound("preset", name, preset_names())
+    return merge(yaml.safe_load((FOLDER / f"{name}.yaml").read_text()), overrides or {})

@@ -14,10 +14,11 @@ from pathlib import Path
 
 from deskhand_platform.errors import RoundFailed
 from deskhand_platform.rounds.runs import read_error, read_result, read_state, write_spec
+from deskhand_platform.states import WorkState
 from deskhand_trainer.runs import RunResult, RunSpec
 
 LOOK_S = 0.5
-"""How often cancellation is looked for while a run works."""
+"""How often it is looked whether to stop while a run works."""
 
 
 class RunExit(IntEnum):
@@ -29,8 +30,13 @@ class RunExit(IntEnum):
     STOPPED = 3
 
 
-class RunCancelled(Exception):
-    """Cancellation was asked for; the run has stopped with its state safe."""
+class RunHalted(Exception):
+    """Somebody asked for it; the run has stopped with its state safe."""
+
+    def __init__(self, state: WorkState) -> None:
+        super().__init__(state.value)
+        self.state = state
+        """Cancelled or paused."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,7 +50,8 @@ class RunRequest:
     """Run with `python -m MODULE FOLDER`."""
     environment: Callable[[], Mapping[str, str]]
     """Added to the process's environment."""
-    cancelled: Callable[[], Awaitable[bool]]
+    halted: Callable[[], Awaitable[WorkState | None]]
+    """Whether it is to stop, and as what: cancelled or paused."""
     crashes: int
     """Deaths in a row, with nothing done in between, after which the run is given up."""
     stop_grace_s: float
@@ -54,7 +61,7 @@ async def bring_to_end(request: RunRequest) -> RunResult:
     """Start the run, again after every death, until it has finished.
 
     Raises:
-        RunCancelled: cancellation was asked for.
+        RunHalted: it was to be cancelled or paused.
         RoundFailed: the run refused its spec, or died too often without getting on.
         asyncio.CancelledError: the platform stops; the run was stopped with its state safe.
     """
@@ -64,8 +71,9 @@ async def bring_to_end(request: RunRequest) -> RunResult:
         result = read_result(request.folder)
         if result is not None:
             return result
-        if await request.cancelled():
-            raise RunCancelled
+        halt = await request.halted()
+        if halt is not None:
+            raise RunHalted(halt)
         status = await _one_life(request)
         if read_result(request.folder) is not None:
             continue
@@ -100,7 +108,7 @@ async def _one_life(request: RunRequest) -> int:
     try:
         while not ended.done():
             await asyncio.wait([ended], timeout=LOOK_S)
-            if not ended.done() and await request.cancelled():
+            if not ended.done() and await request.halted() is not None:
                 await _stop(process, request.stop_grace_s)
     finally:
         await _stop(process, request.stop_grace_s)

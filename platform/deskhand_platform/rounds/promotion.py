@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from deskhand_platform.rounds.book import RoundRecord
@@ -34,7 +35,8 @@ class Verdict:
 
 
 def decide(record: RoundRecord, config: PromoteConfig) -> Verdict:
-    """The round's best policy, if its figure is above those of its start and of the policy promoted before.
+    """The round's best policy, if its figure is above those of its start and of the policy promoted before:
+    by the gate "interval" so far that the 95 % interval of the difference is above 0.
 
     A round with neither has to be above 0: a policy that never succeeds is no place to go on from.
     """
@@ -49,6 +51,12 @@ def decide(record: RoundRecord, config: PromoteConfig) -> Verdict:
     best = max(new, key=lambda one: one.rate.success)
     figures = ", ".join(f"{one.policy_id} {one.rate.success:.3f}" for one in found)
     told = f"{config.measure} success on validation seeds: {figures}"
+    if old is not None and config.gate == "interval" and best.rate.success > old.rate.success:
+        surely = least_gain(best.rate, old.rate)
+        told += f"; the gain over {old.policy_id} is {best.rate.success - old.rate.success:.3f}, "
+        told += f"at least {surely:.3f} with 95 % confidence"
+        if surely <= 0:
+            return _nothing(record, f"the gain may be luck; {told}")
     if best.rate.success > (0.0 if old is None else old.rate.success):
         return Verdict(policy_out=best.policy_id, promoted=True, reason=told)
     if old is None:
@@ -58,6 +66,12 @@ def decide(record: RoundRecord, config: PromoteConfig) -> Verdict:
 
 def _nothing(record: RoundRecord, why: str) -> Verdict:
     return Verdict(policy_out=record.policy_in, promoted=False, reason=f"nothing to promote: {why}")
+
+
+def least_gain(new: SuccessRate, old: SuccessRate) -> float:
+    """Low end of the 95 % interval of new − old, from their Wilson intervals (Newcombe 1998, method 10)."""
+    gain = new.success - old.success
+    return gain - math.hypot(new.success - new.low, old.high - old.success)
 
 
 def candidates(record: RoundRecord, measure: str) -> tuple[Candidate, ...]:

@@ -117,8 +117,10 @@ async def test_the_list_of_rounds_has_their_figures(client: httpx.AsyncClient, s
     book = services.book
     kinds = {"evaluate-start": "evaluate", "ppo": "ppo", "evaluate-ppo": "evaluate"}
     phases = [PhasePlan(name=name, kind=kind, config={}) for name, kind in kinds.items()]
-    first, second = [(await client.post("/v1/rounds", json={"preset": "smoke"})).json()["id"] for _ in "ab"]
+    bodies = [{"preset": "smoke", "key": key} for key in "ab"]
+    first, second = [(await client.post("/v1/rounds", json=body)).json()["id"] for body in bodies]
     await book.plan(first, "s", phases)
+    await book.set_going(first)
     assert (await client.get("/v1/info")).json()["active_round"] == first
     for name, success in (("evaluate-start", 0.25), ("evaluate-ppo", 0.75)):
         [now, *_] = (await client.get("/v1/rounds?limit=1&cursor=" + str(second))).json()["items"]
@@ -131,7 +133,7 @@ async def test_the_list_of_rounds_has_their_figures(client: httpx.AsyncClient, s
         await book.update_phase(first, name, state=WorkState.DONE, policy_in="s", metrics=metrics)
         await book.update_phase(first, "ppo", state=WorkState.DONE, metrics={"episodes": 40}, seconds=90.0)
     await book.update(first, policy_out="p", promoted=True)
-    await book.close(first, WorkState.DONE, None)
+    await book.close(first, WorkState.DONE, None, 0)
 
     waiting, done = (await client.get("/v1/rounds")).json()["items"]
     assert (waiting["id"], waiting["before"], waiting["promoted"]) == (second, None, None)

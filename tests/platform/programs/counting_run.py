@@ -38,8 +38,10 @@ def main(folder: Path) -> int:
     with (folder / "lives.txt").open("a") as lives:
         lives.write(f"{done}\n")
     total = int(os.environ.get("COUNTING_STEPS", "20"))
+    print(f"counting from {done} to {total}", flush=True)
     while done < total:
         if stopped:
+            print(f"stopped at {done}", flush=True)
             return 3
         if os.environ.get("COUNTING_CRASHES") == phase and done == 3:
             os.kill(os.getpid(), signal.SIGKILL)

@@ -125,7 +125,7 @@ async def test_one_round_works_at_a_time_and_waiting_ones_can_be_cancelled(
     monkeypatch.setenv("COUNTING_STEPS", "2000")
     async with platform(counting) as up:
         services = up.services
-        first, second = [(await services.rounds.start("smoke", {})).id for _ in range(2)]
+        first, second = [(await services.rounds.start("smoke", {}, key)).id for key in "ab"]
         folder = await running(services, first, "evaluate-untrained", 3, until)
         assert (await services.book.get(second)).state is WorkState.QUEUED
         assert (await services.rounds.cancel(second)).state is WorkState.CANCELLED

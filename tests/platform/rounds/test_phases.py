@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from deskhand_platform.rounds.book import PhaseRecord, RoundRecord
-from deskhand_platform.rounds.phases import routed_to
+from deskhand_platform.rounds.phases import own_episodes, routed_to
+from deskhand_platform.rounds.plan import PhasePlan
 from deskhand_platform.states import WorkState
 from deskhand_sandbox.types import JsonValue
 
@@ -32,3 +34,12 @@ def test_a_phase_learns_from_the_version_its_round_curated_last() -> None:
     assert routed_to(round_of(first, later), "pretrain") == "round-4/rejected@1"
     assert routed_to(round_of(first, later), "ppo") is None
     assert routed_to(round_of(curated("curate", {})), "sft") is None
+
+
+def test_a_round_labels_its_own_episodes_unless_it_is_told_which() -> None:
+    explored = replace(curated("explore", {}), kind="collect", run_id="round-4-explore-2")
+    label = PhasePlan(name="label", kind="label", config={"tasks": ["a"]})
+    assert own_episodes(round_of(explored), label)["runs"] == ["round-4-explore-2"]
+    told = replace(label, config={"tasks": ["a"], "runs": ["round-1-explore"]})
+    assert own_episodes(round_of(explored), told)["runs"] == ["round-1-explore"]
+    assert own_episodes(round_of(explored), replace(label, kind="score")) == {"tasks": ["a"]}

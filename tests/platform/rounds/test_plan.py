@@ -49,6 +49,19 @@ def test_what_a_trained_policy_explored_is_routed() -> None:
     assert not {"pretrain", "rejection"} & {phase.name for phase in plan(config, None, None)}
 
 
+def test_labels_are_made_before_what_learns_from_them() -> None:
+    config = preset("smoke", {"label": {"tasks": ["miniwob/click-test"]}})
+    for start in (None, "some-policy"):
+        names = [phase.name for phase in plan(config, start, start)]
+        assert names.index("explore") < names.index("label") == names.index("score") - 1
+
+
+def test_promotion_can_look_at_tasks_of_its_own() -> None:
+    config = preset("smoke", {"promote": {"tasks": ["miniwob/click-widget"]}})
+    validations = [phase for phase in plan(config, None, None) if phase.name.startswith("validate-")]
+    assert validations and all(phase.config["tasks"] == ["miniwob/click-widget"] for phase in validations)
+
+
 def test_overrides_go_into_depth_and_null_leaves_a_phase_out() -> None:
     config = preset("smoke", {"ppo": {"value_pretraining": {"enabled": False}}, "score": None})
     assert config.ppo is not None and config.score is None
@@ -60,8 +73,12 @@ def test_overrides_go_into_depth_and_null_leaves_a_phase_out() -> None:
     ("over", "field", "said"),
     [
         ({"sfft": {}}, "sfft", "did you mean sft"),
-        ({"sft": {"cloning_epoch": 1}}, "sft", "did you mean cloning_epochs"),
-        ({"ppo": {"iterations": "many"}}, "ppo", "whole number"),
+        ({"sft": {"cloning_epoch": 1}}, "sft.cloning_epoch", "did you mean cloning_epochs"),
+        ({"ppo": {"iterations": "many"}}, "ppo.iterations", "whole number.*; for example ppo.iterations=50"),
+        ({"ppo": {"value_pretraining": {"lr": 2}}}, "ppo.value_pretraining.lr", "between 0 and 1, got 2"),
+        ({"ppo": {"episodes_per_iteration": 9, "group_size": 2}}, "ppo.episodes_per_iteration", "try 8"),
+        ({"promote": {"gate": "luck"}}, "promote.gate", "interval or figure"),
+        ({"promote": {"tasks": "x"}}, "promote.tasks", "list"),
         ({"promote": {"measur": "greedy"}}, "promote.measur", "did you mean measure"),
         ({"promote": {"episodes": 0}}, "promote.episodes", "whole number"),
         ({"promote": 1}, "promote", "mapping"),

@@ -86,7 +86,7 @@ def test_only_a_higher_figure_is_promoted(
     phases: list[tuple[str, str, float]], policy_in: str | None, out: str | None, why_not: str | None
 ) -> None:
     record = round_of(*(phase(*one) for one in phases), policy_in=policy_in)
-    verdict = decide(record, PromoteConfig())
+    verdict = decide(record, PromoteConfig(gate="figure"))
     assert (verdict.policy_out, verdict.promoted) == (out, why_not is None)
     assert (why_not or "success on validation seeds") in verdict.reason
     assert verdict.promoted != verdict.reason.startswith("nothing to promote: ")
@@ -96,3 +96,22 @@ def test_a_phase_that_did_not_finish_counts_for_nothing() -> None:
     unfinished = phase("validate-ppo", "p", 1.0, WorkState.FAILED)
     record = round_of(phase("validate-start", "s", 0.1), unfinished, policy_in="s")
     assert decide(record, PromoteConfig()).policy_out == "s"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "promoted", "said"),
+    [
+        (0.4, 0.9, True, "the gain over s is 0.500, at least 0.359 with 95 % confidence"),
+        (0.4, 0.5, False, "the gain may be luck; sampled success on validation seeds: s 0.400, p 0.500"),
+        # hypot(.1, .1) = .1414: the interval just reaches above 0
+        (0.4, 0.55, True, "at least 0.009"),
+        (0.4, 0.3, False, "no figure is above that of s"),
+    ],
+)
+def test_the_interval_of_the_gain_has_to_be_above_zero(
+    old: float, new: float, promoted: bool, said: str
+) -> None:
+    record = round_of(phase("validate-start", "s", old), phase("validate-ppo", "p", new), policy_in="s")
+    verdict = decide(record, PromoteConfig())
+    assert (verdict.promoted, verdict.policy_out) == (promoted, "p" if promoted else "s")
+    assert said in verdict.reason

@@ -13,7 +13,7 @@ const ROWS_A_PAGE = 100;
 
 /** Nothing will change any more. */
 export function over(state: WorkState): boolean {
-  return state !== "queued" && state !== "running";
+  return state !== "queued" && state !== "running" && state !== "paused";
 }
 
 export const infoQuery = queryOptions({
@@ -46,10 +46,25 @@ function settled(round: Round | undefined): boolean {
   return round !== undefined && over(round.state);
 }
 
-export const presetsQuery = queryOptions({
-  queryKey: ["presets"],
-  queryFn: ({ signal }) => answer(api.GET("/v1/presets", { signal })),
-  staleTime: 60_000,
+export const roundFormQuery = queryOptions({
+  queryKey: ["round form"],
+  queryFn: ({ signal }) => answer(api.GET("/v1/rounds/form", { signal })),
+  staleTime: 300_000,
+});
+
+export const promotionsQuery = infiniteQueryOptions({
+  queryKey: ["promotions"],
+  queryFn: ({ signal, pageParam }) =>
+    answer(api.GET("/v1/promotions", { params: { query: { cursor: pageParam, limit: 30 } }, signal })),
+  initialPageParam: null as string | null,
+  getNextPageParam: (page) => page.next_cursor ?? null,
+  refetchInterval: LATER_MS,
+});
+
+export const schedulesQuery = queryOptions({
+  queryKey: ["schedules"],
+  queryFn: ({ signal }) => answer(api.GET("/v1/schedules", { signal })),
+  refetchInterval: LATER_MS,
 });
 
 // ---- trajectories ---------------------------------------------------------------------------------------

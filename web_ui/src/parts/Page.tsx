@@ -18,7 +18,9 @@ export function Page({
       <header className="flex min-h-8 flex-wrap items-center gap-x-3 gap-y-2">
         <h1 className="text-lg font-semibold tracking-tight">{title}</h1>
         {beside}
-        {actions ? <div className="ml-auto flex items-center gap-2">{actions}</div> : null}
+        {actions ? (
+          <div className="ml-auto flex flex-wrap items-center justify-end gap-2">{actions}</div>
+        ) : null}
       </header>
       {children}
     </main>

@@ -5,6 +5,7 @@ import type { WorkState } from "../api/words";
 const LOOK: Record<WorkState, { sign: string; colour: string }> = {
   queued: { sign: "○", colour: "text-muted" },
   running: { sign: "●", colour: "text-accent" },
+  paused: { sign: "‖", colour: "text-warn" },
   done: { sign: "✓", colour: "text-good" },
   failed: { sign: "✕", colour: "text-bad" },
   cancelled: { sign: "⊘", colour: "text-muted" },

@@ -1,22 +1,31 @@
 /** One round, live. */
 
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
 
-import { answer, api } from "../api/client";
 import { over, roundQuery } from "../api/queries";
 import type { Phase, Round } from "../api/words";
 import { clock, moment } from "../format/times";
 import { useEvents, useNews } from "../live/useEvents";
 import { Ago, Lasted } from "../parts/Ago";
-import { Confirm } from "../parts/Dialog";
 import { Empty, Failed, Loading } from "../parts/Notice";
 import { Page, Panel } from "../parts/Page";
 import { StateMark } from "../parts/StateMark";
-import { alarmsOf, DIAGNOSTICS, has, pointsOf, SUCCESS, type Alarm, type CurvePoint } from "./curves";
+import {
+  alarmsOf,
+  DIAGNOSTICS,
+  has,
+  pointsOf,
+  rewardParts,
+  SUCCESS,
+  type Alarm,
+  type CurvePoint,
+} from "./curves";
+import { PhaseLog } from "./PhaseLog";
 import { PhaseFigures, PhaseTimeline } from "./PhaseTimeline";
 import { ResultTable } from "./ResultTable";
+import { RoundControls } from "./RoundControls";
 
 const route = getRouteApi("/rounds/$id");
 const Curve = lazy(() => import("./Curve").then((module) => ({ default: module.Curve })));
@@ -65,10 +74,13 @@ function OneRound({ round }: { round: Round }) {
       }
       actions={
         <>
+          <Link className="button" to="/rounds/compare" search={{ ids: [round.id] }}>
+            Compare
+          </Link>
           <Link className="button" to="/trajectories" search={{ round: String(round.id) }}>
             Trajectories
           </Link>
-          {over(round.state) ? null : <CancelRound round={round} />}
+          <RoundControls round={round} />
         </>
       }
     >
@@ -92,6 +104,11 @@ function OneRound({ round }: { round: Round }) {
               <PhaseFigures phase={chosen} />
             </Panel>
           ) : null}
+          {chosen?.run_id ? (
+            <Panel title={`Log of ${chosen.name}`}>
+              <PhaseLog key={`${chosen.run_id} ${chosen.state}`} roundId={round.id} phase={chosen.name} />
+            </Panel>
+          ) : null}
         </div>
       </div>
     </Page>
@@ -101,7 +118,7 @@ function OneRound({ round }: { round: Round }) {
 /** The phase one wants to see first: the running one, else the failed one, else the last that did something. */
 function current(phases: readonly Phase[]): Phase | undefined {
   return (
-    phases.find((phase) => phase.state === "running") ??
+    phases.find((phase) => phase.state === "running" || phase.state === "paused") ??
     phases.find((phase) => phase.state === "failed") ??
     phases.findLast((phase) => phase.state === "done")
   );
@@ -152,7 +169,7 @@ function Training({
   points: readonly CurvePoint[];
   going: boolean;
 }) {
-  const charts = DIAGNOSTICS.filter((chart) =>
+  const charts = [...DIAGNOSTICS, rewardParts(points)].filter((chart) =>
     has(
       points,
       chart.lines.map((line) => line.name),
@@ -208,41 +225,5 @@ function Alarms({ alarms }: { alarms: readonly Alarm[] }) {
         ))}
       </ul>
     </Panel>
-  );
-}
-
-function CancelRound({ round }: { round: Round }) {
-  const [asking, setAsking] = useState(false);
-  const client = useQueryClient();
-  const cancel = useMutation({
-    mutationFn: () => answer(api.POST("/v1/rounds/{id}/cancel", { params: { path: { id: round.id } } })),
-    onSuccess: async () => {
-      setAsking(false);
-      await Promise.all(["round", "rounds"].map((key) => client.invalidateQueries({ queryKey: [key] })));
-    },
-  });
-  const cancelling = round.cancelling || cancel.isSuccess;
-  return (
-    <>
-      <button
-        type="button"
-        className="button button-harm"
-        onClick={() => setAsking(true)}
-        disabled={cancelling}
-      >
-        {cancelling ? "Cancelling…" : "Cancel"}
-      </button>
-      <Confirm
-        open={asking}
-        onOpen={setAsking}
-        title={`Cancel round ${round.id}?`}
-        text="Its run stops after the episodes in flight. What it has stored stays; a cancelled round is not taken up again."
-        action={cancel.isPending ? "Cancelling…" : "Cancel the round"}
-        keep="Keep it running"
-        busy={cancel.isPending}
-        error={cancel.error}
-        onConfirm={() => cancel.mutate()}
-      />
-    </>
   );
 }

@@ -2,7 +2,6 @@
 
 import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { useState } from "react";
 
 import { over, roundsQuery } from "../api/queries";
 import type { RoundSummary } from "../api/words";
@@ -14,7 +13,7 @@ import { Empty, Failed, Loading } from "../parts/Notice";
 import { Page } from "../parts/Page";
 import { StateMark } from "../parts/StateMark";
 import { RateBar } from "./RateBar";
-import { StartRoundDialog } from "./StartRoundDialog";
+import { RoundsNav } from "./RoundsNav";
 
 const route = getRouteApi("/rounds");
 
@@ -92,9 +91,7 @@ const columns = column.columns([
     id: "took",
     header: "Took",
     meta: { className: "text-right whitespace-nowrap max-sm:hidden" },
-    cell: ({ row }) => (
-      <Lasted startS={row.original.started_at_s} endS={row.original.ended_at_s} />
-    ),
+    cell: ({ row }) => <Lasted startS={row.original.started_at_s} endS={row.original.ended_at_s} />,
   }),
   column.display({
     id: "began",
@@ -113,15 +110,14 @@ export function RoundsPage() {
     void client.invalidateQueries({ queryKey: roundsQuery.queryKey });
   });
   const navigate = route.useNavigate();
-  const [starting, setStarting] = useState(false);
 
   const start = (
-    <button type="button" className="button button-main" onClick={() => setStarting(true)}>
+    <Link className="button button-main" to="/rounds/new">
       Start a round
-    </button>
+    </Link>
   );
   return (
-    <Page title="Rounds" actions={start}>
+    <Page title="Rounds" beside={<RoundsNav />} actions={start}>
       <section className="panel">
         {list.isError && rounds.length === 0 ? (
           <Failed error={list.error} again={() => void list.refetch()} />
@@ -149,7 +145,6 @@ export function RoundsPage() {
           </>
         )}
       </section>
-      <StartRoundDialog open={starting} onOpen={setStarting} />
     </Page>
   );
 }

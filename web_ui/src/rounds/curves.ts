@@ -23,6 +23,10 @@ export function pointsOf(events: readonly Event[]): CurvePoint[] {
     for (const [name, value] of Object.entries(event.data)) {
       if (typeof value === "number" && name !== "step") point[`${source}/${name}`] = value;
     }
+    const { turns, seconds } = event.data;
+    if (source === "iteration" && typeof turns === "number" && typeof seconds === "number" && seconds > 0) {
+      point["iteration/turns_per_s"] = turns / seconds;
+    }
     points.set(iteration, point);
   }
   return [...points.values()].sort((a, b) => a.iteration - b.iteration);
@@ -95,7 +99,43 @@ export const DIAGNOSTICS: readonly Chart[] = [
   line("Clip fraction", "clip_fraction", "share", [0, null], 0.3),
   line("Explained variance", "explained_variance", "figure", [null, 1]),
   line("Entropy", "entropy", "figure", [0, null]),
+  {
+    title: "Staleness",
+    kind: "figure",
+    domain: [0, null],
+    lines: [
+      { name: "iteration/staleness_mean", label: "mean", colour: "var(--accent)" },
+      { name: "iteration/staleness_max", label: "most", colour: "var(--muted)", thin: true },
+    ],
+  },
+  line("Turns per second", "turns_per_s", "figure", [0, null]),
+  {
+    title: "Time",
+    kind: "share",
+    domain: [0, 1],
+    lines: [
+      { name: "iteration/time_environment", label: "environment", colour: "var(--good)" },
+      { name: "iteration/time_inference", label: "inference", colour: "var(--accent)" },
+      { name: "iteration/time_training", label: "training", colour: "var(--warn)" },
+    ],
+  },
 ];
+
+const PARTS = ["var(--accent)", "var(--good)", "var(--warn)", "var(--bad)", "var(--muted)"];
+const REWARD = "iteration/reward_";
+
+/** What rewards were made of, as far as the points tell of it. */
+export function rewardParts(points: readonly CurvePoint[]): Chart {
+  const names = new Set(
+    points.flatMap((point) => Object.keys(point).filter((name) => name.startsWith(REWARD))),
+  );
+  const lines = [...names].sort().map((name, index) => ({
+    name,
+    label: name.slice(REWARD.length).replaceAll("_", " "),
+    colour: PARTS[index % PARTS.length] ?? "var(--ink)",
+  }));
+  return { title: "Reward parts", kind: "figure", domain: [null, null], lines };
+}
 
 function line(
   title: string,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+import asyncio
+from dataclasses import asdict
+from typing import Annotated, Any, cast
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 
-from deskhand_platform.api.deps import Cursor, Have, Limit
+from deskhand_platform.api.deps import Cursor, Have, Limit, RowId, before
 from deskhand_platform.api.models import (
     EvaluationRow,
     JsonObject,
@@ -19,13 +21,17 @@ from deskhand_platform.api.models import (
     RoundSummary,
     RunProgress,
 )
-from deskhand_platform.errors import InvalidField
+from deskhand_platform.api.models_rounds import PhaseLog, RoundClone, RoundForm, RoundRetry
+from deskhand_platform.errors import NotFound
 from deskhand_platform.rounds.book import PhaseRecord, RoundRecord
 from deskhand_platform.rounds.config import as_json
+from deskhand_platform.rounds.logs import PIECE_BYTES, read_log
 from deskhand_platform.rounds.presets import preset, preset_names
 from deskhand_platform.rounds.runs import read_state
+from deskhand_platform.rounds.schema import round_schema
 from deskhand_platform.rounds.table import Row, SuccessRate, rows
 from deskhand_platform.services import Services
+from deskhand_platform.states import WorkState
 
 router = APIRouter(tags=["rounds"])
 
@@ -42,31 +48,88 @@ async def list_presets() -> list[Preset]:
 
 @router.post("/rounds", status_code=201)
 async def start_round(have: Have, body: RoundStart) -> Round:
-    """Start a round, or queue it behind the one that runs."""
-    record = await have.rounds.start(body.preset, cast(dict[str, Any], body.overrides))
+    """Start a round, or queue it behind the one that runs.
+
+    Two starts of the same are one round: of one key, or, without keys, of an equal config while the round is
+    not over.
+    """
+    record = await have.rounds.start(body.preset, cast(dict[str, Any], body.overrides), body.key)
     return shown(record, have)
 
 
 @router.get("/rounds")
 async def list_rounds(have: Have, cursor: Cursor = None, limit: Limit = 50) -> Page[RoundSummary]:
     """Rounds with their success before and after, newest first."""
-    if cursor is not None and not cursor.isdecimal():
-        raise InvalidField("cursor", "is not one that this list gave out")
-    found = await have.book.list(before=None if cursor is None else int(cursor), limit=limit)
+    found = await have.book.list(before=before(cursor), limit=limit)
     more = str(found[-1].id) if len(found) == limit else None
     return Page[RoundSummary](items=[summary(one) for one in found], next_cursor=more)
 
 
+@router.get("/rounds/form")
+async def round_form(have: Have) -> RoundForm:
+    """What a form that starts rounds is drawn from: every field with its type, default, bounds and help."""
+    schema = await asyncio.to_thread(round_schema)
+    return RoundForm(config_schema=cast(JsonObject, schema), presets=await list_presets())
+
+
 @router.get("/rounds/{id}")
-async def get_round(have: Have, id: int) -> Round:
+async def get_round(have: Have, id: RowId) -> Round:
     """One round: phases with their progress and figures, and the table so far."""
     return shown(await have.book.get(id), have)
 
 
 @router.post("/rounds/{id}/cancel")
-async def cancel_round(have: Have, id: int) -> Round:
+async def cancel_round(have: Have, id: RowId) -> Round:
     """Stop a round; what it has stored stays."""
     return shown(await have.rounds.cancel(id), have)
+
+
+@router.post("/rounds/{id}/pause")
+async def pause_round(have: Have, id: RowId) -> Round:
+    """Stop a round's run with its state safe; other rounds take their turn until it is resumed."""
+    return shown(await have.rounds.pause(id), have)
+
+
+@router.post("/rounds/{id}/resume")
+async def resume_round(have: Have, id: RowId) -> Round:
+    """Let a paused round go on at the step where it was, when it is its turn."""
+    return shown(await have.rounds.resume(id), have)
+
+
+@router.post("/rounds/{id}/clone", status_code=201)
+async def clone_round(have: Have, id: RowId, body: RoundClone) -> Round:
+    """Start a round that is told what this one was, with overrides."""
+    return shown(await have.rounds.clone(id, cast(dict[str, Any], body.overrides), body.key), have)
+
+
+@router.post("/rounds/{id}/retry")
+async def retry_round(have: Have, id: RowId, body: RoundRetry) -> Round:
+    """Let a round that is over, or paused, go on from one of its phases."""
+    return shown(await have.rounds.retry(id, body.phase, afresh=body.afresh), have)
+
+
+@router.get("/rounds/{id}/phases/{name}/log")
+async def phase_log(
+    have: Have,
+    id: RowId,
+    name: str,
+    offset: Annotated[
+        int | None,
+        Query(ge=0, le=2**53, description="where to begin, in bytes: `next_offset` of the piece before"),
+    ] = None,
+    tail: Annotated[
+        int, Query(ge=1, le=PIECE_BYTES, description="without an offset: so many bytes at the end")
+    ] = 16384,
+) -> PhaseLog:
+    """A piece of what a phase's run wrote; asked again with `next_offset`, what it wrote since."""
+    phases = (await have.book.get(id)).phases
+    phase = next((one for one in phases if one.name == name), None)
+    if phase is None:
+        raise NotFound("phase", name, [one.name for one in phases])
+    folder = have.settings.runs / (phase.run_id or phase.run_of(id))
+    piece = await asyncio.to_thread(read_log, folder, offset=offset, tail=tail)
+    going = phase.state in (WorkState.QUEUED, WorkState.RUNNING, WorkState.PAUSED)
+    return PhaseLog(**asdict(piece), over=not going and piece.next_offset == piece.size)
 
 
 def summary(record: RoundRecord) -> RoundSummary:
@@ -78,6 +141,7 @@ def summary(record: RoundRecord) -> RoundSummary:
         state=record.state,
         reason=record.reason,
         cancelling=record.cancel_requested and not record.state.over,
+        pausing=record.pause_requested and record.state is not WorkState.PAUSED and not record.state.over,
         policy_in=record.policy_in,
         policy_out=record.policy_out,
         promoted=record.promoted,
@@ -110,6 +174,7 @@ def _phase(phase: PhaseRecord, have: Services) -> Phase:
         name=phase.name,
         kind=phase.kind,
         state=phase.state,
+        attempt=phase.attempt,
         run_id=phase.run_id,
         progress=progress,
         metrics=cast(JsonObject, dict(phase.metrics)),

@@ -1,0 +1,161 @@
+"""Whether a round can fit this machine at all: memory, disk and cores, with the arithmetic.
+
+Everything is a lower bound, so that what is refused could not have worked: sandboxes by their measured
+memory (`browser_memory_mb` and its neighbours in docs/results), models by the bytes of their weights. What
+also comes to it, activations above all, depends on too much to be counted.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from deskhand_platform.errors import InvalidField
+from deskhand_platform.rounds.config import RUN_FIELDS, RoundConfig, run_record
+from deskhand_sandbox.errors import SandboxError
+from deskhand_sandbox.tasks import make_task
+from deskhand_trainer.runs import RunKind
+
+PROCESS_MB = 400
+"""A run with torch loaded, before it has a model."""
+SANDBOX_MB = {"browser": (300, 19), "android": (309, 21), "desktop": (50, 56), "vm": (0, 360)}
+"""By kind: what is shared by all, and what each takes."""
+EPISODE_MB = 0.01
+"""On disk: a few small screens, compressed."""
+COPIES = {RunKind.SFT: 4, RunKind.PRETRAIN: 4, RunKind.PPO: 5}
+"""Of the weights in memory: themselves, gradient, two moments, the engine's; 1 where nothing is learned."""
+CHECKPOINT_COPIES = 3
+"""Of the weights on disk, of each run that learns: weights and two moments."""
+TINY_MB = 5
+"""Weights of the model of a round that starts from none."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Machine:
+    """What there is to fit into."""
+
+    memory_mb: float
+    disk_mb: float
+    """Free, where the runs lie."""
+    cores: int
+    gpu: bool
+    """There is one: models lie in its memory, not in this."""
+
+
+def this_machine(home: Path) -> Machine:
+    """The machine, as far as this process may use it."""
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return Machine(
+        memory_mb=min(pages, _cgroup_limit()) / 1e6,
+        disk_mb=shutil.disk_usage(home).free / 1e6,
+        cores=len(os.sched_getaffinity(0)),
+        gpu=Path("/dev/nvidia0").exists() or Path("/dev/kfd").exists(),
+    )
+
+
+def check_fit(config: RoundConfig, weights_mb: float | None, machine: Machine) -> None:
+    """Refuse a round that cannot fit.
+
+    Args:
+        weights_mb: of the policy it starts from; None: of the tiny model.
+
+    Raises:
+        InvalidField: it needs more than there is; names the field to lower, and says the sum. Or there is no
+            task of a name that it has.
+    """
+    weights = TINY_MB if weights_mb is None else weights_mb
+    disk: list[tuple[str, str, float]] = []
+    for name in RUN_FIELDS:
+        given = getattr(config, name)
+        if given is None:
+            continue
+        told: Any = _told(name, given)
+        _check_cores(name, told, machine)
+        memory = _memory(name, told, weights, machine)
+        _refuse("memory", f"phase {name}", memory, machine.memory_mb)
+        disk += _disk(name, told, weights)
+    _refuse("disk space", "the round", disk, machine.disk_mb)
+
+
+def _told(name: str, given: Mapping[str, Any]) -> Any:
+    from deskhand_trainer.config import parse_config
+
+    return parse_config(run_record(name), given)
+
+
+def _check_cores(name: str, told: Any, machine: Machine) -> None:
+    threads, most = getattr(told, "threads", 1), max(machine.cores, 2)
+    if threads > most:
+        raise InvalidField(
+            f"{name}.threads", f"{threads} threads, each on a core of its own, and {machine.cores} cores here"
+        )
+
+
+def _memory(name: str, told: Any, weights: float, machine: Machine) -> list[tuple[str, str, float]]:
+    """What a phase needs: (field to lower, the term of the sum, MB)."""
+    parts = [("", "a run", float(PROCESS_MB))]
+    tasks = cast("Sequence[str]", getattr(told, "tasks", ()))
+    count = getattr(told, "concurrency", 0) if tasks else 0
+    field = f"{name}.concurrency"
+    costs = {kind: SANDBOX_MB[kind] for kind in _kinds(name, tasks) if kind in SANDBOX_MB}
+    if count and costs:
+        kind, (shared, each) = min(costs.items(), key=lambda one: sum(one[1]))
+        parts.append((field, f"{count} {kind} sandboxes of {each} MB and {shared} MB", shared + count * each))
+    if getattr(told, "device", "auto") == "cpu" or not machine.gpu:
+        copies = COPIES.get(RUN_FIELDS[name], 1)
+        copies = 2 if getattr(told, "lora_rank", 0) else copies + bool(getattr(told, "kl_coef", 0))
+        parts.append(("start", f"{copies} copies of {weights:,.0f} MB of weights", copies * weights))
+    return parts
+
+
+def _kinds(name: str, tasks: Sequence[str]) -> set[str]:
+    found: set[str] = set()
+    for at, task in enumerate(tasks):
+        try:
+            found.add(make_task(task, seed=0).environment.kind)
+        except SandboxError as error:
+            raise InvalidField(f"{name}.tasks[{at}]", str(error)) from error
+    return found
+
+
+def _disk(name: str, told: Any, weights: float) -> list[tuple[str, str, float]]:
+    """The same of what a phase leaves on disk."""
+    per_task = {"collect": "episodes_per_task", "explore": "episodes_per_task", "evaluate": "episodes"}
+    parts: list[tuple[str, str, float]] = []
+    if name in per_task:
+        field = per_task[name]
+        episodes = getattr(told, field) * len(told.tasks)
+        parts.append((f"{name}.{field}", f"{episodes:,} episodes of {name}", episodes * EPISODE_MB))
+    # where minutes end the loop, nobody knows how many there will be
+    if name == "ppo" and told.minutes == 0:
+        episodes = told.iterations * told.episodes_per_iteration
+        parts.append(("ppo.iterations", f"{episodes:,} episodes of ppo", episodes * EPISODE_MB))
+    if RUN_FIELDS[name] in COPIES:
+        size = CHECKPOINT_COPIES * weights
+        parts.append(("start", f"{CHECKPOINT_COPIES} copies of {name}'s {weights:,.0f} MB of weights", size))
+    return parts
+
+
+def _refuse(what: str, whose: str, parts: Sequence[tuple[str, str, float]], there_is: float) -> None:
+    needed = sum(size for _, _, size in parts)
+    if needed <= there_is:
+        return
+    field = max((part for part in parts if part[0]), key=lambda part: part[2])[0]
+    arithmetic = " + ".join(f"{size:,.0f} MB ({term})" for _, term, size in parts)
+    raise InvalidField(
+        field,
+        f"{whose} needs at least {needed:,.0f} MB of {what} = {arithmetic}; "
+        f"this machine has {there_is:,.0f} MB",
+    )
+
+
+def _cgroup_limit() -> float:
+    try:
+        text = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+        return float("inf") if text == "max" else float(text)
+    except (OSError, ValueError):
+        return float("inf")

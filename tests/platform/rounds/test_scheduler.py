@@ -1,0 +1,88 @@
+"""Rounds that begin by themselves, over real tables; what they would do stands still."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from deskhand_flywheel.store import Store
+from deskhand_platform.rounds.scheduler import Scheduler
+from deskhand_platform.rounds.schedules import ScheduleOrder
+from deskhand_platform.services import Services
+from deskhand_platform.states import WorkState
+
+NIGHTLY = ScheduleOrder(
+    preset="smoke", overrides={}, cron="0 3 * * *", timezone="UTC", new_successes=None, enabled=True
+)
+EVERY_TWO = ScheduleOrder(
+    preset="smoke", overrides={}, cron=None, timezone="UTC", new_successes=2, enabled=True
+)
+
+
+def scheduler(services: Services) -> Scheduler:
+    return Scheduler(services.schedules, services.book, services.rounds, services.store)
+
+
+async def test_a_time_that_has_come_begins_one_round(services: Services) -> None:
+    made = await services.schedules.create(NIGHTLY)
+    await scheduler(services).look()
+    assert await services.book.list() == ()
+    due = time.time() - 9 * 86400  # the platform was down for days
+    await services.schedules.note(made.id, next_at_s=due)
+    await scheduler(services).look()
+    [record] = await services.book.list()
+    noted = await services.schedules.get(made.id)
+    assert noted.last_round == record.id and noted.note is None
+    assert noted.next_at_s is not None and noted.next_at_s > time.time()
+    # killed before it had noted what it began
+    await services.schedules.note(made.id, next_at_s=due, last_round=None)
+    await scheduler(services).look()
+    assert (await services.schedules.get(made.id)).last_round == record.id
+    assert len(await services.book.list()) == 1
+
+
+async def test_none_begins_while_another_is_not_over(services: Services) -> None:
+    other = await services.rounds.start("smoke", {})
+    made = await services.schedules.create(NIGHTLY)
+    await services.schedules.note(made.id, next_at_s=time.time() - 1)
+    await scheduler(services).look()
+    noted = await services.schedules.get(made.id)
+    assert noted.note == f"round {other.id} was not over; none was begun" and noted.last_round is None
+    assert noted.next_at_s is not None and noted.next_at_s > time.time()
+    assert len(await services.book.list()) == 1
+
+
+async def test_enough_new_successes_begin_a_round(
+    services: Services, store: Store, record_episode: Any
+) -> None:
+    await record_episode(store)  # before the schedule
+    made = await services.schedules.create(EVERY_TWO)
+    await record_episode(store)
+    await record_episode(store, success=False)
+    await scheduler(services).look()
+    assert await services.book.list() == ()
+    await record_episode(store)
+    await scheduler(services).look()
+    [record] = await services.book.list()
+    assert (await services.schedules.get(made.id)).last_round == record.id
+    for _ in range(3):
+        await record_episode(store)  # played by the round
+    await services.book.close(record.id, WorkState.DONE, None, 0)
+    await scheduler(services).look()
+    assert len(await services.book.list()) == 1
+    for _ in range(2):
+        await record_episode(store)
+    await scheduler(services).look()
+    assert len(await services.book.list()) == 2
+
+
+async def test_a_round_that_is_refused_is_noted_and_not_asked_for_again(
+    services: Services, store: Store, record_episode: Any
+) -> None:
+    made = await services.schedules.create(EVERY_TWO)
+    await services.schedules.note(made.id, preset="gone")
+    for _ in range(2):
+        await record_episode(store)
+    await scheduler(services).look()
+    noted = await services.schedules.get(made.id)
+    assert not noted.enabled and "no preset 'gone'" in str(noted.note)
