@@ -16,6 +16,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import RowMapping
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_agent.ids import new_id
 from deskhand_flywheel.database import Database
@@ -23,6 +24,7 @@ from deskhand_flywheel.records import decode, encode
 from deskhand_platform.errors import NotFound, WrongState
 from deskhand_platform.states import WorkState
 from deskhand_platform.tables import tasks
+from deskhand_platform.task_events import tell
 from deskhand_sandbox.types import JsonValue, Outcome, Task
 
 ORDERED = ("task", "policy", "labels", "rank", "deadline_s")
@@ -139,12 +141,22 @@ class TaskQueue:
         return _record(row)
 
     async def list(
-        self, *, state: WorkState | None = None, before: str | None = None, limit: int = 50
+        self,
+        *,
+        state: WorkState | None = None,
+        task_id: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        before: str | None = None,
+        limit: int = 50,
     ) -> tuple[QueuedTask, ...]:
         """Tasks, newest first; `before` is the id of the last one seen."""
         query = sa.select(tasks).order_by(tasks.c.id.desc()).limit(limit)
         if state is not None:
             query = query.where(tasks.c.state == state)
+        if task_id is not None:
+            query = query.where(tasks.c.task["id"].as_string() == task_id)
+        for key, value in (labels or {}).items():
+            query = query.where(tasks.c.labels[key].as_string() == value)
         if before is not None:
             query = query.where(tasks.c.id < before)
         async with self._database.read() as connection:
@@ -159,18 +171,19 @@ class TaskQueue:
             WrongState: it is over already.
         """
         async with self._database.write() as connection:
-            waiting = await connection.execute(
+            take_out = (
                 sa.update(tasks)
                 .where(tasks.c.id == queued_id, tasks.c.state == WorkState.QUEUED)
                 .values(state=WorkState.CANCELLED, ended_at_s=time.time(), reason="cancelled before it began")
             )
+            waiting = await _changed(connection, take_out)
             running = await connection.execute(
                 sa.update(tasks)
                 .where(tasks.c.id == queued_id, tasks.c.state == WorkState.RUNNING)
                 .values(cancel_requested=True)
             )
         found = await self.get(queued_id)
-        if not waiting.rowcount and not running.rowcount:
+        if not waiting and not running.rowcount:
             raise WrongState(f"task {queued_id} is {found.state} already")
         return found
 
@@ -193,11 +206,10 @@ class TaskQueue:
         }
         ended = tasks.c.state.in_((WorkState.FAILED, WorkState.CANCELLED))
         async with self._database.write() as connection:
-            done = await connection.execute(
-                sa.update(tasks).where(tasks.c.id == queued_id, ended).values(values)
-            )
+            again = sa.update(tasks).where(tasks.c.id == queued_id, ended).values(values)
+            done = await _changed(connection, again)
         found = await self.get(queued_id)
-        if not done.rowcount:
+        if not done:
             raise WrongState(
                 f"task {queued_id} is {found.state}: only what failed or was cancelled is tried again"
             )
@@ -227,10 +239,9 @@ class TaskQueue:
                 "trajectory_id": None,
             }
             async with self._database.write() as connection:
-                taken = await connection.execute(take.values(values).returning(*tasks.c))
-                row = taken.mappings().first()
-            if row is not None:
-                return _record(row)
+                rows = await _changed(connection, take.values(values))
+            if rows:
+                return _record(rows[0])
 
     async def _expire(self, now: float) -> None:
         """Close what nobody works at and whose deadline has passed."""
@@ -240,7 +251,7 @@ class TaskQueue:
         )
         values = {"state": WorkState.FAILED, "ended_at_s": now, "reason": reason, "claimed_until_s": None}
         async with self._database.write() as connection:
-            await connection.execute(sa.update(tasks).where(_late(now)).values(values))
+            await _changed(connection, sa.update(tasks).where(_late(now)).values(values))
 
     async def renew(self, queued_id: str, worker: str, hold_s: float) -> bool:
         """Hold on to a claim.
@@ -248,9 +259,10 @@ class TaskQueue:
         Returns:
             False when it is to be let go: the claim was lost, or somebody cancelled the task.
         """
-        return await self._update(
-            queued_id, worker, {"claimed_until_s": time.time() + hold_s}, unless_cancelled=True
-        )
+        held = _held(queued_id, worker), tasks.c.cancel_requested.is_(False)
+        longer = sa.update(tasks).where(*held).values(claimed_until_s=time.time() + hold_s)
+        async with self._database.write() as connection:
+            return (await connection.execute(longer)).rowcount == 1
 
     async def begun(self, queued_id: str, worker: str, trajectory_id: str) -> None:
         """Note the trajectory the running attempt writes."""
@@ -277,15 +289,23 @@ class TaskQueue:
             },
         )
 
-    async def _update(
-        self, queued_id: str, worker: str, values: Mapping[str, Any], *, unless_cancelled: bool = False
-    ) -> bool:
-        mine = [tasks.c.id == queued_id, tasks.c.claimed_by == worker, tasks.c.state == WorkState.RUNNING]
-        if unless_cancelled:
-            mine.append(tasks.c.cancel_requested.is_(False))
+    async def _update(self, queued_id: str, worker: str, values: Mapping[str, Any]) -> bool:
+        change = sa.update(tasks).where(_held(queued_id, worker)).values(dict(values))
         async with self._database.write() as connection:
-            result = await connection.execute(sa.update(tasks).where(*mine).values(dict(values)))
-        return result.rowcount == 1
+            return len(await _changed(connection, change)) == 1
+
+
+async def _changed(connection: AsyncConnection, change: sa.Update) -> Sequence[RowMapping]:
+    """Make a change of tasks, and tell of it; the rows as they are then."""
+    rows = (await connection.execute(change.returning(*tasks.c))).mappings().all()
+    await tell(connection, rows)
+    return rows
+
+
+def _held(queued_id: str, worker: str) -> sa.ColumnElement[bool]:
+    """This worker's claim stands."""
+    running = tasks.c.state == WorkState.RUNNING
+    return sa.and_(tasks.c.id == queued_id, tasks.c.claimed_by == worker, running)
 
 
 def _abandoned(now: float) -> sa.ColumnElement[bool]:

@@ -20,9 +20,11 @@ from deskhand_platform.api.routes import (
     proposals,
     reviews,
     rounds,
+    task_events,
     tasks,
     trajectories,
 )
+from deskhand_platform.feed import EventFeed
 from deskhand_platform.services import Services
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
@@ -44,8 +46,9 @@ def create_app(services: Services | None = None, *, version: str = "0.1.0") -> F
         generate_unique_id_function=lambda route: route.name,
     )
     app.state.services = services
+    app.state.feed = None if services is None else EventFeed(services.store)
     errors.install(app)
-    parts = (info, tasks, catalog, rounds, trajectories, policies, events)
+    parts = (info, task_events, tasks, catalog, rounds, trajectories, policies, events)
     for part in (*parts, annotations, proposals, reviews):
         door = owner_changes if part in parts else signed_in
         app.include_router(

@@ -9,6 +9,7 @@ from fastapi import Depends, Query, Request
 
 from deskhand_platform.auth import OWNER
 from deskhand_platform.errors import Forbidden, InvalidField, Unauthorized
+from deskhand_platform.feed import EventFeed
 from deskhand_platform.services import Services
 
 MAX_PAGE = 200
@@ -19,7 +20,13 @@ def services(request: Request) -> Services:
     return cast(Services, request.app.state.services)
 
 
+def feed(request: Request) -> EventFeed:
+    """The event table as it grows."""
+    return cast(EventFeed, request.app.state.feed)
+
+
 Have = Annotated[Services, Depends(services)]
+Feed = Annotated[EventFeed, Depends(feed)]
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="how many at most")]
 Label = Annotated[list[str] | None, Query(description="`key=value`; all of them must match")]
 Cursor = Annotated[str | None, Query(description="`next_cursor` of the page before")]

@@ -33,8 +33,8 @@ from deskhand_platform.cli import (
     training,
     upkeep,
 )
-from deskhand_platform.cli.client import ApiError
 from deskhand_platform.cli.console import complain
+from deskhand_platform.client import ApiError, ClientError
 from deskhand_platform.errors import InvalidField, NotFound, PlatformError, SettingsError
 from deskhand_sandbox.errors import SandboxError, UnknownName
 from deskhand_trainer.errors import ConfigError, TrainerError
@@ -75,14 +75,23 @@ USAGE = (
     InvalidRubric,
     ConfigError,
 )
-FAILURES = (PlatformError, FlywheelError, SandboxError, AgentError, TrainerError, httpx.HTTPError, OSError)
+FAILURES = (
+    PlatformError,
+    ClientError,
+    FlywheelError,
+    SandboxError,
+    AgentError,
+    TrainerError,
+    httpx.HTTPError,
+    OSError,
+)
 
 
 def main() -> None:
     """Run the command line; exit status 2 for what was asked wrongly, 1 for what went wrong."""
     try:
         app()
-    except (ApiError, *FAILURES) as error:
+    except FAILURES as error:
         if os.environ.get("DESKHAND_DEBUG"):
             raise
         complain(str(error) or type(error).__name__)

@@ -9,11 +9,10 @@ from typing import Any
 import yaml
 
 from deskhand_platform.errors import NotFound
+from deskhand_platform.rounds import DEFAULT as DEFAULT
 from deskhand_platform.rounds.config import RoundConfig, check_runs, merge, round_config
 
 FOLDER = files("deskhand_platform") / "presets"
-DEFAULT = "from-scratch"
-"""What a round is when nobody says otherwise, `make run` among it."""
 
 
 def preset_names() -> tuple[str, ...]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 
-from deskhand_platform.api.deps import Cursor, Have, Limit
+from deskhand_platform.api.deps import Cursor, Have, Label, Limit, labelled
 from deskhand_platform.api.models import (
     OutcomeModel,
     Page,
@@ -42,10 +43,17 @@ async def submit_tasks(have: Have, body: TaskBatch) -> SubmittedBatch:
 
 @router.get("/tasks")
 async def list_tasks(
-    have: Have, state: WorkState | None = None, cursor: Cursor = None, limit: Limit = 50
+    have: Have,
+    state: WorkState | None = None,
+    task_id: Annotated[str | None, Query(description="of the catalog, or a task's own")] = None,
+    label: Label = None,
+    cursor: Cursor = None,
+    limit: Limit = 50,
 ) -> Page[SubmittedTask]:
     """Submitted tasks, newest first."""
-    found = await have.queue.list(state=state, before=cursor, limit=limit)
+    found = await have.queue.list(
+        state=state, task_id=task_id, labels=labelled(label or []), before=cursor, limit=limit
+    )
     more = found[-1].id if len(found) == limit else None
     return Page[SubmittedTask](items=[shown(one) for one in found], next_cursor=more)
 
