@@ -27,6 +27,7 @@ from deskhand_platform.rounds.phases import Phases
 from deskhand_platform.services import Services
 from deskhand_platform.settings import Settings
 from deskhand_platform.supervisor import StartHost, Supervisor
+from deskhand_platform.webhooks.sending import Sender
 from deskhand_sandbox.host import HostSettings, start_host
 from deskhand_sandbox.manager import PoolSettings
 
@@ -121,7 +122,8 @@ async def platform(settings: Settings, start_host: StartHost | None = None) -> A
                         stopping=asyncio.Event(),
                         started_at_s=time.time(),
                     )
-                    async with _rounds(conductor), serve_api(services, listener):
+                    sender = Sender(store, settings.webhooks)
+                    async with _rounds(conductor), sender.running(), serve_api(services, listener):
                         url = address_of(listener)
                         held.announce(url)
                         yield Platform(url=url, new_token=new_token, services=services)

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, IPvAnyNetwork, ValidationError
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -65,6 +65,23 @@ class RoundSettings(BaseModel):
     """How long a run asked to stop may take to put its state away before it is killed."""
 
 
+class WebhookSettings(BaseModel):
+    """Where results of tasks are sent to."""
+
+    model_config = {"extra": "forbid", "frozen": True}
+
+    networks: tuple[IPvAnyNetwork, ...] = ()
+    """Networks a webhook may be in beside the public ones, e.g. ["10.1.0.0/16"]; ["127.0.0.0/8", "::1/128"]
+    lets it be on this machine."""
+    attempts: Annotated[int, Field(ge=1, le=100)] = 12
+    """Times something is sent before it is given up."""
+    first_pause_s: Annotated[float, Field(gt=0.0)] = 2.0
+    """Before the second time; each pause is twice the one before."""
+    longest_pause_s: Annotated[float, Field(gt=0.0)] = 3600.0
+    timeout_s: Annotated[float, Field(gt=0.0)] = 10.0
+    """For a receiver's answer."""
+
+
 class Settings(BaseSettings):
     """Where the platform lives and how much of the machine it takes."""
 
@@ -90,6 +107,7 @@ class Settings(BaseSettings):
     sandbox: SandboxSettings = SandboxSettings()
     worker: WorkerSettings = WorkerSettings()
     rounds: RoundSettings = RoundSettings()
+    webhooks: WebhookSettings = WebhookSettings()
 
     @classmethod
     def settings_customise_sources(

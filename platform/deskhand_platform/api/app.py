@@ -23,6 +23,7 @@ from deskhand_platform.api.routes import (
     task_events,
     tasks,
     trajectories,
+    webhooks,
 )
 from deskhand_platform.feed import EventFeed
 from deskhand_platform.services import Services
@@ -48,7 +49,7 @@ def create_app(services: Services | None = None, *, version: str = "0.1.0") -> F
     app.state.services = services
     app.state.feed = None if services is None else EventFeed(services.store)
     errors.install(app)
-    parts = (info, task_events, tasks, catalog, rounds, trajectories, policies, events)
+    parts = (info, task_events, tasks, catalog, rounds, trajectories, policies, events, webhooks)
     for part in (*parts, annotations, proposals, reviews):
         door = owner_changes if part in parts else signed_in
         app.include_router(

@@ -32,6 +32,7 @@ from deskhand_platform.cli import (
     tasks,
     training,
     upkeep,
+    webhooks,
 )
 from deskhand_platform.cli.console import complain
 from deskhand_platform.client import ApiError, ClientError
@@ -51,6 +52,7 @@ app = typer.Typer(
 for part in (serve, run, records, training, benches, doctor):
     part.register(app)
 app.add_typer(tasks.app, name="tasks")
+app.add_typer(webhooks.app, name="webhooks")
 app.add_typer(sandboxes.app, name="sandbox")
 app.add_typer(rounds.app, name="rounds")
 app.add_typer(records.trajectories, name="trajectories")

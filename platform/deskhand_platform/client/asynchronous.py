@@ -24,7 +24,7 @@ from deskhand_platform.api.models import (
     SubmittedTask,
     TaskSubmission,
 )
-from deskhand_platform.api.result_models import TaskEvent
+from deskhand_platform.api.result_models import DeliveryModel, NewWebhook, TaskEvent, WebhookModel
 from deskhand_platform.api.trajectory_models import ScoreModel, StepModel, TrajectoryDetail, TrajectorySummary
 from deskhand_platform.client import calls
 from deskhand_platform.client.address import find
@@ -258,6 +258,37 @@ class AsyncDeskhand:
     async def policy(self, id: str) -> PolicyModel:
         """One kept policy."""
         return await self._do(calls.policy(id))
+
+    # ---- webhooks ----
+
+    async def add_webhook(
+        self,
+        url: str,
+        *,
+        labels: Mapping[str, str] | None = None,
+        states: Sequence[WorkState] | None = None,
+    ) -> NewWebhook:
+        """Have results of tasks with these labels sent somewhere; its secret is told this once.
+
+        What comes there is read with `deskhand_platform.client.signature.verify`.
+        """
+        return await self._do(calls.add_webhook(url, labels, states))
+
+    async def webhooks(self) -> list[WebhookModel]:
+        """Everybody who is told, newest first."""
+        return await self._do(calls.webhooks())
+
+    async def remove_webhook(self, id: str) -> WebhookModel:
+        """Tell somebody no more."""
+        return await self._do(calls.remove_webhook(id))
+
+    def deliveries(self, id: str, state: str | None = None) -> AsyncIterator[DeliveryModel]:
+        """What a webhook was and is to be told, newest first."""
+        return self._every(calls.deliveries(id, state))
+
+    async def retry_delivery(self, id: str, delivery_id: str) -> DeliveryModel:
+        """Send again what was given up."""
+        return await self._do(calls.retry_delivery(id, delivery_id))
 
     # ---- everything else ----
 

@@ -24,7 +24,7 @@ from deskhand_platform.api.models import (
     SubmittedTask,
     TaskSubmission,
 )
-from deskhand_platform.api.result_models import TaskEvent
+from deskhand_platform.api.result_models import DeliveryModel, NewWebhook, TaskEvent, WebhookModel
 from deskhand_platform.api.trajectory_models import ScoreModel, StepModel, TrajectoryDetail, TrajectorySummary
 from deskhand_platform.client import calls
 from deskhand_platform.client.address import find
@@ -249,6 +249,37 @@ class Deskhand:
     def policy(self, id: str) -> PolicyModel:
         """One kept policy."""
         return self._do(calls.policy(id))
+
+    # ---- webhooks ----
+
+    def add_webhook(
+        self,
+        url: str,
+        *,
+        labels: Mapping[str, str] | None = None,
+        states: Sequence[WorkState] | None = None,
+    ) -> NewWebhook:
+        """Have results of tasks with these labels sent somewhere; its secret is told this once.
+
+        What comes there is read with `deskhand_platform.client.signature.verify`.
+        """
+        return self._do(calls.add_webhook(url, labels, states))
+
+    def webhooks(self) -> list[WebhookModel]:
+        """Everybody who is told, newest first."""
+        return self._do(calls.webhooks())
+
+    def remove_webhook(self, id: str) -> WebhookModel:
+        """Tell somebody no more."""
+        return self._do(calls.remove_webhook(id))
+
+    def deliveries(self, id: str, state: str | None = None) -> Iterator[DeliveryModel]:
+        """What a webhook was and is to be told, newest first."""
+        return self._every(calls.deliveries(id, state))
+
+    def retry_delivery(self, id: str, delivery_id: str) -> DeliveryModel:
+        """Send again what was given up."""
+        return self._do(calls.retry_delivery(id, delivery_id))
 
     # ---- everything else ----
 

@@ -21,6 +21,7 @@ from deskhand_platform.api.models import (
     SubmittedTask,
     TaskSubmission,
 )
+from deskhand_platform.api.result_models import DeliveryModel, NewWebhook, WebhookModel
 from deskhand_platform.api.trajectory_models import ScoreModel, StepPage, TrajectoryDetail, TrajectorySummary
 from deskhand_platform.client.flows import Call
 from deskhand_platform.states import WorkState
@@ -195,6 +196,35 @@ def policies() -> Call[list[PolicyModel]]:
 
 def policy(id: str) -> Call[PolicyModel]:
     return get(f"/v1/policies/{id}", reading(PolicyModel))
+
+
+# ---- webhooks ---------------------------------------------------------------------------------------
+
+
+def add_webhook(
+    url: str, labels: Mapping[str, str] | None, states: Sequence[WorkState] | None
+) -> Call[NewWebhook]:
+    body: dict[str, Any] = {"url": url, "labels": dict(labels or {})}
+    if states is not None:
+        body["states"] = [*states]
+    return Call(method="POST", path="/v1/webhooks", read=reading(NewWebhook), body=body, safe=False)
+
+
+def webhooks() -> Call[list[WebhookModel]]:
+    return get("/v1/webhooks", reading_list(WebhookModel))
+
+
+def remove_webhook(id: str) -> Call[WebhookModel]:
+    return Call(method="DELETE", path=f"/v1/webhooks/{id}", read=reading(WebhookModel), safe=False)
+
+
+def deliveries(id: str, state: str | None) -> Callable[[str | None], Call[Page[DeliveryModel]]]:
+    return page(f"/v1/webhooks/{id}/deliveries", DeliveryModel, state=state)
+
+
+def retry_delivery(id: str, delivery_id: str) -> Call[DeliveryModel]:
+    path = f"/v1/webhooks/{id}/deliveries/{delivery_id}/retry"
+    return Call(method="POST", path=path, read=reading(DeliveryModel), safe=False)
 
 
 # ---- streams ----------------------------------------------------------------------------------------
