@@ -15,6 +15,7 @@ from deskhand_platform.settings import Settings
 
 if TYPE_CHECKING:
     from deskhand_flywheel.store import Store
+    from deskhand_platform.talkers import Talkers
 
 HostState = Literal["up", "starting", "down"]
 
@@ -61,6 +62,7 @@ class Services:
     book: RoundBook
     rounds: Rounds
     hosting: Hosting
+    talkers: Talkers
     stopping: asyncio.Event
     """Set when the platform goes down: streams end."""
     started_at_s: float

@@ -27,6 +27,7 @@ from deskhand_platform.rounds.phases import Phases
 from deskhand_platform.services import Services
 from deskhand_platform.settings import Settings
 from deskhand_platform.supervisor import StartHost, Supervisor
+from deskhand_platform.talkers import Talkers
 from deskhand_platform.webhooks.sending import Sender
 from deskhand_sandbox.host import HostSettings, start_host
 from deskhand_sandbox.manager import PoolSettings
@@ -109,6 +110,7 @@ async def platform(settings: Settings, start_host: StartHost | None = None) -> A
                     book = RoundBook(store.database)
                     phases = Phases(settings, store, book, supervisor)
                     conductor = RoundConductor(phases, book, settings.workflows_url)
+                    talkers = Talkers(settings, store)
                     services = Services(
                         settings=settings,
                         gate=gate,
@@ -119,11 +121,17 @@ async def platform(settings: Settings, start_host: StartHost | None = None) -> A
                         book=book,
                         rounds=conductor,
                         hosting=supervisor,
+                        talkers=talkers,
                         stopping=asyncio.Event(),
                         started_at_s=time.time(),
                     )
                     sender = Sender(store, settings.webhooks)
-                    async with _rounds(conductor), sender.running(), serve_api(services, listener):
+                    async with (
+                        _rounds(conductor),
+                        sender.running(),
+                        talkers.running(),
+                        serve_api(services, listener),
+                    ):
                         url = address_of(listener)
                         held.announce(url)
                         yield Platform(url=url, new_token=new_token, services=services)

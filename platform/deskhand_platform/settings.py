@@ -82,6 +82,19 @@ class WebhookSettings(BaseModel):
     """For a receiver's answer."""
 
 
+class ChatSettings(BaseModel):
+    """Policies behind `/v1/chat/completions`."""
+
+    model_config = {"extra": "forbid", "frozen": True}
+
+    policies: Annotated[int, Field(ge=1, le=64)] = 2
+    """That answer at once, each in a process with its own copy in memory."""
+    idle_s: Annotated[float, Field(gt=0.0)] = 600.0
+    """One that nobody asked for so long is ended; the next request starts it again."""
+    start_s: Annotated[float, Field(gt=0.0)] = 300.0
+    """How long one may take to load."""
+
+
 class Settings(BaseSettings):
     """Where the platform lives and how much of the machine it takes."""
 
@@ -108,6 +121,7 @@ class Settings(BaseSettings):
     worker: WorkerSettings = WorkerSettings()
     rounds: RoundSettings = RoundSettings()
     webhooks: WebhookSettings = WebhookSettings()
+    chat: ChatSettings = ChatSettings()
 
     @classmethod
     def settings_customise_sources(

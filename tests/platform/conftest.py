@@ -26,6 +26,7 @@ from deskhand_platform.rounds.book import RoundBook, RoundRecord
 from deskhand_platform.rounds.presets import checked_preset
 from deskhand_platform.services import Services
 from deskhand_platform.settings import Settings, load_settings
+from deskhand_platform.talkers import Talkers
 from deskhand_sandbox.types import (
     Click,
     EnvironmentSpec,
@@ -147,6 +148,7 @@ def services(settings: Settings, store: Store, token: str) -> Services:
         book=book,
         rounds=BookOnly(book),
         hosting=HostUp(),
+        talkers=Talkers(settings, store),
         stopping=asyncio.Event(),
         started_at_s=time.time(),
     )

@@ -13,6 +13,7 @@ from deskhand_platform.api.models import ErrorAnswer
 from deskhand_platform.api.routes import (
     annotations,
     catalog,
+    chat,
     events,
     info,
     operations,
@@ -49,7 +50,7 @@ def create_app(services: Services | None = None, *, version: str = "0.1.0") -> F
     app.state.services = services
     app.state.feed = None if services is None else EventFeed(services.store)
     errors.install(app)
-    parts = (info, task_events, tasks, catalog, rounds, trajectories, policies, events, webhooks)
+    parts = (info, task_events, tasks, catalog, rounds, trajectories, policies, events, webhooks, chat)
     for part in (*parts, annotations, proposals, reviews):
         door = owner_changes if part in parts else signed_in
         app.include_router(

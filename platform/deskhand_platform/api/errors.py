@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -24,6 +26,7 @@ from deskhand_platform.api.models import ErrorAnswer, ErrorBody
 from deskhand_platform.errors import (
     Forbidden,
     InvalidField,
+    NoRoom,
     NotFound,
     PlatformError,
     Unauthorized,
@@ -36,6 +39,7 @@ STATUS: dict[type[Exception], int] = {
     NotStored: 404,
     MissingBlob: 404,
     UnknownName: 404,
+    NoRoom: 503,
     WrongState: 409,
     StillRunning: 409,
     InvalidField: 422,
@@ -66,6 +70,11 @@ def answer(status: int, kind: str, message: str, **more: object) -> JSONResponse
     return JSONResponse(body.model_dump(exclude_defaults=True), status_code=status)
 
 
+def most_precise(errors: Sequence[Any]) -> Any:
+    """Of what is wrong with a request, what lies deepest: where one of several forms is meant, it tells most."""
+    return max(errors, key=lambda error: len(error["loc"]))
+
+
 async def _typed(_request: Request, error: Exception) -> JSONResponse:
     status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
     kind = NAMES.get(status) or re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
@@ -76,6 +85,8 @@ async def _typed(_request: Request, error: Exception) -> JSONResponse:
         field=getattr(error, "field", None),
         suggestions=list(getattr(error, "suggestions", ())),
     )
+    if isinstance(error, NoRoom):
+        response.headers["Retry-After"] = f"{error.retry_after_s:.0f}"
     if status == 401:
         response.headers["WWW-Authenticate"] = "Bearer"
     return response
@@ -83,7 +94,7 @@ async def _typed(_request: Request, error: Exception) -> JSONResponse:
 
 async def _invalid(_request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
-    first = error.errors()[0]
+    first = most_precise(error.errors())
     # the leading part says body, query or path
     where = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
     return answer(422, "invalid_field", f"{where}: {first['msg']}", field=where)

@@ -24,6 +24,7 @@ from deskhand_platform.queue import TaskQueue
 from deskhand_platform.rounds.book import RoundBook
 from deskhand_platform.services import Hosting, Rounds, Services
 from deskhand_platform.settings import load_settings
+from deskhand_platform.talkers import Talkers
 from deskhand_trainer.results import Figure
 
 STEPS_A_PAGE = 50
@@ -96,6 +97,7 @@ def _client(store: Store, home: Path) -> httpx.AsyncClient:
             # none of what is asked for needs them
             rounds=cast(Rounds, None),
             hosting=cast(Hosting, None),
+            talkers=cast(Talkers, None),
             stopping=asyncio.Event(),
             started_at_s=time.time(),
         )
