@@ -21,15 +21,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from deskhand_agent.ids import new_id
 from deskhand_flywheel.database import Database
 from deskhand_flywheel.records import decode, encode
+from deskhand_flywheel.writer import GroupWriter
 from deskhand_platform.errors import NotFound, WrongState
 from deskhand_platform.states import WorkState
+from deskhand_platform.submissions import Row, Submission, append
 from deskhand_platform.tables import tasks
 from deskhand_platform.task_events import tell
 from deskhand_sandbox.types import JsonValue, Outcome, Task
-
-ORDERED = ("task", "policy", "labels", "rank", "deadline_s")
-"""What has to be the same for a task to be the one that was submitted under its key."""
-KEYS_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -88,11 +86,12 @@ class TaskQueue:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._writer = GroupWriter(database)
 
     async def submit(self, order: TaskOrder) -> QueuedTask:
         """Append a task; `submit_all` for one."""
-        [queued_id] = await self.submit_all([order])
-        return await self.get(queued_id)
+        [row] = await self._submitted([order])
+        return _record(row)
 
     async def submit_all(self, orders: Sequence[TaskOrder]) -> tuple[str, ...]:
         """Append tasks, all of them or none.
@@ -103,28 +102,20 @@ class TaskQueue:
         Raises:
             WrongState: another task was submitted under one of the keys, or a key is there twice.
         """
+        return tuple(row["id"] for row in await self._submitted(orders))
+
+    async def _submitted(self, orders: Sequence[TaskOrder]) -> Sequence[Row]:
         keys = [order.key for order in orders if order.key is not None]
         if len(set(keys)) < len(keys):
             raise WrongState("two of the tasks have the same key")
-        rows = [_row(order) for order in orders]
+        asked = Submission(rows=[_row(order) for order in orders])
         try:
-            return await self._append(rows, keys)
+            await self._writer.submit_to(append, asked)
         except IntegrityError:  # somebody used one of the keys at the same moment: now it can be read
-            return await self._append(rows, keys)
-
-    async def _append(self, rows: Sequence[dict[str, Any]], keys: Sequence[str]) -> tuple[str, ...]:
-        async with self._database.write() as connection:
-            known: dict[str, RowMapping] = {}
-            for at in range(0, len(keys), KEYS_AT_ONCE):
-                asked = sa.select(tasks).where(tasks.c.key.in_(keys[at : at + KEYS_AT_ONCE]))
-                known |= {row["key"]: row for row in (await connection.execute(asked)).mappings()}
-            for row in rows:
-                if row["key"] in known and any(known[row["key"]][name] != row[name] for name in ORDERED):
-                    raise WrongState(f"another task was submitted under the key {row['key']!r}")
-            new = [row for row in rows if row["key"] not in known]
-            if new:
-                await connection.execute(sa.insert(tasks), new)
-        return tuple(known[row["key"]]["id"] if row["key"] in known else row["id"] for row in rows)
+            await self._writer.submit_to(append, asked)
+        if asked.refused:
+            raise WrongState(f"another task was submitted under the key {asked.refused[0]!r}")
+        return [asked.known.get(row["key"] or "", row) for row in asked.rows]
 
     async def get(self, queued_id: str) -> QueuedTask:
         """One task.
@@ -162,6 +153,12 @@ class TaskQueue:
         async with self._database.read() as connection:
             rows = (await connection.execute(query)).mappings().all()
         return tuple(_record(row) for row in rows)
+
+    async def count(self, state: WorkState) -> int:
+        """How many tasks are in a state."""
+        query = sa.select(sa.func.count()).where(tasks.c.state == state)
+        async with self._database.read() as connection:
+            return (await connection.execute(query)).scalar_one()
 
     async def cancel(self, queued_id: str) -> QueuedTask:
         """Take a waiting task out; ask the worker of a running one to stop.
@@ -346,11 +343,14 @@ def _row(order: TaskOrder) -> dict[str, Any]:
         "rank": -order.priority,
         "deadline_s": order.deadline_s,
         "key": order.key,
+        "attempts": 0,
+        "cancel_requested": False,
+        **dict.fromkeys(("trajectory_id", "outcome", "reason", "started_at_s", "ended_at_s")),
         "created_at_s": time.time(),
     }
 
 
-def _record(row: RowMapping) -> QueuedTask:
+def _record(row: Row) -> QueuedTask:
     return QueuedTask(
         id=row["id"],
         state=WorkState(row["state"]),

@@ -15,12 +15,12 @@ from deskhand_platform.services import Services
 MAX_PAGE = 200
 
 
-def services(request: Request) -> Services:
+async def services(request: Request) -> Services:
     """The services the application was made with."""
     return cast(Services, request.app.state.services)
 
 
-def feed(request: Request) -> EventFeed:
+async def feed(request: Request) -> EventFeed:
     """The event table as it grows."""
     return cast(EventFeed, request.app.state.feed)
 

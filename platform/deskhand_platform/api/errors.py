@@ -22,6 +22,7 @@ from deskhand_flywheel.errors import (
     StoreUnavailable,
 )
 from deskhand_flywheel.errors import NotFound as NotStored
+from deskhand_platform.api.examples import example_at
 from deskhand_platform.api.models import ErrorAnswer, ErrorBody
 from deskhand_platform.errors import (
     Forbidden,
@@ -71,7 +72,7 @@ def answer(status: int, kind: str, message: str, **more: object) -> JSONResponse
 
 
 def most_precise(errors: Sequence[Any]) -> Any:
-    """Of what is wrong with a request, what lies deepest: where one of several forms is meant, it tells most."""
+    """What lies deepest of what is wrong with a request: of several forms, that is the one that was meant."""
     return max(errors, key=lambda error: len(error["loc"]))
 
 
@@ -92,12 +93,25 @@ async def _typed(_request: Request, error: Exception) -> JSONResponse:
     return response
 
 
-async def _invalid(_request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, RequestValidationError)
+def refused_field(request: Request, error: RequestValidationError) -> tuple[str, str]:
+    """The field that is wrong, and what is wrong with it, with an example of what would be right."""
     first = most_precise(error.errors())
     # the leading part says body, query or path
     where = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
-    return answer(422, "invalid_field", f"{where}: {first['msg']}", field=where)
+    said = f"{where}: {first['msg']}"
+    if first["type"] in ("extra_forbidden", "json_invalid"):
+        return where, said
+    description, path = request.app.openapi(), getattr(request.scope.get("route"), "path", "")
+    # a route of a router that was included may or may not know its prefix
+    known = next((one for one in (path, f"/v1{path}") if one in description["paths"]), "")
+    example = example_at(description, request.method, known, first["loc"])
+    return where, said if example is None else f"{said}, e.g. {example}"
+
+
+async def _invalid(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    where, said = refused_field(request, error)
+    return answer(422, "invalid_field", said, field=where)
 
 
 async def _http(_request: Request, error: Exception) -> JSONResponse:

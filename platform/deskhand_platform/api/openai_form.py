@@ -9,10 +9,11 @@ from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
 
 from deskhand_flywheel.errors import FlywheelError, StoreUnavailable, UnknownPolicy
 from deskhand_platform.api.chat_models import OpenAIError, OpenAIErrorBody
-from deskhand_platform.api.errors import most_precise
+from deskhand_platform.api.errors import refused_field
 from deskhand_platform.errors import Forbidden, NoRoom, PlatformError, Unauthorized
 
 
@@ -37,8 +38,8 @@ class OpenAIRoute(APIRoute):
         async def handled(request: Request) -> Response:
             try:
                 return await handle(request)
-            except (RequestValidationError, PlatformError, FlywheelError) as error:
-                return _answer(error)
+            except (RequestValidationError, HTTPException, PlatformError, FlywheelError) as error:
+                return _answer(request, error)
 
         return handled
 
@@ -46,13 +47,16 @@ class OpenAIRoute(APIRoute):
 def error_body(error: Exception) -> OpenAIError:
     """What is said of an error."""
     status, param, code = _read(error)
-    message = _first(error)[1] if isinstance(error, RequestValidationError) else str(error)
+    message = str(error.detail) if isinstance(error, HTTPException) else str(error)
     kinds = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
     kind = kinds.get(status, "invalid_request_error" if status < 500 else "server_error")
     return OpenAIError(error=OpenAIErrorBody(message=message, type=kind, param=param, code=code))
 
 
-def _answer(error: Exception) -> Response:
+def _answer(request: Request, error: Exception) -> Response:
+    if isinstance(error, RequestValidationError):
+        where, said = refused_field(request, error)
+        error = ChatRefused(400, said, param=where, code="invalid_value")
     status = _read(error)[0]
     headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
     if isinstance(error, NoRoom):
@@ -63,8 +67,8 @@ def _answer(error: Exception) -> Response:
 def _read(error: Exception) -> tuple[int, str | None, str | None]:
     """Status, parameter and code."""
     match error:
-        case RequestValidationError():
-            return 400, _first(error)[0], "invalid_value"
+        case HTTPException():
+            return error.status_code, None, None
         case ChatRefused():
             return error.status, error.param, error.code
         case UnknownPolicy():
@@ -77,10 +81,3 @@ def _read(error: Exception) -> tuple[int, str | None, str | None]:
             return 503, None, "overloaded"
         case _:
             return 500, None, None
-
-
-def _first(error: RequestValidationError) -> tuple[str, str]:
-    """The field and what is wrong with it."""
-    first = most_precise(error.errors())
-    where = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
-    return where, f"{where}: {first['msg']}"
