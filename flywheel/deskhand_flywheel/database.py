@@ -21,12 +21,19 @@ from sqlalchemy import Connection, event, text
 from sqlalchemy.connectors.asyncio import AsyncAdapt_terminate
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.engine.url import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, NoSuchModuleError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 from sqlalchemy.util.concurrency import in_greenlet
 
-from deskhand_flywheel.errors import CorruptStore, StorageFull, StoreError, StoreTooNew, StoreUnavailable
+from deskhand_flywheel.errors import (
+    CorruptStore,
+    InvalidQuery,
+    StorageFull,
+    StoreError,
+    StoreTooNew,
+    StoreUnavailable,
+)
 
 BUSY_TIMEOUT_S = 30.0
 """How long a writer waits for another process's transaction before `StoreUnavailable`."""
@@ -127,10 +134,19 @@ def alembic_config(connection: Connection | None = None) -> Config:
 
 @contextmanager
 def storage_errors() -> Generator[None]:
-    """Turns the database driver's errors into this package's; integrity errors pass unchanged."""
+    """Turns the database driver's errors into this package's; integrity errors pass unchanged.
+
+    Raises:
+        InvalidQuery: a value is none that the database can hold: a number beyond 64 bits, in PostgreSQL also
+            a text with a NUL.
+    """
     try:
         yield
+    except OverflowError as error:
+        raise InvalidQuery("a number is larger than the database can hold") from error
     except DBAPIError as error:
+        if isinstance(error, DataError):
+            raise InvalidQuery(f"a value is none that the database can hold: {error.orig}") from error
         named = _named(error)
         if named is None:
             raise

@@ -20,6 +20,29 @@ MAX_EVENTS = 1000
 _ORDER_LOCK = 0x65766E74
 
 
+async def append_events(connection: AsyncConnection, events: Sequence[Event]) -> tuple[int, ...]:
+    """Keep events in a write transaction that goes on: they are there when it is committed, and only then.
+
+    Returns:
+        Their ids, in order.
+    """
+    if connection.dialect.name != "sqlite":
+        # ids are drawn before commit: without this a reader could see 8 before 7 and skip 7
+        await connection.execute(text(f"SELECT pg_advisory_xact_lock({_ORDER_LOCK})"))
+    rows = [
+        {
+            "at_s": event.at_s,
+            "subject": event.subject,
+            "kind": event.kind.value,
+            "name": event.name,
+            "data": json.dumps(_finite(event), separators=(",", ":")),
+        }
+        for event in events
+    ]
+    insert = tables.events.insert().returning(tables.events.c.id, sort_by_parameter_order=True)
+    return tuple((await connection.execute(insert, rows)).scalars())
+
+
 class Events(StorePart):
     """Metrics, states and alarms."""
 
@@ -31,31 +54,26 @@ class Events(StorePart):
         Raises:
             StorageFull, StoreUnavailable, StoreClosed: nothing was written.
         """
-        event = replace(event, data={key: _plain(value) for key, value in event.data.items()})
-        row = {
-            "at_s": event.at_s,
-            "subject": event.subject,
-            "kind": event.kind.value,
-            "name": event.name,
-            "data": json.dumps(event.data, separators=(",", ":")),
-        }
 
         async def write(connection: AsyncConnection) -> int:
-            if not self.database.is_sqlite:
-                # ids are drawn before commit: without this a reader could see 8 before 7 and skip 7
-                await connection.execute(text(f"SELECT pg_advisory_xact_lock({_ORDER_LOCK})"))
-            insert = tables.events.insert().returning(tables.events.c.id)
-            return (await connection.execute(insert, row)).scalar_one()
+            [kept] = await append_events(connection, [event])
+            return kept
 
-        return replace(event, id=await self._writer.submit(write))
+        return replace(event, data=_finite(event), id=await self._writer.submit(write))
 
     async def events_after(
-        self, last_id: int = 0, *, subjects: Sequence[str] | None = None, limit: int = MAX_EVENTS
+        self,
+        last_id: int = 0,
+        *,
+        subjects: Sequence[str] | None = None,
+        name: str | None = None,
+        limit: int = MAX_EVENTS,
     ) -> tuple[Event, ...]:
         """Events with a higher id, in order, at most `limit` (1 to 1000).
 
         Args:
             subjects: only those about one of these, e.g. "round:3"; None for all.
+            name: only those of this name.
 
         Raises:
             InvalidQuery: the limit is out of range.
@@ -66,6 +84,8 @@ class Events(StorePart):
         query = select(table).where(table.c.id > last_id).order_by(table.c.id).limit(limit)
         if subjects is not None:
             query = query.where(table.c.subject.in_(subjects))
+        if name is not None:
+            query = query.where(table.c.name == name)
         async with self.database.read() as connection:
             rows = (await connection.execute(query)).all()
         return tuple(
@@ -85,6 +105,10 @@ class Events(StorePart):
         query = select(tables.events.c.id).order_by(tables.events.c.id.desc()).limit(1)
         async with self.database.read() as connection:
             return await connection.scalar(query) or 0
+
+
+def _finite(event: Event) -> dict[str, JsonValue]:
+    return {key: _plain(value) for key, value in event.data.items()}
 
 
 def _plain(value: JsonValue) -> JsonValue:

@@ -4,6 +4,7 @@ PlatformError
 ├── NotFound                 no such task, round, trajectory, policy, preset; carries suggestions
 ├── WrongState               the thing exists but cannot do that now
 ├── InvalidField             a value from outside is refused; names the field
+├── NoRoom                   everything is taken now; says when to try again
 ├── Unauthorized             no token, or a wrong one
 ├── Forbidden                the role or the token is not for that, or the thing is another person's
 ├── TooMuch                  not now; says when to try again
@@ -52,6 +53,14 @@ class InvalidField(PlatformError):
         super().__init__(f"{field}: {message}")
         self.field = field
         self.reason = message
+
+
+class NoRoom(PlatformError):
+    """Everything is taken now."""
+
+    def __init__(self, message: str, *, retry_after_s: float) -> None:
+        super().__init__(f"{message}; try again in {retry_after_s:g} s")
+        self.retry_after_s = retry_after_s
 
 
 class Unauthorized(PlatformError):

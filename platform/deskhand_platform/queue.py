@@ -9,9 +9,9 @@ thought dead and comes back changes nothing.
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
@@ -22,16 +22,15 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from deskhand_agent.ids import new_id
 from deskhand_flywheel.database import Database
 from deskhand_flywheel.records import decode, encode
+from deskhand_flywheel.writer import GroupWriter
 from deskhand_platform.accounts.quotas import Quotas
 from deskhand_platform.auth import OWNER
 from deskhand_platform.errors import NotFound, WrongState
 from deskhand_platform.states import WorkState
+from deskhand_platform.submissions import Row, Submission, append, key_of
 from deskhand_platform.tables import tasks
+from deskhand_platform.task_events import tell
 from deskhand_sandbox.types import JsonValue, Outcome, Task
-
-ORDERED = ("task", "policy", "labels", "rank", "deadline_s")
-"""What has to be the same for a task to be the one that was submitted under its key."""
-KEYS_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,11 +93,13 @@ class TaskQueue:
         """Args: quotas: what owners may have at once; None: any number."""
         self._database = database
         self._quotas = quotas
+        self._writer = GroupWriter(database)
+        self._append = partial(append, quotas=quotas)
 
     async def submit(self, order: TaskOrder) -> QueuedTask:
         """Append a task; `submit_all` for one."""
-        [queued_id] = await self.submit_all([order])
-        return await self.get(queued_id)
+        [row] = await self._submitted([order])
+        return _record(row)
 
     async def submit_all(self, orders: Sequence[TaskOrder]) -> tuple[str, ...]:
         """Append tasks, all of them or none.
@@ -110,38 +111,20 @@ class TaskQueue:
             WrongState: another task was submitted under one of the keys, or a key is there twice.
             QuotaExceeded: their owner has too many already; says when to try again.
         """
+        return tuple(row["id"] for row in await self._submitted(orders))
+
+    async def _submitted(self, orders: Sequence[TaskOrder]) -> Sequence[Row]:
         keys = [(order.owner, order.key) for order in orders if order.key is not None]
         if len(set(keys)) < len(keys):
             raise WrongState("two of the tasks have the same key")
-        rows = [_row(order) for order in orders]
+        asked = Submission(rows=[_row(order) for order in orders])
         try:
-            return await self._append(rows, keys)
+            await self._writer.submit_to(self._append, asked)
         except IntegrityError:  # somebody used one of the keys at the same moment: now it can be read
-            return await self._append(rows, keys)
-
-    async def _append(
-        self, rows: Sequence[dict[str, Any]], keys: Sequence[tuple[str, str]]
-    ) -> tuple[str, ...]:
-        async with self._database.write() as connection:
-            known: dict[tuple[str, str], RowMapping] = {}
-            for at in range(0, len(keys), KEYS_AT_ONCE):
-                under = sa.tuple_(tasks.c.owner, tasks.c.key).in_(keys[at : at + KEYS_AT_ONCE])
-                found = (await connection.execute(sa.select(tasks).where(under))).mappings()
-                known |= {_key(row): row for row in found}
-            for row in rows:
-                if _key(row) in known and any(known[_key(row)][name] != row[name] for name in ORDERED):
-                    raise WrongState(f"another task was submitted under the key {row['key']!r}")
-            new = [row for row in rows if _key(row) not in known]
-            if new:
-                await self._check(connection, [row["owner"] for row in new])
-                await connection.execute(sa.insert(tasks), new)
-        return tuple(known[_key(row)]["id"] if _key(row) in known else row["id"] for row in rows)
-
-    async def _check(self, connection: AsyncConnection, owners: Sequence[str]) -> None:
-        """Hold tasks against their owners' quotas, each named once for each task."""
-        if self._quotas is not None:
-            for owner, asked in Counter(owners).items():
-                await self._quotas.check_tasks(connection, owner, asked)
+            await self._writer.submit_to(self._append, asked)
+        if asked.refused is not None:
+            raise asked.refused
+        return [asked.known.get(key_of(row), row) for row in asked.rows]
 
     async def get(self, queued_id: str) -> QueuedTask:
         """One task.
@@ -162,6 +145,8 @@ class TaskQueue:
         *,
         state: WorkState | None = None,
         owner: str | None = None,
+        task_id: str | None = None,
+        labels: Mapping[str, str] | None = None,
         before: str | None = None,
         limit: int = 50,
     ) -> tuple[QueuedTask, ...]:
@@ -171,11 +156,21 @@ class TaskQueue:
             query = query.where(tasks.c.state == state)
         if owner is not None:
             query = query.where(tasks.c.owner == owner)
+        if task_id is not None:
+            query = query.where(tasks.c.task["id"].as_string() == task_id)
+        for key, value in (labels or {}).items():
+            query = query.where(tasks.c.labels[key].as_string() == value)
         if before is not None:
             query = query.where(tasks.c.id < before)
         async with self._database.read() as connection:
             rows = (await connection.execute(query)).mappings().all()
         return tuple(_record(row) for row in rows)
+
+    async def count(self, state: WorkState) -> int:
+        """How many tasks are in a state."""
+        query = sa.select(sa.func.count()).where(tasks.c.state == state)
+        async with self._database.read() as connection:
+            return (await connection.execute(query)).scalar_one()
 
     async def cancel(self, queued_id: str) -> QueuedTask:
         """Take a waiting task out; ask the worker of a running one to stop.
@@ -185,18 +180,19 @@ class TaskQueue:
             WrongState: it is over already.
         """
         async with self._database.write() as connection:
-            waiting = await connection.execute(
+            take_out = (
                 sa.update(tasks)
                 .where(tasks.c.id == queued_id, tasks.c.state == WorkState.QUEUED)
                 .values(state=WorkState.CANCELLED, ended_at_s=time.time(), reason="cancelled before it began")
             )
+            waiting = await _changed(connection, take_out)
             running = await connection.execute(
                 sa.update(tasks)
                 .where(tasks.c.id == queued_id, tasks.c.state == WorkState.RUNNING)
                 .values(cancel_requested=True)
             )
         found = await self.get(queued_id)
-        if not waiting.rowcount and not running.rowcount:
+        if not waiting and not running.rowcount:
             raise WrongState(f"task {queued_id} is {found.state} already")
         return found
 
@@ -220,14 +216,12 @@ class TaskQueue:
         }
         ended = tasks.c.state.in_((WorkState.FAILED, WorkState.CANCELLED))
         async with self._database.write() as connection:
-            done = await connection.execute(
-                sa.update(tasks).where(tasks.c.id == queued_id, ended).values(values).returning(tasks.c.owner)
-            )
-            owner = done.scalar()
-            if owner is not None and self._quotas is not None:
-                await self._quotas.check_tasks(connection, owner, 0)
+            again = sa.update(tasks).where(tasks.c.id == queued_id, ended).values(values)
+            done = await _changed(connection, again)
+            if done and self._quotas is not None:
+                await self._quotas.check_tasks(connection, done[0]["owner"], 0)
         found = await self.get(queued_id)
-        if owner is None:
+        if not done:
             raise WrongState(
                 f"task {queued_id} is {found.state}: only what failed or was cancelled is tried again"
             )
@@ -257,10 +251,9 @@ class TaskQueue:
                 "trajectory_id": None,
             }
             async with self._database.write() as connection:
-                taken = await connection.execute(take.values(values).returning(*tasks.c))
-                row = taken.mappings().first()
-            if row is not None:
-                return _record(row)
+                rows = await _changed(connection, take.values(values))
+            if rows:
+                return _record(rows[0])
 
     def _claimable(self, now: float) -> sa.Select[str | None, str | None, str | None]:
         """A late one, the oldest whose worker died, and the next that waits; None where there is none."""
@@ -280,7 +273,7 @@ class TaskQueue:
         )
         values = {"state": WorkState.FAILED, "ended_at_s": now, "reason": reason, "claimed_until_s": None}
         async with self._database.write() as connection:
-            await connection.execute(sa.update(tasks).where(_late(now)).values(values))
+            await _changed(connection, sa.update(tasks).where(_late(now)).values(values))
 
     async def renew(self, queued_id: str, worker: str, hold_s: float) -> bool:
         """Hold on to a claim.
@@ -288,9 +281,10 @@ class TaskQueue:
         Returns:
             False when it is to be let go: the claim was lost, or somebody cancelled the task.
         """
-        return await self._update(
-            queued_id, worker, {"claimed_until_s": time.time() + hold_s}, unless_cancelled=True
-        )
+        held = _held(queued_id, worker), tasks.c.cancel_requested.is_(False)
+        longer = sa.update(tasks).where(*held).values(claimed_until_s=time.time() + hold_s)
+        async with self._database.write() as connection:
+            return (await connection.execute(longer)).rowcount == 1
 
     async def begun(self, queued_id: str, worker: str, trajectory_id: str) -> None:
         """Note the trajectory the running attempt writes."""
@@ -317,15 +311,23 @@ class TaskQueue:
             },
         )
 
-    async def _update(
-        self, queued_id: str, worker: str, values: Mapping[str, Any], *, unless_cancelled: bool = False
-    ) -> bool:
-        mine = [tasks.c.id == queued_id, tasks.c.claimed_by == worker, tasks.c.state == WorkState.RUNNING]
-        if unless_cancelled:
-            mine.append(tasks.c.cancel_requested.is_(False))
+    async def _update(self, queued_id: str, worker: str, values: Mapping[str, Any]) -> bool:
+        change = sa.update(tasks).where(_held(queued_id, worker)).values(dict(values))
         async with self._database.write() as connection:
-            result = await connection.execute(sa.update(tasks).where(*mine).values(dict(values)))
-        return result.rowcount == 1
+            return len(await _changed(connection, change)) == 1
+
+
+async def _changed(connection: AsyncConnection, change: sa.Update) -> Sequence[RowMapping]:
+    """Make a change of tasks, and tell of it; the rows as they are then."""
+    rows = (await connection.execute(change.returning(*tasks.c))).mappings().all()
+    await tell(connection, rows)
+    return rows
+
+
+def _held(queued_id: str, worker: str) -> sa.ColumnElement[bool]:
+    """This worker's claim stands."""
+    running = tasks.c.state == WorkState.RUNNING
+    return sa.and_(tasks.c.id == queued_id, tasks.c.claimed_by == worker, running)
 
 
 def _abandoned(now: float) -> sa.ColumnElement[bool]:
@@ -343,10 +345,6 @@ def _late(now: float) -> sa.ColumnElement[bool]:
     return sa.and_(tasks.c.deadline_s <= now, _free(now))
 
 
-def _key(row: Mapping[str, Any] | RowMapping) -> tuple[str, str]:
-    return row["owner"], row["key"]
-
-
 def _row(order: TaskOrder) -> dict[str, Any]:
     return {
         "id": new_id(),
@@ -362,11 +360,14 @@ def _row(order: TaskOrder) -> dict[str, Any]:
         "deadline_s": order.deadline_s,
         "key": order.key,
         "owner": order.owner,
+        "attempts": 0,
+        "cancel_requested": False,
+        **dict.fromkeys(("trajectory_id", "outcome", "reason", "started_at_s", "ended_at_s")),
         "created_at_s": time.time(),
     }
 
 
-def _record(row: RowMapping) -> QueuedTask:
+def _record(row: Row) -> QueuedTask:
     return QueuedTask(
         id=row["id"],
         state=WorkState(row["state"]),

@@ -16,6 +16,7 @@ from deskhand_platform.settings import Settings
 
 if TYPE_CHECKING:
     from deskhand_flywheel.store import Store
+    from deskhand_platform.talkers import Talkers
 
 HostState = Literal["up", "starting", "down"]
 
@@ -100,6 +101,7 @@ class Services:
     promoted: PromotedPolicies
     schedules: Schedules
     hosting: Hosting
+    talkers: Talkers
     stopping: asyncio.Event
     """Set when the platform goes down: streams end."""
     started_at_s: float

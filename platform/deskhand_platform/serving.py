@@ -15,7 +15,7 @@ import uvicorn
 
 from deskhand_flywheel.store import Store
 from deskhand_platform import lock
-from deskhand_platform.accounts.opening import FirstAdmin, open_accounts
+from deskhand_platform.accounts.opening import Accounts, FirstAdmin, open_accounts
 from deskhand_platform.api.app import create_app
 from deskhand_platform.errors import PortInUse
 from deskhand_platform.proposals import Proposals
@@ -27,9 +27,11 @@ from deskhand_platform.rounds.phases import Phases
 from deskhand_platform.rounds.promoted import PromotedPolicies
 from deskhand_platform.rounds.scheduler import Scheduler
 from deskhand_platform.rounds.schedules import Schedules
-from deskhand_platform.services import Services
+from deskhand_platform.services import Hosting, Rounds, Services
 from deskhand_platform.settings import Settings
 from deskhand_platform.supervisor import StartHost, Supervisor
+from deskhand_platform.talkers import Talkers
+from deskhand_platform.webhooks.sending import Sender
 from deskhand_sandbox.host import HostSettings, start_host
 from deskhand_sandbox.manager import PoolSettings
 
@@ -112,28 +114,41 @@ async def platform(settings: Settings, start_host: StartHost | None = None) -> A
                     phases = Phases(settings, store, book, supervisor)
                     controls = RoundControls(store.database)
                     conductor = RoundConductor(phases, book, controls, settings.workflows_url)
-                    schedules = Schedules(store.database)
-                    services = Services(
-                        settings=settings,
-                        accounts=accounts,
-                        proposals=Proposals(store),
-                        store=store,
-                        queue=TaskQueue(store.database, accounts.quotas),
-                        book=book,
-                        rounds=conductor,
-                        promoted=PromotedPolicies(store),
-                        schedules=schedules,
-                        hosting=supervisor,
-                        stopping=asyncio.Event(),
-                        started_at_s=time.time(),
-                    )
-                    scheduler = Scheduler(schedules, book, conductor, store)
-                    async with _rounds(conductor, scheduler), serve_api(services, listener):
+                    services = services_over(settings, store, accounts, rounds=conductor, hosting=supervisor)
+                    scheduler = Scheduler(services.schedules, book, conductor, store)
+                    sender = Sender(store, settings.webhooks)
+                    async with (
+                        _rounds(conductor, scheduler),
+                        sender.running(),
+                        services.talkers.running(),
+                        serve_api(services, listener),
+                    ):
                         url = address_of(listener)
                         held.announce(url)
                         yield Platform(url=url, first_admin=first_admin, services=services)
         finally:
             listener.close()
+
+
+def services_over(
+    settings: Settings, store: Store, accounts: Accounts, *, rounds: Rounds, hosting: Hosting
+) -> Services:
+    """What the API works with, over an open store."""
+    return Services(
+        settings=settings,
+        accounts=accounts,
+        proposals=Proposals(store),
+        store=store,
+        queue=TaskQueue(store.database, accounts.quotas),
+        book=RoundBook(store.database),
+        rounds=rounds,
+        promoted=PromotedPolicies(store),
+        schedules=Schedules(store.database),
+        hosting=hosting,
+        talkers=Talkers(settings, store),
+        stopping=asyncio.Event(),
+        started_at_s=time.time(),
+    )
 
 
 def address_of(listener: socket.socket) -> str:

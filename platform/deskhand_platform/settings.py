@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, IPvAnyNetwork, ValidationError
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -91,6 +91,36 @@ class QuotaSettings(BaseModel):
     """Bytes of the pictures of their episodes, as they came."""
 
 
+class WebhookSettings(BaseModel):
+    """Where results of tasks are sent to."""
+
+    model_config = {"extra": "forbid", "frozen": True}
+
+    networks: tuple[IPvAnyNetwork, ...] = ()
+    """Networks a webhook may be in beside the public ones, e.g. ["10.1.0.0/16"]; ["127.0.0.0/8", "::1/128"]
+    lets it be on this machine."""
+    attempts: Annotated[int, Field(ge=1, le=100)] = 12
+    """Times something is sent before it is given up."""
+    first_pause_s: Annotated[float, Field(gt=0.0)] = 2.0
+    """Before the second time; each pause is twice the one before."""
+    longest_pause_s: Annotated[float, Field(gt=0.0)] = 3600.0
+    timeout_s: Annotated[float, Field(gt=0.0)] = 10.0
+    """For a receiver's answer."""
+
+
+class ChatSettings(BaseModel):
+    """Policies behind `/v1/chat/completions`."""
+
+    model_config = {"extra": "forbid", "frozen": True}
+
+    policies: Annotated[int, Field(ge=1, le=64)] = 2
+    """That answer at once, each in a process with its own copy in memory."""
+    idle_s: Annotated[float, Field(gt=0.0)] = 600.0
+    """One that nobody asked for so long is ended; the next request starts it again."""
+    start_s: Annotated[float, Field(gt=0.0)] = 300.0
+    """How long one may take to load."""
+
+
 class Settings(BaseSettings):
     """Where the platform lives and how much of the machine it takes."""
 
@@ -118,6 +148,8 @@ class Settings(BaseSettings):
     rounds: RoundSettings = RoundSettings()
     auth: AuthSettings = AuthSettings()
     quotas: QuotaSettings = QuotaSettings()
+    webhooks: WebhookSettings = WebhookSettings()
+    chat: ChatSettings = ChatSettings()
 
     @classmethod
     def settings_customise_sources(

@@ -209,3 +209,34 @@ proposals = sa.Table(
     sa.Column("answer", sa.Text),
     sa.Index("ix_proposals_state_id", "state", "id"),
 )
+
+webhooks = sa.Table(
+    "webhooks",
+    metadata,
+    sa.Column("id", sa.String(32), primary_key=True),
+    sa.Column("url", sa.Text, nullable=False),
+    # in full: what is sent is signed with it
+    sa.Column("secret", sa.String(64), nullable=False),
+    sa.Column("labels", sa.JSON, nullable=False),
+    sa.Column("states", sa.JSON, nullable=False),
+    # events up to it have become deliveries
+    sa.Column("after_event", sa.Integer, nullable=False),
+    sa.Column("created_at_s", sa.Float, nullable=False),
+)
+
+webhook_deliveries = sa.Table(
+    "webhook_deliveries",
+    metadata,
+    sa.Column("id", sa.String(32), primary_key=True),
+    sa.Column("webhook_id", sa.String(32), sa.ForeignKey("webhooks.id"), nullable=False),
+    sa.Column("state", sa.String(16), nullable=False),
+    sa.Column("payload", sa.JSON, nullable=False),
+    sa.Column("attempts", sa.Integer, nullable=False, server_default="0"),
+    # None once it has arrived or been given up
+    sa.Column("due_at_s", sa.Float),
+    sa.Column("reason", sa.Text),
+    sa.Column("created_at_s", sa.Float, nullable=False),
+    sa.Column("ended_at_s", sa.Float),
+    sa.Index("ix_webhook_deliveries_due_at_s", "due_at_s"),
+    sa.Index("ix_webhook_deliveries_of", "webhook_id", "id"),
+)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -21,15 +20,12 @@ from deskhand_platform.accounts import passwords
 from deskhand_platform.accounts.access import Role
 from deskhand_platform.accounts.opening import Accounts, FirstAdmin, open_accounts
 from deskhand_platform.api.app import create_app
-from deskhand_platform.proposals import Proposals
-from deskhand_platform.queue import TaskQueue
 from deskhand_platform.rounds.book import RoundBook, RoundRecord
 from deskhand_platform.rounds.config import merge
 from deskhand_platform.rounds.controls import RoundControls
 from deskhand_platform.rounds.presets import checked_config, checked_preset
-from deskhand_platform.rounds.promoted import PromotedPolicies
-from deskhand_platform.rounds.schedules import Schedules
 from deskhand_platform.services import Services
+from deskhand_platform.serving import services_over
 from deskhand_platform.settings import Settings, load_settings
 from deskhand_sandbox.types import (
     Click,
@@ -187,20 +183,8 @@ def person(accounts: Accounts) -> Callable[..., Awaitable[str]]:
 @pytest.fixture
 def services(settings: Settings, store: Store, accounts: Accounts) -> Services:
     book = RoundBook(store.database)
-    return Services(
-        settings=settings,
-        accounts=accounts,
-        proposals=Proposals(store),
-        store=store,
-        queue=TaskQueue(store.database, accounts.quotas),
-        book=book,
-        rounds=BookOnly(book, RoundControls(store.database)),
-        promoted=PromotedPolicies(store),
-        schedules=Schedules(store.database),
-        hosting=HostUp(),
-        stopping=asyncio.Event(),
-        started_at_s=time.time(),
-    )
+    rounds = BookOnly(book, RoundControls(store.database))
+    return services_over(settings, store, accounts, rounds=rounds, hosting=HostUp())
 
 
 @pytest.fixture

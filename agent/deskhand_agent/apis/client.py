@@ -157,7 +157,7 @@ class ApiClient:
             troubles[got.trouble] += 1
             self.troubles[got.trouble] += 1
             tried = troubles.total()
-            pause_s = _growing(tried) if got.pause_s is None else got.pause_s
+            pause_s = growing_pause_s(tried) if got.pause_s is None else got.pause_s
             late = time.monotonic() + pause_s > began_s + self._settings.patience_s
             if not got.passing or tried > self._settings.retries or late:
                 raise self._error(got, troubles)
@@ -253,7 +253,7 @@ def _refusal(got: httpx.Response) -> _Missed:
         said=f"answered {status}: {_message(got)}",
         passing=passing if wished not in ("true", "false") else wished == "true",
         status=status,
-        pause_s=_asked_pause_s(got.headers),
+        pause_s=asked_pause_s(got.headers),
     )
 
 
@@ -266,7 +266,7 @@ def _message(got: httpx.Response) -> str:
         return got.text[:500]
 
 
-def _asked_pause_s(headers: httpx.Headers) -> float | None:
+def asked_pause_s(headers: httpx.Headers) -> float | None:
     """What `Retry-After` says (RFC 9110, section 10.2.3), in seconds or as a date; None: nothing."""
     for name, unit_s in _READS.items():
         try:
@@ -281,6 +281,7 @@ def _asked_pause_s(headers: httpx.Headers) -> float | None:
         return None
 
 
-def _growing(tried: int) -> float:
+def growing_pause_s(tried: int) -> float:
+    """How long to wait before the next request after so many that failed."""
     longest = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** min(tried - 1, 30))
     return longest * random.uniform(0.75, 1.0)

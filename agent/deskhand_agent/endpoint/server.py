@@ -5,22 +5,17 @@ What a request asks for and the engine does not do is refused, never ignored.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hmac
-import io
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, cast
 
-from blake3 import blake3
-from PIL import Image as PilImage
-from PIL import UnidentifiedImageError
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from deskhand_agent.endpoint.pictures import picture_of
 from deskhand_agent.endpoint.wire import NEVER, Vocabulary, write_completion
 from deskhand_agent.errors import InferenceError, InferenceTimeout
 from deskhand_agent.inference import CompletionRequest, InferenceEngine, Sampling
@@ -160,14 +155,6 @@ def _picture(value: object) -> Image:
     if not isinstance(value, str):
         raise _Unfit("image_data has to be a list of data: addresses or base64 texts")
     try:
-        data = base64.b64decode(
-            value.partition(",")[2] if value.startswith("data:") else value, validate=True
-        )
-        with PilImage.open(io.BytesIO(data)) as picture:
-            width, height, kind = *picture.size, str(picture.format).lower()
-    except (binascii.Error, ValueError, UnidentifiedImageError, OSError) as error:
-        raise _Unfit(f"image_data holds what is no picture: {error}") from error
-    if kind not in ("png", "jpeg", "webp"):
-        raise _Unfit(f"image_data holds a {kind} picture; png, jpeg and webp are read")
-    digest = blake3(data).hexdigest()
-    return Image(digest=digest, format=cast("Any", kind), width_px=width, height_px=height, data=data)
+        return picture_of(value.partition(",")[2] if value.startswith("data:") else value)
+    except ValueError as error:
+        raise _Unfit(f"image_data {error}") from error

@@ -13,7 +13,7 @@ import contextlib
 import queue
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 from typing import Any
@@ -61,6 +61,10 @@ class _Waiting:
     request: CompletionRequest
     reply: Future[Completion]
     deadline_s: float
+    seed: int | None = None
+    """None: the engine's own."""
+    tell: Callable[[int], None] | None = None
+    """Told every id as it is drawn, on the worker's thread."""
 
 
 class LocalEngine:
@@ -117,6 +121,45 @@ class LocalEngine:
 
     async def generate(self, request: CompletionRequest) -> Completion:
         """Draw one reply; see `InferenceEngine.generate`."""
+        waiting = self._asked(request)
+        try:
+            # `wait_for` of Python 3.11 forgets that it was cancelled where the reply comes at that moment
+            async with asyncio.timeout(self.settings.deadline_s):
+                return await asyncio.wrap_future(waiting.reply)
+        except TimeoutError as error:
+            raise InferenceTimeout(f"no reply within {self.settings.deadline_s:g} s") from error
+
+    async def stream(self, request: CompletionRequest, *, seed: int | None = None) -> AsyncGenerator[int]:
+        """`generate`, id by id as they are drawn, the end token included; closed early, it is given up.
+
+        Args:
+            seed: the same request has the same reply under the same seed; None: the engine's own.
+        """
+        loop, drawn = asyncio.get_running_loop(), asyncio.Queue[int | None]()
+
+        def tell(token: int | None) -> None:
+            with contextlib.suppress(RuntimeError):  # nobody listens: the loop is closed
+                loop.call_soon_threadsafe(drawn.put_nowait, token)
+
+        waiting = self._asked(request, seed, tell)
+        waiting.reply.add_done_callback(lambda _: tell(None))
+        try:
+            while True:
+                async with asyncio.timeout(waiting.deadline_s - time.monotonic()):
+                    token = await drawn.get()
+                if token is None:
+                    break
+                yield token
+            waiting.reply.result()
+        except TimeoutError as error:
+            raise InferenceTimeout(f"no reply within {self.settings.deadline_s:g} s") from error
+        finally:
+            waiting.reply.cancel()
+
+    def _asked(
+        self, request: CompletionRequest, seed: int | None = None, tell: Callable[[int], None] | None = None
+    ) -> _Waiting:
+        """Put a request in the line; an `InferenceError` where it cannot be answered here."""
         if self._closed:
             raise InferenceError("the engine is closed")
         if request.processor_hash != self.processor_hash:
@@ -125,14 +168,10 @@ class LocalEngine:
                 f"{self.processor_hash[:12]}: tokenise with the bundle of the model that serves"
             )
         self._refuse_unfit(request)
-        waiting = _Waiting(request, Future(), time.monotonic() + self.settings.deadline_s)
+        until_s = time.monotonic() + self.settings.deadline_s
+        waiting = _Waiting(request, Future(), until_s, seed, tell)
         self._waiting.put(waiting)
-        try:
-            # `wait_for` of Python 3.11 forgets that it was cancelled where the reply comes at that moment
-            async with asyncio.timeout(self.settings.deadline_s):
-                return await asyncio.wrap_future(waiting.reply)
-        except TimeoutError as error:
-            raise InferenceTimeout(f"no reply within {self.settings.deadline_s:g} s") from error
+        return waiting
 
     def update_weights(
         self,
@@ -249,7 +288,7 @@ class LocalEngine:
         except (InferenceError, RuntimeError, ValueError) as error:
             _fail(waiting, error if isinstance(error, InferenceError) else InferenceError(str(error)))
             return
-        drafts.append(_Draft(waiting, hidden, self._value(hidden), self._chances(request)))
+        drafts.append(_Draft(waiting, hidden, self._value(hidden), self._chances(waiting)))
 
     def _token(self, drafts: list[_Draft]) -> None:
         """One more token for every row; a row that ended leaves."""
@@ -287,6 +326,8 @@ class LocalEngine:
             draft.spoilt = drawn is None
             if drawn is not None:
                 draft.ids.append(drawn.token)
+                if draft.waiting.tell is not None:
+                    draft.waiting.tell(drawn.token)
                 draft.logprobs.append(drawn.logprob)
                 draft.entropies.append(drawn.entropy)
 
@@ -297,11 +338,13 @@ class LocalEngine:
     def _value(self, hidden: Tensor) -> float | None:
         return None if self._value_head is None else float(self._value_head(hidden))
 
-    def _chances(self, request: CompletionRequest) -> Sequence[float]:
-        """Where in its distributions a reply's tokens lie: fixed by the seed and how many came before."""
+    def _chances(self, waiting: _Waiting) -> Sequence[float]:
+        """Where in its distributions a reply's tokens lie: fixed by its own seed, or by the engine's and how
+        many came before."""
         self._begun += 1
-        source = np.random.default_rng([abs(self.settings.seed), self._begun])
-        return source.random(request.sampling.max_tokens).tolist()
+        own = [abs(self.settings.seed), self._begun]
+        source = np.random.default_rng(own if waiting.seed is None else abs(waiting.seed))
+        return source.random(waiting.request.sampling.max_tokens).tolist()
 
     def _ended(self, draft: _Draft) -> bool:
         """Whether a row has its reply, which it is given, or nobody waits for it any more."""

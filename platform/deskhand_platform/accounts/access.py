@@ -90,7 +90,15 @@ ROUTES: dict[str, Rule] = {
     "GET /v1/tasks/{id}": Rule("tasks:read", Own.TASK),
     "DELETE /v1/tasks/{id}": Rule("tasks:write", Own.TASK),
     "POST /v1/tasks/{id}/retry": Rule("tasks:write", Own.TASK),
+    "GET /v1/tasks/events": Rule("tasks:read", Own.LISTED),
     "GET /v1/catalog": Rule("tasks:read", Own.ALL),
+    # results are sent whose tasks they may be: not for those who see only their own
+    "GET /v1/webhooks": Rule("tasks:read"),
+    "POST /v1/webhooks": Rule("tasks:write"),
+    "GET /v1/webhooks/{id}": Rule("tasks:read"),
+    "DELETE /v1/webhooks/{id}": Rule("tasks:write"),
+    "GET /v1/webhooks/{id}/deliveries": Rule("tasks:read"),
+    "POST /v1/webhooks/{id}/deliveries/{delivery_id}/retry": Rule("tasks:write"),
     # rounds
     "GET /v1/presets": Rule("rounds:read"),
     "POST /v1/rounds": Rule("rounds:write"),
@@ -134,6 +142,9 @@ ROUTES: dict[str, Rule] = {
     "GET /v1/policies/{id}": Rule("policies:read", Own.ALL),
     "GET /v1/promotions": Rule("policies:read"),
     "POST /v1/promotions": Rule("policies:write"),
+    "GET /v1/models": Rule("policies:read", Own.ALL),
+    "GET /v1/models/{id}": Rule("policies:read", Own.ALL),
+    "POST /v1/chat/completions": Rule("policies:use"),
     # accounts
     "PUT /v1/password": Rule(None, Own.ALL, unlimited=True),
     "GET /v1/tokens": Rule(None, Own.LISTED),

@@ -93,19 +93,21 @@ class Quotas:
             set_here=set_here,
         )
 
-    async def check_tasks(self, connection: AsyncConnection, owner: str, asked: int) -> None:
+    async def check_tasks(self, connection: AsyncConnection, owner: str, asked: int, others: int = 0) -> None:
         """Refuse tasks beyond what their owner may have queued and running, or stored.
 
         Args:
             connection: of the transaction that adds them: two at once do not get past it together.
             asked: how many are about to be added.
+            others: how many others the transaction adds before.
 
         Raises:
             QuotaExceeded: with the numbers, and when there may be room.
         """
         limits = (await self._found(connection, owner))[0]
         if limits.tasks is not None:
-            used = await connection.scalar(_count(owner, WorkState.QUEUED, WorkState.RUNNING)) or 0
+            there = await connection.scalar(_count(owner, WorkState.QUEUED, WorkState.RUNNING)) or 0
+            used = there + others
             over = used + asked - limits.tasks
             if over > 0:
                 raise QuotaExceeded(

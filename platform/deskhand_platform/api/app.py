@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from typing import Any
 
-from fastapi import Depends, FastAPI, Request, Response
+from fastapi import Depends, FastAPI
+from starlette.datastructures import MutableHeaders
 from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from deskhand_platform.api import errors, page, record, session
 from deskhand_platform.api.deps import PREFIX, admit
@@ -14,6 +16,7 @@ from deskhand_platform.api.routes import (
     annotations,
     audit,
     catalog,
+    chat,
     events,
     in_force,
     info,
@@ -25,18 +28,29 @@ from deskhand_platform.api.routes import (
     reviews,
     rounds,
     schedules,
+    task_events,
     tasks,
     tokens,
     trajectories,
     users,
+    webhooks,
 )
+from deskhand_platform.feed import EventFeed
 from deskhand_platform.services import Services
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
+OPEN = ("/healthz", "/readyz", "/login", "/logout")
+"""Who has no token has to be able to ask these."""
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; font-src 'self'; "
     "connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
+
+HARDENING = {
+    "Content-Security-Policy": CONTENT_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
 
 
 def create_app(services: Services | None = None, *, version: str = "0.1.0") -> FastAPI:
@@ -51,20 +65,23 @@ def create_app(services: Services | None = None, *, version: str = "0.1.0") -> F
         dependencies=[Depends(admit)],
         generate_unique_id_function=lambda route: route.name,
     )
+    app.openapi = lambda: _described(app)
     app.state.services = services
+    app.state.feed = None if services is None else EventFeed(services.store)
     errors.install(app)
-    parts = (info, tasks, catalog, rounds, promotions, schedules, trajectories, policies, events)
-    for part in (*parts, annotations, proposals, reviews, users, tokens, quotas, audit, in_force):
+    parts = (info, task_events, tasks, catalog, rounds, promotions, schedules, trajectories, policies, events)
+    accounts = (users, tokens, quotas, audit, in_force)
+    for part in (*parts, webhooks, chat, annotations, proposals, reviews, *accounts):
         app.include_router(
             part.router,
             prefix=PREFIX,
-            responses={status: {"model": ErrorAnswer} for status in (401, 403, 404, 409, 422, 429)},
+            responses={status: {"model": ErrorAnswer} for status in (400, 401, 403, 404, 409, 422, 429)},
         )
     app.include_router(operations.router)
     app.include_router(session.router)
     app.include_router(page.router)
-    app.middleware("http")(record.record)
-    app.middleware("http")(_harden)
+    app.add_middleware(record.Recorded)
+    app.add_middleware(_Hardened)
     if services is not None:
         # a page of another site must not reach a loopback server by a name of its own (DNS rebinding)
         hosts = [*LOOPBACK, services.settings.host]
@@ -73,9 +90,41 @@ def create_app(services: Services | None = None, *, version: str = "0.1.0") -> F
     return app
 
 
-async def _harden(request: Request, proceed: Callable[[Request], Awaitable[Response]]) -> Response:
-    response = await proceed(request)
-    response.headers.setdefault("Content-Security-Policy", CONTENT_POLICY)
-    response.headers.setdefault("X-Content-Type-Options", "nosniff")
-    response.headers.setdefault("Referrer-Policy", "no-referrer")
-    return response
+def _described(app: FastAPI) -> dict[str, Any]:
+    """The description, with how one signs in."""
+    if app.openapi_schema is None:
+        made = FastAPI.openapi(app)
+        schemes = {
+            "token": {"type": "http", "scheme": "bearer", "description": "an API token"},
+            "session": {
+                "type": "apiKey",
+                "in": "cookie",
+                "name": "deskhand_00000000",
+                "description": "what `POST /login` sets; its name ends in the platform's own digits",
+            },
+        }
+        made.setdefault("components", {})["securitySchemes"] = schemes
+        made["security"] = [{"token": []}, {"session": []}]
+        for path, operations in made["paths"].items():
+            for operation in operations.values():
+                if path in OPEN:
+                    operation["security"] = []
+    assert app.openapi_schema is not None
+    return app.openapi_schema
+
+
+class _Hardened:
+    """Every answer says what a browser may do with it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HARDENING.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await self._app(scope, receive, sent if scope["type"] == "http" else send)

@@ -12,6 +12,7 @@ from starlette.requests import HTTPConnection
 from deskhand_platform.accounts.access import OPEN, ROUTES, Own, Principal, Rule
 from deskhand_platform.api.origin import refuse_other_sites
 from deskhand_platform.errors import Forbidden, InvalidField, NotFound, PlatformError, Unauthorized
+from deskhand_platform.feed import EventFeed
 from deskhand_platform.services import Services
 
 MAX_PAGE = 200
@@ -19,12 +20,18 @@ PREFIX = "/v1"
 """Of the API's routes."""
 
 
-def services(connection: HTTPConnection) -> Services:
+async def services(connection: HTTPConnection) -> Services:
     """The services the application was made with."""
     return cast(Services, connection.app.state.services)
 
 
+async def feed(request: Request) -> EventFeed:
+    """The event table as it grows."""
+    return cast(EventFeed, request.app.state.feed)
+
+
 Have = Annotated[Services, Depends(services)]
+Feed = Annotated[EventFeed, Depends(feed)]
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="how many at most")]
 Label = Annotated[list[str] | None, Query(description="`key=value`; all of them must match")]
 Cursor = Annotated[str | None, Query(description="`next_cursor` of the page before")]

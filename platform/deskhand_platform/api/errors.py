@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -22,10 +24,12 @@ from deskhand_flywheel.errors import (
     StoreUnavailable,
 )
 from deskhand_flywheel.errors import NotFound as NotStored
+from deskhand_platform.api.examples import example_at
 from deskhand_platform.api.models import ErrorAnswer, ErrorBody
 from deskhand_platform.errors import (
     Forbidden,
     InvalidField,
+    NoRoom,
     NotFound,
     PlatformError,
     TooMuch,
@@ -39,6 +43,7 @@ STATUS: dict[type[Exception], int] = {
     NotStored: 404,
     MissingBlob: 404,
     UnknownName: 404,
+    NoRoom: 503,
     WrongState: 409,
     StillRunning: 409,
     InvalidField: 422,
@@ -70,6 +75,11 @@ def answer(status: int, kind: str, message: str, **more: object) -> JSONResponse
     return JSONResponse(body.model_dump(exclude_defaults=True), status_code=status)
 
 
+def most_precise(errors: Sequence[Any]) -> Any:
+    """What lies deepest of what is wrong with a request: of several forms, that is the one that was meant."""
+    return max(errors, key=lambda error: len(error["loc"]))
+
+
 async def _typed(_connection: HTTPConnection, error: Exception) -> JSONResponse:
     status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
     kind = NAMES.get(status) or re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
@@ -83,17 +93,32 @@ async def _typed(_connection: HTTPConnection, error: Exception) -> JSONResponse:
     )
     if isinstance(error, TooMuch):
         response.headers["Retry-After"] = str(math.ceil(error.retry_s))
+    if isinstance(error, NoRoom):
+        response.headers["Retry-After"] = f"{error.retry_after_s:.0f}"
     if status == 401:
         response.headers["WWW-Authenticate"] = "Bearer"
     return response
 
 
-async def _invalid(_request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, RequestValidationError)
-    first = error.errors()[0]
+def refused_field(request: Request, error: RequestValidationError) -> tuple[str, str]:
+    """The field that is wrong, and what is wrong with it, with an example of what would be right."""
+    first = most_precise(error.errors())
     # the leading part says body, query or path
     where = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
-    return answer(422, "invalid_field", f"{where}: {first['msg']}", field=where)
+    said = f"{where}: {first['msg']}"
+    if first["type"] in ("extra_forbidden", "json_invalid"):
+        return where, said
+    description, path = request.app.openapi(), getattr(request.scope.get("route"), "path", "")
+    # a route of a router that was included may or may not know its prefix
+    known = next((one for one in (path, f"/v1{path}") if one in description["paths"]), "")
+    example = example_at(description, request.method, known, first["loc"])
+    return where, said if example is None else f"{said}, e.g. {example}"
+
+
+async def _invalid(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    where, said = refused_field(request, error)
+    return answer(422, "invalid_field", said, field=where)
 
 
 async def _http(_request: Request, error: Exception) -> JSONResponse:

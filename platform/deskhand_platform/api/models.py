@@ -7,7 +7,7 @@ from typing import Annotated, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from deskhand_flywheel.types import EventKind
-from deskhand_platform.rounds.presets import DEFAULT
+from deskhand_platform.rounds import DEFAULT
 from deskhand_platform.states import WorkState
 
 Item = TypeVar("Item")

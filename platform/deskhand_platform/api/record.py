@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-
-from fastapi import Request, Response
+from fastapi import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from deskhand_platform.accounts.audit import Entry
 from deskhand_platform.api.deps import route_of, services, source_of, state_of
 from deskhand_platform.api.origin import READS
 
 
-async def record(request: Request, proceed: Callable[[Request], Awaitable[Response]]) -> Response:
+class Recorded:
     """Middleware. Who is nobody changes nothing and is not written down; signing in writes its own entry."""
-    response = await proceed(request)
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] in READS:
+            await self._app(scope, receive, send)
+            return
+
+        async def recorded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                await _record(Request(scope), message["status"])
+            await send(message)
+
+        await self._app(scope, receive, recorded)
+
+
+async def _record(request: Request, status: int) -> None:
     who = state_of(request, "who")
-    if who and request.method not in READS:
+    if who:
         entry = Entry(
             who=who,
             action=route_of(request) or request.method,
             target=request.url.path,
             source=source_of(request),
-            status=response.status_code,
+            status=status,
             detail=state_of(request, "detail"),
         )
-        await services(request).accounts.audit.write(entry)
-    return response
+        await (await services(request)).accounts.audit.write(entry)

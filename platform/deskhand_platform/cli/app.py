@@ -33,9 +33,10 @@ from deskhand_platform.cli import (
     tasks,
     training,
     upkeep,
+    webhooks,
 )
-from deskhand_platform.cli.client import ApiError
 from deskhand_platform.cli.console import complain
+from deskhand_platform.client import ApiError, ClientError
 from deskhand_platform.errors import InvalidField, NotFound, PlatformError, SettingsError
 from deskhand_sandbox.errors import SandboxError, UnknownName
 from deskhand_trainer.errors import ConfigError, TrainerError
@@ -52,6 +53,7 @@ app = typer.Typer(
 for part in (serve, run, records, training, benches, doctor):
     part.register(app)
 app.add_typer(tasks.app, name="tasks")
+app.add_typer(webhooks.app, name="webhooks")
 app.add_typer(sandboxes.app, name="sandbox")
 app.add_typer(rounds.app, name="rounds")
 app.add_typer(records.trajectories, name="trajectories")
@@ -78,14 +80,23 @@ USAGE = (
     InvalidRubric,
     ConfigError,
 )
-FAILURES = (PlatformError, FlywheelError, SandboxError, AgentError, TrainerError, httpx.HTTPError, OSError)
+FAILURES = (
+    PlatformError,
+    ClientError,
+    FlywheelError,
+    SandboxError,
+    AgentError,
+    TrainerError,
+    httpx.HTTPError,
+    OSError,
+)
 
 
 def main() -> None:
     """Run the command line; exit status 2 for what was asked wrongly, 1 for what went wrong."""
     try:
         app()
-    except (ApiError, *FAILURES) as error:
+    except FAILURES as error:
         if os.environ.get("DESKHAND_DEBUG"):
             raise
         complain(str(error) or type(error).__name__)

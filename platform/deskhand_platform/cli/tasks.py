@@ -5,22 +5,23 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 import yaml
 
+from deskhand_platform.api.models import SubmittedTask
 from deskhand_platform.cli import overrides
-from deskhand_platform.cli.client import Client, connect
+from deskhand_platform.cli.client import Url, connect
 from deskhand_platform.cli.console import out, say, table, when
+from deskhand_platform.client.calls import BATCH
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.settings import load_settings
+from deskhand_platform.states import WorkState
 
 app = typer.Typer(help="Tasks: what there is, and what was submitted.", no_args_is_help=True)
-LOOK_S = 0.3
-BATCH = 2000
-"""Tasks in one request."""
 
 
 def register(root: typer.Typer) -> None:
@@ -113,34 +114,45 @@ def grow(
 
 
 @app.command()
-def submitted(limit: Annotated[int, typer.Option(min=1, max=200)] = 20) -> None:
+def submitted(
+    limit: Annotated[int, typer.Option(min=1, help="how many at most")] = 20,
+    state: Annotated[WorkState | None, typer.Option(help="only those in this state")] = None,
+    label: Annotated[list[str] | None, typer.Option(help="name=value that they all have; repeatable")] = None,
+    url: Url = None,
+) -> None:
     """Submitted tasks, newest first."""
-    found = asyncio.run(_call("/v1/tasks", limit=limit))
     lines = table("id", "task", "seed", "state", "score", "submitted", "")
-    for one in found["items"]:
-        score = "" if one["outcome"] is None else f"{one['outcome']['score']:g}"
-        lines.add_row(
-            one["id"],
-            one["task_id"],
-            str(one["seed"]),
-            one["state"],
-            score,
-            when(one["created_at_s"]),
-            one["reason"] or "",
-        )
+    for one in asyncio.run(_submitted(limit, state, labels_of(label or []), url)):
+        score = "" if one.outcome is None else f"{one.outcome.score:g}"
+        made = when(one.created_at_s)
+        lines.add_row(one.id, one.task_id, str(one.seed), one.state, score, made, one.reason or "")
     out.print(lines)
 
 
 @app.command()
-def cancel(id: Annotated[str, typer.Argument(help="id of the submitted task")]) -> None:
+def cancel(id: Annotated[str, typer.Argument(help="id of the submitted task")], url: Url = None) -> None:
     """Take a task out of the queue, or stop it."""
-    out.print(asyncio.run(_delete(id))["state"])
+    out.print(asyncio.run(_cancel(id, url)).state)
 
 
 @app.command()
-def retry(id: Annotated[str, typer.Argument(help="id of the submitted task")]) -> None:
+def retry(id: Annotated[str, typer.Argument(help="id of the submitted task")], url: Url = None) -> None:
     """Queue a task again that failed or was cancelled."""
-    out.print(asyncio.run(_post(f"/v1/tasks/{id}/retry"))["state"])
+    out.print(asyncio.run(_retry(id, url)).state)
+
+
+@app.command(epilog="Examples:  deskhand tasks watch   ·   deskhand tasks watch --label batch=nightly")
+def watch(
+    ids: Annotated[
+        list[str] | None, typer.Argument(help="ids of submitted tasks; every task when none")
+    ] = None,
+    label: Annotated[list[str] | None, typer.Option(help="name=value that they all have; repeatable")] = None,
+    after: Annotated[int, typer.Option(min=0, help="the last event seen")] = 0,
+    follow: Annotated[bool, typer.Option(help="wait for what comes")] = True,
+    url: Url = None,
+) -> None:
+    """Every change of tasks as it happens, a line of JSON each; earlier ones first. Ctrl-C ends it."""
+    asyncio.run(_watch(ids or [], labels_of(label or []), after, follow, url))
 
 
 @app.command("submit", epilog="Example:  deskhand tasks submit tasks.jsonl   ·   … | deskhand tasks submit -")
@@ -149,6 +161,7 @@ def submit_file(
         typer.FileText,
         typer.Argument(help='a task in each line, as JSON: {"task_id": "miniwob/click-test", "seed": 3}'),
     ],
+    url: Url = None,
 ) -> None:
     """Submit many tasks; the ids are printed in order.
 
@@ -164,14 +177,14 @@ def submit_file(
                 raise typer.BadParameter(f"line {number} is not JSON: {error}", param_hint="FILE") from error
     if not bodies:
         raise typer.BadParameter("it holds no task", param_hint="FILE")
-    for id in asyncio.run(_submit_all(bodies)):
+    for id in asyncio.run(_submit_all(bodies, url)):
         out.print(id)
 
 
 @app.command()
-def proposals(limit: Annotated[int, typer.Option(min=1, max=200)] = 20) -> None:
+def proposals(limit: Annotated[int, typer.Option(min=1, max=200)] = 20, url: Url = None) -> None:
     """Actions of policies that wait for a person, the longest first."""
-    found = asyncio.run(_call("/v1/proposals", limit=limit))
+    found = asyncio.run(_proposals(limit, url))
     lines = table("proposal", "trajectory", "step", "until", "instruction", "what it would do")
     for one in found["items"]:
         did = " ".join(action["text"] for action in one["actions"]) or one["text"]
@@ -190,10 +203,11 @@ def answer(
         str, typer.Option(help="what to do in its place, in the agent's grammar; accepted without")
     ] = "",
     reason: Annotated[str, typer.Option(help="why")] = "",
+    url: Url = None,
 ) -> None:
     """Accept what a policy is about to do, or do something else in its place."""
     body = {"verdict": "replaced" if replace else "accepted", "reply": replace, "reason": reason}
-    out.print(asyncio.run(_post(f"/v1/proposals/{id}/answer", body))["state"])
+    out.print(asyncio.run(_answer(id, body, url))["state"])
 
 
 def submit(
@@ -209,60 +223,90 @@ def submit(
     review: Annotated[
         float | None, typer.Option(help="seconds a person may take over each action before it is carried out")
     ] = None,
+    label: Annotated[list[str] | None, typer.Option(help="name=value to find it by; repeatable")] = None,
     wait: Annotated[bool, typer.Option("--wait", help="wait until it is over")] = False,
+    url: Url = None,
 ) -> None:
-    """Submit a task to the platform that serves this home."""
+    """Submit a task to the platform that serves this home, or to the one at --url."""
     body = {
         "task_id": task,
         "seed": seed,
         "policy": {"name": policy, "settings": overrides.parse(setting or []), "review_s": review},
+        "labels": labels_of(label or []),
         "priority": priority,
         "deadline_s": None if within is None else time.time() + within,
         "key": key,
     }
-    raise typer.Exit(asyncio.run(_submit(body, wait)))
+    raise typer.Exit(asyncio.run(_submit(body, wait, url)))
 
 
-async def _submit(body: dict[str, Any], wait: bool) -> int:
-    async with connect(load_settings()) as client:
-        found = await client.post("/v1/tasks", body)
-        out.print(found["id"])
+def labels_of(pairs: Sequence[str]) -> dict[str, str]:
+    """Labels given as name=value.
+
+    Raises:
+        InvalidField: one is not of that form.
+    """
+    split = [pair.partition("=") for pair in pairs]
+    for name, equals, value in split:
+        if not equals or not name:
+            raise InvalidField("--label", f"{name + value!r} is not of the form name=value")
+    return {name: value for name, _, value in split}
+
+
+async def _submit(body: dict[str, Any], wait: bool, url: str | None) -> int:
+    async with connect(load_settings(), url) as client:
+        found = await client.submit(body)
+        out.print(found.id)
         if not wait:
             return 0
-        found = await _over(client, found["id"])
-        say(yaml.safe_dump({k: found[k] for k in ("state", "trajectory_id", "outcome", "reason")}).strip())
-        return 0 if found["state"] == "done" else 1
+        over = await client.wait(found.id)
+        shown = over.model_dump(mode="json", include={"state", "trajectory_id", "outcome", "reason"})
+        say(yaml.safe_dump(shown).strip())
+        return 0 if over.state is WorkState.DONE else 1
 
 
-async def _submit_all(bodies: list[Any]) -> list[str]:
-    found: list[str] = []
-    async with connect(load_settings()) as client:
-        for at in range(0, len(bodies), BATCH):
-            part = {"tasks": bodies[at : at + BATCH]}
-            found += (await client.post("/v1/tasks/batch", part))["ids"]
-            if len(bodies) > BATCH:
-                say(f"{len(found)} of {len(bodies)} queued")
+async def _submit_all(bodies: list[Any], url: str | None) -> list[str]:
+    def progress(queued: int) -> None:
+        if len(bodies) > BATCH:
+            say(f"{queued} of {len(bodies)} queued")
+
+    async with connect(load_settings(), url) as client:
+        return await client.submit_batch(bodies, progress)
+
+
+async def _submitted(
+    limit: int, state: WorkState | None, labels: dict[str, str], url: str | None
+) -> list[SubmittedTask]:
+    found: list[SubmittedTask] = []
+    async with connect(load_settings(), url) as client:
+        async for one in client.tasks(state=state, labels=labels):
+            found.append(one)
+            if len(found) == limit:
+                break
     return found
 
 
-async def _over(client: Client, id: str) -> dict[str, Any]:
-    while True:
-        found = await client.get(f"/v1/tasks/{id}")
-        if found["state"] not in ("queued", "running"):
-            return found
-        await asyncio.sleep(LOOK_S)
+async def _cancel(id: str, url: str | None) -> SubmittedTask:
+    async with connect(load_settings(), url) as client:
+        return await client.cancel(id)
 
 
-async def _call(path: str, **query: Any) -> Any:
-    async with connect(load_settings()) as client:
-        return await client.get(path, **query)
+async def _retry(id: str, url: str | None) -> SubmittedTask:
+    async with connect(load_settings(), url) as client:
+        return await client.retry(id)
 
 
-async def _post(path: str, body: dict[str, Any] | None = None) -> Any:
-    async with connect(load_settings()) as client:
-        return await client.post(path, body)
+async def _watch(ids: list[str], labels: dict[str, str], after: int, follow: bool, url: str | None) -> None:
+    async with connect(load_settings(), url) as client:
+        async for event in client.task_events(ids, labels=labels, after=after, follow=follow):
+            out.print(event.model_dump_json(), markup=False, soft_wrap=True)
 
 
-async def _delete(id: str) -> Any:
-    async with connect(load_settings()) as client:
-        return await client.delete(f"/v1/tasks/{id}")
+async def _proposals(limit: int, url: str | None) -> Any:
+    async with connect(load_settings(), url) as client:
+        return await client.get("/v1/proposals", limit=limit)
+
+
+async def _answer(id: str, body: dict[str, str], url: str | None) -> Any:
+    async with connect(load_settings(), url) as client:
+        return await client.post(f"/v1/proposals/{id}/answer", body)

@@ -9,12 +9,11 @@ from typing import Any
 import yaml
 
 from deskhand_platform.errors import InvalidField, NotFound
+from deskhand_platform.rounds import DEFAULT as DEFAULT
 from deskhand_platform.rounds.config import RoundConfig, check_runs, merge, round_config
 from deskhand_platform.rounds.schema import example_of
 
 FOLDER = files("deskhand_platform") / "presets"
-DEFAULT = "from-scratch"
-"""What a round is when nobody says otherwise, `make run` among it."""
 
 
 def preset_names() -> tuple[str, ...]:

@@ -348,3 +348,38 @@ async def test_ids_that_are_none_of_the_models_are_refused(
 def test_sampling_that_cannot_be_is_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"temperature|max_tokens"):
         Sampling(**wrong)  # type: ignore[arg-type]
+
+
+async def test_a_reply_comes_id_by_id(engine: LocalEngine, bundle: ModelBundle, picture: Picture) -> None:
+    asked = request(bundle, picture(), temperature=0.0, max_tokens=6)
+    whole = await engine.generate(asked)
+    assert [id async for id in engine.stream(asked)] == list(whole.ids)
+
+
+async def test_a_seed_fixes_a_reply_whoever_asks_beside_it(
+    engine: LocalEngine, bundle: ModelBundle, picture: Picture
+) -> None:
+    asked = request(bundle, picture(), temperature=1.0, max_tokens=12)
+
+    async def drawn(seed: int) -> list[int]:
+        return [id async for id in engine.stream(asked, seed=seed)]
+
+    first = await drawn(7)
+    together = await asyncio.gather(drawn(7), drawn(-8), drawn(7), engine.generate(asked))
+    assert together[0] == together[2] == first
+    assert len({tuple(await drawn(seed)) for seed in range(8)}) > 1
+
+
+async def test_a_stream_that_is_closed_leaves_the_engine_free(
+    engine: LocalEngine, bundle: ModelBundle, picture: Picture
+) -> None:
+    asked = request(bundle, picture(), temperature=1.0, max_tokens=500)
+    stream = engine.stream(asked, seed=1)
+    await anext(stream)
+    await stream.aclose()
+    before = engine.steps
+    await engine.generate(replace(asked, sampling=Sampling(max_tokens=3)))
+    assert engine.steps - before < 100
+    engine.close()
+    with pytest.raises(InferenceError, match="closed"):
+        await anext(engine.stream(asked))

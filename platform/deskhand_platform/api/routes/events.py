@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import suppress
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import StreamingResponse
 
 from deskhand_flywheel.types import Event
-from deskhand_platform.api.deps import Have, StillIn
+from deskhand_platform.api.deps import Feed, Have, StillIn
 from deskhand_platform.api.models import EventModel
 from deskhand_platform.api.recorded import plain
+from deskhand_platform.feed import Chosen, EventFeed
 from deskhand_platform.services import Services
 
 router = APIRouter(tags=["events"])
-POLL_S = 0.25
-"""The writers are other processes: the table is the only channel between us."""
+LOOK_S = 1.0
+"""How often a quiet stream sees whether it is still wanted."""
 HEARTBEAT_S = 10.0
 ASK_AGAIN_S = 5.0
 """So long somebody who is shut out, or whose token is revoked, goes on hearing."""
@@ -36,6 +35,7 @@ async def stream_events(
     request: Request,
     have: Have,
     still_in: StillIn,
+    feed: Feed,
     subject: Annotated[
         list[str] | None,
         Query(max_length=MAX_SUBJECTS, description="only events about one of these, e.g. run:round-3-ppo"),
@@ -49,8 +49,22 @@ async def stream_events(
     Ids ascend over all subjects: a stream about several is resumed like one about one.
     """
     begin = after if last_event_id is None else last_event_id
+    return streaming(request, have, still_in, feed, Chosen(subjects=subject), begin, follow, frame)
+
+
+def streaming(
+    request: Request,
+    have: Services,
+    still_in: Callable[[], Awaitable[bool]],
+    feed: EventFeed,
+    chosen: Chosen,
+    last_id: int,
+    follow: bool,
+    frame: Callable[[Event], str],
+) -> StreamingResponse:
+    """The chosen events above an id as they come, each in its frame."""
     return StreamingResponse(
-        _stream(request, have, still_in, subject, begin, follow),
+        _stream(request, have, still_in, feed, chosen, last_id, follow, frame),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
@@ -60,33 +74,33 @@ async def _stream(
     request: Request,
     have: Services,
     still_in: Callable[[], Awaitable[bool]],
-    subjects: list[str] | None,
+    feed: EventFeed,
+    chosen: Chosen,
     last_id: int,
     follow: bool,
+    frame: Callable[[Event], str],
 ) -> AsyncGenerator[str]:
     yield "retry: 1000\n\n"
-    quiet_s, asked_at_s = 0.0, time.monotonic()
-    while not have.stopping.is_set() and not await request.is_disconnected():
-        if time.monotonic() - asked_at_s > ASK_AGAIN_S:
-            asked_at_s = time.monotonic()
-            if not await still_in():
+    told_s = asked_at_s = time.monotonic()
+    async with feed.following():
+        while not have.stopping.is_set() and not await request.is_disconnected():
+            if time.monotonic() - asked_at_s > ASK_AGAIN_S:
+                asked_at_s = time.monotonic()
+                if not await still_in():
+                    return
+            events, seen = await feed.after(last_id, chosen)
+            if events:
+                told_s = time.monotonic()
+                yield "".join(map(frame, events))
+            if seen > last_id:
+                last_id = seen
+                continue
+            if not follow:
                 return
-        events = await have.store.events_after(last_id, subjects=subjects)
-        for event in events:
-            last_id = event.id
-            yield frame(event)
-        if events:
-            quiet_s = 0.0
-            continue
-        if not follow:
-            return
-        with suppress(TimeoutError):
-            async with asyncio.timeout(POLL_S):
-                await have.stopping.wait()
-        quiet_s += POLL_S
-        if quiet_s >= HEARTBEAT_S:
-            quiet_s = 0.0
-            yield ": still here\n\n"
+            await feed.news(LOOK_S)
+            if time.monotonic() - told_s >= HEARTBEAT_S:
+                told_s = time.monotonic()
+                yield ": still here\n\n"
 
 
 def frame(event: Event) -> str:

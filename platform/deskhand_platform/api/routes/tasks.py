@@ -8,7 +8,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from deskhand_platform.api.deps import Cursor, Have, Limit, Noted, User, Who
+from deskhand_platform.api.deps import Cursor, Have, Label, Limit, Noted, User, Who, labelled
 from deskhand_platform.api.models import (
     OutcomeModel,
     Page,
@@ -51,11 +51,20 @@ async def list_tasks(
     who: Who,
     state: WorkState | None = None,
     owner: Annotated[str | None, Query(description="only of this user")] = None,
+    task_id: Annotated[str | None, Query(description="of the catalog, or a task's own")] = None,
+    label: Label = None,
     cursor: Cursor = None,
     limit: Limit = 50,
 ) -> Page[SubmittedTask]:
     """Submitted tasks, newest first; submitters see their own."""
-    found = await have.queue.list(state=state, owner=who.only or owner, before=cursor, limit=limit)
+    found = await have.queue.list(
+        state=state,
+        owner=who.only or owner,
+        task_id=task_id,
+        labels=labelled(label or []),
+        before=cursor,
+        limit=limit,
+    )
     more = found[-1].id if len(found) == limit else None
     return Page[SubmittedTask](items=[shown(one) for one in found], next_cursor=more)
 

@@ -105,7 +105,11 @@ async def list_scores(have: Have, id: str) -> list[ScoreModel]:
     return [score_model(score) for score in await have.store.scores(id)]
 
 
-@router.get("/trajectories/{id}/replay.html", response_class=HTMLResponse)
+@router.get(
+    "/trajectories/{id}/replay.html",
+    response_class=Response,
+    responses={200: {"content": {"text/html": {}}}},
+)
 async def get_replay(have: Have, id: str) -> HTMLResponse:
     """The episode as one self-contained page."""
     from deskhand_flywheel.replay import render_replay

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import tempfile
 import time
 from itertools import islice
 from pathlib import Path
-from typing import cast
+from typing import Any
 
 import httpx
 
@@ -19,10 +18,7 @@ from deskhand_platform.auth import OWNER
 from deskhand_platform.bench.flywheel.durable import COMMAND
 from deskhand_platform.bench.flywheel.episodes import end_of, screens, start_of, step_of
 from deskhand_platform.bench.sandbox.samples import quantile
-from deskhand_platform.proposals import Proposals
-from deskhand_platform.queue import TaskQueue
-from deskhand_platform.rounds.book import RoundBook
-from deskhand_platform.services import Hosting, Rounds, Services
+from deskhand_platform.serving import services_over
 from deskhand_platform.settings import load_settings
 from deskhand_trainer.results import Figure
 
@@ -84,21 +80,9 @@ async def _ask(client: httpx.AsyncClient, path: str) -> httpx.Response:
 async def _client(store: Store, home: Path) -> httpx.AsyncClient:
     settings = load_settings(home=home)
     accounts, _ = await open_accounts(store.database, settings)
-    app = create_app(
-        Services(
-            settings=settings,
-            accounts=accounts,
-            store=store,
-            queue=TaskQueue(store.database),
-            book=RoundBook(store.database),
-            proposals=Proposals(store),
-            # none of what is asked for needs them
-            rounds=cast(Rounds, None),
-            hosting=cast(Hosting, None),
-            stopping=asyncio.Event(),
-            started_at_s=time.time(),
-        )
-    )
+    # none of what is asked for needs rounds or a sandbox host
+    none: Any = None
+    app = create_app(services_over(settings, store, accounts, rounds=none, hosting=none))
     cookies = {accounts.cookie: await accounts.sessions.begin(OWNER)}
     transport = httpx.ASGITransport(app)
     return httpx.AsyncClient(transport=transport, base_url="http://localhost", cookies=cookies)

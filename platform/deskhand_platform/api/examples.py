@@ -1,0 +1,83 @@
+"""An example of a field, from the API's own description: what an error about it shows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+Json = Mapping[str, Any]
+_PLAIN: Mapping[str, Any] = {"string": "text", "integer": 1, "number": 0.5, "boolean": True, "null": None}
+_DEEPEST = 6
+
+
+def example_at(description: Json, method: str, path: str, where: Sequence[object]) -> str | None:
+    """A value as JSON that the field may have.
+
+    Args:
+        description: the OpenAPI document.
+        path: of the route, with its parameters in braces.
+        where: "body", "query", "path", "header" or "cookie", then the way to the field in it.
+
+    Returns:
+        None where there is no such field.
+    """
+    operation: Json = description["paths"].get(path, {}).get(method.lower(), {})
+    part, *way = where
+    if part == "body":
+        content: Json = operation.get("requestBody", {}).get("content", {})
+        schema: Json | None = next(iter(content.values()), {}).get("schema")
+    else:
+        named = [one for one in operation.get("parameters", ()) if way[:1] == [one["name"]]]
+        schema, way = (named[0]["schema"] if named else None), way[1:]
+    for step in way:
+        schema = None if schema is None else _inside(description, schema, step)
+    return None if schema is None else json.dumps(_value(description, schema, 0), ensure_ascii=False)
+
+
+def _forms(description: Json, schema: Json) -> list[Json]:
+    """The schema's alternatives, references followed."""
+    if "$ref" in schema:
+        name = str(schema["$ref"]).rpartition("/")[2]
+        return _forms(description, description["components"]["schemas"][name])
+    found = schema.get("anyOf") or schema.get("oneOf")
+    if found is None:
+        return [schema]
+    return [form for one in cast("list[Json]", found) for form in _forms(description, one)]
+
+
+def _inside(description: Json, schema: Json, step: object) -> Json | None:
+    for form in _forms(description, schema):
+        if isinstance(step, int) and "items" in form:
+            return form["items"]
+        if step in form.get("properties", {}):
+            return form["properties"][step]
+        if isinstance(form.get("additionalProperties"), Mapping) and isinstance(step, str):
+            return form["additionalProperties"]
+    # a step that only says which of several forms was tried
+    return schema if isinstance(step, str) and len(_forms(description, schema)) > 1 else None
+
+
+def _value(description: Json, schema: Json, depth: int) -> Any:
+    for form in (schema, *_forms(description, schema)):
+        if "example" in form:
+            return form["example"]
+        if form.get("examples"):
+            return form["examples"][0]
+        if "const" in form:
+            return form["const"]
+        if form.get("enum"):
+            return form["enum"][0]
+    form = next((one for one in _forms(description, schema) if one.get("type") != "null"), schema)
+    match form.get("type"):
+        case "object":
+            needed = form.get("required", ()) if depth < _DEEPEST else ()
+            return {name: _value(description, form["properties"][name], depth + 1) for name in needed}
+        case "array":
+            few = form.get("minItems", 1) if depth < _DEEPEST else 0
+            return [_value(description, form.get("items", {}), depth + 1)] * min(few, 1)
+        case "integer" | "number":
+            least, most = form.get("minimum"), form.get("maximum")
+            return least if least is not None else most if most is not None else _PLAIN[form["type"]]
+        case kind:
+            return _PLAIN.get(str(kind), "text")

@@ -1,0 +1,53 @@
+"""GET /v1/tasks/events: submitted tasks as they go on, as server-sent events."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query, Request
+from fastapi.responses import StreamingResponse
+
+from deskhand_flywheel.types import Event
+from deskhand_platform.api.deps import Feed, Have, Label, StillIn, Who, labelled
+from deskhand_platform.api.result_models import TaskEvent
+from deskhand_platform.api.routes.events import MAX_SUBJECTS, streaming
+from deskhand_platform.feed import Chosen
+from deskhand_platform.task_events import NAME, subject, told
+
+router = APIRouter(tags=["tasks"])
+
+
+@router.get(
+    "/tasks/events",
+    response_class=StreamingResponse,
+    responses={200: {"model": TaskEvent, "content": {"text/event-stream": {}}}},
+)
+async def stream_task_events(
+    request: Request,
+    have: Have,
+    who: Who,
+    still_in: StillIn,
+    feed: Feed,
+    id: Annotated[
+        list[str] | None, Query(max_length=MAX_SUBJECTS, description="only of these submitted tasks")
+    ] = None,
+    label: Label = None,
+    after: Annotated[int, Query(ge=0, description="where to begin when no Last-Event-ID is sent")] = 0,
+    follow: Annotated[bool, Query(description="false: end when all that is there has been sent")] = True,
+    last_event_id: Annotated[int | None, Header(ge=0)] = None,
+) -> StreamingResponse:
+    """Every change of a task's state: each event's `data` is a `TaskEvent`, its `event` is "task".
+
+    What happened before comes first, so a task that is over already is told of as well; its last event has
+    the result. A stream is resumed by `Last-Event-ID`: nothing is left out and nothing comes twice.
+    Submitters are told of their own.
+    """
+    subjects = None if id is None else [subject(each) for each in id]
+    chosen = Chosen(subjects=subjects, name=NAME, labels=labelled(label or []), owner=who.only)
+    begin = after if last_event_id is None else last_event_id
+    return streaming(request, have, still_in, feed, chosen, begin, follow, _frame)
+
+
+def _frame(event: Event) -> str:
+    body = TaskEvent.model_validate(told(event))
+    return f"id: {event.id}\nevent: task\ndata: {body.model_dump_json()}\n\n"

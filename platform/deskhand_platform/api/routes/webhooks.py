@@ -1,0 +1,89 @@
+"""/v1/webhooks: who is told what becomes of tasks, and what they were told."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from deskhand_platform.api.deps import Cursor, Have, Limit
+from deskhand_platform.api.models import Page
+from deskhand_platform.api.result_models import DeliveryModel, NewWebhook, WebhookBody, WebhookModel
+from deskhand_platform.errors import InvalidField
+from deskhand_platform.services import Services
+from deskhand_platform.webhooks.book import Delivery, DeliveryState, Webhook, WebhookBook
+from deskhand_platform.webhooks.destinations import Refused, resolve
+
+router = APIRouter(tags=["webhooks"])
+
+
+@router.post("/webhooks", status_code=201)
+async def add_webhook(have: Have, body: WebhookBody) -> NewWebhook:
+    """Have results sent from now on, signed with a secret that is shown this once."""
+    try:
+        await resolve(body.url, have.settings.webhooks.networks)
+    except Refused as error:
+        raise InvalidField("url", str(error)) from error
+    newest = await have.store.last_event_id()
+    made, secret = await _book(have).add(body.url, body.labels, body.states, newest)
+    return NewWebhook(**shown(made).model_dump(), secret=secret)
+
+
+@router.get("/webhooks")
+async def list_webhooks(have: Have) -> list[WebhookModel]:
+    """Everybody who is told, newest first."""
+    return [shown(one) for one in await _book(have).list()]
+
+
+@router.get("/webhooks/{id}")
+async def get_webhook(have: Have, id: str) -> WebhookModel:
+    """One of them."""
+    return shown(await _book(have).get(id))
+
+
+@router.delete("/webhooks/{id}")
+async def remove_webhook(have: Have, id: str) -> WebhookModel:
+    """Tell somebody no more; what has not arrived yet never does."""
+    return shown(await _book(have).remove(id))
+
+
+@router.get("/webhooks/{id}/deliveries")
+async def list_deliveries(
+    have: Have, id: str, state: DeliveryState | None = None, cursor: Cursor = None, limit: Limit = 50
+) -> Page[DeliveryModel]:
+    """What it was and is to be told, newest first."""
+    found = await _book(have).deliveries(id, state=state, before=cursor, limit=limit)
+    more = found[-1].id if len(found) == limit else None
+    return Page[DeliveryModel](items=[_delivery(one) for one in found], next_cursor=more)
+
+
+@router.post("/webhooks/{id}/deliveries/{delivery_id}/retry")
+async def retry_delivery(have: Have, id: str, delivery_id: str) -> DeliveryModel:
+    """Send again what was given up."""
+    return _delivery(await _book(have).retry(id, delivery_id))
+
+
+def shown(webhook: Webhook) -> WebhookModel:
+    """A webhook for the wire: without its secret."""
+    return WebhookModel(
+        id=webhook.id,
+        url=webhook.url,
+        labels=dict(webhook.labels),
+        states=list(webhook.states),
+        created_at_s=webhook.created_at_s,
+    )
+
+
+def _book(have: Services) -> WebhookBook:
+    return WebhookBook(have.store.database)
+
+
+def _delivery(delivery: Delivery) -> DeliveryModel:
+    return DeliveryModel(
+        id=delivery.id,
+        state=delivery.state.value,
+        attempts=delivery.attempts,
+        due_at_s=delivery.due_at_s,
+        reason=delivery.reason,
+        payload=dict(delivery.payload),
+        created_at_s=delivery.created_at_s,
+        ended_at_s=delivery.ended_at_s,
+    )

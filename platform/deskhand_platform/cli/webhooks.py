@@ -1,0 +1,104 @@
+"""`deskhand webhooks …`: who is told what becomes of tasks."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+import typer
+
+from deskhand_platform.api.result_models import DeliveryModel, NewWebhook, WebhookModel
+from deskhand_platform.cli.client import Url, connect
+from deskhand_platform.cli.console import out, say, table, when
+from deskhand_platform.cli.tasks import labels_of
+from deskhand_platform.settings import load_settings
+from deskhand_platform.states import WorkState
+
+app = typer.Typer(help="Results of tasks, sent to where you wait for them.", no_args_is_help=True)
+Id = Annotated[str, typer.Argument(help="of the webhook")]
+
+
+@app.command(epilog="Example:  deskhand webhooks add https://example.com/deskhand --label batch=nightly")
+def add(
+    to: Annotated[str, typer.Argument(help="URL that takes a POST", metavar="TO")],
+    label: Annotated[list[str] | None, typer.Option(help="name=value of the tasks; repeatable")] = None,
+    state: Annotated[list[WorkState] | None, typer.Option(help="told of these; repeatable")] = None,
+    url: Url = None,
+) -> None:
+    """Have results sent somewhere from now on. Prints the id and the secret, which is shown this once."""
+    made = asyncio.run(_add(to, labels_of(label or []), state, url))
+    say("What is sent is signed with the secret below; keep it, it is not shown again.")
+    out.print(f"{made.id} {made.secret}", markup=False)
+
+
+@app.command("list")
+def list_webhooks(url: Url = None) -> None:
+    """Who is told, and of what."""
+    lines = table("id", "to", "labels", "states", "since")
+    for one in asyncio.run(_list(url)):
+        labels = " ".join(f"{key}={value}" for key, value in one.labels.items())
+        lines.add_row(one.id, one.url, labels, " ".join(one.states), when(one.created_at_s))
+    out.print(lines)
+
+
+@app.command()
+def remove(id: Id, url: Url = None) -> None:
+    """Tell somebody no more; what has not arrived yet never does."""
+    out.print(asyncio.run(_remove(id, url)).url, markup=False)
+
+
+@app.command()
+def deliveries(
+    id: Id,
+    state: Annotated[str | None, typer.Option(help="pending, delivered or dead")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="how many at most")] = 20,
+    url: Url = None,
+) -> None:
+    """What a webhook was and is to be told, newest first."""
+    lines = table("delivery", "task", "tells", "state", "attempts", "next", "")
+    for one in asyncio.run(_deliveries(id, state, limit, url)):
+        data = one.payload["data"]
+        task = str(data["id"]) if isinstance(data, dict) else ""
+        tells, tried = str(one.payload["type"]), str(one.attempts)
+        lines.add_row(one.id, task, tells, one.state, tried, when(one.due_at_s), one.reason or "")
+    out.print(lines)
+
+
+@app.command()
+def retry(
+    id: Id, delivery: Annotated[str, typer.Argument(help="that was given up")], url: Url = None
+) -> None:
+    """Send again what was given up."""
+    out.print(asyncio.run(_retry(id, delivery, url)).state)
+
+
+async def _add(
+    to: str, labels: dict[str, str], states: list[WorkState] | None, url: str | None
+) -> NewWebhook:
+    async with connect(load_settings(), url) as client:
+        return await client.add_webhook(to, labels=labels, states=states)
+
+
+async def _list(url: str | None) -> list[WebhookModel]:
+    async with connect(load_settings(), url) as client:
+        return await client.webhooks()
+
+
+async def _remove(id: str, url: str | None) -> WebhookModel:
+    async with connect(load_settings(), url) as client:
+        return await client.remove_webhook(id)
+
+
+async def _deliveries(id: str, state: str | None, limit: int, url: str | None) -> list[DeliveryModel]:
+    found: list[DeliveryModel] = []
+    async with connect(load_settings(), url) as client:
+        async for one in client.deliveries(id, state):
+            found.append(one)
+            if len(found) == limit:
+                break
+    return found
+
+
+async def _retry(id: str, delivery: str, url: str | None) -> DeliveryModel:
+    async with connect(load_settings(), url) as client:
+        return await client.retry_delivery(id, delivery)

@@ -1,0 +1,371 @@
+"""The platform for programs that block."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import httpx
+from pydantic import BaseModel, JsonValue
+
+from deskhand_platform.api.models import (
+    CatalogTask,
+    EventModel,
+    Info,
+    Page,
+    PolicyModel,
+    Preset,
+    Round,
+    RoundSummary,
+    SubmittedTask,
+    TaskSubmission,
+)
+from deskhand_platform.api.result_models import DeliveryModel, NewWebhook, TaskEvent, WebhookModel
+from deskhand_platform.api.trajectory_models import ScoreModel, StepModel, TrajectoryDetail, TrajectorySummary
+from deskhand_platform.client import calls
+from deskhand_platform.client.address import find
+from deskhand_platform.client.errors import Unreachable, refusal
+from deskhand_platform.client.flows import Answer, Call, Flow, Patience, Pause, exchange, until_over
+from deskhand_platform.client.stream import EventReader, StreamPatience
+from deskhand_platform.states import WorkState
+
+T = TypeVar("T")
+Model = TypeVar("Model", bound=BaseModel)
+SILENCE_S = 30.0
+"""A stream that sends nothing for so long, not even that it is there, is opened anew."""
+
+
+class Deskhand:
+    """`AsyncDeskhand` for programs that block: the same calls, the same errors."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        *,
+        home: Path | None = None,
+        timeout_s: float = 30.0,
+        patience_s: float = 60.0,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        """
+        Args:
+            url: None: `DESKHAND_URL`, else the platform that serves `home` on this machine.
+            token: None: `DESKHAND_TOKEN`, else, for a platform of this machine, the one in `home`.
+            home: None: `DESKHAND_HOME`, else ~/.deskhand.
+            timeout_s: for one answer.
+            patience_s: no call is sent again so long after the first time.
+
+        Raises:
+            NotServing: there is no address; Unauthorized: there is no token.
+        """
+        address, kept = find(url, token, home)
+        self._patience = Patience(address=address, seconds=patience_s)
+        self._http = httpx.Client(
+            base_url=address,
+            headers={"Authorization": f"Bearer {kept}"},
+            timeout=timeout_s,
+            trust_env=False,
+            transport=transport,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def info(self) -> Info:
+        """Which platform this is, how it stands, and who asks."""
+        return self._do(calls.info())
+
+    # ---- tasks ----
+
+    def catalog(self, search: str = "") -> list[CatalogTask]:
+        """The tasks there are; `search` is part of the id."""
+        return self._do(calls.catalog(search))
+
+    def submit(
+        self,
+        task: str | Mapping[str, Any] | TaskSubmission,
+        *,
+        seed: int = 0,
+        policy: str = "scripted",
+        settings: Mapping[str, JsonValue] | None = None,
+        review_s: float | None = None,
+        labels: Mapping[str, str] | None = None,
+        priority: int = 0,
+        deadline_s: float | None = None,
+        key: str | None = None,
+    ) -> SubmittedTask:
+        """Queue a task.
+
+        Args:
+            task: id of a task of the catalog; or a whole submission, which says all the rest itself.
+            settings: of the policy.
+            deadline_s: Unix time by which it has to be over.
+            key: submitted again under it, it is the same task; None: one is made up for this call.
+        """
+        body = calls.submission(
+            task,
+            seed=seed,
+            policy=policy,
+            settings=settings,
+            review_s=review_s,
+            labels=labels,
+            priority=priority,
+            deadline_s=deadline_s,
+            key=key,
+        )
+        return self._do(calls.submit(body))
+
+    def submit_batch(
+        self,
+        tasks: Sequence[Mapping[str, Any] | TaskSubmission],
+        progress: Callable[[int], None] | None = None,
+    ) -> list[str]:
+        """Queue many; their ids, in order. Those of one request, 2,000, are queued together or not at all.
+
+        Args:
+            progress: told how many are queued, after each request.
+        """
+        ids: list[str] = []
+        for at in range(0, len(tasks), calls.BATCH):
+            bodies = [calls.body_of(task) for task in tasks[at : at + calls.BATCH]]
+            ids += (self._do(calls.submit_batch(bodies))).ids
+            if progress is not None:
+                progress(len(ids))
+        return ids
+
+    def task(self, id: str) -> SubmittedTask:
+        """A submitted task as it is now."""
+        return self._do(calls.task(id))
+
+    def tasks(
+        self,
+        *,
+        state: WorkState | None = None,
+        task_id: str | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> Iterator[SubmittedTask]:
+        """Submitted tasks, newest first."""
+        return self._every(calls.tasks(state, task_id, labels))
+
+    def wait(self, id: str, timeout_s: float | None = None) -> SubmittedTask:
+        """The task when it is over.
+
+        Raises:
+            NotOver: the time has passed before; the task goes on.
+        """
+        return self._follow(until_over(calls.task(id), timeout_s, self._patience))
+
+    def cancel(self, id: str) -> SubmittedTask:
+        """Take a waiting task out of the queue, or stop a running one."""
+        return self._do(calls.cancel(id))
+
+    def retry(self, id: str) -> SubmittedTask:
+        """Queue a task again that failed or was cancelled."""
+        return self._do(calls.retry(id))
+
+    def task_events(
+        self,
+        ids: Sequence[str] = (),
+        *,
+        labels: Mapping[str, str] | None = None,
+        after: int = 0,
+        follow: bool = True,
+    ) -> Generator[TaskEvent]:
+        """Every change of some tasks' state as it happens, earlier ones first; a lost stream is opened anew.
+
+        Args:
+            ids: up to 100 submitted tasks; or `labels`: those that have all of them; neither: every task.
+            after: the last `event_id` seen.
+            follow: False: end when all that is there has come.
+        """
+        return self._streamed(TaskEvent, calls.task_events(ids, labels, follow), after)
+
+    # ---- trajectories ----
+
+    def trajectories(
+        self, *, labels: Mapping[str, str] | None = None, **filters: Any
+    ) -> Iterator[TrajectorySummary]:
+        """Recorded episodes, newest first; the filters are those of `GET /v1/trajectories`."""
+        return self._every(calls.trajectories(filters, labels))
+
+    def trajectory(self, id: str) -> TrajectoryDetail:
+        """One episode, without its steps."""
+        return self._do(calls.trajectory(id))
+
+    def steps(self, id: str) -> Iterator[StepModel]:
+        """The turns of an episode, in order."""
+        offset, total = 0, 1
+        while offset < total:
+            found = self._do(calls.steps(id, offset))
+            yield from found.items
+            offset, total = offset + calls.PAGE, found.total
+
+    def scores(self, id: str) -> list[ScoreModel]:
+        """Every score of every step, with who gave it."""
+        return self._do(calls.scores(id))
+
+    def image(self, digest: str) -> bytes:
+        """A screenshot, as it was recorded."""
+        return self._do(calls.image(digest))
+
+    # ---- rounds and policies ----
+
+    def presets(self) -> list[Preset]:
+        """Rounds by name, with what can be overridden."""
+        return self._do(calls.presets())
+
+    def rounds(self) -> Iterator[RoundSummary]:
+        """Training rounds, newest first."""
+        return self._every(calls.rounds())
+
+    def round(self, number: int) -> Round:
+        """One round with everything about it."""
+        return self._do(calls.round(number))
+
+    def start_round(self, preset: str | None = None, overrides: Mapping[str, Any] | None = None) -> Round:
+        """Start a round, or queue it behind the one that runs."""
+        return self._do(calls.start_round(preset, overrides))
+
+    def cancel_round(self, number: int) -> Round:
+        """Stop a round; what it has stored stays."""
+        return self._do(calls.cancel_round(number))
+
+    def policies(self) -> list[PolicyModel]:
+        """Kept policies, newest first."""
+        return self._do(calls.policies())
+
+    def policy(self, id: str) -> PolicyModel:
+        """One kept policy."""
+        return self._do(calls.policy(id))
+
+    # ---- webhooks ----
+
+    def add_webhook(
+        self,
+        url: str,
+        *,
+        labels: Mapping[str, str] | None = None,
+        states: Sequence[WorkState] | None = None,
+    ) -> NewWebhook:
+        """Have results of tasks with these labels sent somewhere; its secret is told this once.
+
+        What comes there is read with `deskhand_platform.client.signature.verify`.
+        """
+        return self._do(calls.add_webhook(url, labels, states))
+
+    def webhooks(self) -> list[WebhookModel]:
+        """Everybody who is told, newest first."""
+        return self._do(calls.webhooks())
+
+    def remove_webhook(self, id: str) -> WebhookModel:
+        """Tell somebody no more."""
+        return self._do(calls.remove_webhook(id))
+
+    def deliveries(self, id: str, state: str | None = None) -> Iterator[DeliveryModel]:
+        """What a webhook was and is to be told, newest first."""
+        return self._every(calls.deliveries(id, state))
+
+    def retry_delivery(self, id: str, delivery_id: str) -> DeliveryModel:
+        """Send again what was given up."""
+        return self._do(calls.retry_delivery(id, delivery_id))
+
+    # ---- everything else ----
+
+    def events(
+        self, subjects: Sequence[str] = (), *, after: int = 0, follow: bool = True
+    ) -> Generator[EventModel]:
+        """Metrics, states and alarms as they come, about some subjects ("round:3") or about all."""
+        return self._streamed(EventModel, calls.events(subjects, follow), after)
+
+    def get(self, path: str, **params: Any) -> Any:
+        """GET of a route that has no method here; its answer as plain JSON."""
+        return self._do(calls.anything("GET", path, params=params))
+
+    def post(self, path: str, body: Any = None) -> Any:
+        """POST to a route that has no method here; never sent again once it may have arrived."""
+        return self._do(calls.anything("POST", path, body))
+
+    def put(self, path: str, body: Any = None) -> Any:
+        """PUT to a route that has no method here."""
+        return self._do(calls.anything("PUT", path, body))
+
+    def delete(self, path: str) -> Any:
+        """DELETE of a route that has no method here; never sent again once it may have arrived."""
+        return self._do(calls.anything("DELETE", path))
+
+    def _do(self, call: Call[T]) -> T:
+        return self._follow(exchange(call, self._patience))
+
+    def _every(self, page: Callable[[str | None], Call[Page[Model]]]) -> Iterator[Model]:
+        cursor: str | None = None
+        while True:
+            found = self._do(page(cursor))
+            yield from found.items
+            cursor = found.next_cursor
+            if cursor is None:
+                return
+
+    def _follow(self, flow: Flow[T]) -> T:
+        answer: Answer = None
+        while True:
+            try:
+                step = flow.send(answer)
+            except StopIteration as end:
+                return end.value
+            answer = None
+            if isinstance(step, Pause):
+                time.sleep(step.seconds)
+            else:
+                answer = self._sent(step)
+
+    def _sent(self, call: Call[Any]) -> Answer:
+        # escaped: a text may hold half a surrogate pair, which UTF-8 has no bytes for
+        content = None if call.body is None else json.dumps(call.body)
+        headers = None if content is None else {"Content-Type": "application/json"}
+        try:
+            return self._http.request(
+                call.method, call.path, params=call.params, content=content, headers=headers
+            )
+        except httpx.TransportError as error:
+            return error
+
+    def _streamed(self, kind: type[Model], call: Call[Any], after: int) -> Generator[Model]:
+        reader = EventReader(last_id=after)
+        patience = StreamPatience(self._patience.seconds)
+        while True:
+            reader.restart()
+            try:
+                with closing(self._lines(call, reader.last_id)) as lines:
+                    for line in lines:
+                        patience.heard()
+                        told = reader.feed(line)
+                        if told is not None:
+                            yield kind.model_validate_json(told.data)
+                if not call.params["follow"]:
+                    return
+                error = Unreachable("the platform ended the stream")
+            except httpx.TransportError as broken:
+                error = self._patience.lost(broken)
+            time.sleep(patience.pause_s(error))
+
+    def _lines(self, call: Call[Any], last_id: int) -> Generator[str]:
+        headers = {"Last-Event-ID": str(last_id)}
+        with self._http.stream(
+            "GET", call.path, params=call.params, headers=headers, timeout=SILENCE_S
+        ) as response:
+            if response.is_error:
+                response.read()
+                raise refusal(response)
+            yield from response.iter_lines()

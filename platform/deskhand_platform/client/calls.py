@@ -1,0 +1,264 @@
+"""The calls of the API: what each sends, and what its answer is read as."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import httpx
+from pydantic import BaseModel, JsonValue, TypeAdapter
+
+from deskhand_platform.api.models import (
+    CatalogTask,
+    Info,
+    Page,
+    PolicyModel,
+    Preset,
+    Round,
+    RoundSummary,
+    SubmittedBatch,
+    SubmittedTask,
+    TaskSubmission,
+)
+from deskhand_platform.api.result_models import DeliveryModel, NewWebhook, WebhookModel
+from deskhand_platform.api.trajectory_models import ScoreModel, StepPage, TrajectoryDetail, TrajectorySummary
+from deskhand_platform.client.flows import Call
+from deskhand_platform.states import WorkState
+
+T = TypeVar("T")
+Model = TypeVar("Model", bound=BaseModel)
+PAGE = 200
+"""Things in one page of a list, the most there can be."""
+BATCH = 2000
+"""Tasks in one request."""
+
+
+def reading(kind: type[Model]) -> Callable[[httpx.Response], Model]:
+    """Reads an answer as one record."""
+    return lambda response: kind.model_validate_json(response.content)
+
+
+def reading_list(kind: type[Model]) -> Callable[[httpx.Response], list[Model]]:
+    """Reads an answer as a list of records."""
+    read = TypeAdapter[list[Model]](list[kind]).validate_json  # pyright: ignore[reportInvalidTypeForm]
+    return lambda response: read(response.content)
+
+
+def get(path: str, read: Callable[[httpx.Response], T], **params: Any) -> Call[T]:
+    """A GET; parameters that are None are left out."""
+    given = {name: value for name, value in params.items() if value is not None}
+    return Call(method="GET", path=path, read=read, params=given)
+
+
+def page(path: str, kind: type[Model], **params: Any) -> Callable[[str | None], Call[Page[Model]]]:
+    """A list's page after a cursor."""
+    read = reading(Page[kind])
+    return lambda cursor: get(path, read, **{"limit": PAGE, **params, "cursor": cursor})
+
+
+def labelled(labels: Mapping[str, str] | None) -> list[str] | None:
+    """Labels as a query has them."""
+    return None if labels is None else [f"{key}={value}" for key, value in labels.items()]
+
+
+def info() -> Call[Info]:
+    return get("/v1/info", reading(Info))
+
+
+# ---- tasks ------------------------------------------------------------------------------------------
+
+
+def catalog(search: str) -> Call[list[CatalogTask]]:
+    return get("/v1/catalog", reading_list(CatalogTask), search=search or None)
+
+
+def submission(
+    task: str | Mapping[str, Any] | TaskSubmission,
+    *,
+    seed: int,
+    policy: str,
+    settings: Mapping[str, JsonValue] | None,
+    review_s: float | None,
+    labels: Mapping[str, str] | None,
+    priority: int,
+    deadline_s: float | None,
+    key: str | None,
+) -> dict[str, Any]:
+    """The body of a submission; what was put together by the caller goes as it is."""
+    if not isinstance(task, str):
+        return body_of(task)
+    return {
+        "task_id": task,
+        "seed": seed,
+        "policy": {"name": policy, "settings": dict(settings or {}), "review_s": review_s},
+        "labels": dict(labels or {}),
+        "priority": priority,
+        "deadline_s": deadline_s,
+        "key": key,
+    }
+
+
+def body_of(task: Mapping[str, Any] | TaskSubmission) -> Any:
+    """A submission as JSON."""
+    return task.model_dump(mode="json", exclude_unset=True) if isinstance(task, TaskSubmission) else task
+
+
+def submit(body: Any) -> Call[SubmittedTask]:
+    """Without a key it is given one: a lost answer is asked for again, and the task is there once."""
+    return Call(method="POST", path="/v1/tasks", read=reading(SubmittedTask), body=keyed(body))
+
+
+def submit_batch(bodies: Sequence[Any]) -> Call[SubmittedBatch]:
+    body = {"tasks": [keyed(each) for each in bodies]}
+    return Call(method="POST", path="/v1/tasks/batch", read=reading(SubmittedBatch), body=body)
+
+
+def keyed(body: Any) -> Any:
+    """The submission under a key of its own, where it has none."""
+    if isinstance(body, Mapping) and body.get("key") is None:
+        return {**body, "key": f"client-{uuid.uuid4().hex}"}
+    return body
+
+
+def task(id: str) -> Call[SubmittedTask]:
+    return get(f"/v1/tasks/{id}", reading(SubmittedTask))
+
+
+def tasks(
+    state: WorkState | None, task_id: str | None, labels: Mapping[str, str] | None
+) -> Callable[[str | None], Call[Page[SubmittedTask]]]:
+    return page("/v1/tasks", SubmittedTask, state=state, task_id=task_id, label=labelled(labels))
+
+
+def cancel(id: str) -> Call[SubmittedTask]:
+    return Call(method="DELETE", path=f"/v1/tasks/{id}", read=reading(SubmittedTask), safe=False)
+
+
+def retry(id: str) -> Call[SubmittedTask]:
+    return Call(method="POST", path=f"/v1/tasks/{id}/retry", read=reading(SubmittedTask), safe=False)
+
+
+# ---- trajectories -----------------------------------------------------------------------------------
+
+
+def trajectories(
+    filters: Mapping[str, Any], labels: Mapping[str, str] | None
+) -> Callable[[str | None], Call[Page[TrajectorySummary]]]:
+    return page("/v1/trajectories", TrajectorySummary, **filters, label=labelled(labels))
+
+
+def trajectory(id: str) -> Call[TrajectoryDetail]:
+    return get(f"/v1/trajectories/{id}", reading(TrajectoryDetail))
+
+
+def steps(id: str, offset: int) -> Call[StepPage]:
+    return get(f"/v1/trajectories/{id}/steps", reading(StepPage), offset=offset, limit=PAGE)
+
+
+def scores(id: str) -> Call[list[ScoreModel]]:
+    return get(f"/v1/trajectories/{id}/scores", reading_list(ScoreModel))
+
+
+def image(digest: str) -> Call[bytes]:
+    return get(f"/v1/images/{digest}", lambda response: response.content)
+
+
+# ---- rounds and policies ----------------------------------------------------------------------------
+
+
+def presets() -> Call[list[Preset]]:
+    return get("/v1/presets", reading_list(Preset))
+
+
+def rounds() -> Callable[[str | None], Call[Page[RoundSummary]]]:
+    return page("/v1/rounds", RoundSummary)
+
+
+def round(number: int) -> Call[Round]:
+    return get(f"/v1/rounds/{number}", reading(Round))
+
+
+def start_round(preset: str | None, overrides: Mapping[str, Any] | None) -> Call[Round]:
+    body: dict[str, Any] = {"overrides": dict(overrides or {})}
+    if preset is not None:
+        body["preset"] = preset
+    return Call(method="POST", path="/v1/rounds", read=reading(Round), body=body, safe=False)
+
+
+def cancel_round(number: int) -> Call[Round]:
+    return Call(method="POST", path=f"/v1/rounds/{number}/cancel", read=reading(Round))
+
+
+def policies() -> Call[list[PolicyModel]]:
+    return get("/v1/policies", reading_list(PolicyModel))
+
+
+def policy(id: str) -> Call[PolicyModel]:
+    return get(f"/v1/policies/{id}", reading(PolicyModel))
+
+
+# ---- webhooks ---------------------------------------------------------------------------------------
+
+
+def add_webhook(
+    url: str, labels: Mapping[str, str] | None, states: Sequence[WorkState] | None
+) -> Call[NewWebhook]:
+    body: dict[str, Any] = {"url": url, "labels": dict(labels or {})}
+    if states is not None:
+        body["states"] = [*states]
+    return Call(method="POST", path="/v1/webhooks", read=reading(NewWebhook), body=body, safe=False)
+
+
+def webhooks() -> Call[list[WebhookModel]]:
+    return get("/v1/webhooks", reading_list(WebhookModel))
+
+
+def remove_webhook(id: str) -> Call[WebhookModel]:
+    return Call(method="DELETE", path=f"/v1/webhooks/{id}", read=reading(WebhookModel), safe=False)
+
+
+def deliveries(id: str, state: str | None) -> Callable[[str | None], Call[Page[DeliveryModel]]]:
+    return page(f"/v1/webhooks/{id}/deliveries", DeliveryModel, state=state)
+
+
+def retry_delivery(id: str, delivery_id: str) -> Call[DeliveryModel]:
+    path = f"/v1/webhooks/{id}/deliveries/{delivery_id}/retry"
+    return Call(method="POST", path=path, read=reading(DeliveryModel), safe=False)
+
+
+# ---- streams ----------------------------------------------------------------------------------------
+
+
+def task_events(ids: Sequence[str], labels: Mapping[str, str] | None, follow: bool) -> Call[bytes]:
+    return stream("/v1/tasks/events", follow, id=list(ids), label=labelled(labels) or [])
+
+
+def events(subjects: Sequence[str], follow: bool) -> Call[bytes]:
+    return stream("/v1/events", follow, subject=list(subjects))
+
+
+def stream(path: str, follow: bool, **params: list[str]) -> Call[bytes]:
+    """A stream of events; read as it comes, not by `Call.read`."""
+    given: dict[str, Any] = {name: values for name, values in params.items() if values}
+    return Call(
+        method="GET", path=path, read=lambda response: response.content, params={**given, "follow": follow}
+    )
+
+
+# ---- anything else ----------------------------------------------------------------------------------
+
+
+def anything(
+    method: str, path: str, body: Any = None, *, params: Mapping[str, Any] | None = None
+) -> Call[Any]:
+    """A route that has no call of its own; its answer as plain JSON."""
+    given = {name: value for name, value in (params or {}).items() if value is not None}
+    return Call(
+        method=method,
+        path=path,
+        read=lambda response: response.json() if response.content else None,
+        params=given,
+        body=body,
+        safe=method in ("GET", "PUT"),
+    )

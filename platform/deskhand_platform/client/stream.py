@@ -1,0 +1,68 @@
+"""Server-sent events, read line by line."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from deskhand_agent.apis.client import growing_pause_s
+from deskhand_platform.client.errors import Unreachable
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Told:
+    """One event as it came."""
+
+    id: int
+    data: str
+
+
+@dataclass(slots=True)
+class EventReader:
+    """Puts lines together to events, and remembers the last one for when the connection breaks off."""
+
+    last_id: int
+    """What a new connection sends as `Last-Event-ID`."""
+    _fields: dict[str, str] = field(default_factory=dict[str, str])
+
+    def restart(self) -> None:
+        """What had come of an unfinished event is gone with its connection."""
+        self._fields.clear()
+
+    def feed(self, line: str) -> Told | None:
+        """The event that ends with this line; None while there is none."""
+        if line:
+            name, _, value = line.partition(":")
+            if name in ("id", "data"):
+                self._fields[name] = value.removeprefix(" ")
+            return None
+        fields, self._fields = self._fields, {}
+        if "data" not in fields or not fields.get("id", "").isdecimal():
+            return None
+        self.last_id = int(fields["id"])
+        return Told(id=self.last_id, data=fields["data"])
+
+
+class StreamPatience:
+    """How long a stream that broke off is opened again and again."""
+
+    def __init__(self, patience_s: float) -> None:
+        self._patience_s = patience_s
+        self.heard()
+
+    def heard(self) -> None:
+        """Something came."""
+        self._tried = 0
+        self._until = time.monotonic() + self._patience_s
+
+    def pause_s(self, error: Unreachable) -> float:
+        """The pause before the next try.
+
+        Raises:
+            Unreachable: nothing came for too long.
+        """
+        self._tried += 1
+        pause_s = growing_pause_s(self._tried)
+        if time.monotonic() + pause_s > self._until:
+            raise error
+        return pause_s

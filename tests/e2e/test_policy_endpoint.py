@@ -1,0 +1,41 @@
+"""A kept policy works a task through the platform's own chat endpoint, as any model behind one does."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+from served_platform import Platform
+
+from deskhand_platform.auth import open_gate
+from deskhand_platform.client import Deskhand
+from deskhand_platform.states import WorkState
+
+
+def test_an_episode_by_the_agent_s_chat_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    token = open_gate(tmp_path)[1]
+    assert token is not None
+    monkeypatch.setenv("OPENAI_API_KEY", token)
+    monkeypatch.delenv("DESKHAND_TOKEN", raising=False)
+    platform = Platform(tmp_path)
+    try:
+        with Deskhand(platform.url, home=tmp_path) as client:
+            settings = {
+                "model": "deskhand-tiny",
+                "base_url": f"{platform.url}/v1",
+                "temperature": 0.0,
+                "max_tokens": 32,
+                "memory": {"n_screenshots": 1},
+            }
+            sent = client.submit("fake/press-button", seed=1, policy="openai", settings=settings)
+            over = client.wait(sent.id, timeout_s=150)
+            assert over.state is WorkState.DONE and over.trajectory_id is not None, over
+            episode = client.trajectory(over.trajectory_id)
+            steps = list(client.steps(episode.id))
+        assert episode.policy_id == "openai:deskhand-tiny" and episode.failure is None
+        assert len(steps) == episode.turns > 0
+        assert all(step.text and not step.trainable for step in steps)
+    finally:
+        platform.process.send_signal(signal.SIGTERM)
+        platform.process.wait(60)

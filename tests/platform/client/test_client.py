@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from deskhand_flywheel.store import Store
+from deskhand_platform.client import (
+    AsyncDeskhand,
+    Conflict,
+    Deskhand,
+    InvalidRequest,
+    Missing,
+    NotOver,
+    NotSignedIn,
+    ServerTrouble,
+    Unreachable,
+)
+from deskhand_platform.errors import NotServing, Unauthorized
+from deskhand_platform.queue import TaskQueue
+from deskhand_platform.settings import Settings
+from deskhand_platform.states import WorkState
+from deskhand_sandbox.types import Outcome
+
+BUTTON = "fake/press-button"
+
+
+@pytest.fixture
+async def client(network: Any, token: str) -> AsyncIterator[AsyncDeskhand]:
+    async with AsyncDeskhand(network.url, token, patience_s=20) as made:
+        yield made
+
+
+async def work_one(queue: TaskQueue) -> str:
+    claimed = await queue.claim("w", 60)
+    assert claimed is not None
+    await queue.begun(claimed.id, "w", f"trajectory-{claimed.id}")
+    outcome = Outcome(score=1.0, success=True, detail="")
+    await queue.settle(claimed.id, "w", WorkState.DONE, outcome=outcome, reason=None)
+    return claimed.id
+
+
+async def test_a_task_from_its_submission_to_its_result(client: AsyncDeskhand, store: Store) -> None:
+    queue = TaskQueue(store.database)
+    sent = await client.submit(BUTTON, seed=3, labels={"batch": "a"}, priority=2, key="mine")
+    assert (sent.state, sent.seed, sent.labels, sent.key) == (WorkState.QUEUED, 3, {"batch": "a"}, "mine")
+    with pytest.raises(NotOver, match="is queued after"):
+        await client.wait(sent.id, timeout_s=0.1)
+    waiting = asyncio.create_task(client.wait(sent.id, timeout_s=60))
+    await work_one(queue)
+    over = await waiting
+    assert over.outcome is not None and over.outcome.success
+    with pytest.raises(Conflict, match="done already") as refused:
+        await client.cancel(sent.id)
+    assert (refused.value.status, refused.value.kind) == (409, "wrong_state")
+    other = await client.submit({"task_id": BUTTON})
+    assert (await client.cancel(other.id)).state is WorkState.CANCELLED
+    assert (await client.retry(other.id)).state is WorkState.QUEUED
+    assert (await client.task(other.id)).key == other.key
+
+
+async def test_lists_go_on_from_page_to_page(client: AsyncDeskhand) -> None:
+    bodies = [{"task_id": BUTTON, "seed": seed, "labels": {"odd": str(seed % 2)}} for seed in range(450)]
+    told: list[int] = []
+    ids = await client.submit_batch(bodies, told.append)
+    assert told == [450]
+    assert [one.id async for one in client.tasks()] == ids[::-1]
+    odd = [one.seed async for one in client.tasks(labels={"odd": "1"}, task_id=BUTTON)]
+    assert odd == list(range(449, 0, -2))
+    assert [one async for one in client.tasks(state=WorkState.DONE)] == []
+    assert [one async for one in client.tasks(task_id="fake/other")] == []
+
+
+async def test_what_was_recorded_is_read(client: AsyncDeskhand, store: Store, record_episode: Any) -> None:
+    kept = await record_episode(store, run="one")
+    await record_episode(store, success=False)
+    [found] = [one async for one in client.trajectories(labels={"run": "one"}, outcome="success")]
+    assert found.id == kept and (await client.trajectory(kept)).turns == 2
+    steps = [step async for step in client.steps(kept)]
+    assert [step.index for step in steps] == [0, 1]
+    assert (await client.image(steps[0].image.digest)).startswith(b"\x89PNG")
+    assert await client.scores(kept) == []
+    assert [one.id for one in await client.catalog(BUTTON)] == [BUTTON]
+    assert (await client.info()).user == "owner"
+    assert await client.policies() == []
+    assert len(await client.presets()) > 0
+    assert (await client.get("/v1/proposals", limit=1))["items"] == []
+
+
+async def test_rounds(client: AsyncDeskhand) -> None:
+    started = await client.start_round("smoke")
+    assert [one.id async for one in client.rounds()] == [started.id]
+    assert (await client.round(started.id)).preset == "smoke"
+    assert (await client.cancel_round(started.id)).id == started.id
+
+
+async def test_errors_have_kinds(client: AsyncDeskhand, network: Any) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        await client.submit(BUTTON, policy="nobody")
+    assert refused.value.field == "policy.name"
+    with pytest.raises(Missing) as missing:
+        await client.submit("fake/press-buton")
+    assert missing.value.suggestions[0] == BUTTON
+    with pytest.raises(Missing):
+        await client.task("nothing")
+    async with AsyncDeskhand(network.url, "wrong") as stranger:
+        with pytest.raises(NotSignedIn):
+            await stranger.info()
+        with pytest.raises(NotSignedIn):
+            await anext(stranger.events())
+
+
+async def test_a_busy_platform_is_asked_again(client: AsyncDeskhand, network: Any, token: str) -> None:
+    async with network.failing("busy", "busy"):
+        assert (await client.submit(BUTTON)).state is WorkState.QUEUED
+    async with AsyncDeskhand(network.url, token, patience_s=0) as hasty, network.failing("busy"):
+        with pytest.raises(ServerTrouble, match="no room") as busy:
+            await hasty.info()
+    assert (busy.value.status, busy.value.retry_after_s) == (503, 0.05)
+
+
+async def test_a_lost_answer_queues_nothing_twice(client: AsyncDeskhand, network: Any) -> None:
+    async with network.failing("lost"):
+        sent = await client.submit(BUTTON)
+    async with network.failing("lost"):
+        ids = await client.submit_batch([{"task_id": BUTTON}] * 3)
+    assert [one.id async for one in client.tasks()] == [*ids[::-1], sent.id]
+    # a cancellation may have arrived: sent again, it would say that the task is cancelled already
+    async with network.failing("lost"):
+        with pytest.raises(Unreachable):
+            await client.cancel(sent.id)
+    assert (await client.task(sent.id)).state is WorkState.CANCELLED
+
+
+async def test_a_stream_that_breaks_off_goes_on_where_it_was(
+    client: AsyncDeskhand, network: Any, store: Store
+) -> None:
+    queue = TaskQueue(store.database)
+    ids = await client.submit_batch([{"task_id": BUTTON, "labels": {"batch": "a"}}] * 6)
+    await client.submit(BUTTON)
+    for _ in range(3):
+        await work_one(queue)
+    whole = [one.event_id async for one in client.task_events(follow=False)]
+    seen: list[Any] = []
+    async with network.failing(900, 1200), asyncio.timeout(60):
+        stream = client.task_events(labels={"batch": "a"})
+        async for event in stream:
+            seen.append(event)
+            if len(seen) == len(whole):
+                for _ in range(3):
+                    await work_one(queue)
+            if [one.state for one in seen].count(WorkState.DONE) == 6:
+                break
+        await stream.aclose()
+    assert [one.event_id for one in seen][: len(whole)] == whole
+    assert [one.id for one in seen if one.state is WorkState.DONE] == ids
+    numbers = [one.event_id for one in seen]
+    assert numbers == sorted(set(numbers))
+    alone = [one async for one in client.task_events([ids[1]], follow=False)]
+    assert [(one.state, one.trajectory_id is None) for one in alone] == [
+        (WorkState.RUNNING, True),
+        (WorkState.RUNNING, False),
+        (WorkState.DONE, False),
+    ]
+    assert alone[-1].outcome is not None and alone[-1].outcome.success
+
+
+async def test_the_blocking_client_does_the_same(network: Any, token: str, store: Store) -> None:
+    queue = TaskQueue(store.database)
+
+    def program() -> tuple[list[str], list[str], list[WorkState]]:
+        with Deskhand(network.url, token, patience_s=20) as client:
+            network.troubles.append("busy")
+            with pytest.raises(Missing):
+                client.task("nothing")
+            assert not network.troubles
+            ids = client.submit_batch([{"task_id": BUTTON, "seed": seed} for seed in range(250)])
+            listed = [one.id for one in client.tasks()]
+            stream = client.task_events([ids[0]])
+            states = [next(stream).state for _ in range(3)]
+            stream.close()
+            assert client.wait(ids[0], timeout_s=60).state is WorkState.DONE
+            return ids, listed, states
+
+    working = asyncio.create_task(asyncio.to_thread(program))
+    while not await queue.list():
+        await asyncio.sleep(0.02)
+    await work_one(queue)
+    ids, listed, states = await working
+    assert listed == ids[::-1]
+    assert states == [WorkState.RUNNING, WorkState.RUNNING, WorkState.DONE]
+
+
+def test_both_clients_have_the_same_calls() -> None:
+    def calls(kind: type) -> dict[str, list[str]]:
+        methods = inspect.getmembers(kind, inspect.isfunction)
+        return {
+            name: list(inspect.signature(one).parameters) for name, one in methods if not name.startswith("_")
+        }
+
+    assert calls(Deskhand) == calls(AsyncDeskhand)
+
+
+def test_the_token_of_this_home_goes_to_this_machine_alone(
+    settings: Settings, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DESKHAND_TOKEN", raising=False)
+    monkeypatch.delenv("DESKHAND_URL", raising=False)
+    monkeypatch.setenv("DESKHAND_HOME", str(settings.home))
+    Deskhand("http://127.0.0.1:9").close()
+    with pytest.raises(Unauthorized, match="set DESKHAND_TOKEN"):
+        Deskhand("https://deskhand.example.com")
+    with pytest.raises(NotServing, match="DESKHAND_URL"):
+        Deskhand()
+    monkeypatch.setenv("DESKHAND_TOKEN", "given")
+    Deskhand("https://deskhand.example.com").close()
+    with (
+        Deskhand("http://127.0.0.1:9", patience_s=0) as nobody,
+        pytest.raises(Unreachable, match="no platform answers at"),
+    ):
+        nobody.info()
