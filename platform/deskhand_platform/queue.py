@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import sqlalchemy as sa
@@ -25,7 +25,7 @@ from deskhand_platform.states import WorkState
 from deskhand_platform.tables import tasks
 from deskhand_sandbox.types import JsonValue, Outcome, Task
 
-ORDERED = ("task", "policy", "labels", "rank", "deadline_s")
+ORDERED = ("task", "policy", "labels", "rank", "deadline_s", "branch")
 """What has to be the same for a task to be the one that was submitted under its key."""
 KEYS_AT_ONCE = 1000
 
@@ -42,6 +42,17 @@ class PolicyRef:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class BranchRef:
+    """Where episodes leave a recorded one."""
+
+    trajectory_id: str
+    step: int
+    """The first that is decided anew."""
+    episodes: int = 1
+    """Of them; the task's trajectory and outcome are the first one's."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class TaskOrder:
     """A task to be submitted."""
 
@@ -54,6 +65,8 @@ class TaskOrder:
     """Unix time by which it has to be over: then it fails, begun or not. None: it may wait for ever."""
     key: str | None = None
     """Submitted again under the same key, it is the same task."""
+    branch: BranchRef | None = None
+    """It goes on from a step of a recorded episode; None: it begins at its own start."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,6 +81,7 @@ class QueuedTask:
     priority: int
     deadline_s: float | None
     key: str | None
+    branch: BranchRef | None
     attempts: int
     """Times it was claimed."""
     cancel_requested: bool
@@ -326,6 +340,7 @@ def _row(order: TaskOrder) -> dict[str, Any]:
         "rank": -order.priority,
         "deadline_s": order.deadline_s,
         "key": order.key,
+        "branch": None if order.branch is None else asdict(order.branch),
         "created_at_s": time.time(),
     }
 
@@ -340,6 +355,7 @@ def _record(row: RowMapping) -> QueuedTask:
         priority=-row["rank"],
         deadline_s=row["deadline_s"],
         key=row["key"],
+        branch=None if row["branch"] is None else BranchRef(**row["branch"]),
         attempts=row["attempts"],
         cancel_requested=row["cancel_requested"],
         trajectory_id=row["trajectory_id"],

@@ -1,4 +1,4 @@
-"""The platform's own tables, in the flywheel's database: Alembic revisions 0002, 0006 and 0009."""
+"""The platform's own tables, in the flywheel's database: Alembic revisions 0002, 0006, 0009 and 0013."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ tasks = sa.Table(
     sa.Column("created_at_s", sa.Float, nullable=False),
     sa.Column("started_at_s", sa.Float),
     sa.Column("ended_at_s", sa.Float),
+    # None: it begins at its own start
+    sa.Column("branch", sa.JSON(none_as_null=True)),
     sa.Index("ix_tasks_state_id", "state", "id"),
     sa.Index("ix_tasks_next", "state", "rank", "id"),
     sa.Index("ix_tasks_deadline_s", "deadline_s"),
@@ -97,4 +99,16 @@ proposals = sa.Table(
     # None until a person answered
     sa.Column("answer", sa.Text),
     sa.Index("ix_proposals_state_id", "state", "id"),
+)
+
+takeovers = sa.Table(
+    "takeovers",
+    metadata,
+    sa.Column("trajectory_id", sa.String(64), primary_key=True),
+    sa.Column("by", sa.String(64), nullable=False),
+    sa.Column("since_s", sa.Float, nullable=False),
+    # held until then, unless renewed
+    sa.Column("held_until_s", sa.Float, nullable=False),
+    # a record as the flywheel writes it; None when the person has done nothing that is not carried out yet
+    sa.Column("answer", sa.Text),
 )
