@@ -12,6 +12,8 @@ from deskhand_flywheel.filters import has_step_without, whole_trajectories
 from deskhand_flywheel.trajectories import Trajectories
 from deskhand_flywheel.types import StepValue, TrajectoryFilter
 
+FEW = 500
+"""Up to so many ids are asked for by name; values of more are picked from all."""
 _VALUES = ("before", "before_error", "after", "after_error", "continuations", "exact")
 
 
@@ -52,6 +54,8 @@ class StepValues(Trajectories):
         query = select(table)
         if labeller is not None:
             query = query.where(table.c.labeller == labeller)
+        if trajectory_ids is not None and len(trajectory_ids) <= FEW:
+            query = query.where(table.c.trajectory_id.in_(trajectory_ids))
         query = query.order_by(table.c.trajectory_id, table.c.step_index, table.c.labelled_at_s)
         async with self.database.read() as connection:
             rows = (await connection.execute(query)).all()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from deskhand_platform.annotators import Annotators
 from deskhand_platform.auth import Gate
+from deskhand_platform.live import LiveSandboxes
 from deskhand_platform.proposals import Proposals
 from deskhand_platform.queue import TaskQueue
 from deskhand_platform.rounds.book import RoundBook, RoundRecord
@@ -56,6 +57,7 @@ class Services:
     gate: Gate
     annotators: Annotators
     proposals: Proposals
+    live: LiveSandboxes
     store: Store
     queue: TaskQueue
     book: RoundBook

@@ -19,6 +19,7 @@ from deskhand_platform.annotators import Annotators
 from deskhand_platform.api.app import create_app
 from deskhand_platform.auth import open_gate
 from deskhand_platform.errors import PortInUse
+from deskhand_platform.live import LiveSandboxes
 from deskhand_platform.proposals import Proposals
 from deskhand_platform.queue import TaskQueue
 from deskhand_platform.rounds.book import RoundBook
@@ -113,6 +114,7 @@ async def platform(settings: Settings, start_host: StartHost | None = None) -> A
                         gate=gate,
                         annotators=Annotators(store.database),
                         proposals=Proposals(store),
+                        live=LiveSandboxes(settings.home),
                         store=store,
                         queue=TaskQueue(store.database),
                         book=book,
@@ -153,6 +155,7 @@ async def serve_api(services: Services, listener: socket.socket) -> AsyncGenerat
             yield
         finally:
             services.stopping.set()
+            await services.live.close()
 
 
 @asynccontextmanager

@@ -20,6 +20,7 @@ from deskhand_flywheel.store import Store
 from deskhand_platform.annotators import Annotators
 from deskhand_platform.api.app import create_app
 from deskhand_platform.auth import open_gate
+from deskhand_platform.live import LiveSandboxes
 from deskhand_platform.proposals import Proposals
 from deskhand_platform.queue import TaskQueue
 from deskhand_platform.rounds.book import RoundBook, RoundRecord
@@ -142,6 +143,7 @@ def services(settings: Settings, store: Store, token: str) -> Services:
         gate=open_gate(settings.home)[0],
         annotators=Annotators(store.database),
         proposals=Proposals(store),
+        live=LiveSandboxes(settings.home),
         store=store,
         queue=TaskQueue(store.database),
         book=book,

@@ -12,14 +12,18 @@ from deskhand_platform.api.deps import owner_changes, signed_in
 from deskhand_platform.api.models import ErrorAnswer
 from deskhand_platform.api.routes import (
     annotations,
+    branches,
     catalog,
     events,
     info,
+    live,
     operations,
     policies,
     proposals,
     reviews,
     rounds,
+    steps,
+    takeovers,
     tasks,
     trajectories,
 )
@@ -45,8 +49,8 @@ def create_app(services: Services | None = None, *, version: str = "0.1.0") -> F
     )
     app.state.services = services
     errors.install(app)
-    parts = (info, tasks, catalog, rounds, trajectories, policies, events)
-    for part in (*parts, annotations, proposals, reviews):
+    parts = (info, tasks, catalog, rounds, trajectories, policies, events, steps, branches, live)
+    for part in (*parts, annotations, proposals, reviews, takeovers):
         door = owner_changes if part in parts else signed_in
         app.include_router(
             part.router,

@@ -163,6 +163,7 @@ def shown(queued: QueuedTask) -> SubmittedTask:
         deadline_s=queued.deadline_s,
         key=queued.key,
         attempts=queued.attempts,
+        branch_of=None if queued.branch is None else queued.branch.trajectory_id,
         trajectory_id=queued.trajectory_id,
         outcome=None
         if outcome is None
