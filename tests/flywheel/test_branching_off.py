@@ -1,4 +1,4 @@
-"""Branches of a recorded walk: by snapshot, by replay, where the world has changed, and where the way ends early."""
+"""Branches of a recorded walk: by snapshot, by replay, where it looks different, where the way ends early."""
 
 from __future__ import annotations
 
