@@ -1,4 +1,4 @@
-"""A person takes an episode's turns, and a branch goes on from a recorded one: queue, worker, sandbox, API."""
+"""A person takes an episode's turns, a branch goes on from a recorded one: queue, worker, sandbox, API."""
 
 from __future__ import annotations
 

@@ -68,8 +68,26 @@ const tasks = createRoute({
   component: lazyRouteComponent(() => import("./tasks/TasksPage"), "TasksPage"),
 });
 
+const annotate = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/annotate",
+  component: lazyRouteComponent(() => import("./annotate/AnnotatePage"), "AnnotatePage"),
+});
+
+const sandboxes = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/sandboxes",
+  component: lazyRouteComponent(() => import("./sandboxes/SandboxesPage"), "SandboxesPage"),
+});
+
+const sandbox = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/sandboxes/$id",
+  component: lazyRouteComponent(() => import("./sandboxes/SandboxPage"), "SandboxPage"),
+});
+
 export const router = createRouter({
-  routeTree: rootRoute.addChildren([home, rounds, round, trajectories, replay, compare, tasks]),
+  routeTree: rootRoute.addChildren([home, rounds, round, trajectories, replay, compare, tasks, annotate, sandboxes, sandbox]),
   defaultPreload: "intent",
   defaultPendingComponent: () => <Loading />,
   defaultErrorComponent: Broken,

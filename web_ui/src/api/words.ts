@@ -29,3 +29,7 @@ export type Step = Omit<Schemas["StepModel"], "actions" | "review"> & {
 export type ImageRef = Schemas["ImageRef"];
 export type Policy = Schemas["PolicyModel"];
 export type Event = Schemas["EventModel"];
+export type ReviewItem = Schemas["ReviewItem"];
+export type Proposal = Omit<Schemas["ProposalModel"], "actions"> & { actions: readonly Action[] };
+export type LiveSandbox = Schemas["LiveSandbox"];
+export type Curves = Schemas["CurvesModel"];

@@ -22,6 +22,16 @@ const PLACES = [
     label: "Tasks",
     sign: <path d="M2.5 4l1.2 1.2L6 2.8M2.5 10.5l1.2 1.2L6 9.3M8.5 4H14M8.5 10.7H14" />,
   },
+  {
+    to: "/annotate",
+    label: "Annotate",
+    sign: <path d="M2.5 8.2l2.6 2.6 4-5M10 11.5h4M11.5 8H14M13 4.5h1" />,
+  },
+  {
+    to: "/sandboxes",
+    label: "Live",
+    sign: <path d="M2 3h12v8H2zM6 14h4M8 11v3M7 5.5v3L9.5 7z" />,
+  },
 ] as const;
 
 export function Shell() {
@@ -63,7 +73,7 @@ export function Shell() {
         </div>
         <nav
           aria-label="Main"
-          className="fixed inset-x-0 bottom-0 z-30 grid grid-cols-3 border-t border-line bg-surface pb-[env(safe-area-inset-bottom)] sm:hidden"
+          className="fixed inset-x-0 bottom-0 z-30 grid grid-cols-5 border-t border-line bg-surface pb-[env(safe-area-inset-bottom)] sm:hidden"
         >
           {PLACES.map((place) => (
             <Link
