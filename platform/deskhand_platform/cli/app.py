@@ -19,6 +19,7 @@ from deskhand_flywheel.errors import (
 from deskhand_platform.cli import (
     annotation,
     benches,
+    branching,
     doctor,
     endpoint,
     flywheel,
@@ -48,7 +49,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for part in (serve, run, records, training, benches, doctor):
+for part in (serve, run, records, training, benches, branching, doctor):
     part.register(app)
 app.add_typer(tasks.app, name="tasks")
 app.add_typer(sandboxes.app, name="sandbox")

@@ -7,6 +7,7 @@ import { answer, api } from "../api/client";
 import { annotationsQuery, infoQuery } from "../api/queries";
 import { percent } from "../format/numbers";
 import { Ago } from "../parts/Ago";
+import { Confirm } from "../parts/Dialog";
 import { Trouble } from "../parts/Notice";
 import { useKeys } from "../replay/useKeys";
 
@@ -70,8 +71,12 @@ export function MarkPanel({
   const take = useMutation({
     mutationFn: (noteId: string) =>
       answer(api.DELETE("/v1/notes/{id}", { params: { path: { id: noteId } } })),
-    onSuccess: refresh,
+    onSuccess: () => {
+      setTaking(null);
+      return refresh();
+    },
   });
+  const [taking, setTaking] = useState<string | null>(null);
   const ready = ended && user !== undefined && !mark.isPending;
   useKeys<Way>(
     (way) => {
@@ -176,9 +181,7 @@ export function MarkPanel({
                     type="button"
                     className="button button-bare"
                     aria-label="Take the note back"
-                    onClick={() => {
-                      if (window.confirm("Take this note back?")) take.mutate(each.id);
-                    }}
+                    onClick={() => setTaking(each.id)}
                   >
                     ✕
                   </button>
@@ -187,6 +190,17 @@ export function MarkPanel({
             ))}
           </ul>
         ) : null}
+        <Confirm
+          open={taking !== null}
+          onOpen={(open) => setTaking(open ? taking : null)}
+          title="Take this note back?"
+          text="It is gone for everybody."
+          action="Take it back"
+          keep="Keep it"
+          busy={take.isPending}
+          error={take.error}
+          onConfirm={() => taking !== null && take.mutate(taking)}
+        />
       </div>
     </section>
   );
