@@ -107,7 +107,11 @@ def test_a_replay_shows_all_there_is_and_takes_marks_and_notes(platform: Platfor
     expect(page.get_by_test_id("before")).to_be_visible()
     page.get_by_label("Between before and after").fill("10")
     page.get_by_role("button", name="What the model saw").click()
-    expect(page.get_by_text("No ids are known of this step")).to_be_visible()
+    inside = page.get_by_role("region", name="Inside")
+    expect(inside.get_by_text("No ids are known of this step")).to_be_visible()
+    for part in ("Accessibility tree", "Terminal", "Dialog"):
+        expect(inside.locator("section", has=page.get_by_role("heading", name=part))).to_contain_text(MARKUP)
+    assert page.locator("#bold, main img[src=x]").count() == 0
     page.get_by_label("Speed").select_option("8")
     page.get_by_role("button", name="Play").click()
     expect(page.get_by_test_id("place")).to_have_text("End after 6")
@@ -210,9 +214,8 @@ def test_a_sandbox_is_looked_at_taken_over_and_handed_back(platform: Platform, s
     page.wait_for_function("() => document.querySelector('img[alt=\"The screen, live\"]').naturalWidth > 0")
     page.get_by_role("button", name="Take over").click()
     expect(page.get_by_role("button", name="Hand back")).to_be_visible()
-    # the policy's own turn was before a person already: it is let through, the next is ours
-    waiting = until(lambda: platform.get("/v1/proposals")["items"])
-    send(platform, "POST", f"/v1/proposals/{waiting[0]['id']}/answer", {"verdict": "accepted"})
+    # what the policy had proposed meanwhile is nobody's to answer any more
+    until(lambda: not platform.get("/v1/proposals")["items"])
     surface = page.get_by_role("application")
     surface.click(position={"x": 12, "y": 14})
     drag(page, surface, (20, 20), (60, 60))
@@ -230,7 +233,10 @@ def test_a_sandbox_is_looked_at_taken_over_and_handed_back(platform: Platform, s
     send(platform, "DELETE", f"/v1/tasks/{task['id']}")
     expect(page.get_by_text("This sandbox was given back")).to_be_visible()
     page.get_by_role("link", name="Replay what happened").click()
-    expect(page.get_by_test_id("place")).to_contain_text("Step 0")
+    expect(page.get_by_test_id("review")).to_contain_text("owner did this in place of")
+    expect(page.get_by_role("list", name="Proposed")).to_contain_text("click(")
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_test_id("review")).to_contain_text("owner had the controls")
     signed.complaints.clear()  # the browser notes that the lease is gone
 
 
@@ -261,3 +267,43 @@ def test_the_new_pages_fit_their_screens(platform: Platform, browser: Browser, w
         expect(page.get_by_role("status", name=re.compile("^Loading"))).to_have_count(0)
         assert page.evaluate("() => document.documentElement.scrollWidth") <= width, path
     context.close()
+
+
+def test_a_researchers_day(platform: Platform, signed: Signed) -> None:
+    """Find, replay, mark, compare, branch, and find what came of it."""
+    for seed in (41, 42):
+        send(platform, "POST", "/v1/tasks", {"task_id": "fake/press-in-order", "seed": seed})
+    until(
+        lambda: (
+            sum(t["seed"] in (41, 42) and t["state"] == "done" for t in platform.get("/v1/tasks")["items"])
+            == 2
+        )
+    )
+    page = signed.open("/trajectories")
+    page.get_by_label("Words").fill("press then")
+    page.get_by_label("Words").press("Enter")
+    page.get_by_label("Outcome").select_option("success")
+    rows = page.get_by_role("table", name="Trajectories").get_by_role("row")
+    rows.nth(1).get_by_role("link").first.click()
+    expect(page.get_by_test_id("place")).to_have_text("Step 0 of 2")
+    found = page.url.rsplit("/", 1)[1].split("?")[0]
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("heading", name="Marks of step 1")).to_be_visible()
+    expect(page.get_by_role("button", name="Good")).to_be_enabled()
+    page.keyboard.press("g")
+    expect(page.get_by_role("list", name="Marks")).to_contain_text("owner good")
+    assert marks(platform, found) == [(1, 1.0, "")]
+    page.get_by_role("button", name="Compare with").click()
+    page.get_by_label("Only those that began alike").uncheck()
+    page.get_by_role("dialog").get_by_role("link").first.click()
+    expect(page.get_by_role("region", name="First")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_test_id("place")).to_have_text("Step 1 of 2")
+    page.get_by_role("button", name="Branch").click()
+    page.get_by_role("dialog").get_by_role("button", name="Start").click()
+    page.get_by_role("dialog").get_by_role("button", name="Close").click()
+    left = page.get_by_role("region", name="Branches").get_by_role("listitem")
+    expect(left).to_have_count(1)
+    expect(left).to_contain_text("success")
+    left.get_by_role("link", name="compare").click()
+    expect(page.get_by_text("They never part.")).to_be_visible()

@@ -13,14 +13,14 @@ describe("curves over steps", () => {
   });
 
   it("are broken where nothing is known", () => {
-    expect(pathOf([0, 1, null, 1, 0], size, [0, 1])).toBe("M0.0 10.0L25.0 0.0M75.0 0.0L100.0 10.0");
-    expect(pathOf([null, 1, null], size, [0, 1])).toBe("M50.0 0.0h0.01");
-    expect(pathOf([], size, [0, 1])).toBe("");
+    expect(pathOf([0, 1, null, 1, 0], size, [0, 1]).line).toBe("M0.0 10.0L25.0 0.0M75.0 0.0L100.0 10.0");
+    expect(pathOf([null, 1, null], size, [0, 1]).dots).toBe("M50.0 0.0h0.01");
+    expect(pathOf([], size, [0, 1])).toEqual({ line: "", dots: "" });
   });
 
   it("keep every spike of a long episode with few points", () => {
     const values = Array.from({ length: 10_000 }, (_, at) => (at === 4321 ? 9 : at === 777 ? -9 : 0));
-    const path = pathOf(values, size, [-9, 9]);
+    const { line: path } = pathOf(values, size, [-9, 9]);
     expect(path.split(/[ML]/).length).toBeLessThan(3 * size.width);
     expect(path).toContain(" 0.0");
     expect(path).toContain(" 10.0");

@@ -4,7 +4,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { answer, api } from "../api/client";
-import { annotationsQuery, infoQuery } from "../api/queries";
+import { annotationsQuery, infoQuery, STEPS_A_PAGE } from "../api/queries";
 import { percent } from "../format/numbers";
 import { Ago } from "../parts/Ago";
 import { Confirm } from "../parts/Dialog";
@@ -40,11 +40,16 @@ export function MarkPanel({
   const marks = said.data?.marks.filter((mark) => mark.step_index === index) ?? [];
   const notes = index === null ? [] : (said.data?.notes.filter((each) => each.step_index === index) ?? []);
   const mine = marks.find((mark) => mark.annotator === user);
+  // of a long episode only the page of steps that holds this one
+  const stepsKey = ["steps", id, Math.floor((index ?? 0) / STEPS_A_PAGE)];
   const refresh = async () => {
+    const keys = [["annotations", id], stepsKey, ["review queue"], ["agreement"], ["curves", id]];
     await Promise.all(
-      [["annotations", id], ["steps", id], ["review queue"], ["agreement"], ["curves", id]].map((queryKey) =>
-        client.invalidateQueries({ queryKey }),
-      ),
+      keys.map(async (queryKey) => {
+        // a first answer that is still on its way was written before the mark, and would be taken for the newest
+        await client.cancelQueries({ queryKey });
+        await client.invalidateQueries({ queryKey });
+      }),
     );
   };
   const mark = useMutation({

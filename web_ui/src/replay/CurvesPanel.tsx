@@ -69,7 +69,7 @@ function Row({
 }) {
   const [box, ref] = useBox({ width: 600, height: HEIGHT });
   const range = useMemo(() => extent([line.values]) ?? ([0, 1] as const), [line.values]);
-  const path = useMemo(
+  const { line: path, dots } = useMemo(
     () => pathOf(line.values, { width: box.width, height: HEIGHT }, range),
     [line.values, box.width, range],
   );
@@ -105,6 +105,7 @@ function Row({
             strokeLinecap="round"
             strokeLinejoin="round"
           />
+          <path d={dots} fill="none" stroke={line.colour} strokeWidth="5" strokeLinecap="round" />
           {stop < count ? <path d={`M${x} 0V${HEIGHT}`} stroke="var(--accent)" strokeWidth="1" /> : null}
         </svg>
       </div>

@@ -33,8 +33,7 @@ function Loaded({ id, index }: { id: string; index: number }) {
   if (found.isError) return <Failed error={found.error} again={() => void found.refetch()} />;
   if (!found.data) return <Loading rows={4} label="Loading what the model saw" />;
   const told = found.data;
-  const nothing =
-    told.prompt_ids.length === 0 && told.tokens.length === 0 && told.text_tree === null && told.terminal === null;
+  const nothing = told.prompt_ids.length === 0 && told.tokens.length === 0;
   return (
     <div className="flex flex-col divide-y divide-line border-t border-line">
       {nothing ? (

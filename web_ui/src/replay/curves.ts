@@ -14,7 +14,7 @@ export function extent(lines: readonly (readonly (number | null)[])[]): [number,
 }
 
 /**
- * An SVG path through the values, broken where there is none.
+ * SVG paths through the values: the line, broken where there is none, and the points that stand alone.
  *
  * Of several steps on one pixel the lowest and the highest are kept: no spike is lost, however long the episode.
  */
@@ -22,11 +22,12 @@ export function pathOf(
   values: readonly (number | null)[],
   size: { width: number; height: number },
   [low, high]: readonly [number, number],
-): string {
+): { line: string; dots: string } {
   const count = values.length;
   const x = (at: number) => (count < 2 ? size.width / 2 : (at / (count - 1)) * size.width);
   const y = (value: number) => size.height - ((value - low) / (high - low || 1)) * size.height;
   const parts: string[] = [];
+  const dots: string[] = [];
   let pen = false;
   for (let from = 0; from < count; ) {
     const column = Math.floor(x(from));
@@ -39,13 +40,14 @@ export function pathOf(
         continue;
       }
       parts.push(`${pen ? "L" : "M"}${x(at).toFixed(1)} ${y(value).toFixed(1)}`);
-      // a point with a gap on both sides is a dot of the round line's end
-      if (!pen && (values[at + 1] ?? null) === null) parts.push("h0.01");
+      // as long as nothing, it is drawn as the round end of its line
+      if ((values[at - 1] ?? null) === null && (values[at + 1] ?? null) === null)
+        dots.push(`M${x(at).toFixed(1)} ${y(value).toFixed(1)}h0.01`);
       pen = true;
     }
     from = to;
   }
-  return parts.join("");
+  return { line: parts.join(""), dots: dots.join("") };
 }
 
 function notable(values: readonly (number | null)[], from: number, to: number): number[] {
