@@ -17,7 +17,7 @@ from deskhand_sandbox.backends.world import WorldSandbox
 from deskhand_sandbox.base import Capability
 from deskhand_sandbox.registry import create_verifier
 from deskhand_sandbox.tasks import make_task
-from deskhand_sandbox.types import Finish, Press, Split
+from deskhand_sandbox.types import Finish, Observation, Press, Split, Start, Task
 
 TASK = make_task("worlds/chain", 3)
 
@@ -43,11 +43,11 @@ class Counting(WorldSandbox):
 
     resets = restores = 0
 
-    async def reset(self, task):
+    async def reset(self, task: Task) -> Start:
         self.resets += 1
         return await super().reset(task)
 
-    async def restore(self, snapshot_id):
+    async def restore(self, snapshot_id: str) -> Observation:
         self.restores += 1
         return await super().restore(snapshot_id)
 
