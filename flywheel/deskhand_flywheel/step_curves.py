@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import typing
 from dataclasses import dataclass
 
 from sqlalchemy import JSON, Float, cast, select, type_coerce
@@ -37,5 +38,5 @@ class Curves(StorePart):
             rows = (await connection.execute(query)).all()
         return StepCurves(
             rewards=tuple(row[0] for row in rows),
-            values=tuple(None if row[1] is None else float(row[1]) for row in rows),
+            values=tuple(typing.cast("float | None", row[1]) for row in rows),
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -46,7 +46,7 @@ async def sandboxes(tmp_path: Path) -> AsyncIterator[SandboxSource]:
 
 
 @asynccontextmanager
-async def working(store: Store, source: SandboxSource) -> AsyncIterator[TaskQueue]:
+async def working(store: Store, source: SandboxSource) -> AsyncGenerator[TaskQueue]:
     async def policies(_ref: PolicyRef) -> Deliberate:
         return Deliberate(policy=Waits(), turns=10_000)
 
