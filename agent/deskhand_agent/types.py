@@ -72,6 +72,8 @@ class ReviewVerdict(StrEnum):
     ACCEPTED = "accepted"
     REPLACED = "replaced"
     """They did something else in its place."""
+    STEERED = "steered"
+    """They held the controls: the model was not asked."""
     UNANSWERED = "unanswered"
     """Nobody said anything in time: the model had its way."""
 

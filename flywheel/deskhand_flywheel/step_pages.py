@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import func, select
 
-from deskhand_agent.types import Step, TrajectoryEnd
+from deskhand_agent.types import Step, TrajectoryEnd, TrajectoryStart
 from deskhand_flywheel import tables
 from deskhand_flywheel.errors import InvalidQuery, UnknownTrajectory
 from deskhand_flywheel.parts import StorePart
@@ -38,6 +38,19 @@ class StepPages(StorePart):
         if total == 0:
             await self.end_of(trajectory_id)  # tells an episode without steps from none at all
         return StepPage(items=tuple(loads(Step, row) for row in rows), total=total)
+
+    async def notes_of(self, trajectory_id: str) -> str:
+        """What its agent was told of earlier episodes; empty where it keeps no notebook.
+
+        Raises:
+            UnknownTrajectory: there is none of that id.
+        """
+        table = tables.trajectories
+        async with self.database.read() as connection:
+            start = await connection.scalar(select(table.c.start).where(table.c.id == trajectory_id))
+        if start is None:
+            raise UnknownTrajectory(f"no trajectory {trajectory_id!r} in the store")
+        return loads(TrajectoryStart, start).notes
 
     async def end_of(self, trajectory_id: str) -> TrajectoryEnd | None:
         """How it ended; None while it has not.

@@ -13,6 +13,7 @@ from deskhand_flywheel.filters import has_step_without, whole_trajectories
 from deskhand_flywheel.trajectories import Trajectories
 from deskhand_flywheel.types import StepValue, TrajectoryFilter
 
+"""Up to so many ids are asked for by name; values of more are picked from all."""
 _VALUES = ("before", "before_error", "after", "after_error", "continuations", "exact")
 
 

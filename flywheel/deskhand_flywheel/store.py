@@ -3,8 +3,9 @@
     store = await Store.open("sqlite+aiosqlite:////home/me/deskhand.db", "file:///home/me/blobs")
 
 Any number of processes may have the same store open. Its parts, one file each: `recording` (the agent's
-`StepSink`), `trajectories`, `step_pages`, `scores`, `step_values`, `outcome_scores`, `annotations`,
-`judge_failures`, `review_queue`, `datasets`, `events`, `policies`; `records` says how a record becomes a row.
+`StepSink`), `trajectories`, `step_pages`, `step_curves`, `scores`, `step_values`, `outcome_scores`,
+`annotations`, `judge_failures`, `review_queue`, `datasets`, `events`, `policies`; `records` says how a record
+becomes a row.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ from deskhand_flywheel.near_frames import NearFrames
 from deskhand_flywheel.policies import Policies
 from deskhand_flywheel.review_queue import ReviewQueue
 from deskhand_flywheel.scores import Scores
+from deskhand_flywheel.step_curves import Curves
 from deskhand_flywheel.step_pages import StepPages
 from deskhand_flywheel.step_values import StepValues
 
 
 class Store(
-    Scores, StepValues, Annotations, JudgeFailures, ReviewQueue, StepPages, Datasets, Events, Policies
+    Scores, StepValues, Annotations, JudgeFailures, ReviewQueue, StepPages, Curves, Datasets, Events, Policies
 ):
     """An open store; close it, or use it as an async context manager."""
 

@@ -23,7 +23,7 @@ from deskhand_agent.test_time.settings import Deliberation
 from deskhand_agent.types import Connected, Policy
 from deskhand_flywheel.store import Store
 from deskhand_platform.errors import InvalidField
-from deskhand_platform.queue import PolicyRef
+from deskhand_platform.task_orders import PolicyRef
 from deskhand_sandbox.errors import BackendMissing
 
 if TYPE_CHECKING:

@@ -23,6 +23,7 @@ from deskhand_flywheel.records import dumps, loads
 from deskhand_flywheel.store import Store
 from deskhand_platform.errors import NotFound, WrongState
 from deskhand_platform.tables import proposals
+from deskhand_platform.takeovers import Takeovers
 from deskhand_sandbox.types import Image
 
 POLL_S = 0.2
@@ -38,7 +39,7 @@ class ProposalState(StrEnum):
     LAPSED = "lapsed"
     """Nobody answered in time: the policy had its way."""
     WITHDRAWN = "withdrawn"
-    """Its episode ended meanwhile."""
+    """Its episode ended meanwhile, or somebody took its controls."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,9 +67,10 @@ class Proposals:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._database = store.database
+        self._takeovers = Takeovers(store.database)
 
     async def review(self, context: Context, decision: Decision, *, within_s: float) -> PersonsAnswer | None:
-        """Put a decision before people; what one says, or None after the deadline.
+        """Put a decision before people; what one says, or None after the deadline or once one takes over.
 
         Raises:
             StoreError, BlobError: the database or the blob store failed.
@@ -79,8 +81,11 @@ class Proposals:
             while time.time() < proposed.answer_by_s:
                 if (found := await self.get(proposed.id)).state is not ProposalState.WAITING:
                     return found.answer
+                if await self._takeovers.get(context.trajectory_id) is not None:
+                    break  # who has the controls decides, whatever was proposed
                 await asyncio.sleep(min(POLL_S, max(0.0, proposed.answer_by_s - time.time())))
-            left = ProposalState.LAPSED
+            else:
+                left = ProposalState.LAPSED
         finally:
             # also when the episode is cancelled: nobody is to answer it any more
             closed = await asyncio.shield(self._close(proposed.id, left))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -24,66 +24,13 @@ from deskhand_flywheel.database import Database
 from deskhand_flywheel.records import decode, encode
 from deskhand_flywheel.writer import GroupWriter
 from deskhand_platform.accounts.quotas import Quotas
-from deskhand_platform.auth import OWNER
 from deskhand_platform.errors import NotFound, WrongState
 from deskhand_platform.states import WorkState
 from deskhand_platform.submissions import Row, Submission, append, key_of
 from deskhand_platform.tables import tasks
 from deskhand_platform.task_events import tell
-from deskhand_sandbox.types import JsonValue, Outcome, Task
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PolicyRef:
-    """Which policy is to work a task."""
-
-    name: str
-    """A name in the policy registry."""
-    settings: Mapping[str, JsonValue]
-    review_s: float | None = None
-    """A person sees each action before it is carried out, for so long at most; None: nobody does."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TaskOrder:
-    """A task to be submitted."""
-
-    task: Task
-    policy: PolicyRef
-    labels: Mapping[str, str] = field(default_factory=dict[str, str])
-    priority: int = 0
-    """Higher ones go first."""
-    deadline_s: float | None = None
-    """Unix time by which it has to be over: then it fails, begun or not. None: it may wait for ever."""
-    key: str | None = None
-    """Submitted again under the same key by the same owner, it is the same task."""
-    owner: str = OWNER
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class QueuedTask:
-    """A submitted task as the queue knows it."""
-
-    id: str
-    state: WorkState
-    task: Task
-    policy: PolicyRef
-    labels: Mapping[str, str]
-    priority: int
-    deadline_s: float | None
-    key: str | None
-    owner: str
-    attempts: int
-    """Times it was claimed."""
-    cancel_requested: bool
-    trajectory_id: str | None
-    """Of the latest attempt."""
-    outcome: Outcome | None
-    reason: str | None
-    """Why it failed, or ended without an outcome."""
-    created_at_s: float
-    started_at_s: float | None
-    ended_at_s: float | None
+from deskhand_platform.task_orders import BranchRef, PolicyRef, QueuedTask, TaskOrder
+from deskhand_sandbox.types import Outcome, Task
 
 
 class TaskQueue:
@@ -363,6 +310,7 @@ def _row(order: TaskOrder) -> dict[str, Any]:
         "attempts": 0,
         "cancel_requested": False,
         **dict.fromkeys(("trajectory_id", "outcome", "reason", "started_at_s", "ended_at_s")),
+        "branch": None if order.branch is None else asdict(order.branch),
         "created_at_s": time.time(),
     }
 
@@ -378,6 +326,7 @@ def _record(row: Row) -> QueuedTask:
         deadline_s=row["deadline_s"],
         key=row["key"],
         owner=row["owner"],
+        branch=None if row["branch"] is None else BranchRef(**row["branch"]),
         attempts=row["attempts"],
         cancel_requested=row["cancel_requested"],
         trajectory_id=row["trajectory_id"],

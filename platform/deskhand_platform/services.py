@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from deskhand_platform.accounts.opening import Accounts
+from deskhand_platform.live import LiveSandboxes
 from deskhand_platform.proposals import Proposals
 from deskhand_platform.queue import TaskQueue
 from deskhand_platform.rounds.book import RoundBook, RoundRecord
@@ -94,6 +95,7 @@ class Services:
     settings: Settings
     accounts: Accounts
     proposals: Proposals
+    live: LiveSandboxes
     store: Store
     queue: TaskQueue
     book: RoundBook

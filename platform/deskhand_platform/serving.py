@@ -18,6 +18,7 @@ from deskhand_platform import lock
 from deskhand_platform.accounts.opening import Accounts, FirstAdmin, open_accounts
 from deskhand_platform.api.app import create_app
 from deskhand_platform.errors import PortInUse
+from deskhand_platform.live import LiveSandboxes
 from deskhand_platform.proposals import Proposals
 from deskhand_platform.queue import TaskQueue
 from deskhand_platform.rounds.book import RoundBook
@@ -138,6 +139,7 @@ def services_over(
         settings=settings,
         accounts=accounts,
         proposals=Proposals(store),
+        live=LiveSandboxes(settings.home),
         store=store,
         queue=TaskQueue(store.database, accounts.quotas),
         book=RoundBook(store.database),
@@ -180,6 +182,7 @@ async def serve_api(services: Services, listener: socket.socket) -> AsyncGenerat
             yield
         finally:
             services.stopping.set()
+            await services.live.close()
 
 
 @asynccontextmanager

@@ -15,7 +15,7 @@ from deskhand_platform.accounts.quotas import Quotas
 from deskhand_platform.errors import PlatformError, QuotaExceeded, WrongState
 from deskhand_platform.tables import tasks
 
-ORDERED = ("task", "policy", "labels", "rank", "deadline_s")
+ORDERED = ("task", "policy", "labels", "rank", "deadline_s", "branch")
 """What has to be the same for a task to be the one that was submitted under its key."""
 KEYS_AT_ONCE = 1000
 Key: TypeAlias = tuple[str, str | None]

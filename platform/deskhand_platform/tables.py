@@ -30,6 +30,8 @@ tasks = sa.Table(
     sa.Column("created_at_s", sa.Float, nullable=False),
     sa.Column("started_at_s", sa.Float),
     sa.Column("ended_at_s", sa.Float),
+    # None: it begins at its own start
+    sa.Column("branch", sa.JSON(none_as_null=True)),
     sa.Index("ix_tasks_state_id", "state", "id"),
     # the owner too: those of whom a quota holds back are passed over without reading the rows
     sa.Index("ix_tasks_next", "state", "rank", "id", "owner"),
@@ -239,4 +241,16 @@ webhook_deliveries = sa.Table(
     sa.Column("ended_at_s", sa.Float),
     sa.Index("ix_webhook_deliveries_due_at_s", "due_at_s"),
     sa.Index("ix_webhook_deliveries_of", "webhook_id", "id"),
+)
+
+takeovers = sa.Table(
+    "takeovers",
+    metadata,
+    sa.Column("trajectory_id", sa.String(64), primary_key=True),
+    sa.Column("by", sa.String(64), nullable=False),
+    sa.Column("since_s", sa.Float, nullable=False),
+    # held until then, unless renewed
+    sa.Column("held_until_s", sa.Float, nullable=False),
+    # a record as the flywheel writes it; None when the person has done nothing that is not carried out yet
+    sa.Column("answer", sa.Text),
 )

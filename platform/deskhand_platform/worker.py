@@ -20,24 +20,29 @@ from dataclasses import dataclass, replace
 
 from deskhand_agent.errors import AgentError
 from deskhand_agent.reviewing import REVIEWED, ReviewedPolicy
+from deskhand_agent.steering import SteeredPolicy
 from deskhand_agent.test_time.deliberating import Deliberate
 from deskhand_agent.turn import Deadlines
 from deskhand_agent.types import Step, Trajectory, TrajectoryEnd, TrajectoryStart
 from deskhand_agent.worker import Job, WorkerSettings, run_episodes
 from deskhand_flywheel.annotations import scorer_of
-from deskhand_flywheel.errors import FlywheelError, NotFound
+from deskhand_flywheel.branching_off import BranchOrder, branch_off
+from deskhand_flywheel.errors import FlywheelError, NotFound, NotReplayable
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import StepScore
 from deskhand_platform import host_address
 from deskhand_platform.accounts.quotas import Quotas, note_recorded
 from deskhand_platform.errors import PlatformError
+from deskhand_platform.lease_owners import lease_owner
 from deskhand_platform.lifeline import die_with_parent
 from deskhand_platform.policies import PolicyMaker
 from deskhand_platform.proposals import Proposals
-from deskhand_platform.queue import PolicyRef, QueuedTask, TaskQueue
+from deskhand_platform.queue import TaskQueue
 from deskhand_platform.settings import Settings, load_settings
 from deskhand_platform.settings import WorkerSettings as Limits
 from deskhand_platform.states import WorkState
+from deskhand_platform.takeovers import LONGEST_S, Takeovers
+from deskhand_platform.task_orders import PolicyRef, QueuedTask
 from deskhand_sandbox.base import SandboxSource
 from deskhand_sandbox.errors import BackendMissing, InvalidTask, SandboxError, UnknownName
 
@@ -47,7 +52,15 @@ Sources = Callable[[], SandboxSource | None]
 """The sandbox source as it is now; None while there is none."""
 
 
-HOPELESS = (UnknownName, InvalidTask, BackendMissing, AgentError, PlatformError, NotFound)
+HOPELESS = (
+    UnknownName,
+    InvalidTask,
+    BackendMissing,
+    AgentError,
+    PlatformError,
+    NotFound,
+    NotReplayable,
+)
 """What a further attempt would not change: the task or the policy is not to be had as asked for."""
 
 
@@ -76,6 +89,7 @@ class EpisodeWorker:
         self._queue = queue
         self._sink = sink
         self._proposals = Proposals(sink)
+        self._takeovers = Takeovers(sink.database)
         self._policies = policies
         self._sources = sources
         self._limits = limits
@@ -141,7 +155,7 @@ class EpisodeWorker:
         source = self._sources()
         if source is None:
             return self._broken(claimed, None, "no sandbox host is up")
-        review_s = claimed.policy.review_s
+        review_s, owner = claimed.policy.review_s, lease_owner(claimed.id)
         deadlines, labels = Deadlines(), {"task": claimed.id, **claimed.labels, "owner": claimed.owner}
         noting = _Noting(self._sink, lambda trajectory: self._begun(claimed, trajectory))
         try:
@@ -151,8 +165,26 @@ class EpisodeWorker:
                 policy = ReviewedPolicy(policy, self._proposals, wait_s=review_s)
                 deadlines = replace(deadlines, model_s=deadlines.model_s + review_s)
                 labels |= REVIEWED
+            steered_s, deadlines = (
+                deadlines.model_s,
+                replace(deadlines, model_s=deadlines.model_s + LONGEST_S),
+            )
+            policy = SteeredPolicy(policy, self._takeovers, model_s=steered_s)
+            task = done.limited(claimed.task)
+            if claimed.branch is not None:
+                order = BranchOrder(
+                    of=await self._sink.trajectory(claimed.branch.trajectory_id),
+                    step=claimed.branch.step,
+                    task=task,
+                    episodes=claimed.branch.episodes,
+                )
+                async with source.lease(task.environment.kind, owner=owner) as sandbox:
+                    ended += await branch_off(
+                        order, sandbox=sandbox, policy=policy, sink=noting, labels=labels, deadlines=deadlines
+                    )
+                return self._judge(claimed, ended[0])
             await run_episodes(
-                [Job(task=done.limited(claimed.task), labels=labels)],
+                [Job(task=task, labels=labels)],
                 source=source,
                 policy=policy,
                 sink=noting,
@@ -163,7 +195,7 @@ class EpisodeWorker:
                     self_check=done.self_check,
                     deadlines=deadlines,
                 ),
-                owner=self.name,
+                owner=owner,
                 on_done=ended.append,
             )
         except HOPELESS as error:

@@ -26,6 +26,18 @@ def encoded(picture: Picture.Image, format: Format = "png", **options: int) -> I
     return as_image(buffer.getvalue(), picture.size, format)
 
 
+def as_jpeg(data: bytes, *, quality: int = 80) -> bytes:
+    """An encoded picture as JPEG, for those who only look; one that is JPEG already stays as it is."""
+    from PIL import Image as Picture
+
+    with Picture.open(io.BytesIO(data)) as picture:
+        if picture.format == "JPEG":
+            return data
+        out = io.BytesIO()
+        picture.convert("RGB").save(out, "JPEG", quality=quality)
+    return out.getvalue()
+
+
 def as_image(data: bytes, size_px: tuple[int, int], format: Format = "png") -> Image:
     """A picture that is encoded already."""
     width, height = size_px

@@ -230,4 +230,12 @@ def screen(shade: int) -> Observation:
     Picture.new("RGB", (160, 210), (shade, shade, shade)).save(buffer, "PNG")
     data = buffer.getvalue()
     image = Image(digest=digest_of(data), format="png", width_px=160, height_px=210, data=data)
-    return Observation(screenshot=image, captured_at_s=time.time(), settled_ms=1.0)
+    return Observation(
+        screenshot=image,
+        captured_at_s=time.time(),
+        settled_ms=1.0,
+        url=f"https://example.test/{MARKUP}",
+        text_tree=MARKUP,
+        terminal=MARKUP,
+        dialog=MARKUP,
+    )

@@ -20,7 +20,7 @@ from deskhand_flywheel.prm.model import ScoreHead, hidden_width, save_reward_mod
 from deskhand_flywheel.store import Store
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.policies import PolicyMaker
-from deskhand_platform.queue import PolicyRef
+from deskhand_platform.task_orders import PolicyRef
 from deskhand_sandbox.pictures import as_image
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import Observation

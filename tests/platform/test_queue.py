@@ -8,8 +8,9 @@ import pytest
 
 from deskhand_flywheel.store import Store
 from deskhand_platform.errors import NotFound, WrongState
-from deskhand_platform.queue import PolicyRef, QueuedTask, TaskOrder, TaskQueue
+from deskhand_platform.queue import TaskQueue
 from deskhand_platform.states import WorkState
+from deskhand_platform.task_orders import PolicyRef, QueuedTask, TaskOrder
 from deskhand_sandbox.types import EnvironmentSpec, Outcome, Task, VerifierSpec
 
 TASK = Task(

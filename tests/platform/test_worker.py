@@ -20,9 +20,10 @@ from deskhand_platform.accounts.access import Role
 from deskhand_platform.accounts.quotas import Quotas
 from deskhand_platform.accounts.users import Users
 from deskhand_platform.policies import PolicyMaker
-from deskhand_platform.queue import PolicyRef, QueuedTask, TaskOrder, TaskQueue
+from deskhand_platform.queue import TaskQueue
 from deskhand_platform.settings import QuotaSettings, WorkerSettings
 from deskhand_platform.states import WorkState
+from deskhand_platform.task_orders import PolicyRef, QueuedTask, TaskOrder
 from deskhand_platform.worker import EpisodeWorker
 from deskhand_sandbox.base import Sandbox, SandboxSource
 from deskhand_sandbox.errors import SandboxDied, UnknownName

@@ -103,6 +103,24 @@ const tasks = createRoute({
   component: lazyRouteComponent(() => import("./tasks/TasksPage"), "TasksPage"),
 });
 
+const annotate = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/annotate",
+  component: lazyRouteComponent(() => import("./annotate/AnnotatePage"), "AnnotatePage"),
+});
+
+const sandboxes = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/sandboxes",
+  component: lazyRouteComponent(() => import("./sandboxes/SandboxesPage"), "SandboxesPage"),
+});
+
+const sandbox = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/sandboxes/$id",
+  component: lazyRouteComponent(() => import("./sandboxes/SandboxPage"), "SandboxPage"),
+});
+
 const account = createRoute({
   getParentRoute: () => rootRoute,
   path: "/account",
@@ -129,6 +147,9 @@ export const router = createRouter({
     replay,
     compare,
     tasks,
+    annotate,
+    sandboxes,
+    sandbox,
     account,
     admin,
   ]),

@@ -16,18 +16,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from deskhand_agent.branching import Branch, Branching, Crossroads
-from deskhand_agent.episode import TRY_AGAIN, VOID_LIMIT, run_episode
-from deskhand_agent.errors import OracleError
+from deskhand_agent.branching import Branch, Crossroads
+from deskhand_agent.episode import VOID_LIMIT, run_episode
 from deskhand_agent.sinks import MemorySink
 from deskhand_agent.turn import Deadlines
-from deskhand_agent.types import Context, Decision, Oracle, Policy, Trajectory
+from deskhand_agent.types import Context, Decision, Policy, Trajectory
 from deskhand_flywheel.errors import NotReplayable
+from deskhand_flywheel.retracing import EveryTurn, Retracing, check_retraceable
 from deskhand_flywheel.types import StepValue
 from deskhand_sandbox.base import Capability, Sandbox
 from deskhand_sandbox.errors import InfrastructureError
 from deskhand_sandbox.registry import create_verifier
-from deskhand_sandbox.types import Fail, Finish, Observation
+from deskhand_sandbox.types import Finish
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,8 +57,7 @@ async def step_values(
     end = trajectory.end
     if end is None or end.outcome is None:
         raise NotReplayable(f"{trajectory.id} has no verdict")
-    if any(step.answer is not None and step.answer.endswith(TRY_AGAIN) for step in trajectory.steps):
-        raise NotReplayable(f"{trajectory.id} had several attempts, each from the start")
+    check_retraceable(trajectory)
     player = _Player(trajectory, sandbox, policy, continuing)
     states = await player.states()
     values: list[StepValue] = []
@@ -114,7 +113,7 @@ class _Player:
 
     async def _from_snapshots(self) -> list[_State]:
         turns = len(self._recorded.steps)
-        keeper, replay = _EveryTurn(), _Replay(self._recorded, turns, _Done())
+        keeper, replay = EveryTurn(), Retracing(self._recorded, turns, _Done())
         again = await self._episode(replay, crossroads=keeper, void_limit=turns + 1)
         if len(keeper.snapshots) < turns:
             raise NotReplayable(
@@ -124,7 +123,7 @@ class _Player:
         found: list[_State] = []
         for turn, snapshot in enumerate(keeper.snapshots[:turns]):
             branch = Branch(of=again, turn=turn, snapshot=snapshot)
-            going_on = _Replay(self._recorded, 0, self._policy)
+            going_on = Retracing(self._recorded, 0, self._policy)
             won = [
                 await self._episode(going_on, branch=branch) for _ in range(self._continuing.continuations)
             ]
@@ -137,7 +136,7 @@ class _Player:
             won: list[Trajectory] = []
             exact = True
             for _ in range(self._continuing.continuations):
-                replay = _Replay(self._recorded, turn, self._policy)
+                replay = Retracing(self._recorded, turn, self._policy)
                 won.append(await self._episode(replay))
                 exact = exact and replay.same_until > turn
                 if len(won[-1].steps) <= turn:
@@ -183,46 +182,6 @@ class _Player:
         return done
 
 
-class _EveryTurn(Crossroads):
-    """Keeps the computer's state at every turn."""
-
-    def __init__(self) -> None:
-        super().__init__(Branching(branches=0, rise=0.0, in_a_row=0))
-        self.snapshots: list[str] = []
-
-    async def passed(self, turn: int, decision: Decision, sandbox: Sandbox) -> None:
-        self.snapshots.append(await sandbox.snapshot())
-
-
-class _Replay:
-    """Decides what was recorded for so many turns, and then what another policy does."""
-
-    def __init__(self, recorded: Trajectory, turns: int, then: Policy) -> None:
-        self.id = then.id
-        self.reads_state = isinstance(then, Oracle) and then.reads_state
-        self.same_until = 0
-        """States from the first on that were as recorded, as far as an agent can tell."""
-        self._recorded, self._turns, self._then = recorded, turns, then
-
-    async def act(self, context: Context) -> Decision:
-        at = len(context.steps)
-        if at == self.same_until < len(self._recorded.steps):
-            self.same_until += self._as_recorded(context, at)
-        if at < self._turns:
-            return self._recorded.steps[at].decision
-        try:
-            return await self._then.act(replace(context, notes=self._recorded.start.notes))
-        except OracleError:
-            # an oracle that is lost cannot win any more
-            return Decision(actions=(Fail(),), text="fail()")
-
-    def _as_recorded(self, context: Context, at: int) -> bool:
-        """Whether the screen, and what the user last said, are what they were then."""
-        steps = self._recorded.steps
-        told = at == 0 or context.steps[-1].answer == steps[at - 1].answer
-        return told and _look(context.observation) == _look(steps[at].observation)
-
-
 class _Done:
     """Has nothing more to do."""
 
@@ -230,10 +189,6 @@ class _Done:
 
     async def act(self, context: Context) -> Decision:
         return Decision(actions=(Finish(),), text="finished()")
-
-
-def _look(seen: Observation) -> tuple[str, str | None]:
-    return seen.screenshot.digest, seen.terminal
 
 
 def _succeeded(episode: Trajectory) -> bool:

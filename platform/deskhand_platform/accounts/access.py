@@ -122,6 +122,9 @@ ROUTES: dict[str, Rule] = {
     "GET /v1/trajectories/{id}/steps": Rule("trajectories:read", Own.TRAJECTORY),
     "GET /v1/trajectories/{id}/scores": Rule("trajectories:read", Own.TRAJECTORY),
     "GET /v1/trajectories/{id}/replay.html": Rule("trajectories:read", Own.TRAJECTORY),
+    "GET /v1/trajectories/{id}/steps/{index}/inside": Rule("trajectories:read", Own.TRAJECTORY),
+    "GET /v1/trajectories/{id}/curves": Rule("trajectories:read", Own.TRAJECTORY),
+    "POST /v1/trajectories/{id}/branch": Rule("tasks:write", Own.TRAJECTORY),
     "GET /v1/images/{digest}": Rule("trajectories:read", Own.ALL),
     # people's marks
     "GET /v1/trajectories/{id}/annotations": Rule("trajectories:read", Own.TRAJECTORY),
@@ -137,6 +140,15 @@ ROUTES: dict[str, Rule] = {
     "GET /v1/proposals": Rule("trajectories:read"),
     "GET /v1/proposals/{id}": Rule("trajectories:read"),
     "POST /v1/proposals/{id}/answer": Rule("annotations:write"),
+    "GET /v1/trajectories/{id}/takeover": Rule("trajectories:read"),
+    "PUT /v1/trajectories/{id}/takeover": Rule("annotations:write"),
+    "DELETE /v1/trajectories/{id}/takeover": Rule("annotations:write"),
+    "POST /v1/trajectories/{id}/takeover/actions": Rule("annotations:write"),
+    # sandboxes
+    "GET /v1/sandboxes": Rule("sandboxes:read"),
+    "GET /v1/sandboxes/{id}": Rule("sandboxes:read"),
+    "GET /v1/sandboxes/{id}/screen.jpg": Rule("sandboxes:read"),
+    "GET /v1/sandboxes/{id}/screen.mjpeg": Rule("sandboxes:read"),
     # policies
     "GET /v1/policies": Rule("policies:read", Own.ALL),
     "GET /v1/policies/{id}": Rule("policies:read", Own.ALL),

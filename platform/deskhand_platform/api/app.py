@@ -15,11 +15,13 @@ from deskhand_platform.api.models import ErrorAnswer
 from deskhand_platform.api.routes import (
     annotations,
     audit,
+    branches,
     catalog,
     chat,
     events,
     in_force,
     info,
+    live,
     operations,
     policies,
     promotions,
@@ -28,6 +30,8 @@ from deskhand_platform.api.routes import (
     reviews,
     rounds,
     schedules,
+    steps,
+    takeovers,
     task_events,
     tasks,
     tokens,
@@ -70,8 +74,8 @@ def create_app(services: Services | None = None, *, version: str = "0.1.0") -> F
     app.state.feed = None if services is None else EventFeed(services.store)
     errors.install(app)
     parts = (info, task_events, tasks, catalog, rounds, promotions, schedules, trajectories, policies, events)
-    accounts = (users, tokens, quotas, audit, in_force)
-    for part in (*parts, webhooks, chat, annotations, proposals, reviews, *accounts):
+    people = (annotations, proposals, reviews, takeovers, users, tokens, quotas, audit, in_force)
+    for part in (*parts, steps, branches, live, webhooks, chat, *people):
         app.include_router(
             part.router,
             prefix=PREFIX,

@@ -36,7 +36,7 @@ from deskhand_platform.errors import (
     Unauthorized,
     WrongState,
 )
-from deskhand_sandbox.errors import SandboxError, UnknownName
+from deskhand_sandbox.errors import HostUnreachable, SandboxError, UnknownName
 
 STATUS: dict[type[Exception], int] = {
     NotFound: 404,
@@ -55,6 +55,7 @@ STATUS: dict[type[Exception], int] = {
     TooMuch: 429,
     StorageFull: 507,
     StoreUnavailable: 503,
+    HostUnreachable: 503,
 }
 NAMES = {404: "not_found", 403: "forbidden"}
 """What errors of a status are called, whichever they are; the others by their own names."""

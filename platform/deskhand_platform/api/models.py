@@ -174,6 +174,8 @@ class SubmittedTask(BaseModel):
     owner: str
     """Who submitted it."""
     attempts: int
+    branch_of: str | None
+    """The trajectory it goes on from; None: it begins at its own start."""
     trajectory_id: str | None
     """Of the latest attempt; None before it began."""
     outcome: OutcomeModel | None

@@ -20,6 +20,7 @@ from deskhand_platform.cli import (
     accounts,
     annotation,
     benches,
+    branching,
     doctor,
     endpoint,
     flywheel,
@@ -50,7 +51,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for part in (serve, run, records, training, benches, doctor):
+for part in (serve, run, records, training, benches, branching, doctor):
     part.register(app)
 app.add_typer(tasks.app, name="tasks")
 app.add_typer(webhooks.app, name="webhooks")

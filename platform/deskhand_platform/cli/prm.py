@@ -142,7 +142,7 @@ async def _label(
 async def _acting(store: Store, policy: str, drawn: Mapping[str, Any]) -> AsyncGenerator[tuple[Policy, str]]:
     """Who goes on, and what labels by it are named after."""
     from deskhand_platform.policies import PolicyMaker
-    from deskhand_platform.queue import PolicyRef
+    from deskhand_platform.task_orders import PolicyRef
 
     with tempfile.TemporaryDirectory(prefix="deskhand-prm-") as folder:
         maker = PolicyMaker(store, Path(folder))

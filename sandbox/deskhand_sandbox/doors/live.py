@@ -11,12 +11,10 @@ The token travels as `?token=` or as `Authorization: Bearer …`.
 from __future__ import annotations
 
 import asyncio
-import io
 import secrets
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
-from PIL import Image as Picture
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
@@ -28,11 +26,11 @@ from deskhand_sandbox.errors import InvalidAction, SandboxError, UnsupportedCapa
 from deskhand_sandbox.host.server import bearer
 from deskhand_sandbox.host.serving import DEVICE_ACTIONS
 from deskhand_sandbox.host.wire import WireError, decode
+from deskhand_sandbox.pictures import as_jpeg
 from deskhand_sandbox.types import Observation
 
 PAGE = Path(__file__).with_name("live.html")
 BOUNDARY = "frame"
-QUALITY = 80
 LARGEST_BODY = 1024 * 1024
 FRESH = {"Cache-Control": "no-store"}
 PAGE_HEADERS = {
@@ -151,7 +149,7 @@ class LiveView:
         if seen.screenshot.data is None:
             return
         if self._frame is None or self._frame[0] != seen.screenshot.digest:
-            jpeg = await asyncio.to_thread(_as_jpeg, seen.screenshot.data)
+            jpeg = await asyncio.to_thread(as_jpeg, seen.screenshot.data)
             self._frame = seen.screenshot.digest, jpeg
         async with self._changed:
             self._changed.notify_all()
@@ -163,12 +161,3 @@ class LiveView:
 
 def _refused() -> Response:
     return JSONResponse({"error": "WrongToken", "message": "the token is missing or wrong"}, status_code=401)
-
-
-def _as_jpeg(data: bytes) -> bytes:
-    out = io.BytesIO()
-    with Picture.open(io.BytesIO(data)) as picture:
-        if picture.format == "JPEG":
-            return data
-        picture.convert("RGB").save(out, "JPEG", quality=QUALITY)
-    return out.getvalue()

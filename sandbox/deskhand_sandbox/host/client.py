@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -115,6 +116,15 @@ class RemoteSandbox(Sandbox, PassesOn):
         )
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Screen:
+    """A picture of a leased sandbox."""
+
+    digest: str
+    data: bytes | None = field(repr=False)
+    """Encoded; None: it is the one that is known."""
+
+
 class SandboxClient:
     """Leases sandboxes of a host: a `SandboxSource`. An async context manager, for one event loop."""
 
@@ -155,6 +165,26 @@ class SandboxClient:
         except (KeyError, TypeError) as error:
             raise HostUnreachable(f"{self._address.url} tells no proper status: {error}") from error
 
+    async def screen(self, lease_id: str, *, known: str | None = None) -> Screen | None:
+        """What somebody who looks on sees of a leased sandbox; None before its first reset.
+
+        Args:
+            known: digest of the picture they have: it comes without its bytes while it is still that one.
+
+        Raises:
+            LeaseExpired: there is no such lease any more.
+            HostUnreachable, SandboxError: the host, or the computer, failed.
+        """
+        headers = {} if known is None else {"If-None-Match": known}
+        response = await self._get(f"/v1/leases/{lease_id}/screen", headers)
+        if response.status_code == 204:
+            return None
+        if response.status_code == 304:
+            return Screen(digest=response.headers["etag"], data=None)
+        if response.is_success:
+            return Screen(digest=response.headers["etag"], data=response.content)
+        raise frames.decode_error(response.json())
+
     @asynccontextmanager
     async def lease(
         self, kind: str, *, owner: str, wait_s: float = 60.0, labels: Mapping[str, str] | None = None
@@ -185,6 +215,16 @@ class SandboxClient:
             await channel.close()
 
     async def _ask(self, path: str) -> dict[str, Any]:
+        response = await self._get(path)
+        try:
+            said = response.json()
+        except ValueError as error:
+            raise HostUnreachable(f"{self._address.url} answers, but not as a sandbox host") from error
+        if response.is_success:
+            return said
+        raise frames.decode_error(said)
+
+    async def _get(self, path: str, headers: Mapping[str, str] | None = None) -> httpx.Response:
         import httpx  # it takes its time, and leases do without
 
         if self._http is None:
@@ -199,19 +239,12 @@ class SandboxClient:
                 timeout=REQUEST_S,
             )
         try:
-            response = await self._http.get(path)
+            return await self._http.get(path, headers=headers)
         except httpx.TransportError as error:
             why = str(error) or type(error).__name__
             raise HostUnreachable(
                 f"no sandbox host answers at {self._address.url} ({why}): is it running?"
             ) from error
-        try:
-            said = response.json()
-        except ValueError as error:
-            raise HostUnreachable(f"{self._address.url} answers, but not as a sandbox host") from error
-        if response.is_success:
-            return said
-        raise frames.decode_error(said)
 
 
 def _granted(channel: Channel, said: Any) -> RemoteSandbox:

@@ -4,6 +4,7 @@
                                        the lease ends with the channel
     POST   /v1/leases                  {kind, owner, wait_s, labels}: waits for one      host token
     POST   /v1/leases/{id}/heartbeat   the holder lives                                  host token
+    GET    /v1/leases/{id}/screen      its picture, for an onlooker (304: the one known)  host token
     DELETE /v1/leases/{id}             give the sandbox back                             host token
     GET    /v1/status                  what is lent, waited for, made and lost           host token
     GET    /metrics                    the same and durations, for Prometheus            host token
@@ -50,6 +51,8 @@ log = logging.getLogger(__name__)
 
 LARGEST_BODY = 64 * 1024
 CLIENT_GONE = 499
+LOOK_S = 0.5
+"""An onlooker's picture is looked at anew once it is this old and the holder does nothing."""
 
 
 class WrongToken(LeaseError):
@@ -101,6 +104,7 @@ class Host:
                 Route("/metrics", self.metrics),
                 Route("/v1/leases", self.grant, methods=["POST"]),
                 Route("/v1/leases/{lease_id}/heartbeat", self.heartbeat, methods=["POST"]),
+                Route("/v1/leases/{lease_id}/screen", self.screen),
                 Route("/v1/leases/{lease_id}", self.release, methods=["DELETE"]),
                 WebSocketRoute("/v1/leases", self.lend),
                 WebSocketRoute("/v1/leases/{lease_id}/io", self.io),
@@ -131,6 +135,17 @@ class Host:
         self._check(request)
         self._manager.heartbeat(request.path_params["lease_id"])
         return JSONResponse({"heartbeat_s": self._manager.terms.heartbeat_s})
+
+    async def screen(self, request: Request) -> Response:
+        self._check(request)
+        seen = await self._manager.look(request.path_params["lease_id"], older_s=LOOK_S)
+        if seen is None or seen.screenshot.data is None:
+            return Response(status_code=204)
+        picture = seen.screenshot
+        headers = {"ETag": picture.digest, "Cache-Control": "no-store"}
+        if request.headers.get("if-none-match") == picture.digest:
+            return Response(status_code=304, headers=headers)
+        return Response(seen.screenshot.data, media_type=f"image/{picture.format}", headers=headers)
 
     async def release(self, request: Request) -> Response:
         self._check(request)

@@ -51,6 +51,8 @@ class Loan:
         self.over = asyncio.Event()
         self.running: dict[asyncio.Timeout, bool] = {}
         """Calls under way, and whether each is on the leased sandbox itself rather than on a fork of it."""
+        self.task_id: str | None = None
+        """Of the task the sandbox was last reset to; None before that."""
         self.extras: list[Sandbox] = []
         """Forks made under this lease; they end with it."""
 
@@ -104,6 +106,8 @@ class LeasedSandbox(Sandbox, PassesOn):
         self._close = close
         self._recordings = 0
         self._lock = asyncio.Lock()
+        self._last: tuple[float, Observation] | None = None
+        self._looking: asyncio.Task[Observation] | None = None
         self.id = inner.id
         self.kind = inner.kind
         self.capabilities = inner.capabilities
@@ -114,6 +118,7 @@ class LeasedSandbox(Sandbox, PassesOn):
             self._loan.condemn(Lost.RECORDED)
         start = await self._call("reset", self._deadlines.reset_s, lambda: self._inner.reset(task))
         self._recordings += asked
+        self._loan.task_id = task.id
         self._seen(start.observation)
         return start
 
@@ -160,7 +165,29 @@ class LeasedSandbox(Sandbox, PassesOn):
             self._loan.condemn(Lost.OPENED)
         return result
 
+    async def look(self, *, older_s: float) -> Observation | None:
+        """What the holder last saw, for somebody who looks on; None before the first reset.
+
+        Args:
+            older_s: what is as old as this is looked at anew, where the holder does nothing just then.
+
+        Raises:
+            As `observe`.
+        """
+        if self._last is None:
+            return None
+        seen_s, seen = self._last
+        if time.monotonic() - seen_s < older_s or not self.alive():
+            return seen
+        if self._looking is None or self._looking.done():
+            if self._lock.locked():
+                return seen
+            self._looking = asyncio.create_task(self.observe(), name=f"look at {self.id}")
+        # an onlooker that goes away must not cut the call: the sandbox would be taken for broken
+        return await asyncio.shield(self._looking)
+
     def _seen(self, observation: Observation) -> Observation:
+        self._last = time.monotonic(), observation
         self._loan.pool.metrics.settled(self.kind, observation.settled_ms / 1000)
         return observation
 

@@ -22,7 +22,7 @@ from deskhand_sandbox.manager.metrics import Metrics
 from deskhand_sandbox.manager.pool import Pool
 from deskhand_sandbox.manager.records import Lease, LeaseStatus, LeaseTerms, ManagerStatus, PoolSettings
 from deskhand_sandbox.tools.sandbox import with_tools
-from deskhand_sandbox.types import JsonValue
+from deskhand_sandbox.types import JsonValue, Observation
 
 log = logging.getLogger(__name__)
 
@@ -217,6 +217,19 @@ class SandboxManager:
         sandbox = self._sandboxes.get(lease_id)
         return sandbox.capabilities if sandbox is not None else frozenset()
 
+    async def look(self, lease_id: str, *, older_s: float) -> Observation | None:
+        """The screen of a lease, for somebody who looks on; None before its first reset.
+
+        Args:
+            older_s: a screen seen so long ago is looked at anew, where no call is under way.
+
+        Raises:
+            LeaseExpired: there is no such lease any more.
+            SandboxError: the computer failed.
+        """
+        self._loan(lease_id)
+        return await self._sandboxes[lease_id].look(older_s=older_s)
+
     async def ended(self, lease_id: str) -> SandboxError:
         """Return when the lease is over: what a call on its sandbox says from then on."""
         loan = self._loans.get(lease_id)
@@ -254,6 +267,7 @@ class SandboxManager:
                     owner=loan.lease.owner,
                     age_s=now - loan.started_s,
                     connected=loan.connections > 0,
+                    task_id=loan.task_id,
                 )
                 for loan in self._loans.values()
             ),

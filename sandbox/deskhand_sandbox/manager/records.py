@@ -142,6 +142,8 @@ class LeaseStatus:
     age_s: float
     connected: bool
     """A channel is open, or the holder lives in this process."""
+    task_id: str | None = None
+    """Of the task it was last reset to; None before that."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

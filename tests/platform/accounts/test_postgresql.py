@@ -19,9 +19,10 @@ from deskhand_platform.accounts.opening import open_accounts
 from deskhand_platform.accounts.quotas import Quota, note_recorded
 from deskhand_platform.accounts.signing_in import Credentials
 from deskhand_platform.errors import QuotaExceeded, WrongState
-from deskhand_platform.queue import PolicyRef, TaskOrder, TaskQueue
+from deskhand_platform.queue import TaskQueue
 from deskhand_platform.settings import load_settings
 from deskhand_platform.tables import audit
+from deskhand_platform.task_orders import PolicyRef, TaskOrder
 from deskhand_sandbox.tasks import make_task
 
 

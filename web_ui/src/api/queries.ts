@@ -156,6 +156,94 @@ export function stepsQuery(id: string, page: number, turns: number) {
   });
 }
 
+/** What people marked and noted of an episode. */
+export function annotationsQuery(id: string) {
+  return queryOptions({
+    queryKey: ["annotations", id],
+    queryFn: ({ signal }) =>
+      answer(api.GET("/v1/trajectories/{id}/annotations", { params: { path: { id } }, signal })),
+    staleTime: 5000,
+  });
+}
+
+/** One figure of every step; asked again while the episode grows. */
+export function curvesQuery(id: string, turns: number) {
+  return queryOptions({
+    queryKey: ["curves", id, turns],
+    queryFn: ({ signal }) =>
+      answer(api.GET("/v1/trajectories/{id}/curves", { params: { path: { id } }, signal })),
+    staleTime: 60_000,
+    placeholderData: keepPreviousData,
+  });
+}
+
+export function insideQuery(id: string, index: number) {
+  return queryOptions({
+    queryKey: ["inside", id, index],
+    queryFn: ({ signal }) =>
+      answer(
+        api.GET("/v1/trajectories/{id}/steps/{index}/inside", { params: { path: { id, index } }, signal }),
+      ),
+    staleTime: 300_000,
+    placeholderData: keepPreviousData,
+  });
+}
+
+/** Episodes that left this one at some step. */
+export function branchesQuery(id: string) {
+  return queryOptions({
+    queryKey: ["branches", id],
+    queryFn: ({ signal }) =>
+      answer(
+        api.GET("/v1/trajectories", {
+          params: { query: { label: [`branch_of=${id}`], limit: 50 } },
+          signal,
+        }),
+      ),
+    refetchInterval: 5000,
+  });
+}
+
+// ---- what people do -------------------------------------------------------------------------------------
+
+export const reviewQueueQuery = (state: "open" | "resolved") =>
+  infiniteQueryOptions({
+    queryKey: ["review queue", state],
+    queryFn: ({ signal, pageParam }) =>
+      answer(api.GET("/v1/review-queue", { params: { query: { state, cursor: pageParam, limit: 50 } }, signal })),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next_cursor ?? null,
+    refetchInterval: LATER_MS,
+  });
+
+export const proposalsQuery = queryOptions({
+  queryKey: ["proposals"],
+  queryFn: ({ signal }) => answer(api.GET("/v1/proposals", { signal })),
+  refetchInterval: 1000,
+});
+
+export const agreementQuery = queryOptions({
+  queryKey: ["agreement"],
+  queryFn: ({ signal }) => answer(api.GET("/v1/agreement", { signal })),
+  staleTime: 10_000,
+});
+
+// ---- sandboxes ------------------------------------------------------------------------------------------
+
+export const sandboxesQuery = queryOptions({
+  queryKey: ["sandboxes"],
+  queryFn: ({ signal }) => answer(api.GET("/v1/sandboxes", { signal })),
+  refetchInterval: SOON_MS,
+});
+
+export function sandboxQuery(id: string) {
+  return queryOptions({
+    queryKey: ["sandbox", id],
+    queryFn: ({ signal }) => answer(api.GET("/v1/sandboxes/{id}", { params: { path: { id } }, signal })),
+    refetchInterval: ({ state }) => (state.error ? false : 1000),
+  });
+}
+
 // ---- tasks and policies ---------------------------------------------------------------------------------
 
 export const catalogQuery = queryOptions({

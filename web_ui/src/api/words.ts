@@ -38,3 +38,7 @@ export type AuditEntry = Schemas["AuditEntry"];
 export type Setting = Schemas["SettingModel"];
 export type Policy = Schemas["PolicyModel"];
 export type Event = Schemas["EventModel"];
+export type ReviewItem = Schemas["ReviewItem"];
+export type Proposal = Omit<Schemas["ProposalModel"], "actions"> & { actions: readonly Action[] };
+export type LiveSandbox = Schemas["LiveSandbox"];
+export type Curves = Schemas["CurvesModel"];

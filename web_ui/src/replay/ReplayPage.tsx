@@ -6,11 +6,16 @@ import { useEffect, useMemo, useState, type ReactNode } from "react";
 
 import { trajectoryQuery } from "../api/queries";
 import type { Step, TrajectoryDetail } from "../api/words";
+import { MarkPanel } from "../annotate/MarkPanel";
 import { CompareWith } from "../compare/CompareWith";
 import { Empty, Failed, Loading } from "../parts/Notice";
 import { Page } from "../parts/Page";
 import { OutcomeMark } from "../trajectories/OutcomeMark";
+import { BeforeAfter } from "./BeforeAfter";
+import { BranchButton, Lineage } from "./Branch";
+import { CurvesPanel } from "./CurvesPanel";
 import { Facts } from "./Facts";
+import { Inside } from "./Inside";
 import { marksOf, pointerBefore } from "./marks";
 import type { Span } from "./pages";
 import { moved, moveOf, placeOf, stopOf, type Move, type PlaceSearch } from "./place";
@@ -59,7 +64,9 @@ function Replay({ trajectory }: { trajectory: TrajectoryDetail }) {
   const cells = useMemo(() => cellsOf(steps, chosen), [steps, chosen]);
 
   const go = (to: number) => setPlace(placeOf(to, turns));
-  const play = usePlay(stop, stops, go);
+  const [speed, setSpeed] = useState(1);
+  const [curves, setCurves] = useState(false);
+  const play = usePlay(stop, stops, go, speed);
   const move = (way: Move) => {
     if (way === "play") {
       play.toggle();
@@ -75,7 +82,12 @@ function Replay({ trajectory }: { trajectory: TrajectoryDetail }) {
   return (
     <Page
       title={trajectory.task_id}
-      actions={<CompareWith trajectory={trajectory} />}
+      actions={
+        <>
+          <CompareWith trajectory={trajectory} />
+          <BranchButton trajectory={trajectory} step={stop} />
+        </>
+      }
       beside={
         <>
           <OutcomeMark trajectory={trajectory} />
@@ -111,12 +123,28 @@ function Replay({ trajectory }: { trajectory: TrajectoryDetail }) {
               onShown={setShown}
             />
           </section>
+          <section className="panel min-w-0" aria-label="Curves">
+            <button
+              type="button"
+              aria-expanded={curves}
+              className="flex min-h-8 w-full items-center justify-between px-3 text-left hover:bg-raised"
+              onClick={() => setCurves(!curves)}
+            >
+              <span className="panel-title">Reward, value, advantage and scores</span>
+              <span aria-hidden className="text-muted">
+                {curves ? "–" : "+"}
+              </span>
+            </button>
+            {curves ? <CurvesPanel id={id} turns={turns} stop={stop} onStop={go} /> : null}
+          </section>
           <Stage
             trajectory={trajectory}
             steps={steps}
             stop={stop}
             stops={stops}
             playing={play.playing}
+            speed={speed}
+            onSpeed={setSpeed}
             move={move}
             scorer={chosen}
             scorers={scorers}
@@ -135,6 +163,8 @@ interface StageProps {
   stop: number;
   stops: number;
   playing: boolean;
+  speed: number;
+  onSpeed: (speed: number) => void;
   move: (way: Move) => void;
   scorer: string | null;
   scorers: readonly string[];
@@ -149,6 +179,8 @@ function Stage({
   stop,
   stops,
   playing,
+  speed,
+  onSpeed,
   move,
   scorer,
   scorers,
@@ -157,16 +189,20 @@ function Stage({
 }: StageProps) {
   const [zoom, setZoom] = useState<Zoom>("fit");
   const [pixelated, setPixelated] = useState(true);
+  const [sliding, setSliding] = useState(false);
   const step = steps[stop];
   const atEnd = stop >= steps.length;
   const image = atEnd ? trajectory.final_image : step?.image;
+  const after = steps[stop + 1]?.image ?? (stop === steps.length - 1 ? trajectory.final_image : null);
   const name = atEnd ? "End" : `Step ${stop}`;
   const { marks } = marksOf(step?.actions ?? [], pointerBefore(steps, stop));
   return (
     <div className="grid min-h-0 items-start gap-3 lg:grid-cols-[minmax(0,1fr)_26rem]">
       <section className="panel flex min-w-0 flex-col" aria-label="Screen">
         <div className="flex h-[27.5rem] min-w-0 flex-col bg-raised/60 p-2 lg:h-[max(27.5rem,calc(100dvh-17rem))]">
-          {image ? (
+          {sliding && image && after && !atEnd ? (
+            <BeforeAfter before={image} after={after} pixelated={pixelated} />
+          ) : image ? (
             <Screen
               image={image}
               marks={marks}
@@ -176,7 +212,7 @@ function Stage({
             />
           ) : null}
         </div>
-        <div className="flex items-center gap-1 border-t border-line px-2 py-1.5">
+        <div className="flex flex-wrap items-center gap-1 border-t border-line px-2 py-1.5">
           <Key label="Previous step" keys="←" disabled={stop === 0} onClick={() => move("previous")}>
             ◀
           </Key>
@@ -197,7 +233,28 @@ function Stage({
               {atEnd ? "after" : "of"} {steps.length}
             </span>
           </span>
-          <div className="ml-auto flex items-center gap-2 sm:gap-3">
+          <div className="ml-auto flex flex-wrap items-center justify-end gap-2 sm:gap-3">
+            <select
+              aria-label="Speed"
+              className="field w-auto"
+              value={speed}
+              onChange={(event) => onSpeed(Number(event.target.value))}
+            >
+              {[0.5, 1, 2, 4, 8].map((times) => (
+                <option key={times} value={times}>
+                  {times}× speed
+                </option>
+              ))}
+            </select>
+            <label className="flex items-center gap-1.5 text-muted">
+              <input
+                type="checkbox"
+                checked={sliding}
+                onChange={(event) => setSliding(event.target.checked)}
+                className="accent-accent"
+              />
+              Before/after
+            </label>
             <label className="flex items-center gap-1.5 text-muted">
               <input
                 type="checkbox"
@@ -254,6 +311,14 @@ function Stage({
             missing
           )}
         </section>
+        {atEnd ? null : <Inside id={trajectory.id} index={stop} />}
+        <MarkPanel
+          key={atEnd ? "whole" : stop}
+          id={trajectory.id}
+          index={atEnd ? null : stop}
+          ended={trajectory.ended_at_s !== null}
+        />
+        <Lineage trajectory={trajectory} />
         <Facts trajectory={trajectory} />
       </div>
     </div>

@@ -1,6 +1,6 @@
 /** The screenshot of a step, grown to the room there is, with the actions drawn on it. */
 
-import { useState } from "react";
+import { useState, type ReactNode } from "react";
 
 import type { ImageRef } from "../api/words";
 import { useBox } from "../parts/useBox";
@@ -15,12 +15,15 @@ export function Screen({
   zoom,
   pixelated,
   alt,
+  over,
 }: {
   image: ImageRef;
   marks: readonly Mark[];
   zoom: Zoom;
   pixelated: boolean;
   alt: string;
+  /** Lies over the picture, as large as it is shown. */
+  over?: ReactNode;
 }) {
   const [box, ref] = useBox({ width: 320, height: 420 });
   const [failed, setFailed] = useState<string | null>(null);
@@ -50,6 +53,7 @@ export function Screen({
           />
         )}
         <Overlay marks={marks} width={size.width} height={size.height} scale={scale} />
+        {over}
       </div>
     </div>
   );

@@ -2,7 +2,7 @@
 
 import type { ReactNode } from "react";
 
-import type { Step, TrajectoryDetail } from "../api/words";
+import type { Review, Step, TrajectoryDetail } from "../api/words";
 import { figure, percent, signed } from "../format/numbers";
 import { milliseconds } from "../format/times";
 import { scoreColour, timeShares } from "./strip";
@@ -33,6 +33,7 @@ export function StepDetail({ step, scorer }: { step: Step; scorer: string | null
           </p>
         )}
       </Part>
+      {step.review === null ? null : <Reviewed review={step.review} />}
       <dl className="grid grid-cols-4 gap-px bg-line">
         <Figure name="Reward" value={signed(step.reward)} strong={step.reward !== 0} />
         <Figure name="Value" value={figure(step.value)} />
@@ -104,6 +105,35 @@ export function EndDetail({ trajectory }: { trajectory: TrajectoryDetail }) {
         </Part>
       )}
     </div>
+  );
+}
+
+const VERDICTS: Record<Review["verdict"], string> = {
+  accepted: "accepted what the policy wanted",
+  replaced: "did this in place of what the policy wanted",
+  steered: "had the controls",
+  unanswered: "Nobody answered: the policy had its way",
+};
+
+/** What a person made of the step before it was carried out. */
+function Reviewed({ review }: { review: Review }) {
+  return (
+    <Part title="Beside a person">
+      <p data-testid="review">
+        {review.by === null ? null : <span className="font-medium">{review.by} </span>}
+        {VERDICTS[review.verdict]}
+        {review.reason === "" ? "." : `: ${review.reason}`}
+      </p>
+      {review.proposed.length > 0 ? (
+        <ul aria-label="Proposed" className="mt-1">
+          {review.proposed.map((action, order) => (
+            <li key={order} className="font-mono text-xs break-all text-muted line-through">
+              {action.text}
+            </li>
+          ))}
+        </ul>
+      ) : null}
+    </Part>
   );
 }
 

@@ -2,10 +2,8 @@
 
 import { useEffect } from "react";
 
-import type { Move } from "./place";
-
 /** `of` tells what a key does; undefined: nothing here. */
-export function useKeys<Way extends Move>(
+export function useKeys<Way extends string>(
   move: (way: Way) => void,
   of: (key: string) => Way | undefined,
 ): void {

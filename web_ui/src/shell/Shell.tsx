@@ -34,6 +34,18 @@ const PLACES = [
     sign: <path d="M2.5 4l1.2 1.2L6 2.8M2.5 10.5l1.2 1.2L6 9.3M8.5 4H14M8.5 10.7H14" />,
   },
   {
+    to: "/annotate",
+    label: "Annotate",
+    needs: "annotations:write",
+    sign: <path d="M2.5 8.2l2.6 2.6 4-5M10 11.5h4M11.5 8H14M13 4.5h1" />,
+  },
+  {
+    to: "/sandboxes",
+    label: "Live",
+    needs: "sandboxes:read",
+    sign: <path d="M2 3h12v8H2zM6 14h4M8 11v3M7 5.5v3L9.5 7z" />,
+  },
+  {
     to: "/admin",
     label: "Admin",
     needs: "admin",

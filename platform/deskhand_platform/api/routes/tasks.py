@@ -20,8 +20,8 @@ from deskhand_platform.api.models import (
     TaskSubmission,
 )
 from deskhand_platform.errors import InvalidField
-from deskhand_platform.queue import PolicyRef, QueuedTask, TaskOrder
 from deskhand_platform.states import WorkState
+from deskhand_platform.task_orders import PolicyRef, QueuedTask, TaskOrder
 from deskhand_sandbox.errors import UnknownName
 from deskhand_sandbox.types import EnvironmentSpec, Limits, Task, VerifierSpec
 
@@ -184,6 +184,7 @@ def shown(queued: QueuedTask) -> SubmittedTask:
         key=queued.key,
         owner=queued.owner,
         attempts=queued.attempts,
+        branch_of=None if queued.branch is None else queued.branch.trajectory_id,
         trajectory_id=queued.trajectory_id,
         outcome=None
         if outcome is None

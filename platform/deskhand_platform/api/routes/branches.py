@@ -1,0 +1,43 @@
+"""POST /v1/trajectories/{id}/branch: new episodes that go on from a step of a recorded one."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from deskhand_flywheel.branching_off import BranchOrder
+from deskhand_flywheel.errors import NotReplayable
+from deskhand_platform.api.deps import Have, User
+from deskhand_platform.api.live_models import BranchBody
+from deskhand_platform.api.models import SubmittedTask
+from deskhand_platform.api.routes.tasks import check_policy, shown
+from deskhand_platform.errors import InvalidField
+from deskhand_platform.task_orders import BranchRef, PolicyRef, TaskOrder
+
+router = APIRouter(tags=["trajectories"])
+
+
+@router.post("/trajectories/{id}/branch", status_code=201)
+async def branch_trajectory(have: Have, user: User, id: str, body: BranchBody) -> SubmittedTask:
+    """Queue episodes that share the steps before this one and are decided anew from there.
+
+    The recorded actions are replayed from the seeded start and every screen is compared; of several episodes,
+    the others begin at a snapshot where the sandbox keeps any. Their trajectories are labelled `branch_of`,
+    `shared_turns` and `branch_exact`: "no" where a screen differed on the way.
+    """
+    check_policy(body.policy)
+    trajectory = await have.store.trajectory(id)
+    task = trajectory.start.task
+    try:
+        BranchOrder(of=trajectory, step=body.step, task=task, episodes=body.episodes)
+    except NotReplayable as error:
+        raise InvalidField("step", str(error)) from error
+    policy = PolicyRef(name=body.policy.name, settings=body.policy.settings, review_s=body.policy.review_s)
+    order = TaskOrder(
+        owner=user,
+        task=task,
+        policy=policy,
+        labels=body.labels,
+        priority=body.priority,
+        branch=BranchRef(trajectory_id=id, step=body.step, episodes=body.episodes),
+    )
+    return shown(await have.queue.submit(order))

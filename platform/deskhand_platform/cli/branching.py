@@ -1,0 +1,52 @@
+"""`deskhand branch`: new episodes that go on from a step of a recorded one."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+import typer
+
+from deskhand_platform.cli import overrides
+from deskhand_platform.cli.client import connect
+from deskhand_platform.cli.console import out
+from deskhand_platform.settings import load_settings
+
+
+def register(root: typer.Typer) -> None:
+    """Add `branch` to the root."""
+    root.command(
+        epilog="Example:  deskhand branch ID 4 --policy local --setting policy_id=policy-1f… --episodes 8"
+    )(branch)
+
+
+def branch(
+    id: Annotated[str, typer.Argument(help="id of the recorded trajectory")],
+    step: Annotated[int, typer.Argument(min=0, help="the first that is decided anew")],
+    policy: Annotated[str, typer.Option(help="who decides from there: scripted, local, openai, …")] = (
+        "scripted"
+    ),
+    setting: Annotated[list[str] | None, typer.Option(help="of the policy: name=value; repeatable")] = None,
+    episodes: Annotated[int, typer.Option(min=1, max=64)] = 1,
+    priority: Annotated[int, typer.Option(min=-100, max=100, help="higher ones go first")] = 0,
+    review: Annotated[
+        float | None, typer.Option(help="seconds a person may take over each action before it is carried out")
+    ] = None,
+) -> None:
+    """Queue episodes that share the steps before this one; the submitted task's id is printed.
+
+    The recorded actions are done again from the seeded start and every screen is compared. The trajectories
+    are labelled branch_of=ID, and branch_exact=no where a screen differed.
+    """
+    body = {
+        "step": step,
+        "episodes": episodes,
+        "priority": priority,
+        "policy": {"name": policy, "settings": overrides.parse(setting or []), "review_s": review},
+    }
+    out.print(asyncio.run(_send(id, body))["id"])
+
+
+async def _send(id: str, body: dict[str, Any]) -> Any:
+    async with connect(load_settings()) as client:
+        return await client.post(f"/v1/trajectories/{id}/branch", body)

@@ -1,0 +1,86 @@
+"""What runs in sandboxes now, for people who look on: asked of the sandbox host, whose token stays here."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+from deskhand_platform import host_address
+from deskhand_sandbox.errors import HostUnreachable, SandboxError
+from deskhand_sandbox.host import SandboxClient, Screen
+from deskhand_sandbox.manager.records import LeaseStatus
+from deskhand_sandbox.pictures import as_jpeg
+
+BOUNDARY = "frame"
+FRAME_S = 0.15
+"""Between two questions for a new picture."""
+QUIET_S = 5.0
+"""After so long without a new one the last is sent again: whoever left is noticed."""
+
+
+class LiveSandboxes:
+    """Leases of this home's sandbox host."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._client: tuple[tuple[str, str], SandboxClient] | None = None
+
+    async def leases(self) -> tuple[LeaseStatus, ...]:
+        """What is lent now.
+
+        Raises:
+            HostUnreachable: no sandbox host is up.
+        """
+        return (await self._host().status()).leases
+
+    async def lease(self, lease_id: str) -> LeaseStatus | None:
+        """One of them; None where it is over."""
+        return next((each for each in await self.leases() if each.id == lease_id), None)
+
+    async def screen(self, lease_id: str, *, known: str | None = None) -> Screen | None:
+        """The picture, as JPEG; see `SandboxClient.screen`."""
+        found = await self._host().screen(lease_id, known=known)
+        if found is None or found.data is None:
+            return found
+        return Screen(digest=found.digest, data=await asyncio.to_thread(as_jpeg, found.data))
+
+    async def frames(self, lease_id: str, stopping: asyncio.Event) -> AsyncGenerator[bytes]:
+        """The picture whenever it changes, as parts of a multipart stream, until the lease ends.
+
+        A browser shows a part once it has seen the one after it: each new one is sent twice.
+        """
+        known: str | None = None
+        part, quiet_s = b"", 0.0
+        while not stopping.is_set():
+            try:
+                found = await self.screen(lease_id, known=known)
+            except SandboxError:
+                return
+            if found is not None and found.data is not None:
+                known, quiet_s = found.digest, 0.0
+                part = _part(found.data)
+                yield part + part
+            elif part and quiet_s >= QUIET_S:
+                quiet_s = 0.0
+                yield part
+            await asyncio.sleep(FRAME_S)
+            quiet_s += FRAME_S
+
+    async def close(self) -> None:
+        """Let go of the connection."""
+        if self._client is not None:
+            await self._client[1].close()
+
+    def _host(self) -> SandboxClient:
+        address = host_address.published(self._home)
+        if address is None:
+            raise HostUnreachable("no sandbox host is up; the platform starts one")
+        if self._client is None or self._client[0] != address:
+            self._client = address, SandboxClient(*address)
+        return self._client[1]
+
+
+def _part(data: bytes) -> bytes:
+    head = f"--{BOUNDARY}\r\nContent-Type: image/jpeg\r\nContent-Length: {len(data)}\r\n\r\n"
+    return head.encode() + data + b"\r\n"

@@ -1,0 +1,309 @@
+"""What people do in the page: mark, answer what is about to be done, branch, look on, take over."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from served_platform import MARKUP, PATIENCE_MS, Platform, Signed, in_a_thread, record
+
+from deskhand_flywheel.review_rules import read_review_rules
+from deskhand_flywheel.types import StepScore
+
+pytestmark = pytest.mark.browser
+STEPS_ONLY = dict.fromkeys(("verifier_judge", "verifier_steps", "judge_steps"))
+
+
+def send(platform: Platform, method: str, path: str, body: Any = None) -> Any:
+    headers = {"Authorization": f"Bearer {platform.token}"}
+    response = httpx.request(
+        method, f"{platform.url}{path}", json=body, headers=headers, trust_env=False, timeout=60
+    )
+    response.raise_for_status()
+    return response.json() if response.content else None
+
+
+def until(ask: Callable[[], Any], limit_s: float = PATIENCE_MS / 1000) -> Any:
+    deadline = time.monotonic() + limit_s
+    while time.monotonic() < deadline:
+        if found := ask():
+            return found
+        time.sleep(0.1)
+    raise AssertionError("it did not come to pass in time")
+
+
+def disagree(platform: Platform, trajectory: str, index: int) -> None:
+    """Two scorers who think otherwise of a step, and the queue brought up to date."""
+
+    async def write() -> None:
+        async with await platform.store() as store:
+            for scorer, score in (("prm:one", 0.0), ("judge:two", 1.0)):
+                said = StepScore(
+                    trajectory_id=trajectory,
+                    step_index=index,
+                    score=score,
+                    scorer=scorer,
+                    rationale=MARKUP,
+                )
+                await store.add_scores([said])
+            await store.find_disagreements_of(trajectory, read_review_rules(STEPS_ONLY))
+
+    in_a_thread(write)
+
+
+def marks(platform: Platform, trajectory: str) -> list[tuple[int | None, float, str]]:
+    found = platform.get(f"/v1/trajectories/{trajectory}/annotations")["marks"]
+    return [(m["step_index"], m["score"], m["reason"]) for m in found if m["annotator"] == "owner"]
+
+
+def test_disagreements_are_settled_by_keys(platform: Platform, signed: Signed) -> None:
+    first, second = record(platform, steps=4), record(platform, steps=4)
+    disagree(platform, first, 1)
+    disagree(platform, second, 2)
+    page = signed.open("/annotate")
+    queue = page.get_by_role("list", name="Disagreements")
+    expect(queue.get_by_role("listitem")).to_have_count(2)
+    expect(page.get_by_test_id("instruction")).to_have_text(MARKUP)
+    expect(page.get_by_role("region", name="Marks and notes")).to_contain_text(re.compile("step [12]", re.I))
+    expect(page.get_by_role("button", name="Good")).to_be_enabled()
+    page.keyboard.press("r")
+    page.keyboard.type("It went <b>the right way</b>.")
+    page.keyboard.press("Enter")
+    page.keyboard.press("g")
+    expect(queue.get_by_role("listitem")).to_have_count(1)
+    expect(page.get_by_role("button", name="Good")).to_be_enabled()
+    page.keyboard.press("b")
+    expect(page.get_by_text("Nothing waits for you")).to_be_visible()
+    said = sorted([*marks(platform, first), *marks(platform, second)], key=lambda mark: -mark[1])
+    assert [mark[1:] for mark in said] == [(1.0, "It went <b>the right way</b>."), (0.0, "")]
+    page.get_by_label("Which entries").select_option("resolved")
+    expect(queue.get_by_role("listitem")).to_have_count(2)
+    expect(page.get_by_role("list", name="Marks")).to_contain_text("owner")
+    page.keyboard.press("u")
+    expect(queue.get_by_role("listitem")).to_have_count(1)
+    assert page.locator("#bold").count() == 0
+
+
+def test_a_replay_shows_all_there_is_and_takes_marks_and_notes(platform: Platform, signed: Signed) -> None:
+    trajectory = record(platform, steps=6)
+    page = signed.open(f"/trajectories/{trajectory}?step=2")
+    expect(page.get_by_role("button", name="Good")).to_be_enabled()
+    page.keyboard.press("b")
+    expect(page.get_by_role("list", name="Marks")).to_contain_text("owner bad")
+    assert marks(platform, trajectory) == [(2, 0.0, "")]
+    page.get_by_role("textbox", name="Note").fill(MARKUP)
+    page.get_by_role("textbox", name="Note").press("Enter")
+    expect(page.get_by_role("list", name="Notes")).to_contain_text(MARKUP)
+    page.get_by_role("button", name="Reward, value").click()
+    expect(page.get_by_test_id("curve reward").locator("svg")).to_be_visible()
+    page.get_by_test_id("curve human:ada").locator("svg").click(position={"x": 2, "y": 10})
+    expect(page.get_by_test_id("place")).to_have_text("Step 0 of 6")
+    page.get_by_label("Before/after", exact=True).check()
+    expect(page.get_by_test_id("before")).to_be_visible()
+    page.get_by_label("Between before and after").fill("10")
+    page.get_by_role("button", name="What the model saw").click()
+    inside = page.get_by_role("region", name="Inside")
+    expect(inside.get_by_text("No ids are known of this step")).to_be_visible()
+    for part in ("Accessibility tree", "Terminal", "Dialog"):
+        expect(inside.locator("section", has=page.get_by_role("heading", name=part))).to_contain_text(MARKUP)
+    assert page.locator("#bold, main img[src=x]").count() == 0
+    page.get_by_label("Speed").select_option("8")
+    page.get_by_role("button", name="Play").click()
+    expect(page.get_by_test_id("place")).to_have_text("End after 6")
+    expect(page.get_by_role("button", name="Good")).to_be_enabled()
+    page.keyboard.press("g")
+    expect(page.get_by_role("list", name="Marks")).to_contain_text("owner good")
+    assert (None, 1.0, "") in marks(platform, trajectory)
+    page.goto(f"{signed.url}/trajectories/{trajectory}?step=2")
+    page.get_by_role("button", name="Take the note back").click()
+    page.get_by_role("button", name="Keep it").click()
+    expect(page.get_by_role("list", name="Notes")).to_be_visible()
+    page.get_by_role("button", name="Take the note back").click()
+    page.get_by_role("button", name="Take it back").click()
+    expect(page.get_by_role("list", name="Notes")).to_have_count(0)
+
+
+def test_an_episode_is_branched_and_both_know_of_it(platform: Platform, signed: Signed) -> None:
+    send(platform, "POST", "/v1/tasks", {"task_id": "fake/press-in-order", "seed": 4})
+    done = until(
+        lambda: next(
+            (
+                task
+                for task in platform.get("/v1/tasks")["items"]
+                if task["seed"] == 4 and task["state"] == "done"
+            ),
+            None,
+        )
+    )
+    page = signed.open(f"/trajectories/{done['trajectory_id']}?step=1")
+    page.get_by_role("button", name="Branch").click()
+    dialog = page.get_by_role("dialog", name="Branch at step 1")
+    dialog.get_by_label("Episodes").fill("2")
+    dialog.get_by_role("button", name="Start").click()
+    expect(dialog.get_by_role("status")).to_contain_text("Queued")
+    dialog.get_by_role("button", name="Close").click()
+    left = page.get_by_role("region", name="Branches").get_by_role("listitem")
+    expect(left).to_have_count(2)
+    expect(left.first).to_contain_text("from step 1")
+    expect(left.first).not_to_contain_text("inexact")
+    left.first.get_by_role("link", name="from step 1").click()
+    expect(page.get_by_test_id("place")).to_have_text("Step 1 of 2")
+    origin = page.get_by_role("region", name="Branches")
+    expect(origin).to_contain_text("at step 1")
+    origin.get_by_role("link", name="compare").click()
+    expect(page.get_by_text("They never part.")).to_be_visible()
+
+
+def begun(platform: Platform, body: dict[str, Any]) -> dict[str, Any]:
+    """A submitted task whose episode has begun."""
+    made = send(platform, "POST", "/v1/tasks", body)
+    return until(lambda: (t := platform.get(f"/v1/tasks/{made['id']}"))["trajectory_id"] and t)
+
+
+def test_what_is_about_to_be_done_is_accepted_and_replaced(platform: Platform, signed: Signed) -> None:
+    page = signed.open("/annotate")
+    body = {"task_id": "fake/press-in-order", "seed": 6, "policy": {"name": "scripted", "review_s": 300}}
+    task = begun(platform, body)
+    panel = page.locator("section", has=page.get_by_role("heading", name="About to be done"))
+    expect(panel.get_by_test_id("proposed")).to_contain_text("click(")
+    expect(panel.locator("[data-mark=click]")).to_be_visible()
+    page.keyboard.press("a")
+    expect(panel).to_contain_text("at step 1")
+    panel.get_by_label("Point at what to do in its place").click(position={"x": 30, "y": 30})
+    expect(panel.get_by_label("Or do this")).to_have_value(
+        re.compile(r"^click\(point='<point>\d+ \d+</point>'\)$")
+    )
+    expect(panel.locator("[data-mark=hover]")).to_be_visible()
+    panel.get_by_label("Reason").fill("There is something else to try.")
+    panel.get_by_role("button", name="Do this instead").click()
+    path = f"/v1/trajectories/{task['trajectory_id']}/steps"
+    steps = until(lambda: len(found := platform.get(path)["items"]) >= 2 and found)
+    assert [step["review"]["verdict"] for step in steps[:2]] == ["accepted", "replaced"]
+    assert steps[1]["review"]["reason"] == "There is something else to try."
+    stop(platform, task["id"])
+
+
+def stop(platform: Platform, task: str) -> None:
+    """Cancel a task unless it is over."""
+    if platform.get(f"/v1/tasks/{task}")["state"] == "running":
+        send(platform, "DELETE", f"/v1/tasks/{task}")
+
+
+def drag(page: Page, surface: Any, start: tuple[int, int], end: tuple[int, int]) -> None:
+    box = surface.bounding_box()
+    page.mouse.move(box["x"] + start[0], box["y"] + start[1])
+    page.mouse.down()
+    page.mouse.move(box["x"] + end[0], box["y"] + end[1], steps=4)
+    page.mouse.up()
+
+
+def test_a_sandbox_is_looked_at_taken_over_and_handed_back(platform: Platform, signed: Signed) -> None:
+    page = signed.open("/sandboxes")
+    body = {"task_id": "fake/press-in-order", "seed": 8, "policy": {"name": "scripted", "review_s": 300}}
+    task = begun(platform, body)
+    card = page.get_by_role("list", name="Sandboxes").get_by_role("listitem").first
+    expect(card.get_by_role("img", include_hidden=True).or_(card.locator("img"))).to_be_visible()
+    card.get_by_role("link", name="fake/press-in-order").click()
+    screen = page.get_by_alt_text("The screen, live")
+    expect(screen).to_be_visible()
+    page.wait_for_function("() => document.querySelector('img[alt=\"The screen, live\"]').naturalWidth > 0")
+    page.get_by_role("button", name="Take over").click()
+    expect(page.get_by_role("button", name="Hand back")).to_be_visible()
+    # what the policy had proposed meanwhile is nobody's to answer any more
+    until(lambda: not platform.get("/v1/proposals")["items"])
+    surface = page.get_by_role("application")
+    surface.click(position={"x": 12, "y": 14})
+    drag(page, surface, (20, 20), (60, 60))
+    page.keyboard.type("hi there")
+    page.keyboard.press("Enter")
+    did = page.get_by_role("list", name="What you did").get_by_role("listitem")
+    expect(did).to_have_count(4)
+    expect(did.get_by_label("waiting")).to_have_count(0)
+    page.get_by_role("button", name="Hand back").click()
+    expect(page.get_by_role("button", name="Take over")).to_be_visible()
+    steps = platform.get(f"/v1/trajectories/{task['trajectory_id']}/steps")["items"]
+    ours = [s for s in steps if s["review"] and s["review"]["verdict"] in ("steered", "replaced")]
+    kinds = [action["type"] for step in ours for action in step["actions"]]
+    assert kinds[:4] == ["click", "drag", "type_text", "press"]
+    send(platform, "DELETE", f"/v1/tasks/{task['id']}")
+    expect(page.get_by_text("This sandbox was given back")).to_be_visible()
+    page.get_by_role("link", name="Replay what happened").click()
+    expect(page.get_by_test_id("review")).to_contain_text("owner did this in place of")
+    expect(page.get_by_role("list", name="Proposed")).to_contain_text("click(")
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_test_id("review")).to_contain_text("owner had the controls")
+    signed.complaints.clear()  # the browser notes that the lease is gone
+
+
+def test_ten_thousand_steps_are_gone_through_without_a_stutter(platform: Platform, signed: Signed) -> None:
+    trajectory = record(platform, steps=10_000)
+    page = signed.open(f"/trajectories/{trajectory}?step=9990")
+    expect(page.get_by_test_id("raw")).to_have_text("reply 9990")
+    page.get_by_role("button", name="Reward, value").click()
+    curve = page.get_by_test_id("curve reward").locator("svg")
+    expect(curve).to_be_visible()
+    assert page.get_by_role("list", name="Steps").get_by_role("listitem").count() < 80
+    box = curve.bounding_box()
+    assert box is not None
+    curve.click(position={"x": box["width"] / 2, "y": 10})
+    expect(page.get_by_test_id("place")).to_have_text(re.compile(r"Step (49|50)\d\d of 10000"))
+
+
+@pytest.mark.parametrize("width", [390, 1366])
+def test_the_new_pages_fit_their_screens(platform: Platform, browser: Browser, width: int) -> None:
+    trajectory = record(platform, steps=3)
+    disagree(platform, trajectory, 1)
+    context = browser.new_context(viewport={"width": width, "height": 844})
+    page = context.new_page()
+    page.goto(f"{platform.url}/#token={platform.token}")
+    for path in ("/annotate", "/sandboxes", f"/trajectories/{trajectory}?step=1"):
+        page.goto(f"{platform.url}{path}")
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        expect(page.get_by_role("status", name=re.compile("^Loading"))).to_have_count(0)
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width, path
+    context.close()
+
+
+def test_a_researchers_day(platform: Platform, signed: Signed) -> None:
+    """Find, replay, mark, compare, branch, and find what came of it."""
+    for seed in (41, 42):
+        send(platform, "POST", "/v1/tasks", {"task_id": "fake/press-in-order", "seed": seed})
+    until(
+        lambda: (
+            sum(t["seed"] in (41, 42) and t["state"] == "done" for t in platform.get("/v1/tasks")["items"])
+            == 2
+        )
+    )
+    page = signed.open("/trajectories")
+    page.get_by_label("Words").fill("press then")
+    page.get_by_label("Words").press("Enter")
+    page.get_by_label("Outcome").select_option("success")
+    rows = page.get_by_role("table", name="Trajectories").get_by_role("row")
+    rows.nth(1).get_by_role("link").first.click()
+    expect(page.get_by_test_id("place")).to_have_text("Step 0 of 2")
+    found = page.url.rsplit("/", 1)[1].split("?")[0]
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("heading", name="Marks of step 1")).to_be_visible()
+    expect(page.get_by_role("button", name="Good")).to_be_enabled()
+    page.keyboard.press("g")
+    expect(page.get_by_role("list", name="Marks")).to_contain_text("owner good")
+    assert marks(platform, found) == [(1, 1.0, "")]
+    page.get_by_role("button", name="Compare with").click()
+    page.get_by_label("Only those that began alike").uncheck()
+    page.get_by_role("dialog").get_by_role("link").first.click()
+    expect(page.get_by_role("region", name="First")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_test_id("place")).to_have_text("Step 1 of 2")
+    page.get_by_role("button", name="Branch").click()
+    page.get_by_role("dialog").get_by_role("button", name="Start").click()
+    page.get_by_role("dialog").get_by_role("button", name="Close").click()
+    left = page.get_by_role("region", name="Branches").get_by_role("listitem")
+    expect(left).to_have_count(1)
+    expect(left).to_contain_text("success")
+    left.get_by_role("link", name="compare").click()
+    expect(page.get_by_text("They never part.")).to_be_visible()

@@ -1,0 +1,58 @@
+"""Leases of a real sandbox host and their screens, over HTTP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import httpx
+import pytest
+
+from deskhand_platform import host_address
+from deskhand_platform.lease_owners import lease_owner, leasing_task
+from deskhand_platform.services import Services
+from deskhand_sandbox.host import HostSettings, SandboxClient, start_host
+from deskhand_sandbox.manager import PoolSettings
+from deskhand_sandbox.tasks import make_task
+
+TASK = make_task("fake/press-button", 1)
+
+
+async def test_what_runs_can_be_looked_at(
+    client: httpx.AsyncClient, services: Services, tmp_path: Path
+) -> None:
+    down = await client.get("/v1/sandboxes")
+    assert down.status_code == 503 and "no sandbox host" in down.json()["error"]["message"]
+    settings = HostSettings(kinds={"fake": PoolSettings(max_sandboxes=1)}, state_folder=tmp_path)
+    async with start_host(settings) as host:
+        host_address.publish(services.settings.home, host.url, host.token)
+        assert (await client.get("/v1/sandboxes")).json() == {"items": []}
+        async with (
+            SandboxClient(host.url, host.token) as source,
+            source.lease("fake", owner="somebody") as sandbox,
+        ):
+            [lease] = (await client.get("/v1/sandboxes")).json()["items"]
+            assert (lease["owner"], lease["task_id"], lease["task"]) == ("somebody", None, None)
+            screen = f"/v1/sandboxes/{lease['id']}/screen.jpg"
+            assert (await client.get(screen)).status_code == 204
+            await sandbox.reset(TASK)
+            [lease] = (await client.get("/v1/sandboxes")).json()["items"]
+            assert lease["task_id"] == TASK.id
+            first = await client.get(screen)
+            assert first.headers["content-type"] == "image/jpeg" and first.content[:2] == b"\xff\xd8"
+            known = {"If-None-Match": first.headers["etag"]}
+            assert (await client.get(screen, headers=known)).status_code == 304
+            parts = services.live.frames(lease["id"], services.stopping)
+            assert b"Content-Type: image/jpeg" in await anext(parts)
+            await sandbox.reset(make_task("fake/press-in-order", 2))
+            assert b"\xff\xd8" in await anext(parts)
+            await parts.aclose()
+        assert (await client.get(screen)).status_code == 404
+        assert (await client.get(f"/v1/sandboxes/{lease['id']}")).status_code == 404
+        assert (await client.get(f"/v1/sandboxes/{lease['id']}/screen.mjpeg")).status_code == 404
+    await services.live.close()
+
+
+@pytest.mark.parametrize("owner", ["worker-1", "task-", "task-xyz-0", "rollout"])
+def test_a_lease_of_another_has_no_task(owner: str) -> None:
+    assert leasing_task(owner) is None
+    assert leasing_task(lease_owner("a" * 32) + "-0") == "a" * 32

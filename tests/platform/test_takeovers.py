@@ -1,0 +1,146 @@
+"""A person takes an episode's turns, a branch goes on from a recorded one: queue, worker, sandbox, API."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+import pytest
+
+from deskhand_agent.test_time.deliberating import Deliberate
+from deskhand_agent.types import Context, Decision, ReviewVerdict
+from deskhand_flywheel.store import Store
+from deskhand_platform.queue import TaskQueue
+from deskhand_platform.services import Services
+from deskhand_platform.settings import WorkerSettings
+from deskhand_platform.states import WorkState
+from deskhand_platform.task_orders import PolicyRef, TaskOrder
+from deskhand_platform.worker import EpisodeWorker
+from deskhand_sandbox.base import SandboxSource
+from deskhand_sandbox.manager import PoolSettings, SandboxManager
+from deskhand_sandbox.tasks import make_task
+from deskhand_sandbox.types import Click, Finish, Wait
+
+T = TypeVar("T")
+LIMITS = WorkerSettings(slots=1, attempts=1, claim_s=5.0, poll_s=0.02)
+
+
+class Waits:
+    """Waits until somebody else has clicked, and then it is done."""
+
+    id = "waits"
+
+    async def act(self, context: Context) -> Decision:
+        clicked = any(isinstance(a, Click) for step in context.steps for a in step.decision.actions)
+        action = Finish(text="") if clicked else Wait(seconds=0.02)
+        return Decision(actions=(action,), text="its own")
+
+
+@pytest.fixture
+async def sandboxes(tmp_path: Path) -> AsyncIterator[SandboxSource]:
+    async with SandboxManager({"fake": PoolSettings(max_sandboxes=1)}, state_folder=tmp_path) as manager:
+        yield manager
+
+
+@asynccontextmanager
+async def working(store: Store, source: SandboxSource) -> AsyncGenerator[TaskQueue]:
+    async def policies(_ref: PolicyRef) -> Deliberate:
+        return Deliberate(policy=Waits(), turns=10_000)
+
+    queue, stop = TaskQueue(store.database), asyncio.Event()
+    worker = EpisodeWorker(queue=queue, sink=store, policies=policies, sources=lambda: source, limits=LIMITS)
+    task = asyncio.create_task(worker.work(stop))
+    try:
+        yield queue
+    finally:
+        stop.set()
+        await task
+
+
+async def until(ask: Callable[[], Awaitable[T]], holds: Callable[[T], Any]) -> T:
+    async with asyncio.timeout(30):
+        while not holds(found := await ask()):
+            await asyncio.sleep(0.02)
+    return found
+
+
+async def test_a_person_takes_over_and_hands_back(
+    store: Store, services: Services, client: httpx.AsyncClient, sandboxes: SandboxSource
+) -> None:
+    bob = {"Authorization": f"Bearer {await services.annotators.add('bob')}"}
+    async with working(store, sandboxes) as queue:
+        order = TaskOrder(task=make_task("fake/never-done", 0), policy=PolicyRef(name="any", settings={}))
+        queued = await queue.submit(order)
+        running = await until(lambda: queue.get(queued.id), lambda one: one.trajectory_id)
+        path = f"/v1/trajectories/{running.trajectory_id}/takeover"
+        assert (await client.get(path)).json()["by"] is None
+        refused = await client.post(f"{path}/actions", json={"reply": "wait(time=1)"})
+        assert refused.status_code == 409 and "take the controls" in refused.json()["error"]["message"]
+        assert (await client.put(path)).json()["by"] == "owner"
+        other = await client.put(path, headers=bob)
+        assert other.status_code == 409 and "owner has the controls" in other.json()["error"]["message"]
+        assert (await client.delete(path, headers=bob)).status_code == 409
+
+        before = len((await store.trajectory(str(running.trajectory_id))).steps)
+        click = {"reply": "click(point='<point>3 4</point>')"}
+        assert (await client.post(f"{path}/actions", json={"reply": "nonsense"})).status_code == 422
+        assert (await client.post(f"{path}/actions", json=click)).status_code == 202
+        await until(lambda: client.get(path), lambda said: not said.json()["pending"])
+        stood = len((await store.trajectory(str(running.trajectory_id))).steps)
+        assert stood <= before + 2  # the one under way, and theirs: the policy waits
+        assert (await client.delete(path)).status_code == 204
+        done = await until(lambda: queue.get(queued.id), lambda one: one.state.over)
+        assert done.state is WorkState.DONE
+        assert (await client.put(path)).status_code == 409
+    steps = (await store.trajectory(str(running.trajectory_id))).steps
+    [theirs] = [s for s in steps if s.decision.review is not None]
+    assert theirs.decision.actions == (Click(x=3, y=4),)
+    review = theirs.decision.review
+    assert review is not None and review.by == "owner"
+    assert review.verdict in (ReviewVerdict.STEERED, ReviewVerdict.REPLACED)
+    assert (await client.get("/v1/trajectories/nobody/takeover")).status_code == 404
+
+
+async def test_controls_that_nobody_renews_are_let_go(
+    store: Store, monkeypatch: pytest.MonkeyPatch, client: httpx.AsyncClient, sandboxes: SandboxSource
+) -> None:
+    monkeypatch.setattr("deskhand_platform.takeovers.HOLD_S", 0.3)
+    async with working(store, sandboxes) as queue:
+        order = TaskOrder(task=make_task("fake/never-done", 0), policy=PolicyRef(name="any", settings={}))
+        queued = await queue.submit(order)
+        running = await until(lambda: queue.get(queued.id), lambda one: one.trajectory_id)
+        path = f"/v1/trajectories/{running.trajectory_id}/takeover"
+        assert (await client.put(path)).status_code == 200
+        await until(lambda: client.get(path), lambda said: said.json()["by"] is None)
+        stood = len((await store.trajectory(str(running.trajectory_id))).steps)
+        await until(
+            lambda: store.trajectory(str(running.trajectory_id)), lambda kept: len(kept.steps) > stood + 2
+        )
+        await queue.cancel(queued.id)
+
+
+async def test_a_branch_is_queued_worked_and_linked(
+    store: Store, client: httpx.AsyncClient, sandboxes: SandboxSource, record_episode: Any
+) -> None:
+    task = make_task("fake/press-in-order", 1)
+    recorded = await record_episode(store, task=task)
+    path = f"/v1/trajectories/{recorded}/branch"
+    assert (await client.post(path, json={"step": 2})).json()["error"]["field"] == "step"
+    assert (await client.post("/v1/trajectories/none/branch", json={"step": 0})).status_code == 404
+    wrong = await client.post(path, json={"step": 0, "policy": {"name": "nobody"}})
+    assert wrong.json()["error"]["field"] == "policy.name"
+    async with working(store, sandboxes) as queue:
+        sent = await client.post(path, json={"step": 1, "labels": {"why": "to see"}, "episodes": 2})
+        assert sent.status_code == 201 and sent.json()["branch_of"] == recorded
+        done = await until(lambda: queue.get(sent.json()["id"]), lambda one: one.state.over)
+    assert done.state is WorkState.DONE, done.reason
+    found = (await client.get("/v1/trajectories", params={"label": f"branch_of={recorded}"})).json()["items"]
+    assert len(found) == 2 and done.trajectory_id in {one["id"] for one in found}
+    for one in found:
+        # its screens were made up: the sandbox shows others
+        expected = {"branch_exact": "no", "shared_turns": "1", "why": "to see", "task": done.id}
+        assert expected.items() <= one["labels"].items()

@@ -1,0 +1,183 @@
+/** What policies are about to do in live sandboxes: accepted by a key, or replaced by a click on the screen. */
+
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useEffect, useState } from "react";
+
+import { answer, api } from "../api/client";
+import { proposalsQuery } from "../api/queries";
+import type { Proposal } from "../api/words";
+import { written, type Gesture } from "../parts/gestures";
+import { Failed, Trouble } from "../parts/Notice";
+import { Panel } from "../parts/Page";
+import { Pointing } from "../parts/Pointing";
+import { marksOf, type Mark } from "../replay/marks";
+import { Screen } from "../replay/Screen";
+import { useKeys } from "../replay/useKeys";
+
+export function Proposals() {
+  const waiting = useQuery(proposalsQuery);
+  const [chosen, setChosen] = useState<string | null>(null);
+  const items = waiting.data?.items ?? [];
+  const shown = items.find((each) => each.id === chosen) ?? items[0];
+  if (waiting.isError)
+    return (
+      <div className="panel">
+        <Failed error={waiting.error} again={() => void waiting.refetch()} />
+      </div>
+    );
+  if (shown === undefined) return null;
+  return (
+    <Panel
+      title="About to be done"
+      beside={
+        items.length > 1 ? (
+          <select
+            aria-label="Which one"
+            className="field w-auto max-w-72"
+            value={shown.id}
+            onChange={(event) => setChosen(event.target.value)}
+          >
+            {items.map((each) => (
+              <option key={each.id} value={each.id}>
+                step {each.step_index}: {each.instruction}
+              </option>
+            ))}
+          </select>
+        ) : null
+      }
+    >
+      <Waiting key={shown.id} proposal={shown} />
+    </Panel>
+  );
+}
+
+function Waiting({ proposal }: { proposal: Proposal }) {
+  const client = useQueryClient();
+  const [reply, setReply] = useState("");
+  const [pointed, setPointed] = useState<Gesture | null>(null);
+  const [reason, setReason] = useState("");
+  const tell = useMutation({
+    mutationFn: (verdict: "accepted" | "replaced") =>
+      answer(
+        api.POST("/v1/proposals/{id}/answer", {
+          params: { path: { id: proposal.id } },
+          body: { verdict, reply: verdict === "replaced" ? reply : "", reason },
+        }),
+      ),
+    onSuccess: () => client.invalidateQueries({ queryKey: ["proposals"] }),
+  });
+  useKeys<"accept">(
+    () => {
+      if (!tell.isPending) tell.mutate("accepted");
+    },
+    (key) => (key === "a" ? "accept" : undefined),
+  );
+  const { marks } = marksOf(proposal.actions, null);
+  const own: Mark[] =
+    pointed?.kind === "click" ? [{ kind: "hover", order: marks.length, at: pointed.at }] : [];
+  return (
+    <div className="grid min-w-0 gap-3 p-3 lg:grid-cols-[minmax(0,1fr)_22rem]">
+      <div className="flex h-[22rem] min-w-0 flex-col bg-raised/60 p-2 lg:h-[26rem]">
+        <Screen
+          image={proposal.image}
+          marks={[...marks, ...own]}
+          zoom="fit"
+          pixelated={proposal.image.width_px < 400}
+          alt="What is on the screen now"
+          over={
+            <Pointing
+              size={{ width: proposal.image.width_px, height: proposal.image.height_px }}
+              label="Point at what to do in its place"
+              onGesture={(gesture) => {
+                setPointed(gesture);
+                setReply(written(gesture));
+              }}
+            />
+          }
+        />
+      </div>
+      <div className="flex min-w-0 flex-col gap-3">
+        <p className="break-words">{proposal.instruction}</p>
+        <div>
+          <h3 className="label">The policy wants, at step {proposal.step_index}</h3>
+          {proposal.thought ? (
+            <p className="max-h-32 overflow-y-auto break-words whitespace-pre-wrap text-muted">{proposal.thought}</p>
+          ) : null}
+          <ol className="mt-1">
+            {proposal.actions.map((action, order) => (
+              <li key={order} className="font-mono text-xs break-all" data-testid="proposed">
+                {action.text}
+              </li>
+            ))}
+          </ol>
+          {proposal.actions.length === 0 ? (
+            <p className="text-muted">Nothing: no action could be read from its reply.</p>
+          ) : null}
+        </div>
+        <button
+          type="button"
+          className="button button-main self-start"
+          disabled={tell.isPending}
+          onClick={() => tell.mutate("accepted")}
+        >
+          Accept <kbd className="keycap text-ink">A</kbd>
+        </button>
+        <form
+          className="flex flex-col gap-2 border-t border-line pt-3"
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (reply.trim() !== "") tell.mutate("replaced");
+          }}
+        >
+          <label className="flex flex-col gap-1">
+            <span className="label">Or do this: point at the screen, or write the action</span>
+            <textarea
+              className="field h-16 py-1 font-mono text-xs"
+              spellCheck={false}
+              placeholder="click(point='<point>40 52</point>')"
+              value={reply}
+              onChange={(event) => {
+                setReply(event.target.value);
+                setPointed(null);
+              }}
+            />
+          </label>
+          <label className="flex flex-col gap-1">
+            <span className="label">Reason</span>
+            <input
+              className="field"
+              autoComplete="off"
+              value={reason}
+              onChange={(event) => setReason(event.target.value)}
+            />
+          </label>
+          <Trouble error={tell.error} />
+          <div className="flex items-center justify-between gap-3">
+            <button type="submit" className="button" disabled={tell.isPending || reply.trim() === ""}>
+              Do this instead
+            </button>
+            <Left untilS={proposal.answer_by_s} />
+          </div>
+        </form>
+        <Link className="link" to="/trajectories/$id" params={{ id: proposal.trajectory_id }}>
+          What it did so far
+        </Link>
+      </div>
+    </div>
+  );
+}
+
+/** Seconds until the policy has its way. */
+function Left({ untilS }: { untilS: number }) {
+  const [nowS, setNowS] = useState(() => Date.now() / 1000);
+  useEffect(() => {
+    const timer = setInterval(() => setNowS(Date.now() / 1000), 500);
+    return () => clearInterval(timer);
+  }, []);
+  return (
+    <span className="text-xs text-muted" role="timer">
+      {Math.max(0, Math.ceil(untilS - nowS))} s until it has its way
+    </span>
+  );
+}

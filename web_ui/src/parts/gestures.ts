@@ -1,0 +1,80 @@
+/** What a person does at a screen, and how the agent's grammar writes it. Pure. */
+
+export interface Spot {
+  x: number;
+  y: number;
+}
+
+export type Gesture =
+  | { kind: "click"; at: Spot; button: "left" | "middle" | "right"; count: number }
+  | { kind: "drag"; from: Spot; to: Spot }
+  | { kind: "scroll"; at: Spot; dx: number; dy: number }
+  | { kind: "text"; text: string }
+  | { kind: "keys"; keys: readonly string[] };
+
+export function written(gesture: Gesture): string {
+  switch (gesture.kind) {
+    case "click":
+      return `${clickName(gesture.button, gesture.count)}(point=${point(gesture.at)})`;
+    case "drag":
+      return `drag(start_point=${point(gesture.from)}, end_point=${point(gesture.to)})`;
+    case "scroll":
+      return `scroll(point=${point(gesture.at)}, dx=${Math.round(gesture.dx)}, dy=${Math.round(gesture.dy)})`;
+    case "text":
+      return `type(content=${quoted(gesture.text)})`;
+    case "keys":
+      return `hotkey(key=${quoted(gesture.keys.map((key) => (key === " " ? "space" : key)).join(" "))})`;
+  }
+}
+
+function clickName(button: "left" | "middle" | "right", count: number): string {
+  if (button === "right") return "right_single";
+  if (button === "middle") return "middle_single";
+  return count >= 3 ? "left_triple" : count === 2 ? "left_double" : "click";
+}
+
+function point({ x, y }: Spot): string {
+  return `'<point>${x} ${y}</point>'`;
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'").replaceAll("\n", "\\n")}'`;
+}
+
+/** The pixel of a picture of `size` under a place in the box it fills. */
+export function spotAt(
+  place: Spot,
+  box: { left: number; top: number; width: number; height: number },
+  size: { width: number; height: number },
+): Spot {
+  const within = (share: number, pixels: number) =>
+    Math.min(Math.max(Math.floor(share * pixels), 0), pixels - 1);
+  return {
+    x: within((place.x - box.left) / Math.max(box.width, 1), size.width),
+    y: within((place.y - box.top) / Math.max(box.height, 1), size.height),
+  };
+}
+
+const MODIFIERS = new Set(["Control", "Shift", "Alt", "Meta"]);
+
+interface Pressed {
+  key: string;
+  ctrlKey: boolean;
+  altKey: boolean;
+  metaKey: boolean;
+  shiftKey: boolean;
+}
+
+/** What a key on the keyboard means at the screen; null for a modifier alone and what no keyboard name has. */
+export function gestureOfKey(event: Pressed): Gesture | null {
+  const { key } = event;
+  if (MODIFIERS.has(key) || key === "Dead" || key === "Unidentified" || key === "Process") return null;
+  const held = [
+    ...(event.ctrlKey ? ["Control"] : []),
+    ...(event.altKey ? ["Alt"] : []),
+    ...(event.metaKey ? ["Meta"] : []),
+  ];
+  const prints = Array.from(key).length === 1;
+  if (prints && held.length === 0) return { kind: "text", text: key };
+  return { kind: "keys", keys: [...held, ...(event.shiftKey && !prints ? ["Shift"] : []), key] };
+}

@@ -1,0 +1,235 @@
+/** One sandbox live: its screen as it changes, and its controls where a submitted task works in it. */
+
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { useEffect, useState } from "react";
+
+import { answer, api, ApiError } from "../api/client";
+import { infoQuery, sandboxQuery, trajectoryQuery } from "../api/queries";
+import type { LiveSandbox } from "../api/words";
+import { span } from "../format/times";
+import { Empty, Failed, Loading, Trouble } from "../parts/Notice";
+import { Page, Panel } from "../parts/Page";
+import { Pointing } from "../parts/Pointing";
+import { useBox } from "../parts/useBox";
+import { fitScale } from "../replay/marks";
+import { OutcomeMark } from "../trajectories/OutcomeMark";
+import { useSteering, type Steering } from "./useSteering";
+
+const route = getRouteApi("/sandboxes/$id");
+const RENEW_MS = 5000;
+
+export function SandboxPage() {
+  const { id } = route.useParams();
+  const found = useQuery(sandboxQuery(id));
+  const over = found.error instanceof ApiError && found.error.status === 404;
+  const [last, setLast] = useState<LiveSandbox | null>(null);
+  if (found.data && found.data !== last) setLast(found.data);
+  if (over)
+    return (
+      <Page title="Live">
+        <div className="panel">
+          <Empty title="This sandbox was given back">
+            {last?.trajectory_id ? (
+              <Link className="link" to="/trajectories/$id" params={{ id: last.trajectory_id }}>
+                Replay what happened in it
+              </Link>
+            ) : (
+              <Link className="link" to="/sandboxes">
+                See what runs now
+              </Link>
+            )}
+          </Empty>
+        </div>
+      </Page>
+    );
+  if (found.data) return <Live key={id} one={found.data} />;
+  return (
+    <Page title="Live">
+      <div className="panel">
+        {found.isError ? (
+          <Failed error={found.error} again={() => void found.refetch()} />
+        ) : (
+          <Loading rows={8} label="Loading the sandbox" />
+        )}
+      </div>
+    </Page>
+  );
+}
+
+function Live({ one }: { one: LiveSandbox }) {
+  const user = useQuery(infoQuery).data?.user;
+  const mine = one.taken_by !== null && one.taken_by === user;
+  const steering = useSteering(one.trajectory_id, mine);
+  return (
+    <Page
+      title={one.task_id ?? `${one.kind} sandbox`}
+      beside={
+        <span className="text-muted">
+          {one.kind} · {span(one.age_s)}
+        </span>
+      }
+      actions={one.trajectory_id ? <Controls one={one} id={one.trajectory_id} mine={mine} /> : null}
+    >
+      <div className="grid min-h-0 items-start gap-3 lg:grid-cols-[minmax(0,1fr)_20rem]">
+        <section className={`panel flex min-w-0 flex-col ${mine ? "border-accent" : ""}`} aria-label="Screen">
+          <LiveScreen id={one.id} steering={mine ? steering : null} />
+        </section>
+        <div className="flex min-w-0 flex-col gap-3">
+          {mine ? <Steered steering={steering} /> : null}
+          {one.trajectory_id ? <Working id={one.trajectory_id} /> : <Elsewhere owner={one.owner} />}
+        </div>
+      </div>
+    </Page>
+  );
+}
+
+function Controls({ one, id, mine }: { one: LiveSandbox; id: string; mine: boolean }) {
+  const client = useQueryClient();
+  const refresh = () => client.invalidateQueries({ queryKey: ["sandbox", one.id] });
+  const params = { path: { id } };
+  const take = useMutation({
+    mutationFn: () => answer(api.PUT("/v1/trajectories/{id}/takeover", { params })),
+    onSettled: refresh,
+  });
+  const back = useMutation({
+    mutationFn: () => answer(api.DELETE("/v1/trajectories/{id}/takeover", { params })),
+    onSettled: refresh,
+  });
+  const renew = take.mutate;
+  useEffect(() => {
+    if (!mine) return;
+    const timer = setInterval(() => renew(), RENEW_MS);
+    return () => clearInterval(timer);
+  }, [mine, renew]);
+  return (
+    <>
+      <Trouble error={take.error ?? back.error} />
+      {mine ? (
+        <button type="button" className="button button-main" disabled={back.isPending} onClick={() => back.mutate()}>
+          Hand back
+        </button>
+      ) : (
+        <button
+          type="button"
+          className="button button-main"
+          disabled={take.isPending || one.taken_by !== null}
+          onClick={() => take.mutate()}
+        >
+          {one.taken_by === null ? "Take over" : `${one.taken_by} has the controls`}
+        </button>
+      )}
+    </>
+  );
+}
+
+function LiveScreen({ id, steering }: { id: string; steering: Steering | null }) {
+  const [box, ref] = useBox({ width: 320, height: 420 });
+  const [size, setSize] = useState<{ width: number; height: number } | null>(null);
+  const scale = size === null ? 1 : fitScale(size, box);
+  return (
+    <div
+      ref={ref}
+      className="grid h-[27.5rem] min-w-0 place-items-center overflow-hidden bg-raised/60 lg:h-[max(27.5rem,calc(100dvh-10rem))]"
+    >
+      <div className="relative" style={size === null ? undefined : { width: size.width * scale, height: size.height * scale }}>
+        <img
+          src={`/v1/sandboxes/${id}/screen.mjpeg`}
+          alt="The screen, live"
+          className="block size-full"
+          onLoad={(event) => {
+            const { naturalWidth: width, naturalHeight: height } = event.currentTarget;
+            if (width > 0 && (size?.width !== width || size.height !== height)) setSize({ width, height });
+          }}
+        />
+        {steering && size ? (
+          <Pointing size={size} label="The screen: what you do here is done there" onGesture={steering.act} />
+        ) : null}
+      </div>
+    </div>
+  );
+}
+
+function Steered({ steering }: { steering: Steering }) {
+  const [text, setText] = useState("");
+  return (
+    <Panel title="You have the controls">
+      <div className="flex flex-col gap-2 p-3">
+        <p className="text-muted">
+          Click, drag and turn the wheel on the screen, and type: keys go there unless you are in a field. Every
+          action is a turn of the recorded episode.
+        </p>
+        <form
+          className="flex gap-2"
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (text.trim() === "") return;
+            steering.say(text);
+            setText("");
+          }}
+        >
+          <input
+            aria-label="An action in the agent’s words"
+            placeholder="finished(content='')"
+            className="field font-mono text-xs"
+            autoComplete="off"
+            spellCheck={false}
+            value={text}
+            onChange={(event) => setText(event.target.value)}
+          />
+          <button type="submit" className="button">
+            Do
+          </button>
+        </form>
+        <Trouble error={steering.error} />
+        <ol className="flex max-h-40 flex-col gap-0.5 overflow-y-auto" aria-label="What you did">
+          {steering.done.map((each) => (
+            <li key={each.number} className="font-mono text-xs break-all">
+              <span className="text-muted" aria-label={each.sent ? "sent" : "waiting"}>
+                {each.sent ? "✓" : "…"}
+              </span>{" "}
+              {each.reply}
+            </li>
+          ))}
+        </ol>
+      </div>
+    </Panel>
+  );
+}
+
+function Working({ id }: { id: string }) {
+  const found = useQuery(trajectoryQuery(id));
+  if (!found.data)
+    return (
+      <Panel title="Episode">
+        {found.isError ? <p className="p-3 text-muted">It has not begun yet.</p> : <Loading rows={3} />}
+      </Panel>
+    );
+  const { instruction, policy_id, turns } = found.data;
+  return (
+    <Panel title="Episode">
+      <div className="flex flex-col gap-1.5 p-3">
+        <p className="break-words" data-testid="instruction">
+          {instruction}
+        </p>
+        <p className="text-muted">
+          {policy_id} · {turns} {turns === 1 ? "turn" : "turns"} <OutcomeMark trajectory={found.data} />
+        </p>
+        <Link className="link" to="/trajectories/$id" params={{ id }} search={{ step: Math.max(turns - 1, 0) }}>
+          What it did so far
+        </Link>
+      </div>
+    </Panel>
+  );
+}
+
+function Elsewhere({ owner }: { owner: string }) {
+  return (
+    <Panel title="Run">
+      <p className="p-3 text-muted">
+        <span className="font-mono text-xs">{owner}</span> works in it. Only episodes of submitted tasks can be
+        taken over.
+      </p>
+    </Panel>
+  );
+}

@@ -1,0 +1,97 @@
+/** Sends what a person does at a live screen, one action after the other; what is typed in one go is one action. */
+
+import { useEffect, useEffectEvent, useRef, useState } from "react";
+
+import { answer, api, ApiError } from "../api/client";
+import { gestureOfKey, written, type Gesture } from "../parts/gestures";
+
+/** Keys that follow each other faster than this are one text. */
+const TYPING_MS = 400;
+/** Between two questions whether the action before has been carried out. */
+const AGAIN_MS = 150;
+const KEPT = 50;
+
+export interface Steering {
+  act: (gesture: Gesture) => void;
+  /** An action in the agent's grammar. */
+  say: (reply: string) => void;
+  done: readonly { number: number; reply: string; sent: boolean }[];
+  error: unknown;
+}
+
+export function useSteering(trajectory: string | null, holding: boolean): Steering {
+  const [done, setDone] = useState<Steering["done"]>([]);
+  const [error, setError] = useState<unknown>(null);
+  const count = useRef(0);
+  const chain = useRef<Promise<void>>(Promise.resolve());
+  const typed = useRef("");
+  const timer = useRef<ReturnType<typeof setTimeout> | null>(null);
+  const held = useRef(holding);
+  useEffect(() => {
+    held.current = holding;
+  }, [holding]);
+
+  const say = (reply: string) => {
+    if (trajectory === null) return;
+    const number = count.current;
+    count.current += 1;
+    setDone((now) => [{ number, reply, sent: false }, ...now].slice(0, KEPT));
+    chain.current = chain.current.then(async () => {
+      try {
+        await send(trajectory, reply, () => held.current);
+        setError(null);
+        setDone((now) => now.map((each) => (each.number === number ? { ...each, sent: true } : each)));
+      } catch (caught) {
+        setError(caught);
+      }
+    });
+  };
+  const flush = () => {
+    if (timer.current !== null) clearTimeout(timer.current);
+    timer.current = null;
+    const text = typed.current;
+    typed.current = "";
+    if (text !== "") say(written({ kind: "text", text }));
+  };
+  const act = (gesture: Gesture) => {
+    if (gesture.kind === "text") {
+      typed.current += gesture.text;
+      if (timer.current !== null) clearTimeout(timer.current);
+      timer.current = setTimeout(flush, TYPING_MS);
+      return;
+    }
+    flush();
+    say(written(gesture));
+  };
+
+  const press = useEffectEvent((event: KeyboardEvent) => {
+    if (event.target instanceof HTMLElement && event.target.closest("input, select, textarea, button, a")) return;
+    const gesture = gestureOfKey(event);
+    if (gesture === null) return;
+    event.preventDefault();
+    act(gesture);
+  });
+  useEffect(() => {
+    if (!holding) return;
+    const listen = (event: KeyboardEvent) => press(event);
+    window.addEventListener("keydown", listen);
+    return () => window.removeEventListener("keydown", listen);
+  }, [holding]);
+  return { act, say, done, error };
+}
+
+/** Hands an action over, as soon as the one before has been carried out. */
+async function send(id: string, reply: string, holding: () => boolean): Promise<void> {
+  for (;;) {
+    try {
+      await answer(
+        api.POST("/v1/trajectories/{id}/takeover/actions", { params: { path: { id } }, body: { reply } }),
+      );
+      return;
+    } catch (error) {
+      const busy = error instanceof ApiError && error.status === 409 && holding();
+      if (!busy || !error.message.includes("not reached")) throw error;
+      await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+    }
+  }
+}

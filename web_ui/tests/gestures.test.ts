@@ -1,0 +1,38 @@
+import { describe, expect, it } from "vitest";
+
+import { gestureOfKey, spotAt, written } from "../src/parts/gestures";
+
+const plain = { ctrlKey: false, altKey: false, metaKey: false, shiftKey: false };
+
+describe("gestures", () => {
+  it("are written in the agent's grammar", () => {
+    const at = { x: 40, y: 52 };
+    expect(written({ kind: "click", at, button: "left", count: 1 })).toBe("click(point='<point>40 52</point>')");
+    expect(written({ kind: "click", at, button: "left", count: 2 })).toMatch(/^left_double\(/);
+    expect(written({ kind: "click", at, button: "right", count: 1 })).toMatch(/^right_single\(/);
+    expect(written({ kind: "drag", from: at, to: { x: 1, y: 2 } })).toBe(
+      "drag(start_point='<point>40 52</point>', end_point='<point>1 2</point>')",
+    );
+    expect(written({ kind: "scroll", at, dx: 0.4, dy: -119.6 })).toContain("dx=0, dy=-120");
+    expect(written({ kind: "text", text: "it's \\ a\nline" })).toBe("type(content='it\\'s \\\\ a\\nline')");
+    expect(written({ kind: "keys", keys: ["Control", " "] })).toBe("hotkey(key='Control space')");
+  });
+
+  it("of keys are text where they print, and names otherwise", () => {
+    expect(gestureOfKey({ ...plain, key: "a" })).toEqual({ kind: "text", text: "a" });
+    expect(gestureOfKey({ ...plain, key: "A", shiftKey: true })).toEqual({ kind: "text", text: "A" });
+    expect(gestureOfKey({ ...plain, key: "a", ctrlKey: true })).toEqual({ kind: "keys", keys: ["Control", "a"] });
+    expect(gestureOfKey({ ...plain, key: "Tab", shiftKey: true })).toEqual({ kind: "keys", keys: ["Shift", "Tab"] });
+    expect(gestureOfKey({ ...plain, key: "Shift", shiftKey: true })).toBeNull();
+    expect(gestureOfKey({ ...plain, key: "Dead" })).toBeNull();
+  });
+
+  it("fall on a pixel of the picture, never beside it", () => {
+    const box = { left: 10, top: 20, width: 320, height: 420 };
+    const size = { width: 160, height: 210 };
+    expect(spotAt({ x: 10, y: 20 }, box, size)).toEqual({ x: 0, y: 0 });
+    expect(spotAt({ x: 51.9, y: 81.9 }, box, size)).toEqual({ x: 20, y: 30 });
+    expect(spotAt({ x: 330, y: 440 }, box, size)).toEqual({ x: 159, y: 209 });
+    expect(spotAt({ x: -5, y: 9999 }, box, size)).toEqual({ x: 0, y: 209 });
+  });
+});
