@@ -15,10 +15,12 @@ import uvicorn
 
 from deskhand_flywheel.store import Store
 from deskhand_platform import lock
+from deskhand_platform.alarms.watch import AlarmWatch
 from deskhand_platform.annotators import Annotators
 from deskhand_platform.api.app import create_app
 from deskhand_platform.auth import open_gate
 from deskhand_platform.errors import PortInUse
+from deskhand_platform.evaluations.desk import EvaluationRunner
 from deskhand_platform.proposals import Proposals
 from deskhand_platform.queue import TaskQueue
 from deskhand_platform.rounds.book import RoundBook
@@ -121,7 +123,12 @@ async def platform(settings: Settings, start_host: StartHost | None = None) -> A
                         stopping=asyncio.Event(),
                         started_at_s=time.time(),
                     )
-                    async with _rounds(conductor), serve_api(services, listener):
+                    async with (
+                        _rounds(conductor),
+                        EvaluationRunner(settings, supervisor).running(),
+                        AlarmWatch(settings, store).running(),
+                        serve_api(services, listener),
+                    ):
                         url = address_of(listener)
                         held.announce(url)
                         yield Platform(url=url, new_token=new_token, services=services)

@@ -65,6 +65,31 @@ class RoundSettings(BaseModel):
     """How long a run asked to stop may take to put its state away before it is killed."""
 
 
+class AlarmSettings(BaseModel):
+    """When to raise which alarm, and whom to tell."""
+
+    model_config = {"extra": "forbid", "frozen": True}
+
+    every_s: Annotated[float, Field(gt=0.0)] = 20.0
+    """How often everything is looked at."""
+    quiet_s: Annotated[float, Field(gt=0.0)] = 600.0
+    """No episode for so long while there is work for them: "no_rollouts"."""
+    failure_share: Annotated[float, Field(gt=0, le=1)] = 0.5
+    """Of the newest episodes of the last hour, the share that something broke: "failure_rate"."""
+    failure_episodes: Annotated[int, Field(ge=1)] = 20
+    """Fewer than so many episodes say nothing of it."""
+    disk_free_gb: Annotated[float, Field(ge=0)] = 2.0
+    """Less than so much (10⁹ bytes) free where the home folder lies: "disk_low"."""
+    reward_share: Annotated[float, Field(gt=0, lt=1)] = 0.5
+    """Success of a run's last five iterations below this share of its best five: "reward_collapse"."""
+    entropy_share: Annotated[float, Field(gt=0, lt=1)] = 0.1
+    """Entropy of a run's last five iterations below this share of its first five: "entropy_collapse"."""
+    webhook: str | None = None
+    """Where every alarm is posted, as JSON; None: nowhere."""
+    webhook_retry_s: Annotated[float, Field(gt=0.0)] = 1.0
+    """Pause before the second attempt; each further one waits twice as long, up to five minutes."""
+
+
 class Settings(BaseSettings):
     """Where the platform lives and how much of the machine it takes."""
 
@@ -90,6 +115,7 @@ class Settings(BaseSettings):
     sandbox: SandboxSettings = SandboxSettings()
     worker: WorkerSettings = WorkerSettings()
     rounds: RoundSettings = RoundSettings()
+    alarms: AlarmSettings = AlarmSettings()
 
     @classmethod
     def settings_customise_sources(

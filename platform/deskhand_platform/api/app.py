@@ -11,12 +11,18 @@ from deskhand_platform.api import errors, page, session
 from deskhand_platform.api.deps import owner_changes, signed_in
 from deskhand_platform.api.models import ErrorAnswer
 from deskhand_platform.api.routes import (
+    alarms,
     annotations,
     catalog,
+    datasets,
+    evaluations,
     events,
+    flywheel,
     info,
     operations,
+    overview,
     policies,
+    previews,
     proposals,
     reviews,
     rounds,
@@ -45,7 +51,8 @@ def create_app(services: Services | None = None, *, version: str = "0.1.0") -> F
     )
     app.state.services = services
     errors.install(app)
-    parts = (info, tasks, catalog, rounds, trajectories, policies, events)
+    parts = (info, previews, tasks, catalog, rounds, trajectories, policies, events, alarms, overview)
+    parts += (datasets, flywheel, evaluations)
     for part in (*parts, annotations, proposals, reviews):
         door = owner_changes if part in parts else signed_in
         app.include_router(

@@ -10,6 +10,8 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from deskhand_flywheel.errors import (
+    CorruptBlob,
+    DatasetRefused,
     FlywheelError,
     InvalidQuery,
     InvalidScore,
@@ -26,6 +28,7 @@ from deskhand_platform.errors import (
     InvalidField,
     NotFound,
     PlatformError,
+    PreviewFailed,
     Unauthorized,
     WrongState,
 )
@@ -35,17 +38,20 @@ STATUS: dict[type[Exception], int] = {
     NotFound: 404,
     NotStored: 404,
     MissingBlob: 404,
+    CorruptBlob: 422,
     UnknownName: 404,
     WrongState: 409,
     StillRunning: 409,
     InvalidField: 422,
     InvalidQuery: 422,
     InvalidScore: 422,
+    DatasetRefused: 422,
     Forbidden: 403,
     NotTheirs: 403,
     Unauthorized: 401,
     StorageFull: 507,
     StoreUnavailable: 503,
+    PreviewFailed: 503,
 }
 NAMES = {404: "not_found", 403: "forbidden"}
 """What errors of a status are called, whichever they are; the others by their own names."""
