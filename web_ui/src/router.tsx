@@ -5,10 +5,11 @@ import {
   createRoute,
   createRouter,
   lazyRouteComponent,
-  redirect,
   type ErrorComponentProps,
 } from "@tanstack/react-router";
 
+import { readCompared } from "./evaluations/search";
+import { readFlywheelSearch } from "./flywheel/search";
 import { readCompare } from "./compare/search";
 import { Empty, Failed, Loading } from "./parts/Notice";
 import { Page } from "./parts/Page";
@@ -22,10 +23,21 @@ const rootRoute = createRootRoute({ component: Shell, notFoundComponent: NoSuchP
 const home = createRoute({
   getParentRoute: () => rootRoute,
   path: "/",
-  beforeLoad: () => {
-    // eslint-disable-next-line @typescript-eslint/only-throw-error -- how this router is told to go elsewhere
-    throw redirect({ to: "/rounds" });
-  },
+  component: lazyRouteComponent(() => import("./overview/OverviewPage"), "OverviewPage"),
+});
+
+const flywheel = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/flywheel",
+  validateSearch: readFlywheelSearch,
+  component: lazyRouteComponent(() => import("./flywheel/FlywheelPage"), "FlywheelPage"),
+});
+
+const evaluations = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/evaluations",
+  validateSearch: readCompared,
+  component: lazyRouteComponent(() => import("./evaluations/EvaluationsPage"), "EvaluationsPage"),
 });
 
 const rounds = createRoute({
@@ -69,7 +81,7 @@ const tasks = createRoute({
 });
 
 export const router = createRouter({
-  routeTree: rootRoute.addChildren([home, rounds, round, trajectories, replay, compare, tasks]),
+  routeTree: rootRoute.addChildren([home, rounds, round, trajectories, replay, compare, tasks, evaluations, flywheel]),
   defaultPreload: "intent",
   defaultPendingComponent: () => <Loading />,
   defaultErrorComponent: Broken,

@@ -24,6 +24,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/alarms": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Alarms
+         * @description Alarms, newest first.
+         */
+        get: operations["list_alarms"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/alarms/{id}/acknowledge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Acknowledge Alarm
+         * @description Say that you have seen it.
+         */
+        post: operations["acknowledge_alarm"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/calibrations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Calibrations
+         * @description Process reward models that were calibrated, newest first: reliability, AUC and calibration error.
+         */
+        get: operations["list_calibrations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/catalog": {
         parameters: {
             query?: never;
@@ -38,6 +98,194 @@ export interface paths {
         get: operations["list_catalog"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/datasets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Datasets
+         * @description Every version of every dataset, newest first.
+         */
+        get: operations["list_datasets"];
+        put?: never;
+        /**
+         * Route Episodes
+         * @description Make the next version of a dataset for each route; one that takes nothing makes none.
+         */
+        post: operations["route_episodes"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/datasets/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Preview Routes
+         * @description What each route would take now, and leave out; nothing is kept.
+         */
+        post: operations["preview_routes"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/datasets/selection": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Preview Selection
+         * @description How many trajectories a filter lets through, by how they went.
+         */
+        get: operations["preview_selection"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/datasets/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Dataset
+         * @description One dataset with its recipe and trajectories.
+         */
+        get: operations["get_dataset"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/evaluations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Evaluations
+         * @description Evaluations, newest first.
+         */
+        get: operations["list_evaluations"];
+        put?: never;
+        /**
+         * Ask Evaluation
+         * @description Queue one; they are worked one after the other, whatever dies meanwhile.
+         */
+        post: operations["ask_evaluation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/evaluations/compare": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Compare Policies
+         * @description Their newest measurements of the same tasks, what got worse first.
+         */
+        get: operations["compare_policies"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/evaluations/suites": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Suites
+         * @description Tasks that presets measure together, and those that are held out.
+         */
+        get: operations["list_suites"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/evaluations/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Evaluation
+         * @description One of them, with how far it is.
+         */
+        get: operations["get_evaluation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/evaluations/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel Evaluation
+         * @description Take it out of the queue, or stop it; those of rounds end with their round.
+         */
+        post: operations["cancel_evaluation"];
         delete?: never;
         options?: never;
         head?: never;
@@ -106,6 +354,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/lineage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Lineage
+         * @description Where a policy, or a dataset, comes from: trajectory ← policy ← dataset ← trajectory ← …
+         */
+        get: operations["get_lineage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/notes/{id}": {
         parameters: {
             query?: never;
@@ -125,6 +393,26 @@ export interface paths {
          * @description Take one's note back.
          */
         delete: operations["delete_note"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Overview
+         * @description Queue, sandboxes, the round that runs and the last one's success, alarms.
+         */
+        get: operations["get_overview"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -334,6 +622,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/routing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Routing
+         * @description How whole training episodes are shared out among datasets.
+         */
+        get: operations["get_routing"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/scorers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Scorers
+         * @description Who scored steps: people, judges, process reward models.
+         */
+        get: operations["list_scorers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/storage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Storage
+         * @description Rows and bytes; measured at most once a minute, for it lists every blob.
+         */
+        get: operations["get_storage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/tasks": {
         parameters: {
             query?: never;
@@ -372,6 +720,26 @@ export interface paths {
          * @description Queue up to 10,000 tasks, all of them or none.
          */
         post: operations["submit_tasks"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tasks/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Preview Task
+         * @description Set the task up in a sandbox, look at it once, and give the sandbox back; nothing is kept.
+         */
+        post: operations["preview_task"];
         delete?: never;
         options?: never;
         head?: never;
@@ -652,6 +1020,39 @@ export interface components {
             steps: number;
         };
         /**
+         * AlarmModel
+         * @description Something a person should look at.
+         */
+        AlarmModel: {
+            /** Acknowledged At S */
+            acknowledged_at_s: number | null;
+            /** Acknowledged By */
+            acknowledged_by: string | null;
+            /** Cleared At S */
+            cleared_at_s: number | null;
+            /** Data */
+            data: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /** Id */
+            id: number;
+            /** Name */
+            name: string;
+            /** Raised At S */
+            raised_at_s: number;
+            state: components["schemas"]["AlarmState"];
+            /** Subject */
+            subject: string;
+            /** Times */
+            times: number;
+        };
+        /**
+         * AlarmState
+         * @description Where an alarm is.
+         * @enum {string}
+         */
+        AlarmState: "raised" | "acknowledged" | "cleared";
+        /**
          * Annotations
          * @description Everything people said of one episode, by step.
          */
@@ -660,6 +1061,40 @@ export interface components {
             marks: components["schemas"]["MarkModel"][];
             /** Notes */
             notes: components["schemas"]["NoteModel"][];
+        };
+        /**
+         * BinModel
+         * @description Scores of about one height, and what they should have said.
+         */
+        BinModel: {
+            /** Count */
+            count: number;
+            /** Mean Label */
+            mean_label: number;
+            /** Mean Score */
+            mean_score: number;
+        };
+        /**
+         * CalibrationModel
+         * @description A process reward model as `deskhand prm calibrate` kept it.
+         */
+        CalibrationModel: {
+            after: components["schemas"]["QualityModel"];
+            before: components["schemas"]["QualityModel"];
+            /** Created At S */
+            created_at_s: number;
+            /** Fitted */
+            fitted: number;
+            /** Kappa */
+            kappa: number | null;
+            /** Marked */
+            marked: number;
+            /** Measured On */
+            measured_on: string;
+            /** Policy Id */
+            policy_id: string;
+            /** Scorer */
+            scorer: string;
         };
         /**
          * CatalogTask
@@ -678,6 +1113,76 @@ export interface components {
             oracle: boolean;
             /** Turns */
             turns: number;
+        };
+        /**
+         * ComparisonModel
+         * @description One task in one mode, by two policies.
+         */
+        ComparisonModel: {
+            /** Difference */
+            difference: number;
+            /** High */
+            high: number;
+            /** Low */
+            low: number;
+            /** Mode */
+            mode: string;
+            new: components["schemas"]["MeasuredModel"];
+            old: components["schemas"]["MeasuredModel"];
+            /** Split */
+            split: string;
+            /** Task */
+            task: string;
+            verdict: components["schemas"]["Verdict"];
+        };
+        /** DatasetDetail */
+        DatasetDetail: {
+            /** Created At S */
+            created_at_s: number;
+            kind: components["schemas"]["DatasetKind"];
+            /** Name */
+            name: string;
+            /** Recipe */
+            recipe: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /** Successes */
+            successes: number;
+            /** Trajectories */
+            trajectories: number;
+            /** Trajectory Ids */
+            trajectory_ids: string[];
+            /** Version */
+            version: number;
+            /** Versions */
+            versions: number[];
+        };
+        /**
+         * DatasetKind
+         * @description What a dataset is for.
+         * @enum {string}
+         */
+        DatasetKind: "rl_pool" | "sft" | "continued_pretraining" | "early_experience";
+        /**
+         * DatasetModel
+         * @description A named, versioned selection of trajectories.
+         */
+        DatasetModel: {
+            /** Created At S */
+            created_at_s: number;
+            kind: components["schemas"]["DatasetKind"];
+            /** Name */
+            name: string;
+            /** Recipe */
+            recipe: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /** Successes */
+            successes: number;
+            /** Trajectories */
+            trajectories: number;
+            /** Version */
+            version: number;
         };
         /**
          * DisagreementKind
@@ -720,6 +1225,62 @@ export interface components {
             suggestions: string[];
             /** Type */
             type: string;
+        };
+        /**
+         * EvaluationModel
+         * @description One policy on one suite of tasks.
+         */
+        EvaluationModel: {
+            /** Asked At S */
+            asked_at_s: number;
+            /** Done */
+            done: number;
+            /** Ended At S */
+            ended_at_s: number | null;
+            /** Id */
+            id: string;
+            /** Phase */
+            phase: string | null;
+            /** Policy Id */
+            policy_id: string | null;
+            /** Reason */
+            reason: string | null;
+            /** Round */
+            round: string | null;
+            /** Rows */
+            rows: components["schemas"]["MeasuredModel"][];
+            /** Scripted */
+            scripted: boolean;
+            /** Split */
+            split: string;
+            state: components["schemas"]["WorkState"];
+            /** Tasks */
+            tasks: string[];
+            /** Total */
+            total: number;
+        };
+        /**
+         * EvaluationOrder
+         * @description A policy to be measured.
+         */
+        EvaluationOrder: {
+            /**
+             * Episodes
+             * @default 32
+             */
+            episodes: number;
+            /** Modes */
+            modes?: ("sampled" | "greedy")[];
+            /** Policy Id */
+            policy_id?: string | null;
+            /**
+             * Split
+             * @default test
+             * @enum {string}
+             */
+            split: "test" | "validation";
+            /** Tasks */
+            tasks: string[];
         };
         /**
          * EvaluationRow
@@ -768,6 +1329,13 @@ export interface components {
          * @enum {string}
          */
         Failure: "sandbox_died" | "sandbox_timeout" | "sandbox_lease" | "sandbox_setup" | "model_timeout" | "model_error" | "verifier";
+        /** HeldModel */
+        HeldModel: {
+            /** Blobs */
+            blobs: number;
+            /** Bytes */
+            bytes: number;
+        };
         /**
          * ImageRef
          * @description A picture to be fetched from `url`.
@@ -817,6 +1385,33 @@ export interface components {
              */
             turns: number;
         };
+        /**
+         * LineageKind
+         * @description What a node stands for.
+         * @enum {string}
+         */
+        LineageKind: "policy" | "dataset" | "trajectories";
+        /**
+         * LineageModel
+         * @description Something, and what it came of: a tree.
+         */
+        LineageModel: {
+            /** Above */
+            above: boolean;
+            /** Details */
+            details: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /** Kept */
+            kept: boolean;
+            kind: components["schemas"]["LineageKind"];
+            /** Name */
+            name: string;
+            /** Relation */
+            relation: string;
+            /** Sources */
+            sources: components["schemas"]["LineageModel"][];
+        };
         /** MarkBody */
         MarkBody: {
             /**
@@ -840,6 +1435,24 @@ export interface components {
             score: number;
             /** Step Index */
             step_index: number | null;
+        };
+        /**
+         * MeasuredModel
+         * @description Success on one task, or on "all" of a suite, with its 95 % Wilson interval.
+         */
+        MeasuredModel: {
+            /** Episodes */
+            episodes: number;
+            /** High */
+            high: number;
+            /** Low */
+            low: number;
+            /** Mode */
+            mode: string;
+            /** Success */
+            success: number;
+            /** Task */
+            task: string;
         };
         /** NoteBody */
         NoteBody: {
@@ -880,6 +1493,27 @@ export interface components {
             score: number;
             /** Success */
             success: boolean;
+        };
+        /**
+         * Overview
+         * @description What runs now, and how it goes.
+         */
+        Overview: {
+            /** Alarms */
+            alarms: components["schemas"]["AlarmModel"][];
+            last_round: components["schemas"]["RoundSummary"] | null;
+            /** Oldest Wait S */
+            oldest_wait_s: number | null;
+            /** Pools */
+            pools: components["schemas"]["PoolModel"][] | null;
+            recent: components["schemas"]["RecentEpisodes"];
+            round: components["schemas"]["RoundSummary"] | null;
+            /** Running */
+            running: components["schemas"]["SubmittedTask"][];
+            /** Tasks */
+            tasks: {
+                [key: string]: number;
+            };
         };
         /** Page[ProposalModel] */
         Page_ProposalModel_: {
@@ -997,6 +1631,26 @@ export interface components {
             promoted: boolean;
         };
         /**
+         * PoolModel
+         * @description Sandboxes of one kind.
+         */
+        PoolModel: {
+            /** Creating */
+            creating: number;
+            /** Idle */
+            idle: number;
+            /** Kind */
+            kind: string;
+            /** Leased */
+            leased: number;
+            /** Lost */
+            lost: number;
+            /** Most */
+            most: number;
+            /** Queued */
+            queued: number;
+        };
+        /**
          * Preset
          * @description A named round.
          */
@@ -1066,6 +1720,24 @@ export interface components {
          */
         ProposalState: "waiting" | "answered" | "lapsed" | "withdrawn";
         /**
+         * QualityModel
+         * @description How good scores are on labelled steps.
+         */
+        QualityModel: {
+            /** Auc */
+            auc: number | null;
+            /** Bins */
+            bins: components["schemas"]["BinModel"][];
+            /** Brier */
+            brier: number | null;
+            /** Calibration Error */
+            calibration_error: number | null;
+            /** Settled */
+            settled: number;
+            /** Steps */
+            steps: number;
+        };
+        /**
          * Rate
          * @description A success rate with its 95 % Wilson interval.
          */
@@ -1078,6 +1750,18 @@ export interface components {
             low: number;
             /** Success */
             success: number;
+        };
+        /**
+         * RecentEpisodes
+         * @description Episodes that ended within the last hour, the newest thousand at most.
+         */
+        RecentEpisodes: {
+            /** Broken */
+            broken: number;
+            /** Ended */
+            ended: number;
+            /** Succeeded */
+            succeeded: number;
         };
         /**
          * ReviewItem
@@ -1200,6 +1884,61 @@ export interface components {
             state: components["schemas"]["WorkState"];
         };
         /**
+         * RouteOrder
+         * @description Episodes to be routed into datasets.
+         */
+        RouteOrder: {
+            /** Labels */
+            labels?: {
+                [key: string]: string;
+            };
+            /**
+             * Name
+             * @default routed
+             */
+            name: string;
+            /** Policy Id */
+            policy_id?: string | null;
+            /**
+             * Rules
+             * @default
+             */
+            rules: string;
+            /** Task Id */
+            task_id?: string | null;
+        };
+        /**
+         * RoutedModel
+         * @description What a route takes.
+         */
+        RoutedModel: {
+            /** Dataset */
+            dataset: string;
+            kind: components["schemas"]["DatasetKind"];
+            /** Left Out */
+            left_out: {
+                [key: string]: number;
+            };
+            /** Sample */
+            sample: string[];
+            /** Trajectories */
+            trajectories: number;
+        };
+        /**
+         * RoutingModel
+         * @description Where whole training episodes with a verdict went; one may be in several kinds of dataset.
+         */
+        RoutingModel: {
+            /** By Kind */
+            by_kind: {
+                [key: string]: number;
+            };
+            /** Episodes */
+            episodes: number;
+            /** Unrouted */
+            unrouted: number;
+        };
+        /**
          * RunProgress
          * @description How far a run is.
          */
@@ -1223,6 +1962,34 @@ export interface components {
             scorer: string;
             /** Step Index */
             step_index: number;
+        };
+        /**
+         * ScorerModel
+         * @description Somebody, or something, that scored steps.
+         */
+        ScorerModel: {
+            /** Last At S */
+            last_at_s: number;
+            /** Mean */
+            mean: number;
+            /** Name */
+            name: string;
+            /** Scores */
+            scores: number;
+            /** Trajectories */
+            trajectories: number;
+        };
+        /**
+         * SelectionModel
+         * @description What a filter of trajectories lets through.
+         */
+        SelectionModel: {
+            /** By Outcome */
+            by_outcome: {
+                [key: string]: number;
+            };
+            /** Trajectories */
+            trajectories: number;
         };
         /**
          * SideModel
@@ -1301,6 +2068,24 @@ export interface components {
          * @enum {string}
          */
         StopReason: "terminated" | "finished" | "gave_up" | "void_limit" | "turn_limit" | "time_limit" | "doomed" | "cancelled" | "infrastructure";
+        /**
+         * StorageModel
+         * @description What the store takes.
+         */
+        StorageModel: {
+            /** Database Bytes */
+            database_bytes: number;
+            /** Free Bytes */
+            free_bytes: number | null;
+            /** Measured At S */
+            measured_at_s: number;
+            models: components["schemas"]["HeldModel"];
+            pictures: components["schemas"]["HeldModel"];
+            /** Rows */
+            rows: {
+                [key: string]: number;
+            };
+        };
         /** SubmittedBatch */
         SubmittedBatch: {
             /** Ids */
@@ -1344,6 +2129,16 @@ export interface components {
             trajectory_id: string | null;
         };
         /**
+         * SuiteModel
+         * @description Tasks that are measured together.
+         */
+        SuiteModel: {
+            /** Name */
+            name: string;
+            /** Tasks */
+            tasks: string[];
+        };
+        /**
          * TaskBatch
          * @description Tasks to be queued together: all of them, or none.
          */
@@ -1379,6 +2174,26 @@ export interface components {
              */
             limits: components["schemas"]["LimitsBody"];
             verifier: components["schemas"]["VerifierBody"];
+        };
+        /**
+         * TaskPreview
+         * @description A task as it begins.
+         */
+        TaskPreview: {
+            /** Height Px */
+            height_px: number;
+            /** Instruction */
+            instruction: string;
+            /** Kind */
+            kind: string;
+            /** Screen */
+            screen: string;
+            /** Seconds */
+            seconds: number;
+            /** Turns */
+            turns: number;
+            /** Width Px */
+            width_px: number;
         };
         /**
          * TaskSubmission
@@ -1444,6 +2259,7 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
+            last_image: components["schemas"]["ImageRef"] | null;
             /** Outcome Detail */
             outcome_detail: string;
             /** Policy Id */
@@ -1482,6 +2298,7 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
+            last_image: components["schemas"]["ImageRef"] | null;
             /** Policy Id */
             policy_id: string;
             /** Policy Update */
@@ -1503,6 +2320,12 @@ export interface components {
             /** Turns */
             turns: number;
         };
+        /**
+         * Verdict
+         * @description What two measurements say together.
+         * @enum {string}
+         */
+        Verdict: "better" | "worse" | "unclear";
         /** VerifierBody */
         VerifierBody: {
             /** Name */
@@ -1602,6 +2425,208 @@ export interface operations {
             };
         };
     };
+    list_alarms: {
+        parameters: {
+            query?: {
+                /** @description those that are not over, or those that are */
+                open?: boolean | null;
+                /** @description how many at most */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlarmModel"][];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    acknowledge_alarm: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlarmModel"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    list_calibrations: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CalibrationModel"][];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     list_catalog: {
         parameters: {
             query?: {
@@ -1621,6 +2646,757 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CatalogTask"][];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    list_datasets: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DatasetModel"][];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    route_episodes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RouteOrder"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RoutedModel"][];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    preview_routes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RouteOrder"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RoutedModel"][];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    preview_selection: {
+        parameters: {
+            query?: {
+                task_id?: string | null;
+                policy_id?: string | null;
+                /** @description `key=value`; all of them must match */
+                label?: string[] | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SelectionModel"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_dataset: {
+        parameters: {
+            query?: {
+                /** @description the newest without */
+                version?: number | null;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DatasetDetail"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    list_evaluations: {
+        parameters: {
+            query?: {
+                policy_id?: string | null;
+                task?: string | null;
+                /** @description how many at most */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvaluationModel"][];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    ask_evaluation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EvaluationOrder"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvaluationModel"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    compare_policies: {
+        parameters: {
+            query: {
+                /** @description id of a policy */
+                old: string;
+                /** @description id of another */
+                new: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ComparisonModel"][];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    list_suites: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SuiteModel"][];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_evaluation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvaluationModel"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    cancel_evaluation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvaluationModel"];
                 };
             };
             /** @description Unauthorized */
@@ -1747,7 +3523,10 @@ export interface operations {
     };
     get_image: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description a WebP about so wide, for lists */
+                width?: number | null;
+            };
             header?: never;
             path: {
                 digest: string;
@@ -1828,6 +3607,76 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Info"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_lineage: {
+        parameters: {
+            query?: {
+                /** @description id of a policy */
+                policy?: string | null;
+                /** @description NAME@VERSION of a dataset */
+                dataset?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LineageModel"];
                 };
             };
             /** @description Unauthorized */
@@ -1965,6 +3814,71 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_overview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Overview"];
+                };
             };
             /** @description Unauthorized */
             401: {
@@ -2763,6 +4677,201 @@ export interface operations {
             };
         };
     };
+    get_routing: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RoutingModel"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    list_scorers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScorerModel"][];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_storage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StorageModel"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     list_tasks: {
         parameters: {
             query?: {
@@ -2923,6 +5032,75 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SubmittedBatch"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    preview_task: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TaskSubmission"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskPreview"];
                 };
             };
             /** @description Unauthorized */

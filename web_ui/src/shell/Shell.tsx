@@ -4,6 +4,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, Outlet } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
+import { AlarmMark } from "../alarms/AlarmMark";
 import { infoQuery } from "../api/queries";
 import { Clock } from "../parts/Ago";
 import { Mark } from "./Mark";
@@ -11,6 +12,7 @@ import { signOut, useSignedOut } from "./session";
 import { SignIn } from "./SignIn";
 
 const PLACES = [
+  { to: "/", label: "Overview", sign: <path d="M2.5 2.5h4v4h-4zM9.5 2.5h4v4h-4zM2.5 9.5h4v4h-4zM9.5 9.5h4v4h-4z" /> },
   { to: "/rounds", label: "Rounds", sign: <path d="M8 2.5a5.5 5.5 0 1 1-5.2 3.7M2.5 2.5v3.8h3.8" /> },
   {
     to: "/trajectories",
@@ -21,6 +23,11 @@ const PLACES = [
     to: "/tasks",
     label: "Tasks",
     sign: <path d="M2.5 4l1.2 1.2L6 2.8M2.5 10.5l1.2 1.2L6 9.3M8.5 4H14M8.5 10.7H14" />,
+  },
+  {
+    to: "/flywheel",
+    label: "Flywheel",
+    sign: <path d="M8 2.5a5.5 5.5 0 1 1 0 11a5.5 5.5 0 1 1 0-11M8 6.5v3M6.5 8h3" />,
   },
 ] as const;
 
@@ -39,7 +46,7 @@ export function Shell() {
         <header className="sticky top-0 z-30 border-b border-line bg-surface">
           <div className="mx-auto flex h-11 max-w-[90rem] items-center gap-1 px-3 sm:px-5">
             <Link
-              to="/rounds"
+              to="/"
               className="mr-4 flex items-center gap-2 text-base font-semibold tracking-tight"
             >
               <Mark />
@@ -53,6 +60,7 @@ export function Shell() {
               ))}
             </nav>
             <div className="ml-auto flex items-center gap-2 sm:gap-4">
+              <AlarmMark />
               <Standing />
               <SignOut />
             </div>
@@ -63,12 +71,13 @@ export function Shell() {
         </div>
         <nav
           aria-label="Main"
-          className="fixed inset-x-0 bottom-0 z-30 grid grid-cols-3 border-t border-line bg-surface pb-[env(safe-area-inset-bottom)] sm:hidden"
+          className="fixed inset-x-0 bottom-0 z-30 grid auto-cols-fr grid-flow-col border-t border-line bg-surface pb-[env(safe-area-inset-bottom)] sm:hidden"
         >
           {PLACES.map((place) => (
             <Link
               key={place.to}
               to={place.to}
+              activeOptions={{ exact: place.to === "/" }}
               className="flex h-14 flex-col items-center justify-center gap-1 text-xs text-muted data-[status=active]:font-semibold data-[status=active]:text-accent"
             >
               <svg
@@ -95,6 +104,7 @@ function Place({ to, children }: { to: (typeof PLACES)[number]["to"]; children: 
   return (
     <Link
       to={to}
+      activeOptions={{ exact: to === "/" }}
       className="relative flex items-center px-3 text-muted hover:text-ink data-[status=active]:font-semibold data-[status=active]:text-ink data-[status=active]:after:absolute data-[status=active]:after:inset-x-3 data-[status=active]:after:-bottom-px data-[status=active]:after:h-0.5 data-[status=active]:after:bg-accent"
     >
       {children}

@@ -12,6 +12,7 @@ import { features } from "../parts/DataTable";
 import { Failed } from "../parts/Notice";
 import { useNarrow } from "../parts/useNarrow";
 import { OutcomeMark } from "./OutcomeMark";
+import { Thumbnail } from "./Thumbnail";
 
 const ROW_PX = 36;
 const NARROW_ROW_PX = 62;
@@ -19,6 +20,12 @@ const AHEAD = 30;
 
 const column = createColumnHelper<typeof features, TrajectorySummary>();
 const columns = column.columns([
+  column.display({
+    id: "screen",
+    header: () => <span className="sr-only">Last screen</span>,
+    meta: { className: "w-16 shrink-0 pr-0" },
+    cell: ({ row }) => <Thumbnail trajectory={row.original} />,
+  }),
   column.display({
     id: "outcome",
     header: "Outcome",
