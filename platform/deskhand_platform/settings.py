@@ -22,6 +22,7 @@ from pydantic_settings import (
 from yaml import YAMLError
 
 from deskhand_platform.errors import SettingsError
+from deskhand_sandbox.logs import Form
 
 DEFAULT_PORT = 8420
 
@@ -110,6 +111,8 @@ class Settings(BaseSettings):
     near_frames: Annotated[float, Field(ge=0, lt=1)] | None = None
     """Share of a screen's pixels that may differ from the one kept before for it not to be kept, in submitted
     tasks; 0 loses nothing. None: only equal bytes are kept once."""
+    logs: Form = "text"
+    """How processes write their logs: for a person, or one JSON object a line, with ids to join them by."""
     url: str | None = None
     """Where the command line finds the platform; None: this home's own."""
     sandbox: SandboxSettings = SandboxSettings()
