@@ -25,6 +25,7 @@ BENCHES = {
     "memory": "deskhand_trainer.bench.memory",
     "sandbox": "deskhand_platform.bench.sandbox",
     "flywheel": "deskhand_platform.bench.flywheel",
+    "page": "deskhand_platform.bench.page",
     "fresh-clone": "deskhand_platform.bench.fresh_clone",
 }
 TOLD = ("base",)
