@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from sqlalchemy import case, distinct, exists, func, select, text
 
 from deskhand_flywheel import tables
+from deskhand_flywheel.parts import column_text
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import DatasetKind
 from deskhand_sandbox.types import JsonValue, Split
@@ -104,7 +105,7 @@ async def dataset_heads(store: Store, name: str | None = None) -> tuple[DatasetH
         .order_by(table.c.created_at_s.desc(), table.c.name, table.c.version.desc())
     )
     if name is not None:
-        query = query.where(table.c.name == name)
+        query = query.where(table.c.name == column_text(name))
     async with store.database.read() as connection:
         rows = (await connection.execute(query)).all()
     return tuple(

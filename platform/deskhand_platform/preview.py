@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from deskhand_platform import host_address
-from deskhand_platform.errors import PreviewFailed
+from deskhand_platform.errors import InvalidField, PreviewFailed
 from deskhand_platform.settings import Settings
-from deskhand_sandbox.errors import SandboxError
+from deskhand_sandbox.errors import InvalidTask, SandboxError, UnknownName
 from deskhand_sandbox.types import Start, Task
 
 AT_ONCE = 2
@@ -21,7 +21,9 @@ async def first_screen(settings: Settings, task: Task) -> Start:
     """Set the task up, look once, and give the sandbox back.
 
     Raises:
-        PreviewFailed: no sandbox is to be had, or the task cannot be set up in one.
+        PreviewFailed: no sandbox is to be had, or the task could not be set up in one.
+        InvalidField: it can be set up in none.
+        UnknownName: the host lends no sandbox of its kind.
     """
     from deskhand_sandbox.host import SandboxClient
 
@@ -36,6 +38,10 @@ async def first_screen(settings: Settings, task: Task) -> Start:
             client.lease(task.environment.kind, owner="preview", wait_s=WAIT_S) as sandbox,
         ):
             return await sandbox.reset(task)
+    except UnknownName:
+        raise
+    except InvalidTask as error:
+        raise InvalidField("task", str(error)) from error
     except SandboxError as error:
         raise PreviewFailed(f"{task.id} cannot be shown: {error}") from error
     except TimeoutError as error:

@@ -35,7 +35,7 @@ const flywheel = createRoute({
 
 const evaluations = createRoute({
   getParentRoute: () => rootRoute,
-  path: "/evaluations",
+  path: "/tasks/evaluations",
   validateSearch: readCompared,
   component: lazyRouteComponent(() => import("./evaluations/EvaluationsPage"), "EvaluationsPage"),
 });

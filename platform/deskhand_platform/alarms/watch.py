@@ -45,7 +45,7 @@ class AlarmWatch:
         while True:
             try:
                 await self.look()
-            except StoreError as error:
+            except (StoreError, OSError) as error:
                 log.warning("the alarms could not be looked at: %s", error)
             await asyncio.sleep(self._settings.alarms.every_s)
 

@@ -1,7 +1,7 @@
 /** Success of policies on suites of tasks: ask for it, read it, and see what got worse. */
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { getRouteApi, Link } from "@tanstack/react-router";
+import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 
 import { answer, api } from "../api/client";
@@ -19,7 +19,7 @@ import { TaskTabs } from "../tasks/TaskTabs";
 import { Ask } from "./Ask";
 import { comparisonQuery, evaluationsQuery } from "./queries";
 
-const route = getRouteApi("/evaluations");
+const route = getRouteApi("/tasks/evaluations");
 
 export function EvaluationsPage() {
   return (
@@ -240,9 +240,7 @@ function Regressions() {
       ) : found.isPending ? (
         <Loading rows={3} label="Comparing" />
       ) : found.data.length === 0 ? (
-        <p className="px-3 pb-4 text-muted">
-          No task was measured with both. <Link to="/evaluations">Measure them</Link> on one suite.
-        </p>
+        <p className="px-3 pb-4 text-muted">No task was measured with both. Measure them on one suite.</p>
       ) : (
         <DataTable
           label="What got worse"

@@ -11,6 +11,7 @@ import { Ago } from "../parts/Ago";
 import { Failed, Loading } from "../parts/Notice";
 import { Page, Panel } from "../parts/Page";
 import { Datasets, KINDS, Origin } from "./Datasets";
+import { Policies } from "./Policies";
 import { routingQuery, scorersQuery, storageQuery } from "./queries";
 import { Reliability } from "./Reliability";
 import { RouteDialog } from "./RouteDialog";
@@ -27,10 +28,11 @@ export function FlywheelPage() {
   );
   return (
     <Page title="Flywheel" actions={open}>
+      <Origin chosen={search} />
       <div className="grid items-start gap-3 lg:grid-cols-2">
         <div className="flex min-w-0 flex-col gap-3">
-          <Origin chosen={search} />
           <Datasets />
+          <Policies />
         </div>
         <div className="flex min-w-0 flex-col gap-3">
           <Shares />

@@ -7,10 +7,10 @@ const LOOK = "button data-[status=active]:bg-raised data-[status=active]:font-se
 export function TaskTabs() {
   return (
     <nav aria-label="Tasks" className="flex gap-1.5">
-      <Link to="/tasks" className={LOOK}>
+      <Link to="/tasks" activeOptions={{ exact: true, includeSearch: false }} className={LOOK}>
         Tasks
       </Link>
-      <Link to="/evaluations" className={LOOK}>
+      <Link to="/tasks/evaluations" className={LOOK}>
         Evaluations
       </Link>
     </nav>

@@ -7,7 +7,7 @@ import type { TrajectorySummary } from "../api/words";
 export function Thumbnail({ trajectory }: { trajectory: TrajectorySummary }) {
   const image = trajectory.last_image;
   const [failed, setFailed] = useState(false);
-  if (image === null || failed) return <span aria-hidden className="block h-7 w-11 rounded-sm bg-raised" />;
+  if (image === null || failed) return <span aria-hidden className="block h-7 w-11 shrink-0 rounded-sm bg-raised" />;
   return (
     <img
       src={`${image.url}?width=80`}
@@ -16,7 +16,7 @@ export function Thumbnail({ trajectory }: { trajectory: TrajectorySummary }) {
       height={28}
       loading="lazy"
       decoding="async"
-      className="h-7 w-11 rounded-sm bg-raised object-cover object-top"
+      className="h-7 w-11 shrink-0 rounded-sm bg-raised object-cover object-top"
       onError={() => setFailed(true)}
     />
   );

@@ -191,8 +191,10 @@ function NarrowRow({ trajectory }: { trajectory: TrajectorySummary }) {
       role="cell"
       to="/trajectories/$id"
       params={{ id: trajectory.id }}
-      className="flex h-full flex-col justify-center gap-0.5 px-3"
+      className="flex h-full items-center gap-3 px-3"
     >
+      <Thumbnail trajectory={trajectory} />
+      <span className="flex min-w-0 flex-1 flex-col gap-0.5">
       <span className="flex items-center gap-2">
         <OutcomeMark trajectory={trajectory} bare />
         <span className="min-w-0 truncate font-medium">{trajectory.task_id}</span>
@@ -203,6 +205,7 @@ function NarrowRow({ trajectory }: { trajectory: TrajectorySummary }) {
       </span>
       <span className="truncate pl-5.5 text-muted">
         {trajectory.turns} {trajectory.turns === 1 ? "turn" : "turns"} · {trajectory.instruction}
+      </span>
       </span>
     </Link>
   );

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from deskhand_sandbox.tasks import TaskInfo
 
 router = APIRouter(tags=["evaluations"])
+AT_ONCE = 4
+"""Episodes: tasks and rounds need sandboxes too."""
 
 
 @router.get("/evaluations")
@@ -57,6 +59,7 @@ async def ask_evaluation(have: Have, body: EvaluationOrder) -> EvaluationModel:
         "split": body.split,
         "policy": "scripted" if policy is None else "local",
         "targets": False,
+        "concurrency": AT_ONCE,
         "unproven": True,
     }
     desk = EvaluationDesk(have.settings)

@@ -35,7 +35,7 @@ PLACES = (
     f"/trajectories/{LONG}?step=1",
     "/compare",
     "/tasks?task=fake/press-button",
-    "/evaluations",
+    "/tasks/evaluations",
     "/flywheel",
 )
 SETTLED = """() => document.querySelector("h1") &&
