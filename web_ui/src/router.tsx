@@ -81,7 +81,17 @@ const tasks = createRoute({
 });
 
 export const router = createRouter({
-  routeTree: rootRoute.addChildren([home, rounds, round, trajectories, replay, compare, tasks, evaluations, flywheel]),
+  routeTree: rootRoute.addChildren([
+    home,
+    rounds,
+    round,
+    trajectories,
+    replay,
+    compare,
+    tasks,
+    evaluations,
+    flywheel,
+  ]),
   defaultPreload: "intent",
   defaultPendingComponent: () => <Loading />,
   defaultErrorComponent: Broken,

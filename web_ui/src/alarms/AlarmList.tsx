@@ -32,8 +32,7 @@ export function AlarmList({ alarms }: { alarms: readonly Alarm[] }) {
 function Row({ alarm }: { alarm: Alarm }) {
   const client = useQueryClient();
   const seen = useMutation({
-    mutationFn: () =>
-      answer(api.POST("/v1/alarms/{id}/acknowledge", { params: { path: { id: alarm.id } } })),
+    mutationFn: () => answer(api.POST("/v1/alarms/{id}/acknowledge", { params: { path: { id: alarm.id } } })),
     onSettled: () =>
       Promise.all([
         client.invalidateQueries({ queryKey: ["alarms"] }),

@@ -11,7 +11,8 @@ export function AlarmMark() {
   if (raised === 0) return null;
   return (
     <Link to="/" hash="alarms" className="font-semibold whitespace-nowrap text-bad hover:underline">
-      <span aria-hidden>▲</span> {raised} <span className="max-sm:sr-only">{raised === 1 ? "alarm" : "alarms"}</span>
+      <span aria-hidden>▲</span> {raised}{" "}
+      <span className="max-sm:sr-only">{raised === 1 ? "alarm" : "alarms"}</span>
     </Link>
   );
 }

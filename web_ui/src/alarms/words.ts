@@ -24,7 +24,10 @@ export function textOf(alarm: Pick<Alarm, "data">): string {
     ...(typeof limit === "number" ? [`limit ${figure(limit)}`] : []),
     ...Object.entries(others)
       .filter(([, other]) => typeof other === "number" || typeof other === "string")
-      .map(([name, other]) => `${name.replaceAll("_", " ")} ${typeof other === "number" ? figure(other) : String(other)}`),
+      .map(
+        ([name, other]) =>
+          `${name.replaceAll("_", " ")} ${typeof other === "number" ? figure(other) : String(other)}`,
+      ),
   ].join(", ");
   return [measured, typeof advice === "string" ? advice : ""].filter((part) => part !== "").join("; ");
 }

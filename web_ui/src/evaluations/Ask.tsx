@@ -21,7 +21,8 @@ export function Ask() {
   const catalog = useQuery(catalogQuery);
   const client = useQueryClient();
   const chosen = suite || (suites.data?.[0]?.name ?? "");
-  const tasks = chosen === ONE ? [task.trim()] : (suites.data?.find((one) => one.name === chosen)?.tasks ?? []);
+  const tasks =
+    chosen === ONE ? [task.trim()] : (suites.data?.find((one) => one.name === chosen)?.tasks ?? []);
   const ask = useMutation({
     mutationFn: () =>
       answer(

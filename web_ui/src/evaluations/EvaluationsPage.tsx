@@ -117,7 +117,9 @@ function Measured() {
       ) : list.isPending ? (
         <Loading label="Loading evaluations" />
       ) : list.data.length === 0 ? (
-        <Empty title="Nothing was measured yet">Rounds measure their policies; so does the form beside this.</Empty>
+        <Empty title="Nothing was measured yet">
+          Rounds measure their policies; so does the form beside this.
+        </Empty>
       ) : (
         <DataTable label="Evaluations" columns={columns} rows={list.data} rowId={(one) => one.id} />
       )}
@@ -184,7 +186,9 @@ const comparedColumns = compared.columns([
     header: "Task",
     cell: ({ row: { original } }) => (
       <>
-        <span className="break-words">{original.task.startsWith("all: ") ? "all together" : original.task}</span>{" "}
+        <span className="break-words">
+          {original.task.startsWith("all: ") ? "all together" : original.task}
+        </span>{" "}
         <span className="text-xs text-muted">
           {original.mode}, {original.split}
         </span>
@@ -221,7 +225,10 @@ function Regressions() {
               className="field"
               value={search[side] ?? ""}
               onChange={(event) =>
-                void navigate({ search: { ...search, [side]: event.target.value || undefined }, replace: true })
+                void navigate({
+                  search: { ...search, [side]: event.target.value || undefined },
+                  replace: true,
+                })
               }
             >
               <option value="">{policies.data?.length === 0 ? "None kept yet" : "Choose one"}</option>

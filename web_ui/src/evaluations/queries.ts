@@ -23,7 +23,10 @@ export function comparisonQuery({ old, new: after }: Compared) {
     queryKey: ["comparison", old, after],
     queryFn: ({ signal }) =>
       answer(
-        api.GET("/v1/evaluations/compare", { params: { query: { old: old ?? "", new: after ?? "" } }, signal }),
+        api.GET("/v1/evaluations/compare", {
+          params: { query: { old: old ?? "", new: after ?? "" } },
+          signal,
+        }),
       ),
     enabled: Boolean(old && after),
   });

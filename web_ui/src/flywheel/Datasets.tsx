@@ -28,12 +28,21 @@ const columns = column.columns([
     id: "name",
     header: "Dataset",
     cell: ({ row: { original } }) => (
-      <Link className="link font-medium" to="/flywheel" search={{ dataset: versioned(original) }} resetScroll={false}>
+      <Link
+        className="link font-medium"
+        to="/flywheel"
+        search={{ dataset: versioned(original) }}
+        resetScroll={false}
+      >
         {versioned(original)}
       </Link>
     ),
   }),
-  column.accessor((row) => KINDS[row.kind], { id: "kind", header: "For", meta: { className: "max-sm:hidden" } }),
+  column.accessor((row) => KINDS[row.kind], {
+    id: "kind",
+    header: "For",
+    meta: { className: "max-sm:hidden" },
+  }),
   column.accessor((row) => count(row.trajectories), {
     id: "trajectories",
     header: "Episodes",
@@ -59,15 +68,23 @@ export function versioned(dataset: Pick<Dataset, "name" | "version">): string {
 export function Datasets() {
   const datasets = useQuery(datasetsQuery);
   const [all, setAll] = useState(false);
-  const rows = useMemo(() => (all ? datasets.data : datasets.data?.slice(0, SHOWN)) ?? [], [datasets.data, all]);
+  const rows = useMemo(
+    () => (all ? datasets.data : datasets.data?.slice(0, SHOWN)) ?? [],
+    [datasets.data, all],
+  );
   return (
-    <Panel title="Datasets" beside={<span className="text-xs text-muted">{count(datasets.data?.length)}</span>}>
+    <Panel
+      title="Datasets"
+      beside={<span className="text-xs text-muted">{count(datasets.data?.length)}</span>}
+    >
       {datasets.isError ? (
         <Failed error={datasets.error} again={() => void datasets.refetch()} />
       ) : datasets.isPending ? (
         <Loading rows={4} label="Loading datasets" />
       ) : rows.length === 0 ? (
-        <Empty title="No dataset yet">Rounds make them of what they collect, and so does “Route episodes”.</Empty>
+        <Empty title="No dataset yet">
+          Rounds make them of what they collect, and so does “Route episodes”.
+        </Empty>
       ) : (
         <>
           <DataTable label="Datasets" columns={columns} rows={rows} rowId={versioned} />
@@ -94,7 +111,13 @@ export function Origin({ chosen }: { chosen: FlywheelSearch }) {
     <Panel
       title={`Where ${name} comes from`}
       beside={
-        <Link className="button button-bare h-7" to="/flywheel" search={{}} aria-label="Close" resetScroll={false}>
+        <Link
+          className="button button-bare h-7"
+          to="/flywheel"
+          search={{}}
+          aria-label="Close"
+          resetScroll={false}
+        >
           ✕
         </Link>
       }

@@ -76,7 +76,10 @@ function Share({ name, part, all }: { name: string; part: number; all: number })
     <>
       <dt>{name}</dt>
       <dd aria-hidden className="h-2 overflow-hidden rounded-full bg-raised">
-        <span className="block h-full rounded-full bg-accent" style={{ width: `${Math.min(100, share * 100)}%` }} />
+        <span
+          className="block h-full rounded-full bg-accent"
+          style={{ width: `${Math.min(100, share * 100)}%` }}
+        />
       </dd>
       <dd className="text-right whitespace-nowrap">
         {count(part)} <span className="text-muted">{all === 0 ? "" : percent(share, 0)}</span>
@@ -101,8 +104,8 @@ function Scorers() {
             <li key={scorer.name} className="flex flex-wrap gap-x-3 px-3 py-2">
               <span className="min-w-0 truncate font-medium">{scorer.name}</span>
               <span className="ml-auto text-muted">
-                {count(scorer.scores)} steps of {count(scorer.trajectories)} episodes, mean {figure(scorer.mean)},{" "}
-                <Ago atS={scorer.last_at_s} />
+                {count(scorer.scores)} steps of {count(scorer.trajectories)} episodes, mean{" "}
+                {figure(scorer.mean)}, <Ago atS={scorer.last_at_s} />
               </span>
             </li>
           ))}

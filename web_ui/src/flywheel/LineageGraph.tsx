@@ -17,11 +17,22 @@ export function LineageGraph({ root }: { root: Lineage }) {
   return (
     <div className="flex flex-col gap-2 p-3">
       <div className="overflow-x-auto" tabIndex={0} role="group" aria-label={`Lineage of ${root.name}`}>
-        <svg width={width} height={height} viewBox={`-1 -1 ${width} ${height}`} aria-hidden data-testid="lineage">
+        <svg
+          width={width}
+          height={height}
+          viewBox={`-1 -1 ${width} ${height}`}
+          aria-hidden
+          data-testid="lineage"
+        >
           {graph.edges.map((edge) => {
             const [from, to] = [places.get(edge.from), places.get(edge.to)];
             if (!from || !to) return null;
-            const [x1, y1, x2, y2] = [to.x + BOX.width, to.y + BOX.height / 2, from.x, from.y + BOX.height / 2];
+            const [x1, y1, x2, y2] = [
+              to.x + BOX.width,
+              to.y + BOX.height / 2,
+              from.x,
+              from.y + BOX.height / 2,
+            ];
             const bend = (x1 + x2) / 2;
             return (
               <path

@@ -44,9 +44,15 @@ const columns = column.columns([
 export function Policies() {
   const policies = useQuery(policiesQuery);
   const [all, setAll] = useState(false);
-  const rows = useMemo(() => (all ? policies.data : policies.data?.slice(0, SHOWN)) ?? [], [policies.data, all]);
+  const rows = useMemo(
+    () => (all ? policies.data : policies.data?.slice(0, SHOWN)) ?? [],
+    [policies.data, all],
+  );
   return (
-    <Panel title="Policies" beside={<span className="text-xs text-muted">{count(policies.data?.length)}</span>}>
+    <Panel
+      title="Policies"
+      beside={<span className="text-xs text-muted">{count(policies.data?.length)}</span>}
+    >
       {policies.isError ? (
         <Failed error={policies.error} again={() => void policies.refetch()} />
       ) : policies.isPending ? (

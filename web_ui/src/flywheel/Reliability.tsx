@@ -1,4 +1,4 @@
-/** How far a process reward model's scores can be taken at their word: the reliability diagram, before and after. */
+/** How far a process reward model's scores can be taken at their word: the reliability diagram. */
 
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
@@ -43,8 +43,8 @@ export function Reliability() {
         <Loading rows={4} label="Loading process models" />
       ) : model === undefined ? (
         <Empty title="No model is calibrated yet">
-          <code className="font-mono text-xs">deskhand prm calibrate MODEL</code> says how far its scores can be taken
-          at their word, and keeps that.
+          <code className="font-mono text-xs">deskhand prm calibrate MODEL</code> says how far its scores can
+          be taken at their word, and keeps that.
         </Empty>
       ) : (
         <Diagram model={model} />
@@ -107,7 +107,9 @@ function Diagram({ model }: { model: Calibration }) {
         </tbody>
         <caption className="caption-bottom pt-2 text-left text-xs text-muted">
           {count(model.after.steps)} steps of {model.measured_on}
-          {model.kappa === null ? "" : `; κ with people ${figure(model.kappa)} on ${count(model.marked)} steps`}
+          {model.kappa === null
+            ? ""
+            : `; κ with people ${figure(model.kappa)} on ${count(model.marked)} steps`}
         </caption>
       </table>
     </div>
@@ -131,7 +133,11 @@ function Points({ quality, colour }: { quality: Quality; colour: string }) {
   const at = (bin: Quality["bins"][number]) => [bin.mean_score * SIDE, (1 - bin.mean_label) * SIDE] as const;
   return (
     <g fill={colour} stroke={colour}>
-      <polyline fill="none" strokeWidth="1.5" points={quality.bins.map((bin) => at(bin).join(",")).join(" ")} />
+      <polyline
+        fill="none"
+        strokeWidth="1.5"
+        points={quality.bins.map((bin) => at(bin).join(",")).join(" ")}
+      />
       {quality.bins.map((bin) => (
         <circle
           key={bin.mean_score}

@@ -62,7 +62,13 @@ function idOf(lineage: Lineage, above: string): string {
     : `${lineage.kind} ${lineage.name}`;
 }
 
-function place(id: string, edges: readonly Edge[], columns: Map<string, number>, column: number, path: Set<string>) {
+function place(
+  id: string,
+  edges: readonly Edge[],
+  columns: Map<string, number>,
+  column: number,
+  path: Set<string>,
+) {
   if (path.has(id) || (columns.get(id) ?? -1) >= column) return;
   columns.set(id, column);
   path.add(id);

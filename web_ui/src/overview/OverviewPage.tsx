@@ -81,10 +81,16 @@ function Figures({ now }: { now: Overview }) {
       <Figure
         name="Episodes, last hour"
         value={count(ended)}
-        beside={ended === 0 ? "" : `${percent(succeeded / ended, 0)} succeeded${broken ? `, ${broken} broken` : ""}`}
+        beside={
+          ended === 0 ? "" : `${percent(succeeded / ended, 0)} succeeded${broken ? `, ${broken} broken` : ""}`
+        }
         to="/trajectories"
       />
-      <Figure name="Sandboxes in use" value={count(leased)} beside={now.pools === null ? "host does not answer" : ""} />
+      <Figure
+        name="Sandboxes in use"
+        value={count(leased)}
+        beside={now.pools === null ? "host does not answer" : ""}
+      />
     </dl>
   );
 }
@@ -121,8 +127,15 @@ function Running({ now }: { now: Overview }) {
   if (now.round === null && now.running.length === 0) {
     return (
       <p className="px-3 py-4 text-muted">
-        Nothing. <Link className="link" to="/tasks">Submit a task</Link> or{" "}
-        <Link className="link" to="/rounds">start a round</Link>.
+        Nothing.{" "}
+        <Link className="link" to="/tasks">
+          Submit a task
+        </Link>{" "}
+        or{" "}
+        <Link className="link" to="/rounds">
+          start a round
+        </Link>
+        .
       </p>
     );
   }
@@ -161,7 +174,12 @@ function TaskLink({ task }: { task: SubmittedTask }) {
   const name = `${task.task_id}, seed ${task.seed}`;
   if (task.trajectory_id === null) return <>{name}</>;
   return (
-    <Link className="link" to="/trajectories/$id" params={{ id: task.trajectory_id }} search={{ step: "end" }}>
+    <Link
+      className="link"
+      to="/trajectories/$id"
+      params={{ id: task.trajectory_id }}
+      search={{ step: "end" }}
+    >
       {name}
     </Link>
   );

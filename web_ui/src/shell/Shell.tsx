@@ -12,7 +12,11 @@ import { signOut, useSignedOut } from "./session";
 import { SignIn } from "./SignIn";
 
 const PLACES = [
-  { to: "/", label: "Overview", sign: <path d="M2.5 2.5h4v4h-4zM9.5 2.5h4v4h-4zM2.5 9.5h4v4h-4zM9.5 9.5h4v4h-4z" /> },
+  {
+    to: "/",
+    label: "Overview",
+    sign: <path d="M2.5 2.5h4v4h-4zM9.5 2.5h4v4h-4zM2.5 9.5h4v4h-4zM9.5 9.5h4v4h-4z" />,
+  },
   { to: "/rounds", label: "Rounds", sign: <path d="M8 2.5a5.5 5.5 0 1 1-5.2 3.7M2.5 2.5v3.8h3.8" /> },
   {
     to: "/trajectories",
@@ -45,10 +49,7 @@ export function Shell() {
         </a>
         <header className="sticky top-0 z-30 border-b border-line bg-surface">
           <div className="mx-auto flex h-11 max-w-[90rem] items-center gap-1 px-3 sm:px-5">
-            <Link
-              to="/"
-              className="mr-4 flex items-center gap-2 text-base font-semibold tracking-tight"
-            >
+            <Link to="/" className="mr-4 flex items-center gap-2 text-base font-semibold tracking-tight">
               <Mark />
               Deskhand
             </Link>

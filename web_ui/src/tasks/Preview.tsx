@@ -19,7 +19,12 @@ export function Preview({ taskId, seed }: { taskId: string; seed: string }) {
   return (
     <section aria-label="Preview" className="flex flex-col gap-2 border-t border-line p-3">
       <div className="flex items-center gap-3">
-        <button type="button" className="button" disabled={!ready || look.isPending} onClick={() => look.mutate()}>
+        <button
+          type="button"
+          className="button"
+          disabled={!ready || look.isPending}
+          onClick={() => look.mutate()}
+        >
           {look.isPending ? "Setting it up…" : shown ? "Look again" : "Preview"}
         </button>
         <span className="text-muted">

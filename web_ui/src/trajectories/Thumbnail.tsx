@@ -1,4 +1,4 @@
-/** The last screen of an episode, small. It is fetched once its row is on the screen, and kept by the browser. */
+/** The last screen of an episode, small: fetched once its row is on the screen, and kept by the browser. */
 
 import { useState } from "react";
 
@@ -7,7 +7,8 @@ import type { TrajectorySummary } from "../api/words";
 export function Thumbnail({ trajectory }: { trajectory: TrajectorySummary }) {
   const image = trajectory.last_image;
   const [failed, setFailed] = useState(false);
-  if (image === null || failed) return <span aria-hidden className="block h-7 w-11 shrink-0 rounded-sm bg-raised" />;
+  if (image === null || failed)
+    return <span aria-hidden className="block h-7 w-11 shrink-0 rounded-sm bg-raised" />;
   return (
     <img
       src={`${image.url}?width=80`}

@@ -195,17 +195,17 @@ function NarrowRow({ trajectory }: { trajectory: TrajectorySummary }) {
     >
       <Thumbnail trajectory={trajectory} />
       <span className="flex min-w-0 flex-1 flex-col gap-0.5">
-      <span className="flex items-center gap-2">
-        <OutcomeMark trajectory={trajectory} bare />
-        <span className="min-w-0 truncate font-medium">{trajectory.task_id}</span>
-        <span className="text-muted">#{trajectory.seed}</span>
-        <span className="ml-auto shrink-0 text-xs text-muted">
-          <Ago atS={trajectory.started_at_s} />
+        <span className="flex items-center gap-2">
+          <OutcomeMark trajectory={trajectory} bare />
+          <span className="min-w-0 truncate font-medium">{trajectory.task_id}</span>
+          <span className="text-muted">#{trajectory.seed}</span>
+          <span className="ml-auto shrink-0 text-xs text-muted">
+            <Ago atS={trajectory.started_at_s} />
+          </span>
         </span>
-      </span>
-      <span className="truncate pl-5.5 text-muted">
-        {trajectory.turns} {trajectory.turns === 1 ? "turn" : "turns"} · {trajectory.instruction}
-      </span>
+        <span className="truncate pl-5.5 text-muted">
+          {trajectory.turns} {trajectory.turns === 1 ? "turn" : "turns"} · {trajectory.instruction}
+        </span>
       </span>
     </Link>
   );
