@@ -167,6 +167,10 @@ const VERDICTS = {
   unclear: { sign: "≈", colour: "text-muted" },
 } as const;
 
+function points(share: number): string {
+  return `${share > 0 ? "+" : ""}${(share * 100).toFixed(0)}`;
+}
+
 const compared = columnsOf<Comparison>();
 const comparedColumns = compared.columns([
   compared.display({
@@ -204,8 +208,7 @@ const comparedColumns = compared.columns([
     id: "difference",
     header: "Difference",
     meta: { className: "text-right whitespace-nowrap text-muted max-sm:hidden" },
-    cell: ({ row: { original } }) =>
-      `${(original.low * 100).toFixed(0)} to ${original.high > 0 ? "+" : ""}${(original.high * 100).toFixed(0)} points`,
+    cell: ({ row: { original } }) => `${points(original.low)} to ${points(original.high)} points`,
   }),
 ]);
 

@@ -61,7 +61,7 @@ function Diagram({ model }: { model: Calibration }) {
         height={SIDE + EDGE + 8}
         viewBox={`${-EDGE} -8 ${SIDE + EDGE + 8} ${SIDE + EDGE + 8}`}
         role="img"
-        aria-label={`Reliability of ${model.scorer}: expected calibration error ${figure(model.before.calibration_error)} before, ${figure(model.after.calibration_error)} after`}
+        aria-label={`Reliability of ${model.scorer}, before and after calibration`}
         data-testid="reliability"
       >
         <rect width={SIDE} height={SIDE} fill="none" stroke="var(--line)" />
@@ -146,7 +146,7 @@ function Points({ quality, colour }: { quality: Quality; colour: string }) {
           r={2.5 + 4 * Math.sqrt(bin.count / most)}
           fillOpacity="0.55"
         >
-          <title>{`${bin.count} steps: scored ${figure(bin.mean_score)}, were ${figure(bin.mean_label)}`}</title>
+          <title>{`${bin.count} steps: said ${figure(bin.mean_score)}, were ${figure(bin.mean_label)}`}</title>
         </circle>
       ))}
     </g>

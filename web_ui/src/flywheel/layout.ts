@@ -23,8 +23,8 @@ export interface Graph {
 }
 
 /**
- * A tree in which "drawn above" stands for a node met before becomes a graph: such a node is drawn once, and each
- * node stands one column right of the farthest node it is a source of.
+ * A tree in which "drawn above" stands for a node met before becomes a graph: such a node is drawn once, and
+ * each node stands one column right of the farthest node it is a source of.
  */
 export function layout(root: Lineage): Graph {
   const found = new Map<string, Lineage>();
