@@ -218,7 +218,7 @@ def test_an_evaluation_that_was_asked_for_goes_on_after_a_kill(tmp_path: Path) -
     served.call("POST", f"/v1/evaluations/{second}/cancel")
     served.end(signal.SIGKILL)
     served.start()
-    wait(lambda: served.call("GET", f"/v1/evaluations/{first}")["state"] == "done")
+    wait(lambda: served.call("GET", f"/v1/evaluations/{first}")["state"] == "done", limit_s=300)
     wait(lambda: served.call("GET", f"/v1/evaluations/{second}")["state"] == "cancelled")
     [row] = served.call("GET", f"/v1/evaluations/{first}")["rows"]
     assert (row["task"], row["mode"], row["episodes"]) == ("fake/press-button", "sampled", 2)

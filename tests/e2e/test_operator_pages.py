@@ -108,7 +108,7 @@ def test_a_policy_is_measured_and_compared(platform: Platform, signed: Signed, t
     expect(page.get_by_text("Queued.")).to_be_visible()
     row = page.get_by_role("table", name="Evaluations").get_by_role("row").filter(has_text="scripted oracle")
     expect(row).to_contain_text("fake/press-button, test seeds")
-    expect(row.get_by_text("done")).to_be_visible(timeout=60_000)
+    expect(row.get_by_text("done")).to_be_visible(timeout=300_000)
     page.get_by_label("Old policy").select_option(old)
     page.get_by_label("New policy").select_option(new)
     expect(page.get_by_text("No task was measured with both.")).to_be_visible()
