@@ -84,6 +84,25 @@ class Datasets(Trajectories):
                 # a collection dropped one of them meanwhile: whole episodes never change otherwise
                 continue
 
+    async def preview_dataset(
+        self,
+        rule: SelectionRule,
+        chosen: TrajectoryFilter | None = None,
+        *,
+        sieve: Sieve | None = None,
+        held_out: Collection[str] | None = None,
+    ) -> Sifted:
+        """What `select_dataset` would take and leave out now; nothing is kept.
+
+        Raises:
+            HeldOutRefused: `chosen` names a held-out task or another split than training.
+        """
+        held_out = _held_out_tasks() if held_out is None else held_out
+        chosen = chosen or TrajectoryFilter()
+        _refuse_held_out(chosen, held_out)
+        chosen = replace(chosen, split=Split.TRAIN, ended=True, outcome=None)
+        return await self._select(rule, chosen, sieve or Sieve(), held_out)
+
     async def dataset(self, name: str, version: int | None = None) -> Dataset:
         """A dataset; its newest version unless one is named.
 

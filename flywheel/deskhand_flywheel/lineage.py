@@ -57,6 +57,16 @@ async def trace_policy(store: Store, policy_id: str) -> LineageNode:
     return await _Tracer(store).policy(policy_id)
 
 
+async def trace_dataset(store: Store, name: str, version: int) -> LineageNode:
+    """The tree that leads to a dataset.
+
+    Raises:
+        UnknownDataset: there is none of that name and version.
+    """
+    await store.dataset(name, version)
+    return await _Tracer(store).dataset(f"{name}@{version}")
+
+
 class _Tracer:
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -88,12 +98,12 @@ class _Tracer:
         if isinstance(executor, str):
             found.append(await self.policy(executor, "plans for"))
         if isinstance(dataset, str):
-            found.append(await self._dataset(dataset))
+            found.append(await self.dataset(dataset))
         if isinstance(run, str):
             found += await self._trajectories(_labelled("run", run), "played in the run")
         return tuple(found)
 
-    async def _dataset(self, named: str) -> LineageNode:
+    async def dataset(self, named: str) -> LineageNode:
         node = LineageNode(kind=LineageKind.DATASET, name=named, relation="learned from", kept=False)
         name, _, version = named.rpartition("@")
         try:

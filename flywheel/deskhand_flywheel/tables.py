@@ -193,6 +193,7 @@ events = Table(
     Column("name", String(160), nullable=False),
     Column("data", Text, nullable=False),
     Index(None, "subject", "id"),
+    Index(None, "kind", "id"),
     # an id is a Last-Event-ID: never given out twice
     sqlite_autoincrement=True,
 )

@@ -272,4 +272,5 @@ def _summary(row: Row[Any, Any, Any, int, Any]) -> TrajectorySummary:
         outcome=end.outcome if end else None,
         stop_reason=end.stop_reason if end else None,
         failure=end.failure if end else None,
+        last_screen=end.final_observation.screenshot if end and end.final_observation else None,
     )

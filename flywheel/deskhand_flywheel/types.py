@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from deskhand_agent.types import Failure, Step, StopReason, Trajectory
-from deskhand_sandbox.types import JsonValue, Outcome, Split
+from deskhand_sandbox.types import Image, JsonValue, Outcome, Split
 
 HUMAN, JUDGE, PRM = "human", "judge", "prm"
 """Kinds of scorers: what stands before the colon of a scorer's name."""
@@ -311,6 +311,8 @@ class TrajectorySummary:
     outcome: Outcome | None
     stop_reason: StopReason | None
     failure: Failure | None
+    last_screen: Image | None = None
+    """After the last action; without its bytes."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -14,6 +14,7 @@ PlatformError
 ├── HomeInUse                another platform serves this home folder
 ├── PortInUse                somebody listens on the address already
 ├── NotServing               no platform answers at the address
+├── PreviewFailed            a task cannot be shown before it is submitted
 ├── ChildFailed              a process the platform needs does not start
 └── RoundFailed              a phase of a round came to nothing; says which and why
 """
@@ -108,6 +109,10 @@ class PortInUse(PlatformError):
 
 class NotServing(PlatformError):
     """No platform answers at the address."""
+
+
+class PreviewFailed(PlatformError):
+    """A task cannot be shown before it is submitted: no sandbox, or it cannot be set up."""
 
 
 class ChildFailed(PlatformError):

@@ -16,8 +16,10 @@ import uvicorn
 from deskhand_flywheel.store import Store
 from deskhand_platform import lock
 from deskhand_platform.accounts.opening import Accounts, FirstAdmin, open_accounts
+from deskhand_platform.alarms.watch import AlarmWatch
 from deskhand_platform.api.app import create_app
 from deskhand_platform.errors import PortInUse
+from deskhand_platform.evaluations.desk import EvaluationRunner
 from deskhand_platform.live import LiveSandboxes
 from deskhand_platform.proposals import Proposals
 from deskhand_platform.queue import TaskQueue
@@ -122,6 +124,8 @@ async def platform(settings: Settings, start_host: StartHost | None = None) -> A
                         _rounds(conductor, scheduler),
                         sender.running(),
                         services.talkers.running(),
+                        EvaluationRunner(settings, supervisor).running(),
+                        AlarmWatch(settings, store).running(),
                         serve_api(services, listener),
                     ):
                         url = address_of(listener)

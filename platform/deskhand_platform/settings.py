@@ -22,6 +22,7 @@ from pydantic_settings import (
 from yaml import YAMLError
 
 from deskhand_platform.errors import SettingsError
+from deskhand_sandbox.logs import Form
 
 DEFAULT_PORT = 8420
 
@@ -121,6 +122,31 @@ class ChatSettings(BaseModel):
     """How long one may take to load."""
 
 
+class AlarmSettings(BaseModel):
+    """When to raise which alarm, and whom to tell."""
+
+    model_config = {"extra": "forbid", "frozen": True}
+
+    every_s: Annotated[float, Field(gt=0.0)] = 20.0
+    """How often everything is looked at."""
+    quiet_s: Annotated[float, Field(gt=0.0)] = 600.0
+    """No episode for so long while there is work for them: "no_rollouts"."""
+    failure_share: Annotated[float, Field(gt=0, le=1)] = 0.5
+    """Of the newest episodes of the last hour, the share that something broke: "failure_rate"."""
+    failure_episodes: Annotated[int, Field(ge=1)] = 20
+    """Fewer than so many episodes say nothing of it."""
+    disk_free_gb: Annotated[float, Field(ge=0)] = 2.0
+    """Less than so much (10⁹ bytes) free where the home folder lies: "disk_low"."""
+    reward_share: Annotated[float, Field(gt=0, lt=1)] = 0.5
+    """Success of a run's last five iterations below this share of its best five: "reward_collapse"."""
+    entropy_share: Annotated[float, Field(gt=0, lt=1)] = 0.1
+    """Entropy of a run's last five iterations below this share of its first five: "entropy_collapse"."""
+    webhook: str | None = None
+    """Where every alarm is posted, as JSON; None: nowhere."""
+    webhook_retry_s: Annotated[float, Field(gt=0.0)] = 1.0
+    """Pause before the second attempt; each further one waits twice as long, up to five minutes."""
+
+
 class Settings(BaseSettings):
     """Where the platform lives and how much of the machine it takes."""
 
@@ -141,6 +167,8 @@ class Settings(BaseSettings):
     near_frames: Annotated[float, Field(ge=0, lt=1)] | None = None
     """Share of a screen's pixels that may differ from the one kept before for it not to be kept, in submitted
     tasks; 0 loses nothing. None: only equal bytes are kept once."""
+    logs: Form = "text"
+    """How processes write their logs: for a person, or one JSON object a line, with ids to join them by."""
     url: str | None = None
     """Where the command line finds the platform; None: this home's own."""
     sandbox: SandboxSettings = SandboxSettings()
@@ -150,6 +178,7 @@ class Settings(BaseSettings):
     quotas: QuotaSettings = QuotaSettings()
     webhooks: WebhookSettings = WebhookSettings()
     chat: ChatSettings = ChatSettings()
+    alarms: AlarmSettings = AlarmSettings()
 
     @classmethod
     def settings_customise_sources(

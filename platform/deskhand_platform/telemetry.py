@@ -21,6 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from deskhand_flywheel.tables import events, trajectories
 from deskhand_flywheel.types import EventKind
 from deskhand_platform import host_address
+from deskhand_platform.alarms.book import AlarmBook
 from deskhand_platform.services import Services
 from deskhand_platform.states import WorkState
 from deskhand_platform.tables import rounds, tasks
@@ -57,6 +58,7 @@ async def exposition(services: Services) -> bytes:
             await _failures(connection),
             await _run_figures(connection, now),
         ]
+    families.append(await _alarms(services))
     up = GaugeMetricFamily("deskhand_sandbox_host_up", "1 where sandboxes can be leased")
     up.add_metric([], float(services.hosting.host_state == "up"))
     registry = CollectorRegistry()
@@ -126,6 +128,13 @@ async def _run_figures(connection: AsyncConnection, now: float) -> GaugeMetricFa
         for figure, value in values.items():
             if isinstance(value, int | float) and not isinstance(value, bool):
                 family.add_metric([subject.removeprefix("run:"), name, figure], value)
+    return family
+
+
+async def _alarms(services: Services) -> GaugeMetricFamily:
+    family = GaugeMetricFamily("deskhand_alarms", "That are not over", labels=["alarm", "subject", "state"])
+    for alarm in await AlarmBook(services.store).open():
+        family.add_metric([alarm.name, alarm.subject, alarm.state], 1)
     return family
 
 

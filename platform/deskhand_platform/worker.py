@@ -15,7 +15,8 @@ import socket
 import sys
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from deskhand_agent.errors import AgentError
@@ -43,10 +44,11 @@ from deskhand_platform.settings import WorkerSettings as Limits
 from deskhand_platform.states import WorkState
 from deskhand_platform.takeovers import LONGEST_S, Takeovers
 from deskhand_platform.task_orders import PolicyRef, QueuedTask
-from deskhand_sandbox.base import SandboxSource
+from deskhand_sandbox import logs
+from deskhand_sandbox.base import Sandbox, SandboxSource
 from deskhand_sandbox.errors import BackendMissing, InvalidTask, SandboxError, UnknownName
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("deskhand_platform.worker")
 
 Sources = Callable[[], SandboxSource | None]
 """The sandbox source as it is now; None while there is none."""
@@ -114,7 +116,9 @@ class EpisodeWorker:
             if claimed is None:
                 await asyncio.sleep(self._limits.poll_s)
                 continue
-            await self.attempt(claimed)
+            with logs.about(task=claimed.id, round=claimed.labels.get("round")):
+                log.info("attempt %d at %s began", claimed.attempts, claimed.task.id)
+                await self.attempt(claimed)
 
     async def attempt(self, claimed: QueuedTask) -> None:
         """Work one claimed task and settle it."""
@@ -185,7 +189,7 @@ class EpisodeWorker:
                 return self._judge(claimed, ended[0])
             await run_episodes(
                 [Job(task=task, labels=labels)],
-                source=source,
+                source=_Told(source),
                 policy=policy,
                 sink=noting,
                 settings=WorkerSettings(
@@ -234,6 +238,7 @@ class EpisodeWorker:
         return Ending(state=WorkState.FAILED, trajectory=trajectory, reason=reason)
 
     async def _settle(self, claimed: QueuedTask, ending: Ending) -> None:
+        log.info("the attempt ended: %s%s", ending.state, f", {ending.reason}" if ending.reason else "")
         if ending.state is WorkState.QUEUED:
             await self._queue.put_back(claimed.id, self.name, ending.reason or "")
             return
@@ -247,6 +252,22 @@ class EpisodeWorker:
 
 def _late(claimed: QueuedTask) -> bool:
     return claimed.deadline_s is not None and claimed.deadline_s <= time.time()
+
+
+class _Told:
+    """A sandbox source whose loans stand in the log."""
+
+    def __init__(self, source: SandboxSource) -> None:
+        self._source = source
+
+    @asynccontextmanager
+    async def lease(
+        self, kind: str, *, owner: str, wait_s: float = 60.0, labels: Mapping[str, str] | None = None
+    ) -> AsyncGenerator[Sandbox, None]:
+        async with self._source.lease(kind, owner=owner, wait_s=wait_s, labels=labels) as sandbox:
+            logs.note(sandbox=sandbox.id)
+            log.info("a %s sandbox is lent", kind)
+            yield sandbox
 
 
 class _Noting:
@@ -263,6 +284,8 @@ class _Noting:
     async def begin(self, start: TrajectoryStart) -> None:
         await self._sink.begin(start)
         await self._begun(start)
+        logs.note(trajectory=start.id)
+        log.info("an episode began")
 
     async def step(self, trajectory_id: str, step: Step) -> None:
         self.sizes[trajectory_id] += len(step.observation.screenshot.data or b"")
@@ -320,7 +343,9 @@ async def _main(parent_pid: int) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     die_with_parent(parent_pid)
-    await serve_queue(load_settings(), stop)
+    settings = load_settings()
+    logs.configure(settings.logs, process="worker")
+    await serve_queue(settings, stop)
 
 
 if __name__ == "__main__":

@@ -50,12 +50,16 @@ from pathlib import Path
 import counting_run
 
 folder = Path(sys.argv[1])
-phase = json.loads((folder / "spec.json").read_text())["labels"]["phase"]
+phase = json.loads((folder / "spec.json").read_text())["labels"].get("phase")
+if phase is None:  # asked for by itself, and not by a round
+    from deskhand_trainer.run import main
+
+    sys.exit(main([str(folder)]))
 os.environ["COUNTING_STEPS"] = "4000" if phase == "ppo" else "2"
 os.environ["COUNTING_STEP_S"] = "0.05" if phase == "ppo" else "0.01"
 sys.exit(counting_run.main(folder))
 """
-"""Every phase is over at once but PPO, which goes on until it is stopped."""
+"""Every phase of a round is over at once but PPO, which goes on until it is stopped."""
 
 
 class Platform:

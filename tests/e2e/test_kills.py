@@ -242,3 +242,45 @@ def test_rounds_are_operated_from_the_command_line(served: Served) -> None:
     assert "on" in said("schedules", "on", "1")
     assert "gone" in said("schedules", "remove", "1")
     assert "smoke" not in said("schedules", "list")
+
+
+def test_a_stopped_platform_parks_what_it_works_at_and_goes_on_later(tmp_path: Path) -> None:
+    served = Served(tmp_path, DESKHAND_LOGS="json")
+    served.start()
+    try:
+        # nobody answers what the policy proposes: the episode goes on for minutes
+        policy = {"name": "scripted", "review_s": 600}
+        order = {"task_id": "fake/press-button", "policy": policy, "labels": {"round": "7"}}
+        number = served.call("POST", "/v1/tasks", order)["id"]
+        path = f"/v1/tasks/{number}"
+        first = wait(lambda: served.call("GET", path)["trajectory_id"])
+        assert served.end(signal.SIGTERM) == 143
+        lines = [json.loads(line) for line in (tmp_path / "worker.log").read_text().splitlines()]
+        [begun] = [line for line in lines if line["message"] == "an episode began"]
+        assert (begun["task"], begun["trajectory"], begun["round"]) == (number, first, "7")
+        assert begun["sandbox"] and begun["process"] == "worker"
+
+        served.start()
+        again = wait(lambda: (t := served.call("GET", path))["trajectory_id"] not in (None, first) and t)
+        assert (again["state"], again["attempts"]) == ("running", 2)
+        assert served.call("GET", f"/v1/trajectories/{first}")["ended_at_s"] is not None
+        served.call("DELETE", path)
+        assert wait(lambda: (t := served.call("GET", path))["state"] == "cancelled" and t)
+    finally:
+        served.end(signal.SIGTERM)
+
+
+@pytest.mark.slow
+def test_an_evaluation_that_was_asked_for_goes_on_after_a_kill(tmp_path: Path) -> None:
+    served = Served(tmp_path, DESKHAND_ROUNDS__RUN_MODULE="deskhand_trainer.run")
+    served.start()
+    order = {"tasks": ["fake/press-button"], "episodes": 2}
+    first, second = (served.call("POST", "/v1/evaluations", order)["id"] for _ in range(2))
+    served.call("POST", f"/v1/evaluations/{second}/cancel")
+    served.end(signal.SIGKILL)
+    served.start()
+    wait(lambda: served.call("GET", f"/v1/evaluations/{first}")["state"] == "done", limit_s=300)
+    wait(lambda: served.call("GET", f"/v1/evaluations/{second}")["state"] == "cancelled")
+    [row] = served.call("GET", f"/v1/evaluations/{first}")["rows"]
+    assert (row["task"], row["mode"], row["episodes"]) == ("fake/press-button", "sampled", 2)
+    assert served.end(signal.SIGTERM) == 143

@@ -45,8 +45,8 @@ def test_the_printed_address_signs_in_and_forgets_the_token(platform: Platform, 
     expect(page.get_by_role("alert")).to_contain_text("not this platform's token")
     page.goto("about:blank")
     page.goto(f"{platform.url}/#token={platform.token}")
-    expect(page.get_by_role("heading", name="Rounds")).to_be_visible()
-    assert page.url == f"{platform.url}/rounds"
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+    assert page.url == f"{platform.url}/"
     page.go_back()
     assert platform.token not in page.url
     assert [url for url in asked if platform.token in url] == []

@@ -4,7 +4,7 @@ import asyncio
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -62,7 +62,9 @@ class Dawdles:
 class Broken:
     """A source whose sandboxes die at once."""
 
-    def lease(self, kind: str, *, owner: str, wait_s: float = 60.0) -> AbstractAsyncContextManager[Sandbox]:
+    def lease(
+        self, kind: str, *, owner: str, wait_s: float = 60.0, labels: Mapping[str, str] | None = None
+    ) -> AbstractAsyncContextManager[Sandbox]:
         return self._lease()
 
     @asynccontextmanager

@@ -5,12 +5,13 @@ import {
   createRoute,
   createRouter,
   lazyRouteComponent,
-  redirect,
   type ErrorComponentProps,
 } from "@tanstack/react-router";
 
 import { readAdmin } from "./admin/search";
 import { infoQuery } from "./api/queries";
+import { readCompared } from "./evaluations/search";
+import { readFlywheelSearch } from "./flywheel/search";
 import { readCompare } from "./compare/search";
 import { Empty, Failed, Loading } from "./parts/Notice";
 import { Page } from "./parts/Page";
@@ -30,11 +31,25 @@ const home = createRoute({
   beforeLoad: async () => {
     // who is not signed in yet stays: the shell asks them to, and this is looked at again
     const info = await queryClient.query({ ...infoQuery, staleTime: "static" }).catch(() => null);
-    if (info === null) return;
-    const to = info.scopes.includes("rounds:read") ? "/rounds" : "/tasks";
+    if (info === null || info.scopes.includes("rounds:read")) return;
     // eslint-disable-next-line @typescript-eslint/only-throw-error -- how this router is told to go elsewhere
-    throw redirect({ to });
+    throw redirect({ to: "/tasks" });
   },
+  component: lazyRouteComponent(() => import("./overview/OverviewPage"), "OverviewPage"),
+});
+
+const flywheel = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/flywheel",
+  validateSearch: readFlywheelSearch,
+  component: lazyRouteComponent(() => import("./flywheel/FlywheelPage"), "FlywheelPage"),
+});
+
+const evaluations = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/tasks/evaluations",
+  validateSearch: readCompared,
+  component: lazyRouteComponent(() => import("./evaluations/EvaluationsPage"), "EvaluationsPage"),
 });
 
 const rounds = createRoute({
@@ -152,6 +167,8 @@ export const router = createRouter({
     sandbox,
     account,
     admin,
+    evaluations,
+    flywheel,
   ]),
   defaultPreload: "intent",
   defaultPendingComponent: () => <Loading />,

@@ -13,17 +13,23 @@ from deskhand_platform.api import errors, page, record, session
 from deskhand_platform.api.deps import PREFIX, admit
 from deskhand_platform.api.models import ErrorAnswer
 from deskhand_platform.api.routes import (
+    alarms,
     annotations,
     audit,
     branches,
     catalog,
     chat,
+    datasets,
+    evaluations,
     events,
+    flywheel,
     in_force,
     info,
     live,
     operations,
+    overview,
     policies,
+    previews,
     promotions,
     proposals,
     quotas,
@@ -73,9 +79,10 @@ def create_app(services: Services | None = None, *, version: str = "0.1.0") -> F
     app.state.services = services
     app.state.feed = None if services is None else EventFeed(services.store)
     errors.install(app)
-    parts = (info, task_events, tasks, catalog, rounds, promotions, schedules, trajectories, policies, events)
+    parts = (info, task_events, previews, tasks, catalog, rounds, promotions, schedules, trajectories)
+    seen = (policies, events, alarms, overview, datasets, flywheel, evaluations, steps, branches, live)
     people = (annotations, proposals, reviews, takeovers, users, tokens, quotas, audit, in_force)
-    for part in (*parts, steps, branches, live, webhooks, chat, *people):
+    for part in (*parts, *seen, webhooks, chat, *people):
         app.include_router(
             part.router,
             prefix=PREFIX,

@@ -14,6 +14,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 
 from deskhand_flywheel.errors import (
+    CorruptBlob,
+    DatasetRefused,
     FlywheelError,
     InvalidQuery,
     InvalidScore,
@@ -32,6 +34,7 @@ from deskhand_platform.errors import (
     NoRoom,
     NotFound,
     PlatformError,
+    PreviewFailed,
     TooMuch,
     Unauthorized,
     WrongState,
@@ -42,6 +45,7 @@ STATUS: dict[type[Exception], int] = {
     NotFound: 404,
     NotStored: 404,
     MissingBlob: 404,
+    CorruptBlob: 422,
     UnknownName: 404,
     NoRoom: 503,
     WrongState: 409,
@@ -49,6 +53,7 @@ STATUS: dict[type[Exception], int] = {
     InvalidField: 422,
     InvalidQuery: 422,
     InvalidScore: 422,
+    DatasetRefused: 422,
     Forbidden: 403,
     NotTheirs: 403,
     Unauthorized: 401,
@@ -56,6 +61,7 @@ STATUS: dict[type[Exception], int] = {
     StorageFull: 507,
     StoreUnavailable: 503,
     HostUnreachable: 503,
+    PreviewFailed: 503,
 }
 NAMES = {404: "not_found", 403: "forbidden"}
 """What errors of a status are called, whichever they are; the others by their own names."""

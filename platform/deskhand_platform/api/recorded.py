@@ -131,6 +131,7 @@ def _summary_fields(recorded: Recorded) -> dict[str, Any]:
         "turns": recorded.steps,
         "success": outcome.success if outcome else None,
         "score": outcome.score if outcome else None,
+        "last_image": None if recorded.last_screen is None else image_ref(recorded.last_screen),
     }
 
 

@@ -52,6 +52,8 @@ class TrajectorySummary(BaseModel):
     score: float | None
     stop_reason: StopReason | None
     failure: Failure | None
+    last_image: ImageRef | None
+    """The screen after the last action; None while it runs, or where none was kept."""
 
 
 class TrajectoryPage(Page[TrajectorySummary]):

@@ -26,6 +26,7 @@ BENCHES = {
     "sandbox": "deskhand_platform.bench.sandbox",
     "flywheel": "deskhand_platform.bench.flywheel",
     "api": "deskhand_platform.bench.api",
+    "page": "deskhand_platform.bench.page",
     "fresh-clone": "deskhand_platform.bench.fresh_clone",
 }
 TOLD = ("base",)

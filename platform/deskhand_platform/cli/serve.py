@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
 from typing import Annotated
 
 import typer
@@ -14,6 +16,7 @@ from deskhand_platform.cli.signals import run_until_signal
 from deskhand_platform.errors import NotServing, Unauthorized
 from deskhand_platform.lock import serving
 from deskhand_platform.settings import Settings, load_settings
+from deskhand_sandbox import logs
 
 Port = Annotated[int | None, typer.Option(help="port to listen on; 0 for any free one", min=0, max=65535)]
 Host = Annotated[str | None, typer.Option(help="address to listen on")]
@@ -28,6 +31,10 @@ def register(app: typer.Typer) -> None:
 def serve(port: Port = None, host: Host = None) -> None:
     """Run the platform: API, page, task queue, rounds and sandbox host. Ctrl-C stops all of it."""
     settings = load_settings(port=port, host=host)
+    # at a terminal only what is amiss is of interest; the sandbox host has no settings but the variable
+    quiet = logging.WARNING if settings.logs == "text" else logging.INFO
+    logs.configure(settings.logs, process="platform", level=quiet)
+    os.environ[logs.VARIABLE] = settings.logs
     raise typer.Exit(run_until_signal(_serve(settings)))
 
 

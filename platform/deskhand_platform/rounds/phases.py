@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -22,11 +23,13 @@ from deskhand_platform.rounds.promoted import PromotedPolicies
 from deskhand_platform.rounds.promotion import decide
 from deskhand_platform.settings import Settings
 from deskhand_platform.states import WorkState
+from deskhand_sandbox import logs
 from deskhand_sandbox.errors import SandboxError
 from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.admission import is_probe, only_measured
 from deskhand_trainer.runs import RunKind, RunResult, RunSpec
 
+log = logging.getLogger(__name__)
 ROUTED = {"sft": "sft", "rejection": "sft", "pretrain": "rejected"}
 """Which dataset a phase learns from."""
 TRAINED = ("sft", "pretrain", "rejection", "ppo")
@@ -81,7 +84,10 @@ class Phases:
             return halt, _why(halt)
         await self._start(round_id, phase)
         try:
-            changes = await self._work(record, phase)
+            with logs.about(round=str(round_id), run=f"round-{round_id}-{name}"):
+                log.info("phase %s began", name)
+                changes = await self._work(record, phase)
+                log.info("phase %s is done", name)
         except RunHalted as halt:
             return await self._ended(round_id, name, halt.state, _why(halt.state))
         except (PlatformError, FlywheelError, SandboxError, OSError) as error:

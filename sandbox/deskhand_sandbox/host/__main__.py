@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import logging
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from deskhand_sandbox import logs
 from deskhand_sandbox.host.serve import serve
 from deskhand_sandbox.host.settings import HostSettings, from_json
 from deskhand_sandbox.manager import PoolSettings
@@ -28,10 +28,8 @@ def main(arguments: Sequence[str] | None = None, *, make_backend: MakeBackend = 
         make_backend: where kinds come from; a program with backends of its own calls this with its own.
     """
     options = read_options(arguments)
-    logging.basicConfig(
-        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    form = "json" if os.environ.get(logs.VARIABLE) == "json" else "text"
+    logs.configure(form, process="sandbox host")
     try:
         if options.ready_fd is None:
             settings = settings_by_hand(options)

@@ -31,6 +31,8 @@ async def test_the_platform_stands_in_figures(
         data = {"loss": loss, "step": step, "note": "words are no figures", "on": True}
         event = Event(id=0, at_s=time.time(), subject="run:r1", kind=EventKind.METRIC, name="ppo", data=data)
         await store.append_event(event)
+    alarm = Event(id=0, at_s=time.time(), subject="run:r1", kind=EventKind.ALARM, name="kl_high", data={})
+    await store.append_event(alarm)
     response = await client.get("/metrics")
     assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
     figures = told(response.text)
@@ -39,6 +41,7 @@ async def test_the_platform_stands_in_figures(
     assert figures["deskhand_run", "loss", "r1", "ppo"] == 0.25
     assert ("deskhand_run", "note", "r1", "ppo") not in figures
     assert figures["deskhand_sandbox_host_up",] == 1
+    assert figures["deskhand_alarms", "kl_high", "raised", "run:r1"] == 1
     assert 0 <= figures["deskhand_task_oldest_wait_seconds",] < 60
 
 

@@ -24,6 +24,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/alarms": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Alarms
+         * @description Alarms, newest first.
+         */
+        get: operations["list_alarms"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/alarms/{id}/acknowledge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Acknowledge Alarm
+         * @description Say that you have seen it.
+         */
+        post: operations["acknowledge_alarm"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/audit": {
         parameters: {
             query?: never;
@@ -36,6 +76,26 @@ export interface paths {
          * @description Entries, newest first.
          */
         get: operations["list_audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/calibrations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Calibrations
+         * @description Process reward models that were calibrated, newest first: reliability, AUC and calibration error.
+         */
+        get: operations["list_calibrations"];
         put?: never;
         post?: never;
         delete?: never;
@@ -80,6 +140,194 @@ export interface paths {
          *     The first request to a policy starts a process that loads it, which takes seconds.
          */
         post: operations["create_chat_completion"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/datasets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Datasets
+         * @description Every version of every dataset, newest first.
+         */
+        get: operations["list_datasets"];
+        put?: never;
+        /**
+         * Route Episodes
+         * @description Make the next version of a dataset for each route; one that takes nothing makes none.
+         */
+        post: operations["route_episodes"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/datasets/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Preview Routes
+         * @description What each route would take now, and leave out; nothing is kept.
+         */
+        post: operations["preview_routes"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/datasets/selection": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Preview Selection
+         * @description How many trajectories a filter lets through, by how they went.
+         */
+        get: operations["preview_selection"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/datasets/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Dataset
+         * @description One dataset with its recipe and trajectories.
+         */
+        get: operations["get_dataset"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/evaluations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Evaluations
+         * @description Evaluations, newest first.
+         */
+        get: operations["list_evaluations"];
+        put?: never;
+        /**
+         * Ask Evaluation
+         * @description Queue one; they are worked one after the other, whatever dies meanwhile.
+         */
+        post: operations["ask_evaluation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/evaluations/compare": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Compare Policies
+         * @description Their newest measurements of the same tasks, what got worse first.
+         */
+        get: operations["compare_policies"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/evaluations/suites": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Suites
+         * @description Tasks that presets measure together, and those that are held out.
+         */
+        get: operations["list_suites"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/evaluations/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Evaluation
+         * @description One of them, with how far it is.
+         */
+        get: operations["get_evaluation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/evaluations/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel Evaluation
+         * @description Take it out of the queue, or stop it; those of rounds end with their round.
+         */
+        post: operations["cancel_evaluation"];
         delete?: never;
         options?: never;
         head?: never;
@@ -148,6 +396,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/lineage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Lineage
+         * @description Where a policy, or a dataset, comes from: trajectory ← policy ← dataset ← trajectory ← …
+         */
+        get: operations["get_lineage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/models": {
         parameters: {
             query?: never;
@@ -207,6 +475,26 @@ export interface paths {
          * @description Take one's note back.
          */
         delete: operations["delete_note"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Overview
+         * @description Queue, sandboxes, the round that runs and the last one's success, alarms.
+         */
+        get: operations["get_overview"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -623,6 +911,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/routing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Routing
+         * @description How whole training episodes are shared out among datasets.
+         */
+        get: operations["get_routing"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/sandboxes": {
         parameters: {
             query?: never;
@@ -751,6 +1059,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/scorers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Scorers
+         * @description Who scored steps: people, judges, process reward models.
+         */
+        get: operations["list_scorers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/settings": {
         parameters: {
             query?: never;
@@ -763,6 +1091,26 @@ export interface paths {
          * @description Every setting by name.
          */
         get: operations["list_settings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/storage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Storage
+         * @description Rows and bytes; measured at most once a minute, for it lists every blob.
+         */
+        get: operations["get_storage"];
         put?: never;
         post?: never;
         delete?: never;
@@ -833,6 +1181,26 @@ export interface paths {
         get: operations["stream_task_events"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tasks/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Preview Task
+         * @description Set the task up in a sandbox, look at it once, and give the sandbox back; nothing is kept.
+         */
+        post: operations["preview_task"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1421,6 +1789,39 @@ export interface components {
             steps: number;
         };
         /**
+         * AlarmModel
+         * @description Something a person should look at.
+         */
+        AlarmModel: {
+            /** Acknowledged At S */
+            acknowledged_at_s: number | null;
+            /** Acknowledged By */
+            acknowledged_by: string | null;
+            /** Cleared At S */
+            cleared_at_s: number | null;
+            /** Data */
+            data: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /** Id */
+            id: number;
+            /** Name */
+            name: string;
+            /** Raised At S */
+            raised_at_s: number;
+            state: components["schemas"]["AlarmState"];
+            /** Subject */
+            subject: string;
+            /** Times */
+            times: number;
+        };
+        /**
+         * AlarmState
+         * @description Where an alarm is.
+         * @enum {string}
+         */
+        AlarmState: "raised" | "acknowledged" | "cleared";
+        /**
          * Annotations
          * @description Everything people said of one episode, by step.
          */
@@ -1453,6 +1854,18 @@ export interface components {
             who: string;
         };
         /**
+         * BinModel
+         * @description Scores of about one height, and what they should have said.
+         */
+        BinModel: {
+            /** Count */
+            count: number;
+            /** Mean Label */
+            mean_label: number;
+            /** Mean Score */
+            mean_score: number;
+        };
+        /**
          * BranchBody
          * @description Where new episodes leave a recorded one, and who decides from there.
          */
@@ -1480,6 +1893,28 @@ export interface components {
             priority: number;
             /** Step */
             step: number;
+        };
+        /**
+         * CalibrationModel
+         * @description A process reward model as `deskhand prm calibrate` kept it.
+         */
+        CalibrationModel: {
+            after: components["schemas"]["QualityModel"];
+            before: components["schemas"]["QualityModel"];
+            /** Created At S */
+            created_at_s: number;
+            /** Fitted */
+            fitted: number;
+            /** Kappa */
+            kappa: number | null;
+            /** Marked */
+            marked: number;
+            /** Measured On */
+            measured_on: string;
+            /** Policy Id */
+            policy_id: string;
+            /** Scorer */
+            scorer: string;
         };
         /**
          * CatalogTask
@@ -1634,6 +2069,27 @@ export interface components {
             total_tokens: number;
         };
         /**
+         * ComparisonModel
+         * @description One task in one mode, by two policies.
+         */
+        ComparisonModel: {
+            /** Difference */
+            difference: number;
+            /** High */
+            high: number;
+            /** Low */
+            low: number;
+            /** Mode */
+            mode: string;
+            new: components["schemas"]["MeasuredModel"];
+            old: components["schemas"]["MeasuredModel"];
+            /** Split */
+            split: string;
+            /** Task */
+            task: string;
+            verdict: components["schemas"]["Verdict"];
+        };
+        /**
          * CurvesModel
          * @description One figure of every step, in order.
          */
@@ -1650,6 +2106,55 @@ export interface components {
             };
             /** Values */
             values: (number | null)[];
+        };
+        /** DatasetDetail */
+        DatasetDetail: {
+            /** Created At S */
+            created_at_s: number;
+            kind: components["schemas"]["DatasetKind"];
+            /** Name */
+            name: string;
+            /** Recipe */
+            recipe: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /** Successes */
+            successes: number;
+            /** Trajectories */
+            trajectories: number;
+            /** Trajectory Ids */
+            trajectory_ids: string[];
+            /** Version */
+            version: number;
+            /** Versions */
+            versions: number[];
+        };
+        /**
+         * DatasetKind
+         * @description What a dataset is for.
+         * @enum {string}
+         */
+        DatasetKind: "rl_pool" | "sft" | "continued_pretraining" | "early_experience";
+        /**
+         * DatasetModel
+         * @description A named, versioned selection of trajectories.
+         */
+        DatasetModel: {
+            /** Created At S */
+            created_at_s: number;
+            kind: components["schemas"]["DatasetKind"];
+            /** Name */
+            name: string;
+            /** Recipe */
+            recipe: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /** Successes */
+            successes: number;
+            /** Trajectories */
+            trajectories: number;
+            /** Version */
+            version: number;
         };
         /**
          * DeliveryModel
@@ -1735,6 +2240,62 @@ export interface components {
             used?: number | null;
         };
         /**
+         * EvaluationModel
+         * @description One policy on one suite of tasks.
+         */
+        EvaluationModel: {
+            /** Asked At S */
+            asked_at_s: number;
+            /** Done */
+            done: number;
+            /** Ended At S */
+            ended_at_s: number | null;
+            /** Id */
+            id: string;
+            /** Phase */
+            phase: string | null;
+            /** Policy Id */
+            policy_id: string | null;
+            /** Reason */
+            reason: string | null;
+            /** Round */
+            round: string | null;
+            /** Rows */
+            rows: components["schemas"]["MeasuredModel"][];
+            /** Scripted */
+            scripted: boolean;
+            /** Split */
+            split: string;
+            state: components["schemas"]["WorkState"];
+            /** Tasks */
+            tasks: string[];
+            /** Total */
+            total: number;
+        };
+        /**
+         * EvaluationOrder
+         * @description A policy to be measured.
+         */
+        EvaluationOrder: {
+            /**
+             * Episodes
+             * @default 32
+             */
+            episodes: number;
+            /** Modes */
+            modes?: ("sampled" | "greedy")[];
+            /** Policy Id */
+            policy_id?: string | null;
+            /**
+             * Split
+             * @default test
+             * @enum {string}
+             */
+            split: "test" | "validation";
+            /** Tasks */
+            tasks: string[];
+        };
+        /**
          * EvaluationRow
          * @description One line of a round's table.
          */
@@ -1781,6 +2342,13 @@ export interface components {
          * @enum {string}
          */
         Failure: "sandbox_died" | "sandbox_timeout" | "sandbox_lease" | "sandbox_setup" | "model_timeout" | "model_error" | "verifier";
+        /** HeldModel */
+        HeldModel: {
+            /** Blobs */
+            blobs: number;
+            /** Bytes */
+            bytes: number;
+        };
         /** ImagePart */
         ImagePart: {
             image_url: components["schemas"]["ImageUrl"];
@@ -1851,6 +2419,33 @@ export interface components {
             turns: number;
         };
         /**
+         * LineageKind
+         * @description What a node stands for.
+         * @enum {string}
+         */
+        LineageKind: "policy" | "dataset" | "trajectories";
+        /**
+         * LineageModel
+         * @description Something, and what it came of: a tree.
+         */
+        LineageModel: {
+            /** Above */
+            above: boolean;
+            /** Details */
+            details: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /** Kept */
+            kept: boolean;
+            kind: components["schemas"]["LineageKind"];
+            /** Name */
+            name: string;
+            /** Relation */
+            relation: string;
+            /** Sources */
+            sources: components["schemas"]["LineageModel"][];
+        };
+        /**
          * LiveSandbox
          * @description A sandbox on loan.
          */
@@ -1902,6 +2497,24 @@ export interface components {
             score: number;
             /** Step Index */
             step_index: number | null;
+        };
+        /**
+         * MeasuredModel
+         * @description Success on one task, or on "all" of a suite, with its 95 % Wilson interval.
+         */
+        MeasuredModel: {
+            /** Episodes */
+            episodes: number;
+            /** High */
+            high: number;
+            /** Low */
+            low: number;
+            /** Mode */
+            mode: string;
+            /** Success */
+            success: number;
+            /** Task */
+            task: string;
         };
         /**
          * ModelCard
@@ -2045,6 +2658,27 @@ export interface components {
             score: number;
             /** Success */
             success: boolean;
+        };
+        /**
+         * Overview
+         * @description What runs now, and how it goes.
+         */
+        Overview: {
+            /** Alarms */
+            alarms: components["schemas"]["AlarmModel"][];
+            last_round: components["schemas"]["RoundSummary"] | null;
+            /** Oldest Wait S */
+            oldest_wait_s: number | null;
+            /** Pools */
+            pools: components["schemas"]["PoolModel"][] | null;
+            recent: components["schemas"]["RecentEpisodes"];
+            round: components["schemas"]["RoundSummary"] | null;
+            /** Running */
+            running: components["schemas"]["SubmittedTask"][];
+            /** Tasks */
+            tasks: {
+                [key: string]: number;
+            };
         };
         /** OwnPassword */
         OwnPassword: {
@@ -2208,6 +2842,26 @@ export interface components {
             promoted: boolean;
         };
         /**
+         * PoolModel
+         * @description Sandboxes of one kind.
+         */
+        PoolModel: {
+            /** Creating */
+            creating: number;
+            /** Idle */
+            idle: number;
+            /** Kind */
+            kind: string;
+            /** Leased */
+            leased: number;
+            /** Lost */
+            lost: number;
+            /** Most */
+            most: number;
+            /** Queued */
+            queued: number;
+        };
+        /**
          * Preset
          * @description A named round.
          */
@@ -2309,6 +2963,24 @@ export interface components {
          */
         ProposalState: "waiting" | "answered" | "lapsed" | "withdrawn";
         /**
+         * QualityModel
+         * @description How good scores are on labelled steps.
+         */
+        QualityModel: {
+            /** Auc */
+            auc: number | null;
+            /** Bins */
+            bins: components["schemas"]["BinModel"][];
+            /** Brier */
+            brier: number | null;
+            /** Calibration Error */
+            calibration_error: number | null;
+            /** Settled */
+            settled: number;
+            /** Steps */
+            steps: number;
+        };
+        /**
          * QuotaBody
          * @description An owner's limits; None: what the settings say.
          */
@@ -2345,6 +3017,18 @@ export interface components {
             low: number;
             /** Success */
             success: number;
+        };
+        /**
+         * RecentEpisodes
+         * @description Episodes that ended within the last hour, the newest thousand at most.
+         */
+        RecentEpisodes: {
+            /** Broken */
+            broken: number;
+            /** Ended */
+            ended: number;
+            /** Succeeded */
+            succeeded: number;
         };
         /** ResponseFormat */
         ResponseFormat: {
@@ -2518,6 +3202,61 @@ export interface components {
             state: components["schemas"]["WorkState"];
         };
         /**
+         * RouteOrder
+         * @description Episodes to be routed into datasets.
+         */
+        RouteOrder: {
+            /** Labels */
+            labels?: {
+                [key: string]: string;
+            };
+            /**
+             * Name
+             * @default routed
+             */
+            name: string;
+            /** Policy Id */
+            policy_id?: string | null;
+            /**
+             * Rules
+             * @default
+             */
+            rules: string;
+            /** Task Id */
+            task_id?: string | null;
+        };
+        /**
+         * RoutedModel
+         * @description What a route takes.
+         */
+        RoutedModel: {
+            /** Dataset */
+            dataset: string;
+            kind: components["schemas"]["DatasetKind"];
+            /** Left Out */
+            left_out: {
+                [key: string]: number;
+            };
+            /** Sample */
+            sample: string[];
+            /** Trajectories */
+            trajectories: number;
+        };
+        /**
+         * RoutingModel
+         * @description Where whole training episodes with a verdict went; one may be in several kinds of dataset.
+         */
+        RoutingModel: {
+            /** By Kind */
+            by_kind: {
+                [key: string]: number;
+            };
+            /** Episodes */
+            episodes: number;
+            /** Unrouted */
+            unrouted: number;
+        };
+        /**
          * RunProgress
          * @description How far a run is.
          */
@@ -2604,6 +3343,34 @@ export interface components {
             scorer: string;
             /** Step Index */
             step_index: number;
+        };
+        /**
+         * ScorerModel
+         * @description Somebody, or something, that scored steps.
+         */
+        ScorerModel: {
+            /** Last At S */
+            last_at_s: number;
+            /** Mean */
+            mean: number;
+            /** Name */
+            name: string;
+            /** Scores */
+            scores: number;
+            /** Trajectories */
+            trajectories: number;
+        };
+        /**
+         * SelectionModel
+         * @description What a filter of trajectories lets through.
+         */
+        SelectionModel: {
+            /** By Outcome */
+            by_outcome: {
+                [key: string]: number;
+            };
+            /** Trajectories */
+            trajectories: number;
         };
         /**
          * SettingModel
@@ -2741,6 +3508,24 @@ export interface components {
          * @enum {string}
          */
         StopReason: "terminated" | "finished" | "gave_up" | "void_limit" | "turn_limit" | "time_limit" | "doomed" | "cancelled" | "infrastructure";
+        /**
+         * StorageModel
+         * @description What the store takes.
+         */
+        StorageModel: {
+            /** Database Bytes */
+            database_bytes: number;
+            /** Free Bytes */
+            free_bytes: number | null;
+            /** Measured At S */
+            measured_at_s: number;
+            models: components["schemas"]["HeldModel"];
+            pictures: components["schemas"]["HeldModel"];
+            /** Rows */
+            rows: {
+                [key: string]: number;
+            };
+        };
         /** StreamOptions */
         StreamOptions: {
             /** Include Obfuscation */
@@ -2796,6 +3581,16 @@ export interface components {
             task_id: string;
             /** Trajectory Id */
             trajectory_id: string | null;
+        };
+        /**
+         * SuiteModel
+         * @description Tasks that are measured together.
+         */
+        SuiteModel: {
+            /** Name */
+            name: string;
+            /** Tasks */
+            tasks: string[];
         };
         /**
          * TakeoverModel
@@ -2901,6 +3696,26 @@ export interface components {
             trajectory_id: string | null;
         };
         /**
+         * TaskPreview
+         * @description A task as it begins.
+         */
+        TaskPreview: {
+            /** Height Px */
+            height_px: number;
+            /** Instruction */
+            instruction: string;
+            /** Kind */
+            kind: string;
+            /** Screen */
+            screen: string;
+            /** Seconds */
+            seconds: number;
+            /** Turns */
+            turns: number;
+            /** Width Px */
+            width_px: number;
+        };
+        /**
          * TaskSubmission
          * @description A task to be worked: one of the catalog by id, or one in full.
          */
@@ -2983,6 +3798,7 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
+            last_image: components["schemas"]["ImageRef"] | null;
             /** Outcome Detail */
             outcome_detail: string;
             /** Policy Id */
@@ -3036,6 +3852,7 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
+            last_image: components["schemas"]["ImageRef"] | null;
             /** Policy Id */
             policy_id: string;
             /** Policy Update */
@@ -3106,6 +3923,12 @@ export interface components {
             name: string;
             role: components["schemas"]["Role"];
         };
+        /**
+         * Verdict
+         * @description What two measurements say together.
+         * @enum {string}
+         */
+        Verdict: "better" | "worse" | "unclear";
         /** VerifierBody */
         VerifierBody: {
             /** Name */
@@ -3295,6 +4118,179 @@ export interface operations {
             };
         };
     };
+    list_alarms: {
+        parameters: {
+            query?: {
+                /** @description those that are not over, or those that are */
+                open?: boolean | null;
+                /** @description how many at most */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlarmModel"][];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    acknowledge_alarm: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlarmModel"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     list_audit: {
         parameters: {
             query?: {
@@ -3328,6 +4324,89 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Page_AuditEntry_"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    list_calibrations: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CalibrationModel"][];
                 };
             };
             /** @description Bad Request */
@@ -3596,6 +4675,955 @@ export interface operations {
             };
         };
     };
+    list_datasets: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DatasetModel"][];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    route_episodes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RouteOrder"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RoutedModel"][];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    preview_routes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RouteOrder"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RoutedModel"][];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    preview_selection: {
+        parameters: {
+            query?: {
+                task_id?: string | null;
+                policy_id?: string | null;
+                /** @description `key=value`; all of them must match */
+                label?: string[] | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SelectionModel"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_dataset: {
+        parameters: {
+            query?: {
+                /** @description the newest without */
+                version?: number | null;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DatasetDetail"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    list_evaluations: {
+        parameters: {
+            query?: {
+                policy_id?: string | null;
+                task?: string | null;
+                /** @description how many at most */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvaluationModel"][];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    ask_evaluation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EvaluationOrder"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvaluationModel"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    compare_policies: {
+        parameters: {
+            query: {
+                /** @description id of a policy */
+                old: string;
+                /** @description id of another */
+                new: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ComparisonModel"][];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    list_suites: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SuiteModel"][];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_evaluation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvaluationModel"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    cancel_evaluation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvaluationModel"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     stream_events: {
         parameters: {
             query?: {
@@ -3691,7 +5719,10 @@ export interface operations {
     };
     get_image: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description a WebP about so wide, for lists */
+                width?: number | null;
+            };
             header?: never;
             path: {
                 digest: string;
@@ -3790,6 +5821,94 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Info"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_lineage: {
+        parameters: {
+            query?: {
+                /** @description id of a policy */
+                policy?: string | null;
+                /** @description NAME@VERSION of a dataset */
+                dataset?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LineageModel"];
                 };
             };
             /** @description Bad Request */
@@ -4185,6 +6304,89 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_overview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Overview"];
+                };
             };
             /** @description Bad Request */
             400: {
@@ -6153,6 +8355,89 @@ export interface operations {
             };
         };
     };
+    get_routing: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RoutingModel"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     list_sandboxes: {
         parameters: {
             query?: never;
@@ -6849,6 +9134,89 @@ export interface operations {
             };
         };
     };
+    list_scorers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScorerModel"][];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     list_settings: {
         parameters: {
             query?: never;
@@ -6865,6 +9233,89 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SettingModel"][];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_storage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StorageModel"];
                 };
             };
             /** @description Bad Request */
@@ -7229,6 +9680,93 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["TaskEvent"];
                     "text/event-stream": unknown;
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    preview_task: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TaskSubmission"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskPreview"];
                 };
             };
             /** @description Bad Request */

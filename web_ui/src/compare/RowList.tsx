@@ -58,11 +58,11 @@ export function RowList({
                 <button
                   type="button"
                   aria-current={index === at ? "step" : undefined}
-                  aria-label={`Row ${index}: ${word}${index === parts ? ", where they part" : ""}`}
                   title={word}
                   onClick={() => onRow(index)}
                   className={`grid h-full w-full grid-cols-[1fr_auto_1fr] items-center border-b border-line px-3 hover:bg-raised aria-[current=step]:bg-raised aria-[current=step]:font-semibold ${row ? LOOKS[row.same] : ""} ${index === parts ? "border-t-2 border-t-bad" : ""}`}
                 >
+                  <span className="sr-only">{`Row ${index}: ${word}${index === parts ? ", where they part" : ""}.`}</span>
                   <Cell index={row ? row.one : one.length} steps={one} />
                   <span aria-hidden className="px-2">
                     {row ? { all: "=", screen: "≠", nothing: "·" }[row.same] : "■"}

@@ -4,6 +4,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
+import { AlarmMark } from "../alarms/AlarmMark";
 import { infoQuery } from "../api/queries";
 import { Clock } from "../parts/Ago";
 import { Empty } from "../parts/Notice";
@@ -15,6 +16,12 @@ import { SignIn } from "./SignIn";
 
 /** `needs`: the scope without which the place is not shown. */
 const PLACES = [
+  {
+    to: "/",
+    label: "Overview",
+    needs: "rounds:read",
+    sign: <path d="M2.5 2.5h4v4h-4zM9.5 2.5h4v4h-4zM2.5 9.5h4v4h-4zM9.5 9.5h4v4h-4z" />,
+  },
   {
     to: "/rounds",
     label: "Rounds",
@@ -32,6 +39,12 @@ const PLACES = [
     label: "Tasks",
     needs: "tasks:read",
     sign: <path d="M2.5 4l1.2 1.2L6 2.8M2.5 10.5l1.2 1.2L6 9.3M8.5 4H14M8.5 10.7H14" />,
+  },
+  {
+    to: "/flywheel",
+    label: "Flywheel",
+    needs: "datasets:read",
+    sign: <path d="M8 2.5a5.5 5.5 0 1 1 0 11a5.5 5.5 0 1 1 0-11M8 6.5v3M6.5 8h3" />,
   },
   {
     to: "/annotate",
@@ -71,10 +84,7 @@ export function Shell() {
         </a>
         <header className="sticky top-0 z-30 border-b border-line bg-surface">
           <div className="mx-auto flex h-11 max-w-[90rem] items-center gap-1 px-3 sm:px-5">
-            <Link
-              to="/rounds"
-              className="mr-4 flex items-center gap-2 text-base font-semibold tracking-tight"
-            >
+            <Link to="/" className="mr-4 flex items-center gap-2 text-base font-semibold tracking-tight">
               <Mark />
               Deskhand
             </Link>
@@ -86,6 +96,7 @@ export function Shell() {
               ))}
             </nav>
             <div className="ml-auto flex items-center gap-2 sm:gap-4">
+              <AlarmMark />
               <Standing />
               <WhoAmI />
               <SignOut />
@@ -103,6 +114,7 @@ export function Shell() {
             <Link
               key={place.to}
               to={place.to}
+              activeOptions={{ exact: place.to === "/" }}
               className="flex h-14 flex-col items-center justify-center gap-1 text-xs text-muted data-[status=active]:font-semibold data-[status=active]:text-accent"
             >
               <svg
@@ -129,6 +141,7 @@ function Place({ to, children }: { to: (typeof PLACES)[number]["to"]; children: 
   return (
     <Link
       to={to}
+      activeOptions={{ exact: to === "/" }}
       className="relative flex items-center px-3 text-muted hover:text-ink data-[status=active]:font-semibold data-[status=active]:text-ink data-[status=active]:after:absolute data-[status=active]:after:inset-x-3 data-[status=active]:after:-bottom-px data-[status=active]:after:h-0.5 data-[status=active]:after:bg-accent"
     >
       {children}

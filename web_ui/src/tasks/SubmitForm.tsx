@@ -7,6 +7,7 @@ import { answer, api, ApiError } from "../api/client";
 import { catalogQuery, policiesQuery } from "../api/queries";
 import { Trouble } from "../parts/Notice";
 import { Panel } from "../parts/Page";
+import { Preview } from "./Preview";
 import { check, submission, type Draft, type DraftErrors } from "./submission";
 
 export function SubmitForm({ taskId, onTask }: { taskId: string; onTask: (id: string) => void }) {
@@ -148,6 +149,7 @@ export function SubmitForm({ taskId, onTask }: { taskId: string; onTask: (id: st
           ) : null}
         </div>
       </form>
+      <Preview key={`${draft.taskId} ${draft.seed}`} taskId={draft.taskId} seed={draft.seed} />
     </Panel>
   );
 }

@@ -6,6 +6,7 @@ import { Page } from "../parts/Page";
 import { Catalog } from "./Catalog";
 import { Queue } from "./Queue";
 import { SubmitForm } from "./SubmitForm";
+import { TaskTabs } from "./TaskTabs";
 
 const route = getRouteApi("/tasks");
 
@@ -14,7 +15,7 @@ export function TasksPage() {
   const navigate = route.useNavigate();
   const choose = (task: string) => void navigate({ search: { ...search, task }, replace: true });
   return (
-    <Page title="Tasks">
+    <Page title="Tasks" actions={<TaskTabs />}>
       <div className="grid items-start gap-3 lg:grid-cols-[minmax(0,5fr)_minmax(0,7fr)]">
         <div className="flex min-w-0 flex-col gap-3 lg:order-2">
           <SubmitForm key={search.task ?? ""} taskId={search.task ?? ""} onTask={choose} />

@@ -12,6 +12,7 @@ import { features } from "../parts/DataTable";
 import { Failed } from "../parts/Notice";
 import { useNarrow } from "../parts/useNarrow";
 import { OutcomeMark } from "./OutcomeMark";
+import { Thumbnail } from "./Thumbnail";
 
 const ROW_PX = 36;
 const NARROW_ROW_PX = 62;
@@ -19,6 +20,12 @@ const AHEAD = 30;
 
 const column = createColumnHelper<typeof features, TrajectorySummary>();
 const columns = column.columns([
+  column.display({
+    id: "screen",
+    header: () => <span className="sr-only">Last screen</span>,
+    meta: { className: "w-16 shrink-0 pr-0" },
+    cell: ({ row }) => <Thumbnail trajectory={row.original} />,
+  }),
   column.display({
     id: "outcome",
     header: "Outcome",
@@ -184,18 +191,21 @@ function NarrowRow({ trajectory }: { trajectory: TrajectorySummary }) {
       role="cell"
       to="/trajectories/$id"
       params={{ id: trajectory.id }}
-      className="flex h-full flex-col justify-center gap-0.5 px-3"
+      className="flex h-full items-center gap-3 px-3"
     >
-      <span className="flex items-center gap-2">
-        <OutcomeMark trajectory={trajectory} bare />
-        <span className="min-w-0 truncate font-medium">{trajectory.task_id}</span>
-        <span className="text-muted">#{trajectory.seed}</span>
-        <span className="ml-auto shrink-0 text-xs text-muted">
-          <Ago atS={trajectory.started_at_s} />
+      <Thumbnail trajectory={trajectory} />
+      <span className="flex min-w-0 flex-1 flex-col gap-0.5">
+        <span className="flex items-center gap-2">
+          <OutcomeMark trajectory={trajectory} bare />
+          <span className="min-w-0 truncate font-medium">{trajectory.task_id}</span>
+          <span className="text-muted">#{trajectory.seed}</span>
+          <span className="ml-auto shrink-0 text-xs text-muted">
+            <Ago atS={trajectory.started_at_s} />
+          </span>
         </span>
-      </span>
-      <span className="truncate pl-5.5 text-muted">
-        {trajectory.turns} {trajectory.turns === 1 ? "turn" : "turns"} · {trajectory.instruction}
+        <span className="truncate pl-5.5 text-muted">
+          {trajectory.turns} {trajectory.turns === 1 ? "turn" : "turns"} · {trajectory.instruction}
+        </span>
       </span>
     </Link>
   );

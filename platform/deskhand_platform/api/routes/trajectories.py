@@ -15,6 +15,7 @@ from deskhand_platform.api.deps import Cursor, Have, Label, Limit, Who, labelled
 from deskhand_platform.api.recorded import detail, image_type, score_model, step_model, summary
 from deskhand_platform.api.trajectory_models import ScoreModel, StepPage, TrajectoryDetail, TrajectoryPage
 from deskhand_platform.errors import InvalidField
+from deskhand_platform.thumbnails import Thumbnails
 from deskhand_sandbox.types import Split
 
 router = APIRouter(tags=["trajectories"])
@@ -120,11 +121,18 @@ async def get_replay(have: Have, id: str) -> HTMLResponse:
 
 
 @router.get("/images/{digest}", response_class=Response, responses={200: {"content": {"image/*": {}}}})
-async def get_image(have: Have, digest: str) -> Response:
+async def get_image(
+    have: Have,
+    digest: str,
+    width: Annotated[int | None, Query(ge=1, le=640, description="a WebP about so wide, for lists")] = None,
+) -> Response:
     """A picture's bytes; it never changes, so it may be kept for ever."""
     if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
         raise InvalidField("digest", "must be 64 lower-case hex digits")
-    data = await have.store.image(digest)
+    if width is None:
+        data = await have.store.image(digest)
+    else:
+        data = await Thumbnails(have.store, have.settings.home / "thumbnails").get(digest, width)
     return Response(data, media_type=image_type(data), headers={"Cache-Control": FOREVER})
 
 

@@ -88,7 +88,7 @@ async def _one(
 ) -> Figure:
     async with await Store.open(url, f"file://{folder}/blobs") as store:
         began = time.perf_counter()
-        await _fill(store, trajectories, steps)
+        await fill(store, trajectories, steps)
         say(f"{name}: {trajectories} trajectories written in {time.perf_counter() - began:.0f} s")
         samples = {what: await _asked(store, chosen, repeats) for what, chosen in FILTERS.items()}
         cursor = (await store.trajectories(limit=50)).next_cursor
@@ -125,7 +125,8 @@ async def _asked(
     return samples
 
 
-async def _fill(store: Store, trajectories: int, steps: int) -> None:
+async def fill(store: Store, trajectories: int, steps: int) -> None:
+    """Write so many trajectories, of so many rows each, straight into the tables."""
     draw = random.Random(0)
     image = next(screens(0))
     written = [step_of(0, image, draw) for _ in range(_DIFFERENT)]

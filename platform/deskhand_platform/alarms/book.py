@@ -1,0 +1,176 @@
+"""Every alarm as its events tell it: raised, acknowledged, cleared. There is no other record of it.
+
+An alarm of `watch` is raised and later cleared. A run's alarm ("kl_high") or the supervisor's ("child_died")
+says that something happened once: it stands until somebody acknowledges it, or for a day.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import sqlalchemy as sa
+
+from deskhand_flywheel.store import Store
+from deskhand_flywheel.tables import events
+from deskhand_flywheel.types import Event, EventKind
+from deskhand_platform.errors import NotFound, WrongState
+from deskhand_sandbox.types import JsonValue
+
+STATE = "state"
+REMEMBERED = 1000
+"""Newest alarm events that are looked at; older alarms are history."""
+ONCE_STANDS_S = 86_400.0
+"""How long an alarm that nobody clears stands without an acknowledgement."""
+
+
+class AlarmState(StrEnum):
+    """Where an alarm is."""
+
+    RAISED = "raised"
+    ACKNOWLEDGED = "acknowledged"
+    """Somebody has seen it; what it is about goes on."""
+    CLEARED = "cleared"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Alarm:
+    """One alarm, from being raised to being over."""
+
+    id: int
+    """Of the event that raised it."""
+    subject: str
+    """What it is about: "platform", "run:round-3-ppo"."""
+    name: str
+    """"disk_low", "kl_high"."""
+    state: AlarmState
+    raised_at_s: float
+    cleared_at_s: float | None = None
+    acknowledged_at_s: float | None = None
+    acknowledged_by: str | None = None
+    times: int = 1
+    """How often it was raised before it was over: a run tells each iteration anew."""
+    data: Mapping[str, JsonValue]
+    """Figures and advice of the newest time."""
+
+    @property
+    def open(self) -> bool:
+        """It is not over."""
+        return self.state is not AlarmState.CLEARED
+
+
+class AlarmBook:
+    """Reads and writes alarms."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def all(self) -> tuple[Alarm, ...]:
+        """Those remembered, newest first."""
+        query = (
+            sa.select(events)
+            .where(events.c.kind == EventKind.ALARM.value)
+            .order_by(events.c.id.desc())
+            .limit(REMEMBERED)
+        )
+        async with self._store.database.read() as connection:
+            rows = (await connection.execute(query)).all()
+        told = (
+            Event(
+                id=row.id,
+                at_s=row.at_s,
+                subject=row.subject,
+                kind=EventKind.ALARM,
+                name=row.name,
+                data=json.loads(row.data),
+            )
+            for row in reversed(rows)
+        )
+        return fold(told, now=time.time())
+
+    async def open(self) -> tuple[Alarm, ...]:
+        """Those that are not over, newest first."""
+        return tuple(one for one in await self.all() if one.open)
+
+    async def acknowledge(self, alarm_id: int, by: str) -> Alarm:
+        """Say that somebody has seen it; one that only says that something happened is over with that.
+
+        Raises:
+            NotFound: no such alarm is remembered.
+            WrongState: it was acknowledged already, or is over.
+        """
+        found = await self._get(alarm_id)
+        if found.state is not AlarmState.RAISED:
+            raise WrongState(f"alarm {alarm_id} is {found.state} already")
+        await self.tell(found.subject, found.name, AlarmState.ACKNOWLEDGED, {"by": by})
+        return await self._get(alarm_id)
+
+    async def tell(
+        self, subject: str, name: str, state: AlarmState, data: Mapping[str, JsonValue] | None = None
+    ) -> Event:
+        """Append what became of an alarm."""
+        told = {**(data or {}), STATE: state.value}
+        event = Event(id=0, at_s=time.time(), subject=subject, kind=EventKind.ALARM, name=name, data=told)
+        return await self._store.append_event(event)
+
+    async def _get(self, alarm_id: int) -> Alarm:
+        found = next((one for one in await self.all() if one.id == alarm_id), None)
+        if found is None:
+            raise NotFound("alarm", alarm_id)
+        return found
+
+
+def fold(told: Iterable[Event], *, now: float) -> tuple[Alarm, ...]:
+    """Alarms, newest first, from their events in order.
+
+    Args:
+        now: Unix time; what happened once, more than a day before, is over.
+    """
+    standing: dict[tuple[str, str], Alarm] = {}
+    over: list[Alarm] = []
+    for event in told:
+        key = (event.subject, event.name)
+        before = standing.get(key)
+        state = event.data.get(STATE)
+        if state == AlarmState.CLEARED:
+            if before is not None:
+                over.append(replace(before, state=AlarmState.CLEARED, cleared_at_s=event.at_s))
+                del standing[key]
+        elif state == AlarmState.ACKNOWLEDGED:
+            if before is not None:
+                standing[key] = _acknowledged(before, event)
+                if _once(before):
+                    over.append(replace(standing.pop(key), state=AlarmState.CLEARED, cleared_at_s=event.at_s))
+        elif before is not None:
+            standing[key] = replace(before, times=before.times + 1, data=event.data)
+        else:
+            standing[key] = Alarm(
+                id=event.id,
+                subject=event.subject,
+                name=event.name,
+                state=AlarmState.RAISED,
+                raised_at_s=event.at_s,
+                data=event.data,
+            )
+    for alarm in standing.values():
+        late = _once(alarm) and alarm.raised_at_s + ONCE_STANDS_S < now
+        over.append(replace(alarm, state=AlarmState.CLEARED) if late else alarm)
+    return tuple(sorted(over, key=lambda alarm: alarm.id, reverse=True))
+
+
+def _once(alarm: Alarm) -> bool:
+    """Nobody will clear it: its event says no state."""
+    return STATE not in alarm.data
+
+
+def _acknowledged(alarm: Alarm, event: Event) -> Alarm:
+    by = event.data.get("by")
+    return replace(
+        alarm,
+        state=AlarmState.ACKNOWLEDGED,
+        acknowledged_at_s=event.at_s,
+        acknowledged_by=by if isinstance(by, str) else None,
+    )

@@ -1,0 +1,124 @@
+"""/v1/evaluations: success of policies on suites, asked for and measured, and what got worse."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import APIRouter, Query
+
+from deskhand_platform.api.deps import Have, Limit
+from deskhand_platform.api.evaluation_models import (
+    ComparisonModel,
+    EvaluationModel,
+    EvaluationOrder,
+    SuiteModel,
+)
+from deskhand_platform.errors import InvalidField, NotFound
+from deskhand_platform.evaluations.desk import EvaluationDesk
+from deskhand_platform.evaluations.records import EvaluationRecord, compare, evaluations
+from deskhand_platform.rounds.presets import preset, preset_names
+from deskhand_sandbox.types import JsonValue
+
+if TYPE_CHECKING:
+    from deskhand_sandbox.tasks import TaskInfo
+
+router = APIRouter(tags=["evaluations"])
+AT_ONCE = 4
+"""Episodes: tasks and rounds need sandboxes too."""
+
+
+@router.get("/evaluations")
+async def list_evaluations(
+    have: Have, policy_id: str | None = None, task: str | None = None, limit: Limit = 50
+) -> list[EvaluationModel]:
+    """Evaluations, newest first."""
+    found = await asyncio.to_thread(evaluations, have.settings.runs)
+    chosen = [
+        one
+        for one in found
+        if (policy_id is None or one.policy_id == policy_id) and (task is None or task in one.tasks)
+    ]
+    return [shown(one) for one in chosen[:limit]]
+
+
+@router.post("/evaluations", status_code=201)
+async def ask_evaluation(have: Have, body: EvaluationOrder) -> EvaluationModel:
+    """Queue one; they are worked one after the other, whatever dies meanwhile."""
+    known = {task.id for task in await asyncio.to_thread(_catalog)}
+    for number, task in enumerate(body.tasks):
+        if task not in known:
+            raise InvalidField(f"tasks.{number}", str(NotFound("task", task, known)))
+    policy = None if body.policy_id is None else (await have.store.policy_named(body.policy_id)).id
+    config: dict[str, JsonValue] = {
+        "tasks": [*dict.fromkeys(body.tasks)],
+        "episodes": body.episodes,
+        "modes": [*dict.fromkeys(body.modes)],
+        "split": body.split,
+        "policy": "scripted" if policy is None else "local",
+        "targets": False,
+        "concurrency": AT_ONCE,
+        "unproven": True,
+    }
+    desk = EvaluationDesk(have.settings)
+    return shown(await asyncio.to_thread(desk.ask, policy, config))
+
+
+@router.get("/evaluations/suites")
+async def list_suites() -> list[SuiteModel]:
+    """Tasks that presets measure together, and those that are held out."""
+    return await asyncio.to_thread(_suites)
+
+
+@router.get("/evaluations/compare")
+async def compare_policies(
+    have: Have,
+    old: Annotated[str, Query(description="id of a policy")],
+    new: Annotated[str, Query(description="id of another")],
+) -> list[ComparisonModel]:
+    """Their newest measurements of the same tasks, what got worse first."""
+    for policy in (old, new):
+        await have.store.policy(policy)
+    found = await asyncio.to_thread(evaluations, have.settings.runs)
+    return [ComparisonModel.model_validate(asdict(one)) for one in compare(found, old, new)]
+
+
+@router.get("/evaluations/{id}")
+async def get_evaluation(have: Have, id: str) -> EvaluationModel:
+    """One of them, with how far it is."""
+    found = await asyncio.to_thread(evaluations, have.settings.runs)
+    one = next((each for each in found if each.id == id), None)
+    if one is None:
+        raise NotFound("evaluation", id)
+    return shown(one)
+
+
+@router.post("/evaluations/{id}/cancel")
+async def cancel_evaluation(have: Have, id: str) -> EvaluationModel:
+    """Take it out of the queue, or stop it; those of rounds end with their round."""
+    return shown(await asyncio.to_thread(EvaluationDesk(have.settings).cancel, id))
+
+
+def shown(record: EvaluationRecord) -> EvaluationModel:
+    """An evaluation for the wire."""
+    return EvaluationModel.model_validate(asdict(record))
+
+
+def _catalog() -> Sequence[TaskInfo]:
+    from deskhand_sandbox.tasks import list_tasks
+
+    return list_tasks()
+
+
+def _suites() -> list[SuiteModel]:
+    from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
+
+    known = {task.id for task in _catalog()}
+    suites = [SuiteModel(name="held-out", tasks=sorted(set(HELD_OUT_TASKS) & known))]
+    for name in preset_names():
+        tasks = (preset(name).evaluate or {}).get("tasks")
+        if isinstance(tasks, list):
+            suites.append(SuiteModel(name=name, tasks=[str(task) for task in tasks]))
+    return suites

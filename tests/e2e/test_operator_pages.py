@@ -1,0 +1,185 @@
+"""Overview, flywheel, evaluations, previews and thumbnails in a real browser, against `deskhand serve`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, expect
+from served_platform import MARKUP, Platform, Signed, in_a_thread, record
+
+from deskhand_flywheel.types import EventKind, SelectionRule
+from deskhand_platform.bench.page.accessibility import serious
+from deskhand_sandbox.types import JsonValue
+
+pytestmark = pytest.mark.browser
+PAGES = ("/", "/rounds", "/trajectories", "/tasks", "/tasks/evaluations", "/flywheel")
+QUALITY: JsonValue = {
+    "steps": 40,
+    "settled": 20,
+    "auc": 0.875,
+    "calibration_error": 0.125,
+    "brier": 0.2,
+    "bins": [
+        {"count": 30, "mean_score": 0.2, "mean_label": 0.3},
+        {"count": 10, "mean_score": 0.8, "mean_label": 0.7},
+    ],
+}
+CALIBRATION: dict[str, JsonValue] = {
+    "scorer": "prm:tried",
+    "scaling": {"scale": 1.0, "shift": 0.0},
+    "measured_on": "held-out tasks",
+    "fitted": 8,
+    "before": QUALITY,
+    "after": QUALITY,
+    "kappa": None,
+    "marked": 0,
+}
+
+
+def keep(platform: Platform, folder: Path, **metadata: JsonValue) -> str:
+    """A policy in the store, of one small file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "weights").write_text(str(metadata))
+
+    async def write() -> str:
+        async with await platform.store() as store:
+            return (await store.keep_policy(folder, parent_id=None, metadata=metadata)).id
+
+    return in_a_thread(write)
+
+
+def select(platform: Platform, name: str) -> str:
+    """A dataset of everything that failed."""
+
+    async def write() -> str:
+        async with await platform.store() as store:
+            made = await store.select_dataset(name, SelectionRule.FAILURE)
+            return f"{made.name}@{made.version}"
+
+    return in_a_thread(write)
+
+
+def test_an_alarm_appears_while_the_overview_is_looked_at_and_is_acknowledged(
+    platform: Platform, signed: Signed
+) -> None:
+    page = signed.open("/")
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+    expect(page.get_by_role("list", name="Sandboxes").get_by_text("fake")).to_be_visible()
+    told = {"state": "raised", "value": 1.5, "limit": 2.0, "unit": "GB free", "advice": MARKUP}
+    platform.tell("platform", EventKind.ALARM, "disk_full_of_markup", told)
+    alarms = page.get_by_role("list", name="Alarms").get_by_role("listitem")
+    alarm = alarms.filter(has_text="disk full of markup")
+    expect(alarm).to_contain_text(f"1.5 GB free, limit 2; {MARKUP}")
+    expect(page.get_by_role("link", name=re.compile("1 alarm"))).to_be_visible()
+    alarm.get_by_role("button", name=re.compile("^Acknowledge")).click()
+    expect(alarm).to_contain_text("seen by owner")
+    expect(page.get_by_role("link", name=re.compile("alarm"))).to_have_count(0)
+    platform.tell("platform", EventKind.ALARM, "disk_full_of_markup", {"state": "cleared"})
+    expect(alarm).to_have_count(0)
+
+
+def test_a_task_is_previewed_before_it_is_submitted(platform: Platform, signed: Signed) -> None:
+    page = signed.open("/tasks?task=fake/press-in-order")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_test_id("preview-instruction")).not_to_be_empty()
+    screen = page.get_by_role("img", name="First screen of fake/press-in-order, seed 0")
+    expect(screen).to_be_visible()
+    assert screen.evaluate("image => image.naturalWidth") > 100
+    assert platform.get("/v1/tasks")["items"] == []
+    page.get_by_label("Seed").fill("3")
+    expect(screen).to_have_count(0)
+    page.get_by_label("Task", exact=True).fill("fake/press-nothing")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_role("region", name="Preview").get_by_role("alert")).to_contain_text("fake/press")
+    signed.complaints.clear()  # the browser notes the refusal
+
+
+def test_a_policy_is_measured_and_compared(platform: Platform, signed: Signed, tmp_path: Path) -> None:
+    old, new = (keep(platform, tmp_path / name, name=name) for name in ("old", "new"))
+    page = signed.open("/tasks")
+    page.get_by_role("link", name="Evaluations").click()
+    page.get_by_label("Suite").select_option("one task")
+    page.get_by_label("Task", exact=True).fill("fake/press-button")
+    page.get_by_label("Episodes of each task").fill("3")
+    page.get_by_role("button", name="Measure").click()
+    expect(page.get_by_text("Queued.")).to_be_visible()
+    row = page.get_by_role("table", name="Evaluations").get_by_role("row").filter(has_text="scripted oracle")
+    expect(row).to_contain_text("fake/press-button, test seeds")
+    expect(row.get_by_text("done")).to_be_visible(timeout=300_000)
+    page.get_by_label("Old policy").select_option(old)
+    page.get_by_label("New policy").select_option(new)
+    expect(page.get_by_text("No task was measured with both.")).to_be_visible()
+    page.reload()
+    expect(page.get_by_label("New policy")).to_have_value(new)
+
+
+def test_the_flywheel_shows_datasets_origins_and_what_judges_them(
+    platform: Platform, signed: Signed, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        record(platform)
+    dataset = select(platform, "failed")
+    policy = keep(platform, tmp_path / "model", dataset=dataset, run="by hand", calibration=CALIBRATION)
+    page = signed.open("/flywheel")
+    page.get_by_role("table", name="Datasets").get_by_role("link", name=dataset).click()
+    expect(page.get_by_test_id("lineage")).to_contain_text(dataset)
+    expect(page.get_by_test_id("lineage")).to_contain_text("0 succeeded")
+    expect(page.get_by_test_id("reliability").locator("circle")).to_have_count(4)
+    expect(page.get_by_role("table", name="Quality of the scores")).to_contain_text("0.875")
+    expect(page.get_by_role("list", name="Scorers")).to_contain_text("human:ada")
+    expect(page.get_by_text("episodes with a verdict")).to_be_visible()
+    expect(page.get_by_text(re.compile("trajectories, .* steps"))).to_be_visible()
+    page.get_by_role("table", name="Policies").get_by_role("link", name=policy).click()
+    expect(page.get_by_role("group", name=f"Lineage of {policy}")).to_contain_text("by hand")
+    page.get_by_text("As a list").click()
+    page.get_by_role("link", name=dataset).first.click()
+    expect(page).to_have_url(re.compile("dataset="))
+
+    page.get_by_role("button", name="Route episodes").click()
+    page.get_by_label("Name of the datasets").fill("by-hand")
+    page.get_by_label(re.compile("^Routes")).fill("sft: {outcome: sucess}")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("did you mean success")
+    signed.complaints.clear()  # the browser notes the refusal
+    page.get_by_label(re.compile("^Routes")).fill("rejected: {outcome: failure}")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_role("list", name="What each route takes")).to_contain_text("by-hand/rejected")
+    page.get_by_role("button", name="Make datasets").click()
+    expect(page.get_by_role("table", name="Datasets")).to_contain_text("by-hand/rejected@1")
+
+
+def test_trajectories_show_their_last_screen_small(platform: Platform, signed: Signed) -> None:
+    record(platform, steps=2)
+    page, asked = signed.page, list[str]()
+    page.on("request", lambda request: asked.append(request.url))
+    signed.open("/trajectories")
+    picture = page.get_by_role("table", name="Trajectories").locator("img").first
+    expect(picture).to_be_visible()
+    page.wait_for_function("() => document.querySelector('main img')?.naturalWidth === 80")
+    assert all("width=80" in url for url in asked if "/v1/images/" in url)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1366, 390])
+def test_no_page_has_a_serious_fault_of_accessibility_or_scrolls_sideways(
+    platform: Platform, browser: Browser, tmp_path: Path, scheme: Any, width: int
+) -> None:
+    trajectory, other = record(platform, steps=3), record(platform)
+    dataset = select(platform, "looked-at")
+    keep(platform, tmp_path / "model", dataset=dataset, calibration=CALIBRATION)
+    platform.tell("run:round-1-ppo", EventKind.ALARM, "kl_high", {"value": 0.4, "limit": 0.15})
+    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    page = context.new_page()
+    page.goto(f"{platform.url}/#token={platform.token}")
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    replay, compared = f"/trajectories/{trajectory}?step=1", f"/compare?one={trajectory}&other={other}"
+    for path in (*PAGES, f"/flywheel?dataset={dataset}", "/tasks?task=fake/press-button", replay, compared):
+        page.goto(f"{platform.url}{path}")
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        expect(page.get_by_role("status", name=re.compile("^Loading|^Measuring"))).to_have_count(0)
+        assert serious(page) == [], path
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width, path
+    context.close()

@@ -1,0 +1,20 @@
+/** How many alarms nobody has seen yet, on every page. */
+
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+
+import { useMay } from "../shell/session";
+import { alarmsQuery } from "./queries";
+
+export function AlarmMark() {
+  const may = useMay();
+  const alarms = useQuery({ ...alarmsQuery, enabled: may("metrics:read") });
+  const raised = alarms.data?.filter((alarm) => alarm.state === "raised").length ?? 0;
+  if (raised === 0) return null;
+  return (
+    <Link to="/" hash="alarms" className="font-semibold whitespace-nowrap text-bad hover:underline">
+      <span aria-hidden>▲</span> {raised}{" "}
+      <span className="max-sm:sr-only">{raised === 1 ? "alarm" : "alarms"}</span>
+    </Link>
+  );
+}

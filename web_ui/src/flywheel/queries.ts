@@ -1,0 +1,46 @@
+/** What the flywheel page asks for. */
+
+import { queryOptions } from "@tanstack/react-query";
+
+import { answer, api } from "../api/client";
+import type { FlywheelSearch } from "./search";
+
+export const datasetsQuery = queryOptions({
+  queryKey: ["datasets"],
+  queryFn: ({ signal }) => answer(api.GET("/v1/datasets", { signal })),
+  refetchInterval: 15_000,
+});
+
+export const routingQuery = queryOptions({
+  queryKey: ["routing"],
+  queryFn: ({ signal }) => answer(api.GET("/v1/routing", { signal })),
+  refetchInterval: 15_000,
+});
+
+export const scorersQuery = queryOptions({
+  queryKey: ["scorers"],
+  queryFn: ({ signal }) => answer(api.GET("/v1/scorers", { signal })),
+  staleTime: 30_000,
+});
+
+export const calibrationsQuery = queryOptions({
+  queryKey: ["calibrations"],
+  queryFn: ({ signal }) => answer(api.GET("/v1/calibrations", { signal })),
+  staleTime: 30_000,
+});
+
+export const storageQuery = queryOptions({
+  queryKey: ["storage"],
+  queryFn: ({ signal }) => answer(api.GET("/v1/storage", { signal })),
+  staleTime: 60_000,
+});
+
+export function lineageQuery({ dataset, policy }: FlywheelSearch) {
+  const query = { ...(dataset ? { dataset } : {}), ...(policy ? { policy } : {}) };
+  return queryOptions({
+    queryKey: ["lineage", query],
+    queryFn: ({ signal }) => answer(api.GET("/v1/lineage", { params: { query }, signal })),
+    enabled: Boolean(dataset ?? policy),
+    staleTime: 30_000,
+  });
+}
