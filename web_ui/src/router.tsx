@@ -5,6 +5,7 @@ import {
   createRoute,
   createRouter,
   lazyRouteComponent,
+  redirect,
   type ErrorComponentProps,
 } from "@tanstack/react-router";
 

@@ -12,7 +12,7 @@ from deskhand_agent.types import Decision, Step
 from deskhand_flywheel.errors import FlywheelError
 from deskhand_flywheel.store import Store
 from deskhand_platform.api.recorded import action_model, image_ref
-from deskhand_platform.api.step_models import OtherReply, StepInside, TokenModel
+from deskhand_platform.api.step_models import OtherReply, ReplyToken, StepInside
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -36,7 +36,7 @@ async def inside(store: Store, step: Step, notes: str) -> StepInside:
         tokens=[]
         if done is None
         else [
-            TokenModel(
+            ReplyToken(
                 id=token,
                 text=None if tokenizer is None else tokenizer.decode([token], skip_special_tokens=False),
                 logprob=logprob,

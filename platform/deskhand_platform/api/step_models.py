@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from deskhand_platform.api.trajectory_models import ActionModel, ImageRef
 
 
-class TokenModel(BaseModel):
+class ReplyToken(BaseModel):
     """One sampled token."""
 
     id: int
@@ -35,7 +35,7 @@ class StepInside(BaseModel):
     pictures: list[ImageRef]
     """What it was shown, in order."""
     temperature: float | None
-    tokens: list[TokenModel]
+    tokens: list[ReplyToken]
     """The reply; empty where its ids are unknown."""
     finish_reason: str | None
     notes: str

@@ -3,7 +3,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 
-import { useMay } from "../shell/session";
+import { useMay } from "../shell/access";
 import { alarmsQuery } from "./queries";
 
 export function AlarmMark() {

@@ -3030,6 +3030,18 @@ export interface components {
             /** Succeeded */
             succeeded: number;
         };
+        /**
+         * ReplyToken
+         * @description One sampled token.
+         */
+        ReplyToken: {
+            /** Id */
+            id: number;
+            /** Logprob */
+            logprob: number | null;
+            /** Text */
+            text: string | null;
+        };
         /** ResponseFormat */
         ResponseFormat: {
             /**
@@ -3447,7 +3459,7 @@ export interface components {
             /** Text Tree */
             text_tree: string | null;
             /** Tokens */
-            tokens: components["schemas"]["deskhand_platform__api__step_models__TokenModel"][];
+            tokens: components["schemas"]["ReplyToken"][];
         };
         /**
          * StepModel
@@ -3776,9 +3788,31 @@ export interface components {
          * @description A token, which is shown this once.
          */
         TokenMade: {
-            about: components["schemas"]["deskhand_platform__api__account_models__TokenModel"];
+            about: components["schemas"]["TokenModel"];
             /** Token */
             token: string;
+        };
+        /**
+         * TokenModel
+         * @description What is known of an API token.
+         */
+        TokenModel: {
+            /** Created At S */
+            created_at_s: number;
+            /** Expires At S */
+            expires_at_s: number | null;
+            /** Id */
+            id: string;
+            /** Label */
+            label: string;
+            /** Owner */
+            owner: string;
+            /** Revoked At S */
+            revoked_at_s: number | null;
+            /** Scopes */
+            scopes: string[] | null;
+            /** Used At S */
+            used_at_s: number | null;
         };
         /** TrajectoryDetail */
         TrajectoryDetail: {
@@ -3985,40 +4019,6 @@ export interface components {
          * @enum {string}
          */
         WorkState: "queued" | "running" | "paused" | "done" | "failed" | "cancelled" | "skipped";
-        /**
-         * TokenModel
-         * @description What is known of an API token.
-         */
-        deskhand_platform__api__account_models__TokenModel: {
-            /** Created At S */
-            created_at_s: number;
-            /** Expires At S */
-            expires_at_s: number | null;
-            /** Id */
-            id: string;
-            /** Label */
-            label: string;
-            /** Owner */
-            owner: string;
-            /** Revoked At S */
-            revoked_at_s: number | null;
-            /** Scopes */
-            scopes: string[] | null;
-            /** Used At S */
-            used_at_s: number | null;
-        };
-        /**
-         * TokenModel
-         * @description One sampled token.
-         */
-        deskhand_platform__api__step_models__TokenModel: {
-            /** Id */
-            id: number;
-            /** Logprob */
-            logprob: number | null;
-            /** Text */
-            text: string | null;
-        };
     };
     responses: never;
     parameters: never;
@@ -10107,7 +10107,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["deskhand_platform__api__account_models__TokenModel"][];
+                    "application/json": components["schemas"]["TokenModel"][];
                 };
             };
             /** @description Bad Request */
@@ -10279,7 +10279,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["deskhand_platform__api__account_models__TokenModel"];
+                    "application/json": components["schemas"]["TokenModel"];
                 };
             };
             /** @description Bad Request */
