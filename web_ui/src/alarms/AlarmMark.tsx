@@ -8,7 +8,7 @@ import { alarmsQuery } from "./queries";
 
 export function AlarmMark() {
   const may = useMay();
-  const alarms = useQuery({ ...alarmsQuery, enabled: may("metrics:read") });
+  const alarms = useQuery({ ...alarmsQuery, enabled: may("metrics:read") ?? false });
   const raised = alarms.data?.filter((alarm) => alarm.state === "raised").length ?? 0;
   if (raised === 0) return null;
   return (
