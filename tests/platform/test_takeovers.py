@@ -15,7 +15,6 @@ from deskhand_agent.test_time.deliberating import Deliberate
 from deskhand_agent.types import Context, Decision, ReviewVerdict
 from deskhand_flywheel.store import Store
 from deskhand_platform.queue import TaskQueue
-from deskhand_platform.services import Services
 from deskhand_platform.settings import WorkerSettings
 from deskhand_platform.states import WorkState
 from deskhand_platform.task_orders import PolicyRef, TaskOrder
@@ -69,9 +68,12 @@ async def until(ask: Callable[[], Awaitable[T]], holds: Callable[[T], Any]) -> T
 
 
 async def test_a_person_takes_over_and_hands_back(
-    store: Store, services: Services, client: httpx.AsyncClient, sandboxes: SandboxSource
+    store: Store,
+    client: httpx.AsyncClient,
+    sandboxes: SandboxSource,
+    person: Callable[..., Awaitable[str]],
 ) -> None:
-    bob = {"Authorization": f"Bearer {await services.annotators.add('bob')}"}
+    bob = {"Authorization": f"Bearer {await person('bob')}"}
     async with working(store, sandboxes) as queue:
         order = TaskOrder(task=make_task("fake/never-done", 0), policy=PolicyRef(name="any", settings={}))
         queued = await queue.submit(order)

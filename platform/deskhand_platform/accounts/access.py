@@ -77,7 +77,7 @@ class Rule:
     """Not with a token that is for some scopes only, or for a time."""
 
 
-OPEN = frozenset({"GET /healthz", "GET /readyz", "POST /login", "POST /logout", "GET /{path:path}"})
+OPEN = frozenset({"GET /healthz", "GET /readyz", "POST /login", "POST /logout", "GET /{path}"})
 """Routes for anybody: health, signing in and out, and the files of the page."""
 
 ROUTES: dict[str, Rule] = {
@@ -163,7 +163,7 @@ ROUTES: dict[str, Rule] = {
     "GET /v1/datasets/selection": Rule("datasets:read"),
     "POST /v1/datasets/preview": Rule("datasets:read"),
     "POST /v1/datasets": Rule("datasets:write"),
-    "GET /v1/datasets/{name:path}": Rule("datasets:read"),
+    "GET /v1/datasets/{name}": Rule("datasets:read"),
     "GET /v1/lineage": Rule("datasets:read"),
     "GET /v1/routing": Rule("datasets:read"),
     "GET /v1/scorers": Rule("datasets:read"),

@@ -37,7 +37,7 @@ Label = Annotated[list[str] | None, Query(description="`key=value`; all of them 
 Cursor = Annotated[str | None, Query(description="`next_cursor` of the page before")]
 
 
-RowId = Annotated[int, Path(ge=0, le=2**31 - 1)]
+RowId = Annotated[int, Path(ge=1, le=2**31 - 1)]
 """The number of a row that is counted up."""
 
 
@@ -82,7 +82,8 @@ def route_of(connection: HTTPConnection) -> str:
         return ""
     # FastAPI names a route of an included router without the router's prefix, or with it, by version
     prefix = "" if route.path_regex.match(connection.url.path) else PREFIX
-    return f"{connection.scope.get('method', 'WS')} {prefix}{route.path}"
+    path = route.path.replace(":path}", "}")
+    return f"{connection.scope.get('method', 'WS')} {prefix}{path}"
 
 
 def _refusal(who: Principal, rule: Rule | None) -> str:
