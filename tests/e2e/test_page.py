@@ -274,6 +274,7 @@ def test_trajectories_are_found_by_words_and_turns_and_kept_as_a_view(
     page.get_by_label("Words").fill("--- !!!")
     page.get_by_label("Words").press("Enter")
     expect(page.get_by_text("nothing to search for")).to_be_visible()
+    page.goto("about:blank")
     signed.complaints.clear()  # the browser notes the refusal
 
 

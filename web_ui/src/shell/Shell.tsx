@@ -72,7 +72,8 @@ export function Shell() {
   const here = useLocation({ select: (location) => location.pathname });
   if (signedOut) return <SignIn />;
   const places = PLACES.filter((place) => may(place.needs));
-  const closed = PLACES.find((place) => here.startsWith(place.to) && may(place.needs) === false);
+  const within = (to: string) => here === to || (to !== "/" && here.startsWith(`${to}/`));
+  const closed = PLACES.find((place) => within(place.to) && may(place.needs) === false);
   return (
     <Clock>
       <div className="flex min-h-dvh flex-col">
