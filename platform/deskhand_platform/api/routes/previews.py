@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel
 
 from deskhand_platform.api.deps import Have, User
-from deskhand_platform.api.models import TaskSubmission
+from deskhand_platform.api.models import ErrorAnswer, TaskSubmission
 from deskhand_platform.api.routes.tasks import wanted_task
 from deskhand_platform.preview import first_screen
 
@@ -30,7 +30,7 @@ class TaskPreview(BaseModel):
     """The first screen as a `data:` URL."""
 
 
-@router.post("/tasks/preview")
+@router.post("/tasks/preview", responses={503: {"model": ErrorAnswer}})
 async def preview_task(have: Have, user: User, body: TaskSubmission) -> TaskPreview:
     """Set the task up in a sandbox, look at it once, and give the sandbox back; nothing is kept."""
     task = wanted_task(body)

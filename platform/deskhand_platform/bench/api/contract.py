@@ -93,6 +93,8 @@ def _drawn(cases: Any, quiet: Any) -> list[Any]:
 def _sort(error: BaseException, label: str, errors: list[str], breaks: list[str]) -> None:
     kind = type(error).__name__
     said = f"{label}: {kind}: {' '.join(str(error).split())[:400]}"
+    if kind == "ServerError" and getattr(error, "status_code", None) == 503:
+        return  # no fault: what the request needs, such as the sandbox host, is not up
     if kind == "ServerError":
         errors.append(said)
     # whatever stands in a query is a text, and a list of them may have one
