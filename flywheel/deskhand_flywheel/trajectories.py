@@ -103,7 +103,7 @@ class Trajectories(Recording):
             raise InvalidQuery(f"a page holds 1 to {MAX_PAGE} trajectories, not {limit}")
         table = tables.trajectories
         chosen = chosen or TrajectoryFilter()
-        rows: Sequence[Row[Any, Any, Any, int, Any]] = ()
+        rows: Sequence[Row[Any, Any, Any, int, Any, Any]] = ()
         async with self.database.read() as connection:
             async for since in self._reaches(connection, chosen, cursor):
                 # one more than asked for tells whether there is a next page
@@ -240,19 +240,20 @@ def _before(cursor: str | None) -> ColumnElement[bool]:
     return true() if cursor is None else tables.trajectories.c.id < cursor
 
 
-def _summaries() -> Select[Any, Any, Any, int, Any]:
+def _summaries() -> Select[Any, Any, Any, int, Any, Any]:
     table, steps = tables.trajectories, tables.steps
-    of_this = steps.c.trajectory_id == table.c.id
+    of_this, last = steps.c.trajectory_id == table.c.id, steps.c.step_index.desc()
     return select(
         table.c.id,
         table.c.start,
         table.c.end,
         select(func.count()).where(of_this).scalar_subquery().label("steps"),
         select(func.coalesce(func.sum(steps.c.reward), 0.0)).where(of_this).scalar_subquery().label("reward"),
+        select(steps.c.step).where(of_this).order_by(last).limit(1).scalar_subquery().label("last_step"),
     )
 
 
-def _summary(row: Row[Any, Any, Any, int, Any]) -> TrajectorySummary:
+def _summary(row: Row[Any, Any, Any, int, Any, Any]) -> TrajectorySummary:
     start = loads(TrajectoryStart, row.start)
     end = None if row.end is None else loads(TrajectoryEnd, row.end)
     return TrajectorySummary(
@@ -272,5 +273,12 @@ def _summary(row: Row[Any, Any, Any, int, Any]) -> TrajectorySummary:
         outcome=end.outcome if end else None,
         stop_reason=end.stop_reason if end else None,
         failure=end.failure if end else None,
-        last_screen=end.final_observation.screenshot if end and end.final_observation else None,
+        last_screen=_last_screen(row.last_step),
     )
+
+
+def _last_screen(step: str | None) -> Image | None:
+    try:
+        return None if step is None else loads(Step, step).observation.screenshot
+    except RecordError:  # of the step, not of what is summarised
+        return None

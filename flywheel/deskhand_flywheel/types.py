@@ -312,7 +312,7 @@ class TrajectorySummary:
     stop_reason: StopReason | None
     failure: Failure | None
     last_screen: Image | None = None
-    """After the last action; without its bytes."""
+    """That the last action was decided on, for what comes after it is often blank; without its bytes."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

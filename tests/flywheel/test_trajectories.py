@@ -208,6 +208,7 @@ async def test_a_summary_says_what_a_list_shows(store: Store) -> None:
     assert (summary.failure, summary.outcome) == (Failure.SANDBOX_DIED, None)
     assert (summary.ended_at_s, summary.labels) == (1010.0, {"run": "r"})
     assert (await store.trajectories()).items == (summary,)
+    assert summary.last_screen == replace(make_step(1).observation.screenshot, data=None)
 
 
 async def test_many_are_read_in_the_order_asked_for(store: Store) -> None:

@@ -109,7 +109,7 @@ export function Shell() {
         </div>
         <nav
           aria-label="Main"
-          className="fixed inset-x-0 bottom-0 z-30 grid auto-cols-fr grid-flow-col border-t border-line bg-surface pb-[env(safe-area-inset-bottom)] sm:hidden"
+          className="fixed inset-x-0 bottom-0 z-30 grid auto-cols-[minmax(4.6rem,1fr)] grid-flow-col overflow-x-auto border-t border-line bg-surface pb-[env(safe-area-inset-bottom)] sm:hidden"
         >
           {places.map((place) => (
             <Link
