@@ -2,7 +2,7 @@
 
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation } from "@tanstack/react-router";
-import type { ReactNode } from "react";
+import { useEffect, useRef, type ReactNode } from "react";
 
 import { AlarmMark } from "../alarms/AlarmMark";
 import { infoQuery } from "../api/queries";
@@ -70,6 +70,11 @@ export function Shell() {
   const signedOut = useSignedOut();
   const may = useMay();
   const here = useLocation({ select: (location) => location.pathname });
+  const strip = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const shown = strip.current?.querySelector("[data-status=active]");
+    shown?.scrollIntoView({ inline: "center", block: "nearest" });
+  }, [here]);
   if (signedOut) return <SignIn />;
   const places = PLACES.filter((place) => may(place.needs));
   const within = (to: string) => here === to || (to !== "/" && here.startsWith(`${to}/`));
@@ -108,6 +113,7 @@ export function Shell() {
           {closed ? <NotForYou label={closed.label} /> : <Outlet />}
         </div>
         <nav
+          ref={strip}
           aria-label="Main"
           className="fixed inset-x-0 bottom-0 z-30 grid auto-cols-[minmax(4.6rem,1fr)] grid-flow-col overflow-x-auto border-t border-line bg-surface pb-[env(safe-area-inset-bottom)] sm:hidden"
         >
