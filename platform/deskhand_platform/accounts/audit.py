@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_flywheel.database import Database
 from deskhand_flywheel.errors import FlywheelError
+from deskhand_flywheel.writer import GroupWriter
 from deskhand_platform.tables import audit
 
 log = logging.getLogger(__name__)
@@ -55,22 +57,15 @@ class Audit:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._waiting: list[Entry] = []
-        self._writing = asyncio.Lock()
+        self._writer = GroupWriter(database)
 
     async def write(self, entry: Entry) -> None:
         """Append an entry; returns when it is there. What cannot be written is logged: it is done already."""
-        self._waiting.append(entry)
-        async with self._writing:
-            entries, self._waiting = self._waiting, []
-            if not entries:  # whoever wrote just now took it along
-                return
-            rows = [_row(one) for one in entries]
-            try:
-                async with self._database.write() as connection:
-                    await connection.execute(audit.insert(), rows)
-            except FlywheelError:
-                log.exception("the audit log cannot be written; lost: %s", rows)
+        row = _row(entry)
+        try:
+            await self._writer.submit_to(_append, row)
+        except FlywheelError:
+            log.exception("the audit log cannot be written; lost: %s", row)
 
     async def list(
         self, chosen: EntryFilter, *, before: int | None = None, limit: int = 50
@@ -105,6 +100,10 @@ class Audit:
         async with self._database.read() as connection:
             by_source, by_target = (await connection.execute(query)).one()
         return by_source, by_target
+
+
+async def _append(connection: AsyncConnection, rows: Sequence[dict[str, object]]) -> None:
+    await connection.execute(audit.insert(), list(rows))
 
 
 def _row(entry: Entry) -> dict[str, object]:
