@@ -67,6 +67,7 @@ class Events(StorePart):
         *,
         subjects: Sequence[str] | None = None,
         name: str | None = None,
+        kind: EventKind | None = None,
         limit: int = MAX_EVENTS,
     ) -> tuple[Event, ...]:
         """Events with a higher id, in order, at most `limit` (1 to 1000).
@@ -74,6 +75,7 @@ class Events(StorePart):
         Args:
             subjects: only those about one of these, e.g. "round:3"; None for all.
             name: only those of this name.
+            kind: only those of this kind.
 
         Raises:
             InvalidQuery: the limit is out of range.
@@ -86,6 +88,8 @@ class Events(StorePart):
             query = query.where(table.c.subject.in_(subjects))
         if name is not None:
             query = query.where(table.c.name == name)
+        if kind is not None:
+            query = query.where(table.c.kind == kind.value)
         async with self.database.read() as connection:
             rows = (await connection.execute(query)).all()
         return tuple(

@@ -93,7 +93,7 @@ class QuotaSettings(BaseModel):
 
 
 class WebhookSettings(BaseModel):
-    """Where results of tasks are sent to."""
+    """Where results of tasks and alarms are sent to."""
 
     model_config = {"extra": "forbid", "frozen": True}
 
@@ -123,7 +123,7 @@ class ChatSettings(BaseModel):
 
 
 class AlarmSettings(BaseModel):
-    """When to raise which alarm, and whom to tell."""
+    """When to raise which alarm."""
 
     model_config = {"extra": "forbid", "frozen": True}
 
@@ -141,10 +141,6 @@ class AlarmSettings(BaseModel):
     """Success of a run's last five iterations below this share of its best five: "reward_collapse"."""
     entropy_share: Annotated[float, Field(gt=0, lt=1)] = 0.1
     """Entropy of a run's last five iterations below this share of its first five: "entropy_collapse"."""
-    webhook: str | None = None
-    """Where every alarm is posted, as JSON; None: nowhere."""
-    webhook_retry_s: Annotated[float, Field(gt=0.0)] = 1.0
-    """Pause before the second attempt; each further one waits twice as long, up to five minutes."""
 
 
 class Settings(BaseSettings):

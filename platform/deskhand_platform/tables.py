@@ -219,6 +219,7 @@ webhooks = sa.Table(
     sa.Column("url", sa.Text, nullable=False),
     # in full: what is sent is signed with it
     sa.Column("secret", sa.String(64), nullable=False),
+    sa.Column("about", sa.String(16), nullable=False, server_default="tasks"),
     sa.Column("labels", sa.JSON, nullable=False),
     sa.Column("states", sa.JSON, nullable=False),
     # events up to it have become deliveries

@@ -1,1 +1,1 @@
-"""Alarms: what a person should look at, raised, acknowledged and cleared, and told to a webhook."""
+"""Alarms: what a person should look at, raised, acknowledged and cleared."""

@@ -12,7 +12,6 @@ from deskhand_flywheel.errors import StoreError
 from deskhand_flywheel.store import Store
 from deskhand_platform.alarms.book import Alarm, AlarmBook, AlarmState
 from deskhand_platform.alarms.rules import Trouble, troubles
-from deskhand_platform.alarms.webhook import Webhook
 from deskhand_platform.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -21,7 +20,7 @@ WATCHED = ("no_rollouts", "failure_rate", "disk_low", "reward_collapse", "entrop
 
 
 class AlarmWatch:
-    """Raises and clears; a webhook is told of it, and of the alarms of runs."""
+    """Raises and clears."""
 
     def __init__(self, settings: Settings, store: Store) -> None:
         self._settings, self._store = settings, store
@@ -30,16 +29,12 @@ class AlarmWatch:
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
         """Watch for the length of the block."""
-        work = [asyncio.create_task(self._watch())]
-        if self._settings.alarms.webhook is not None:
-            hook = Webhook(self._settings, self._store, self._settings.alarms.webhook)
-            work.append(asyncio.create_task(hook.deliver()))
+        work = asyncio.create_task(self._watch())
         try:
             yield
         finally:
-            for task in work:
-                task.cancel()
-            await asyncio.gather(*work, return_exceptions=True)
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
 
     async def _watch(self) -> None:
         while True:

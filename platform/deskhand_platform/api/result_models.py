@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from deskhand_platform.api.models import Incoming, OutcomeModel
 from deskhand_platform.auth import OWNER
 from deskhand_platform.states import WorkState
+from deskhand_platform.webhooks.about import About
 
 
 class TaskEvent(BaseModel):
@@ -59,6 +60,8 @@ class WebhookBody(Incoming):
 
     url: Annotated[str, Field(max_length=2000)]
     """Where a `POST` goes; public, unless the setting `webhooks.networks` allows more."""
+    about: About = About.TASKS
+    """What it is told of."""
     labels: dict[str, str] = Field(default_factory=dict)
     """Only of tasks that have all of these."""
     states: Annotated[list[WorkState], Field(min_length=1, default_factory=lambda: [*ENDINGS])]
@@ -66,10 +69,11 @@ class WebhookBody(Incoming):
 
 
 class WebhookModel(BaseModel):
-    """Somebody who is told what becomes of tasks."""
+    """Somebody who is told what becomes of tasks, or of alarms."""
 
     id: str
     url: str
+    about: About
     labels: dict[str, str]
     states: list[WorkState]
     created_at_s: float
@@ -92,6 +96,6 @@ class DeliveryModel(BaseModel):
     reason: str | None
     """What came of the latest attempt, where it was not delivered."""
     payload: dict[str, JsonValue]
-    """{"type": "task.done", "data": a `TaskEvent`}."""
+    """{"type": "task.done", "data": a `TaskEvent`}, or {"type": "alarm.raised", "data": the alarm}."""
     created_at_s: float
     ended_at_s: float | None

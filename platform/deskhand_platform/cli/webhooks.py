@@ -1,4 +1,4 @@
-"""`deskhand webhooks …`: who is told what becomes of tasks."""
+"""`deskhand webhooks …`: who is told what becomes of tasks, or of alarms."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ from deskhand_platform.cli.console import out, say, table, when
 from deskhand_platform.cli.tasks import labels_of
 from deskhand_platform.settings import load_settings
 from deskhand_platform.states import WorkState
+from deskhand_platform.webhooks.about import About
 
-app = typer.Typer(help="Results of tasks, sent to where you wait for them.", no_args_is_help=True)
+app = typer.Typer(help="Results of tasks, and alarms, sent to where you wait for them.", no_args_is_help=True)
 Id = Annotated[str, typer.Argument(help="of the webhook")]
 
 
 @app.command(epilog="Example:  deskhand webhooks add https://example.com/deskhand --label batch=nightly")
 def add(
     to: Annotated[str, typer.Argument(help="URL that takes a POST", metavar="TO")],
+    about: Annotated[About, typer.Option(help="what is sent")] = About.TASKS,
     label: Annotated[list[str] | None, typer.Option(help="name=value of the tasks; repeatable")] = None,
     state: Annotated[list[WorkState] | None, typer.Option(help="told of these; repeatable")] = None,
     url: Url = None,
 ) -> None:
-    """Have results sent somewhere from now on. Prints the id and the secret, which is shown this once."""
-    made = asyncio.run(_add(to, labels_of(label or []), state, url))
+    """Have results, or alarms, sent somewhere from now on. Prints the id and the secret, shown this once."""
+    made = asyncio.run(_add(to, about, labels_of(label or []), state, url))
     say("What is sent is signed with the secret below; keep it, it is not shown again.")
     out.print(f"{made.id} {made.secret}", markup=False)
 
@@ -34,10 +36,11 @@ def add(
 @app.command("list")
 def list_webhooks(url: Url = None) -> None:
     """Who is told, and of what."""
-    lines = table("id", "to", "labels", "states", "since")
+    lines = table("id", "to", "about", "labels", "states", "since")
     for one in asyncio.run(_list(url)):
         labels = " ".join(f"{key}={value}" for key, value in one.labels.items())
-        lines.add_row(one.id, one.url, labels, " ".join(one.states), when(one.created_at_s))
+        states = " ".join(one.states) if one.about is About.TASKS else ""
+        lines.add_row(one.id, one.url, one.about, labels, states, when(one.created_at_s))
     out.print(lines)
 
 
@@ -55,12 +58,12 @@ def deliveries(
     url: Url = None,
 ) -> None:
     """What a webhook was and is to be told, newest first."""
-    lines = table("delivery", "task", "tells", "state", "attempts", "next", "")
+    lines = table("delivery", "about", "tells", "state", "attempts", "next", "")
     for one in asyncio.run(_deliveries(id, state, limit, url)):
         data = one.payload["data"]
-        task = str(data["id"]) if isinstance(data, dict) else ""
+        about = str(data.get("id") or data.get("name")) if isinstance(data, dict) else ""
         tells, tried = str(one.payload["type"]), str(one.attempts)
-        lines.add_row(one.id, task, tells, one.state, tried, when(one.due_at_s), one.reason or "")
+        lines.add_row(one.id, about, tells, one.state, tried, when(one.due_at_s), one.reason or "")
     out.print(lines)
 
 
@@ -73,10 +76,10 @@ def retry(
 
 
 async def _add(
-    to: str, labels: dict[str, str], states: list[WorkState] | None, url: str | None
+    to: str, about: About, labels: dict[str, str], states: list[WorkState] | None, url: str | None
 ) -> NewWebhook:
     async with connect(load_settings(), url) as client:
-        return await client.add_webhook(to, labels=labels, states=states)
+        return await client.add_webhook(to, about=about, labels=labels, states=states)
 
 
 async def _list(url: str | None) -> list[WebhookModel]:

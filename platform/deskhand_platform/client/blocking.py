@@ -32,6 +32,7 @@ from deskhand_platform.client.errors import Unreachable, refusal
 from deskhand_platform.client.flows import Answer, Call, Flow, Patience, Pause, exchange, until_over
 from deskhand_platform.client.stream import EventReader, StreamPatience
 from deskhand_platform.states import WorkState
+from deskhand_platform.webhooks.about import About
 
 T = TypeVar("T")
 Model = TypeVar("Model", bound=BaseModel)
@@ -256,14 +257,15 @@ class Deskhand:
         self,
         url: str,
         *,
+        about: About = About.TASKS,
         labels: Mapping[str, str] | None = None,
         states: Sequence[WorkState] | None = None,
     ) -> NewWebhook:
-        """Have results of tasks with these labels sent somewhere; its secret is told this once.
+        """Have results of tasks with these labels, or alarms, sent somewhere; its secret is told this once.
 
         What comes there is read with `deskhand_platform.client.signature.verify`.
         """
-        return self._do(calls.add_webhook(url, labels, states))
+        return self._do(calls.add_webhook(url, about, labels, states))
 
     def webhooks(self) -> list[WebhookModel]:
         """Everybody who is told, newest first."""

@@ -25,6 +25,7 @@ from deskhand_platform.api.result_models import DeliveryModel, NewWebhook, Webho
 from deskhand_platform.api.trajectory_models import ScoreModel, StepPage, TrajectoryDetail, TrajectorySummary
 from deskhand_platform.client.flows import Call
 from deskhand_platform.states import WorkState
+from deskhand_platform.webhooks.about import About
 
 T = TypeVar("T")
 Model = TypeVar("Model", bound=BaseModel)
@@ -202,9 +203,9 @@ def policy(id: str) -> Call[PolicyModel]:
 
 
 def add_webhook(
-    url: str, labels: Mapping[str, str] | None, states: Sequence[WorkState] | None
+    url: str, about: About, labels: Mapping[str, str] | None, states: Sequence[WorkState] | None
 ) -> Call[NewWebhook]:
-    body: dict[str, Any] = {"url": url, "labels": dict(labels or {})}
+    body: dict[str, Any] = {"url": url, "about": about, "labels": dict(labels or {})}
     if states is not None:
         body["states"] = [*states]
     return Call(method="POST", path="/v1/webhooks", read=reading(NewWebhook), body=body, safe=False)

@@ -1,1 +1,1 @@
-"""Results of tasks sent to where somebody waits for them, signed, until they have arrived."""
+"""Results of tasks, and alarms, sent to where somebody waits for them, signed, until they have arrived."""

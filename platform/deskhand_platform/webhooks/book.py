@@ -1,8 +1,8 @@
 """The `webhooks` and `webhook_deliveries` tables.
 
-What happened to tasks stands in the event table, written with the change itself. A webhook knows up to which
-event its deliveries have been made, and both move on in one transaction: whenever the platform dies,
-everything is delivered, at worst twice, and then under the same id.
+What happened to tasks, and every alarm, stands in the event table, written with the change itself. A webhook
+knows up to which event its deliveries have been made, and both move on in one transaction: whenever the
+platform dies, everything is delivered, at worst twice, and then under the same id.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ from sqlalchemy import RowMapping
 
 from deskhand_agent.ids import new_id
 from deskhand_flywheel.database import Database
-from deskhand_flywheel.types import Event
+from deskhand_flywheel.types import Event, EventKind
+from deskhand_platform.alarms.book import STATE, AlarmState
 from deskhand_platform.client.signature import new_secret
 from deskhand_platform.errors import InvalidField, NotFound, WrongState
 from deskhand_platform.feed import Chosen
 from deskhand_platform.states import WorkState
 from deskhand_platform.tables import webhook_deliveries, webhooks
 from deskhand_platform.task_events import NAME, told
+from deskhand_platform.webhooks.about import About
 from deskhand_sandbox.types import JsonValue
 
 MOST = 100
@@ -46,6 +48,7 @@ class Webhook:
 
     id: str
     url: str
+    about: About
     labels: Mapping[str, str]
     """Of the tasks it is told of; all of them."""
     states: tuple[WorkState, ...]
@@ -79,7 +82,12 @@ class WebhookBook:
         self._database = database
 
     async def add(
-        self, url: str, labels: Mapping[str, str], states: Sequence[WorkState], after_event: int
+        self,
+        url: str,
+        about: About,
+        labels: Mapping[str, str],
+        states: Sequence[WorkState],
+        after_event: int,
     ) -> tuple[Webhook, str]:
         """Tell somebody from the event after `after_event` on; the secret is told this once.
 
@@ -91,6 +99,7 @@ class WebhookBook:
             "id": new_id(),
             "url": url,
             "secret": secret,
+            "about": about,
             "labels": dict(labels),
             "states": [*states],
             "after_event": after_event,
@@ -187,19 +196,18 @@ class WebhookBook:
         Args:
             seen: the last event that has been looked at.
         """
-        chosen = Chosen(name=NAME, labels=webhook.labels)
         now = time.time()
         rows = [
             {
                 "id": new_id(),
                 "webhook_id": webhook.id,
                 "state": DeliveryState.PENDING,
-                "payload": {"type": f"task.{event.data['state']}", "data": told(event)},
+                "payload": payload,
                 "due_at_s": now,
                 "created_at_s": now,
             }
             for event in events
-            if event in chosen and event.data["state"] in webhook.states
+            if (payload := _payload(webhook, event)) is not None
         ]
         here = webhooks.c.id == webhook.id, webhooks.c.after_event == webhook.after_event
         async with self._database.write() as connection:
@@ -242,10 +250,24 @@ class WebhookBook:
             await connection.execute(change)
 
 
+def _payload(webhook: Webhook, event: Event) -> dict[str, JsonValue] | None:
+    """What it is told of an event; None: nothing."""
+    if webhook.about is About.ALARMS:
+        if event.kind is not EventKind.ALARM:
+            return None
+        state = event.data.get(STATE, AlarmState.RAISED.value)
+        named: dict[str, JsonValue] = {"subject": event.subject, "name": event.name, STATE: state}
+        return {"type": f"alarm.{state}", "data": {**told(event), **named}}
+    if event not in Chosen(name=NAME, labels=webhook.labels) or event.data["state"] not in webhook.states:
+        return None
+    return {"type": f"task.{event.data['state']}", "data": told(event)}
+
+
 def _webhook(row: RowMapping) -> Webhook:
     return Webhook(
         id=row["id"],
         url=row["url"],
+        about=About(row["about"]),
         labels=row["labels"],
         states=tuple(WorkState(state) for state in row["states"]),
         created_at_s=row["created_at_s"],

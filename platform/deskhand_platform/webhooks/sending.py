@@ -14,10 +14,12 @@ import httpx
 from deskhand_flywheel.errors import FlywheelError
 from deskhand_flywheel.events import MAX_EVENTS
 from deskhand_flywheel.store import Store
+from deskhand_flywheel.types import EventKind
 from deskhand_platform.client.signature import signed
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.settings import WebhookSettings
 from deskhand_platform.task_events import NAME
+from deskhand_platform.webhooks.about import About
 from deskhand_platform.webhooks.book import Delivery, Webhook, WebhookBook
 from deskhand_platform.webhooks.destinations import Refused, resolve
 
@@ -71,7 +73,10 @@ class Sender:
         return any([await self._spread_one(one, newest) for one in behind])
 
     async def _spread_one(self, webhook: Webhook, newest: int) -> bool:
-        events = await self._store.events_after(webhook.after_event, name=NAME)
+        if webhook.about is About.ALARMS:
+            events = await self._store.events_after(webhook.after_event, kind=EventKind.ALARM)
+        else:
+            events = await self._store.events_after(webhook.after_event, name=NAME)
         more = len(events) == MAX_EVENTS
         seen = events[-1].id if more else max([newest, *(event.id for event in events[-1:])])
         await self._book.spread(webhook, events, seen)

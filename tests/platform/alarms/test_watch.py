@@ -1,15 +1,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import threading
 import time
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import httpx
-import pytest
 
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import Event, EventKind
@@ -58,75 +53,6 @@ async def test_work_without_episodes_and_runs_that_collapse(
     await asyncio.sleep(0.05)
     await AlarmWatch(limits(settings, disk_free_gb=0, quiet_s=0.01), store).look()
     assert sorted(await open_names(store)) == ["entropy_collapse", "no_rollouts", "reward_collapse"]
-
-
-class Receiver:
-    """A webhook that refuses the first posts."""
-
-    def __init__(self, refusals: int) -> None:
-        self.taken: list[dict[str, Any]] = []
-        self.refusals = refusals
-        receiver = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                receiver.refusals -= 1
-                if receiver.refusals < 0:
-                    receiver.taken.append(body)
-                self.send_response(503 if receiver.refusals >= 0 else 204)
-                self.end_headers()
-
-            def log_message(self, format: str, *args: Any) -> None: ...
-
-        self.server = HTTPServer(("127.0.0.1", 0), Handler)
-        self.thread = threading.Thread(target=self.server.serve_forever)
-        self.thread.start()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server.server_port}/hook"
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    made = Receiver(refusals=2)
-    yield made
-    made.server.shutdown()
-    made.thread.join()
-    made.server.server_close()
-
-
-async def test_a_webhook_is_told_in_order_again_until_it_takes_it(
-    settings: Settings, store: Store, receiver: Receiver
-) -> None:
-    book = AlarmBook(store)
-    hooked = limits(settings, disk_free_gb=1e9, every_s=0.05, webhook=receiver.url, webhook_retry_s=0.02)
-    await store.append_event(
-        Event(id=0, at_s=1.0, subject="run:old", kind=EventKind.ALARM, name="before", data={})
-    )
-    async with AlarmWatch(hooked, store).running():
-        await _until(lambda: len(receiver.taken) == 1)
-    assert (receiver.taken[0]["name"], receiver.taken[0]["state"]) == ("disk_low", "raised")
-    # while nobody delivered: a restart goes on where it stood
-    event = Event(
-        id=0, at_s=time.time(), subject="run:r", kind=EventKind.ALARM, name="kl_high", data={"value": 1}
-    )
-    await store.append_event(event)
-    quiet = limits(settings, disk_free_gb=0, every_s=0.05, webhook=receiver.url)
-    async with AlarmWatch(quiet, store).running():
-        await _until(lambda: len(receiver.taken) == 3)
-    assert [(one["name"], one["state"]) for one in receiver.taken[1:]] == [
-        ("kl_high", "raised"),
-        ("disk_low", "cleared"),
-    ]
-    assert [one.name for one in await book.open()] == ["kl_high"]
-
-
-async def _until(holds: Any) -> None:
-    async with asyncio.timeout(30):
-        while not holds():
-            await asyncio.sleep(0.02)
 
 
 async def test_the_overview_says_what_runs(

@@ -12,6 +12,8 @@ import httpx
 import pytest
 
 from deskhand_flywheel.store import Store
+from deskhand_flywheel.types import Event, EventKind
+from deskhand_platform.alarms.book import AlarmBook, AlarmState
 from deskhand_platform.client.signature import WrongSignature, signed, verify
 from deskhand_platform.queue import TaskQueue
 from deskhand_platform.serving import address_of, answering, listen
@@ -162,6 +164,36 @@ async def test_more_than_one_look_takes_in(
             await asyncio.sleep(0.05)
         await settled(client, made["id"], 50, "delivered")
     assert len({headers["webhook-id"] for headers, _ in receiver.got}) == count
+
+
+async def test_alarms_go_to_those_who_want_them(
+    client: httpx.AsyncClient, store: Store, receiver: Receiver
+) -> None:
+    book = AlarmBook(store)
+    await book.tell("platform", "before", AlarmState.RAISED)
+    made = await add(client, receiver.url, about="alarms")
+    await add(client, receiver.url + "/tasks", about="tasks")
+    await book.tell("platform", "disk_low", AlarmState.RAISED, {"free_gb": 1.5})
+    # a run says that something happened, without a state
+    happened = Event(id=0, at_s=7.0, subject="run:r", kind=EventKind.ALARM, name="kl_high", data={"value": 1})
+    await store.append_event(happened)
+    await client.delete(f"/v1/tasks/{await submit(client)}")
+    await book.tell("platform", "disk_low", AlarmState.CLEARED)
+    async with asyncio.timeout(60), Sender(store, HERE).running():
+        told = [one["payload"] for one in await settled(client, made["id"], 3, "delivered")]
+    for one in told:
+        assert one["data"].pop("event_id") > 0
+    assert [one["type"] for one in told] == ["alarm.raised", "alarm.raised", "alarm.cleared"]
+    assert told[1]["data"] == {
+        "at_s": 7.0,
+        "subject": "run:r",
+        "name": "kl_high",
+        "state": "raised",
+        "value": 1,
+    }
+    assert (told[0]["data"]["name"], told[0]["data"]["free_gb"]) == ("disk_low", 1.5)
+    refused = await client.post("/v1/webhooks", json={"url": receiver.url, "about": "rounds"})
+    assert (refused.status_code, refused.json()["error"]["field"]) == (422, "about")
 
 
 async def test_what_leads_inside_is_refused_now_and_later(

@@ -1674,7 +1674,7 @@ export interface paths {
         put?: never;
         /**
          * Add Webhook
-         * @description Have results sent from now on, signed with a secret that is shown this once.
+         * @description Have results, or alarms, sent from now on, signed with a secret that is shown this once.
          */
         post: operations["add_webhook"];
         delete?: never;
@@ -1751,6 +1751,12 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /**
+         * About
+         * @description What a webhook is told of.
+         * @enum {string}
+         */
+        About: "tasks" | "alarms";
         /**
          * ActionModel
          * @description An action, ready to be drawn over the screenshot it was decided on.
@@ -2574,6 +2580,7 @@ export interface components {
         };
         /** NewWebhook */
         NewWebhook: {
+            about: components["schemas"]["About"];
             /** Created At S */
             created_at_s: number;
             /** Id */
@@ -3986,6 +3993,8 @@ export interface components {
          *     }
          */
         WebhookBody: {
+            /** @default tasks */
+            about: components["schemas"]["About"];
             /** Labels */
             labels?: {
                 [key: string]: string;
@@ -3997,9 +4006,10 @@ export interface components {
         };
         /**
          * WebhookModel
-         * @description Somebody who is told what becomes of tasks.
+         * @description Somebody who is told what becomes of tasks, or of alarms.
          */
         WebhookModel: {
+            about: components["schemas"]["About"];
             /** Created At S */
             created_at_s: number;
             /** Id */

@@ -1,4 +1,4 @@
-"""/v1/webhooks: who is told what becomes of tasks, and what they were told."""
+"""/v1/webhooks: who is told what becomes of tasks, or of alarms, and what they were told."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ router = APIRouter(tags=["webhooks"])
 
 @router.post("/webhooks", status_code=201)
 async def add_webhook(have: Have, body: WebhookBody) -> NewWebhook:
-    """Have results sent from now on, signed with a secret that is shown this once."""
+    """Have results, or alarms, sent from now on, signed with a secret that is shown this once."""
     try:
         await resolve(body.url, have.settings.webhooks.networks)
     except Refused as error:
         raise InvalidField("url", str(error)) from error
     newest = await have.store.last_event_id()
-    made, secret = await _book(have).add(body.url, body.labels, body.states, newest)
+    made, secret = await _book(have).add(body.url, body.about, body.labels, body.states, newest)
     return NewWebhook(**shown(made).model_dump(), secret=secret)
 
 
@@ -66,6 +66,7 @@ def shown(webhook: Webhook) -> WebhookModel:
     return WebhookModel(
         id=webhook.id,
         url=webhook.url,
+        about=webhook.about,
         labels=dict(webhook.labels),
         states=list(webhook.states),
         created_at_s=webhook.created_at_s,
