@@ -18,11 +18,13 @@ from deskhand_flywheel.errors import (
 )
 from deskhand_platform.cli import (
     accounts,
+    alarms,
     annotation,
     benches,
     branching,
     doctor,
     endpoint,
+    evaluations,
     flywheel,
     judging,
     prm,
@@ -57,6 +59,8 @@ app.add_typer(tasks.app, name="tasks")
 app.add_typer(webhooks.app, name="webhooks")
 app.add_typer(sandboxes.app, name="sandbox")
 app.add_typer(rounds.app, name="rounds")
+app.add_typer(evaluations.app, name="evaluations")
+app.add_typer(alarms.app, name="alarms")
 app.add_typer(records.trajectories, name="trajectories")
 app.add_typer(records.policies, name="policies")
 app.add_typer(flywheel.app, name="flywheel")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from deskhand_platform.cli import overrides
-from deskhand_platform.cli.client import connect
+from deskhand_platform.cli.client import Url, connect
 from deskhand_platform.cli.console import out
 from deskhand_platform.settings import load_settings
 
@@ -32,6 +32,7 @@ def branch(
     review: Annotated[
         float | None, typer.Option(help="seconds a person may take over each action before it is carried out")
     ] = None,
+    url: Url = None,
 ) -> None:
     """Queue episodes that share the steps before this one; the submitted task's id is printed.
 
@@ -44,9 +45,9 @@ def branch(
         "priority": priority,
         "policy": {"name": policy, "settings": overrides.parse(setting or []), "review_s": review},
     }
-    out.print(asyncio.run(_send(id, body))["id"])
+    out.print(asyncio.run(_send(id, body, url))["id"])
 
 
-async def _send(id: str, body: dict[str, Any]) -> Any:
-    async with connect(load_settings()) as client:
+async def _send(id: str, body: dict[str, Any], url: str | None) -> Any:
+    async with connect(load_settings(), url) as client:
         return await client.post(f"/v1/trajectories/{id}/branch", body)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from deskhand_platform.cli import overrides, schedules
-from deskhand_platform.cli.client import connect
+from deskhand_platform.cli.client import Url, connect
 from deskhand_platform.cli.console import out, table, when
 from deskhand_platform.cli.progress import LOOK_S, follow, print_round
 from deskhand_platform.settings import load_settings
@@ -19,9 +19,9 @@ Number = Annotated[int, typer.Argument(help="number of the round")]
 
 
 @app.command("list")
-def list_rounds(limit: Annotated[int, typer.Option(min=1, max=200)] = 20) -> None:
+def list_rounds(limit: Annotated[int, typer.Option(min=1, max=200)] = 20, url: Url = None) -> None:
     """Rounds, newest first."""
-    found = asyncio.run(_get("/v1/rounds", limit=limit))
+    found = asyncio.run(_get("/v1/rounds", url, limit=limit))
     lines = table("round", "preset", "state", "started", "from", "to", "")
     for one in found["items"]:
         note = one["reason"] or ("promoted" if one["promoted"] else "")
@@ -49,9 +49,9 @@ def presets() -> None:
 
 
 @app.command()
-def show(number: Number) -> None:
+def show(number: Number, url: Url = None) -> None:
     """A round's phases and table."""
-    shown = asyncio.run(_get(f"/v1/rounds/{number}"))
+    shown = asyncio.run(_get(f"/v1/rounds/{number}", url))
     lines = table("phase", "state", "policy", "")
     for phase in shown["phases"]:
         lines.add_row(phase["name"], phase["state"], phase["policy_out"] or "", phase["reason"] or "")
@@ -64,29 +64,30 @@ def start(
     preset: Annotated[str, typer.Argument(help="preset of the round")],
     set_: Annotated[list[str] | None, typer.Option("--set", help="override, e.g. ppo.iterations=10")] = None,
     watch: Annotated[bool, typer.Option("--follow", help="show it until it is over")] = False,
+    url: Url = None,
 ) -> None:
-    """Start a round on the platform that serves this home."""
-    raise typer.Exit(asyncio.run(_start(preset, overrides.parse(set_ or []), watch)))
+    """Start a round."""
+    raise typer.Exit(asyncio.run(_start(preset, overrides.parse(set_ or []), watch, url)))
 
 
 @app.command()
-def cancel(number: Number) -> None:
+def cancel(number: Number, url: Url = None) -> None:
     """Stop a round; what it has stored stays."""
-    shown = asyncio.run(_post(f"/v1/rounds/{number}/cancel"))
+    shown = asyncio.run(_post(f"/v1/rounds/{number}/cancel", url))
     out.print(f"Round {number}: {'stopping' if shown['cancelling'] else shown['state']}")
 
 
 @app.command()
-def pause(number: Number) -> None:
+def pause(number: Number, url: Url = None) -> None:
     """Stop a round with its state safe, until it is resumed; other rounds take their turn."""
-    shown = asyncio.run(_post(f"/v1/rounds/{number}/pause"))
+    shown = asyncio.run(_post(f"/v1/rounds/{number}/pause", url))
     out.print(f"Round {number}: {'pausing' if shown['pausing'] else shown['state']}")
 
 
 @app.command()
-def resume(number: Number) -> None:
+def resume(number: Number, url: Url = None) -> None:
     """Let a paused round go on at the step where it was."""
-    out.print(f"Round {number}: {asyncio.run(_post(f'/v1/rounds/{number}/resume'))['state']}")
+    out.print(f"Round {number}: {asyncio.run(_post(f'/v1/rounds/{number}/resume', url))['state']}")
 
 
 @app.command(epilog="Example:  deskhand rounds retry 3 --phase ppo")
@@ -94,20 +95,22 @@ def retry(
     number: Number,
     phase: Annotated[str | None, typer.Option(help="where to begin; else the first that is not done")] = None,
     afresh: Annotated[bool, typer.Option("--afresh", help="anew, not at its checkpoint")] = False,
+    url: Url = None,
 ) -> None:
     """Let a round that is over, or paused, go on from one of its phases; one that was done is done anew."""
     body = {"phase": phase, "afresh": afresh}
-    out.print(f"Round {number}: {asyncio.run(_post(f'/v1/rounds/{number}/retry', body))['state']}")
+    out.print(f"Round {number}: {asyncio.run(_post(f'/v1/rounds/{number}/retry', url, body))['state']}")
 
 
 @app.command(epilog="Example:  deskhand rounds clone 3 --set ppo.minutes=30")
 def clone(
     number: Number,
     set_: Annotated[list[str] | None, typer.Option("--set", help="override, e.g. ppo.iterations=10")] = None,
+    url: Url = None,
 ) -> None:
     """Start a round that is told what this one was."""
     body = {"overrides": overrides.parse(set_ or [])}
-    out.print(f"Round {asyncio.run(_post(f'/v1/rounds/{number}/clone', body))['id']}")
+    out.print(f"Round {asyncio.run(_post(f'/v1/rounds/{number}/clone', url, body))['id']}")
 
 
 @app.command(epilog="Example:  deskhand rounds log 3 ppo --follow")
@@ -116,15 +119,16 @@ def log(
     phase: Annotated[str, typer.Argument(help="name of the phase")],
     tail: Annotated[int, typer.Option(min=1, max=65536, help="bytes from the end to begin with")] = 16384,
     watch: Annotated[bool, typer.Option("--follow", help="go on until the phase is over")] = False,
+    url: Url = None,
 ) -> None:
     """What the run of a phase wrote."""
-    asyncio.run(_log(f"/v1/rounds/{number}/phases/{phase}/log", tail, watch))
+    asyncio.run(_log(f"/v1/rounds/{number}/phases/{phase}/log", tail, watch, url))
 
 
 @app.command()
-def promotions(limit: Annotated[int, typer.Option(min=1, max=200)] = 20) -> None:
+def promotions(limit: Annotated[int, typer.Option(min=1, max=200)] = 20, url: Url = None) -> None:
     """Which policies rounds started from, the present one first."""
-    found = asyncio.run(_get("/v1/promotions", limit=limit))
+    found = asyncio.run(_get("/v1/promotions", url, limit=limit))
     lines = table("policy", "how", "by", "when", "reason")
     for one in found["items"]:
         how = one["kind"] if one["round_id"] is None else f"round {one['round_id']}"
@@ -136,14 +140,15 @@ def promotions(limit: Annotated[int, typer.Option(min=1, max=200)] = 20) -> None
 def promote(
     policy: Annotated[str, typer.Argument(help="its id; one that was promoted before is gone back to")],
     reason: Annotated[str, typer.Option(help="for whoever reads the history")],
+    url: Url = None,
 ) -> None:
     """Let rounds start from a policy from now on."""
-    made = asyncio.run(_post("/v1/promotions", {"policy_id": policy, "reason": reason}))
+    made = asyncio.run(_post("/v1/promotions", url, {"policy_id": policy, "reason": reason}))
     out.print(f"Rounds start from {made['policy_id']} ({made['kind']})", soft_wrap=True)
 
 
-async def _log(path: str, tail: int, watch: bool) -> None:
-    async with connect(load_settings()) as client:
+async def _log(path: str, tail: int, watch: bool, url: str | None) -> None:
+    async with connect(load_settings(), url) as client:
         piece = await client.get(path, tail=tail)
         while True:
             out.print(piece["text"], end="", markup=False, highlight=False, soft_wrap=True)
@@ -154,8 +159,8 @@ async def _log(path: str, tail: int, watch: bool) -> None:
             piece = await client.get(path, offset=piece["next_offset"])
 
 
-async def _start(preset: str, changed: dict[str, Any], watch: bool) -> int:
-    async with connect(load_settings()) as client:
+async def _start(preset: str, changed: dict[str, Any], watch: bool, url: str | None) -> int:
+    async with connect(load_settings(), url) as client:
         started = await client.post("/v1/rounds", {"preset": preset, "overrides": changed})
         out.print(f"Round {started['id']}")
         if not watch:
@@ -165,11 +170,11 @@ async def _start(preset: str, changed: dict[str, Any], watch: bool) -> int:
         return 0 if over["state"] == "done" else 1
 
 
-async def _post(path: str, body: Any = None) -> dict[str, Any]:
-    async with connect(load_settings()) as client:
+async def _post(path: str, url: str | None, body: Any = None) -> dict[str, Any]:
+    async with connect(load_settings(), url) as client:
         return await client.post(path, body)
 
 
-async def _get(path: str, **query: Any) -> Any:
-    async with connect(load_settings()) as client:
+async def _get(path: str, url: str | None, **query: Any) -> Any:
+    async with connect(load_settings(), url) as client:
         return await client.get(path, **query)

@@ -6,8 +6,10 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import Coroutine
 from pathlib import Path
 
+from deskhand_platform.alarms.book import AlarmBook, AlarmState
 from deskhand_platform.services import Services
 from deskhand_platform.serving import address_of, listen, serve_api
 
@@ -47,3 +49,43 @@ async def test_tasks_of_a_platform_elsewhere(services: Services, token: str, tmp
         [told] = map(json.loads, watched[1].splitlines())
         assert (told["id"], told["state"]) == (id, "cancelled")
         assert refused[0] == 2 and "name=value" in refused[1]
+
+
+async def test_alarms_rounds_and_evaluations_of_a_platform_elsewhere(
+    services: Services, token: str, tmp_path: Path
+) -> None:
+    book, listener = AlarmBook(services.store), listen("127.0.0.1", 0)
+    figures = {"value": 0.8, "unit": "GB free", "limit": 2.0}
+    alarm = await book.tell("platform", "disk_low", AlarmState.RAISED, figures)
+    async with serve_api(services, listener):
+
+        def there(*arguments: str) -> Coroutine[None, None, tuple[int | None, str]]:
+            return deskhand(tmp_path, token, *arguments, "--url", address_of(listener))
+
+        alarms, rounds, schedules, unknown, asked, refused = await asyncio.gather(
+            there("alarms", "list"),
+            there("rounds", "list"),
+            there("rounds", "schedules", "list"),
+            there("rounds", "show", "7"),
+            there("evaluations", "ask", "fake/press-button", "--episodes", "4", "--mode", "greedy"),
+            there("evaluations", "ask", "--suite", "nothing"),
+        )
+        assert alarms[0] == 0 and "disk_low" in alarms[1] and "0.8 GB free, limit 2" in alarms[1]
+        assert rounds[0] == schedules[0] == 0 and "preset" in rounds[1]
+        assert unknown == (2, "deskhand: no round '7'\n")
+        assert refused[0] == 2 and "held-out" in refused[1]
+        assert asked[0] == 0, asked[1]
+        id = asked[1].strip()
+        seen, listed, compared, suites = await asyncio.gather(
+            there("alarms", "acknowledge", str(alarm.id)),
+            there("evaluations", "list", "--task", "fake/press-button"),
+            there("evaluations", "compare", "policy-a", "policy-b"),
+            there("evaluations", "suites"),
+        )
+        assert seen == (0, f"Alarm {alarm.id} is acknowledged\n")
+        assert listed[0] == 0 and id in listed[1] and "oracle" in listed[1]
+        assert compared[0] in (1, 2) and "policy-a" in compared[1]
+        assert suites[0] == 0 and "held-out" in suites[1]
+        assert await there("evaluations", "cancel", id) == (0, f"{id} is stopping\n")
+        shown = await there("evaluations", "show", id)
+        assert shown[0] == 0 and "interval" in shown[1]

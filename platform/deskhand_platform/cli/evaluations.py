@@ -1,0 +1,146 @@
+"""`deskhand evaluations`: success of policies on tasks, measured by the platform and compared."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+import typer
+
+from deskhand_platform.cli.client import Client, Url, connect
+from deskhand_platform.cli.console import bars, complain, out, table, when
+from deskhand_platform.settings import load_settings
+
+app = typer.Typer(help="Success of policies on tasks, measured and compared.", no_args_is_help=True)
+LOOK_S = 1.0
+GOING = ("queued", "running", "paused")
+Id = Annotated[str, typer.Argument(help="of the evaluation")]
+
+
+@app.command("list")
+def list_evaluations(
+    policy: Annotated[str | None, typer.Option(help="only of this one")] = None,
+    task: Annotated[str | None, typer.Option(help="only with this one among its tasks")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=200)] = 20,
+    url: Url = None,
+) -> None:
+    """Evaluations, newest first."""
+    lines = table("evaluation", "policy", "tasks", "state", "episodes", "asked", "")
+    for one in asyncio.run(_get("/v1/evaluations", url, policy_id=policy, task=task, limit=limit)):
+        lines.add_row(
+            one["id"],
+            one["policy_id"] or "oracle",
+            _tasks(one["tasks"]),
+            one["state"],
+            f"{one['done']} of {one['total']}",
+            when(one["asked_at_s"]),
+            one["reason"] or "",
+        )
+    out.print(lines)
+
+
+@app.command()
+def show(id: Id, url: Url = None) -> None:
+    """Success on each of its tasks, with 95 % Wilson intervals."""
+    _print(asyncio.run(_get(f"/v1/evaluations/{id}", url)))
+
+
+@app.command(epilog="Example:  deskhand evaluations ask miniwob/click-test --policy deskhand-tiny --follow")
+def ask(
+    tasks: Annotated[list[str] | None, typer.Argument(help="names of tasks")] = None,
+    suite: Annotated[str | None, typer.Option(help="or the tasks of a suite; `suites` shows them")] = None,
+    policy: Annotated[str | None, typer.Option(help="a kept one; the oracle when not given")] = None,
+    episodes: Annotated[int, typer.Option(min=1, max=10_000, help="per task and mode")] = 32,
+    mode: Annotated[list[str] | None, typer.Option(help="sampled or greedy; repeatable")] = None,
+    split: Annotated[str, typer.Option(help="test or validation: which seeds")] = "test",
+    watch: Annotated[bool, typer.Option("--follow", help="wait for it and show it")] = False,
+    url: Url = None,
+) -> None:
+    """Have a policy measured. Prints the id."""
+    body = {"policy_id": policy, "episodes": episodes, "modes": mode or ["sampled"], "split": split}
+    done = asyncio.run(_ask(tasks or [], suite, body, watch, url))
+    raise typer.Exit(0 if done else 1)
+
+
+@app.command()
+def cancel(id: Id, url: Url = None) -> None:
+    """Take it out of the queue, or stop it."""
+    state = asyncio.run(_cancel(id, url))["state"]
+    out.print(f"{id} is {'stopping' if state in GOING else state}", soft_wrap=True)
+
+
+@app.command()
+def suites(url: Url = None) -> None:
+    """Tasks that are measured together."""
+    lines = table("suite", "tasks", "")
+    for one in asyncio.run(_get("/v1/evaluations/suites", url)):
+        lines.add_row(one["name"], str(len(one["tasks"])), _tasks(one["tasks"]))
+    out.print(lines)
+
+
+@app.command(epilog="Example:  deskhand evaluations compare policy-1a2b policy-3c4d")
+def compare(
+    old: Annotated[str, typer.Argument(help="id of a policy")],
+    new: Annotated[str, typer.Argument(help="id of another")],
+    url: Url = None,
+) -> None:
+    """The newest measurements of the same tasks, what got worse first; exit status 1 where something did."""
+    found = asyncio.run(_get("/v1/evaluations/compare", url, old=old, new=new))
+    lines = table("task", "mode", "seeds", "old", "new", "difference", "")
+    for one in found:
+        difference = f"{one['difference']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}]"
+        before, after = f"{one['old']['success']:.3f}", f"{one['new']['success']:.3f}"
+        lines.add_row(one["task"], one["mode"], one["split"], before, after, difference, one["verdict"])
+    out.print(lines)
+    raise typer.Exit(1 if any(one["verdict"] == "worse" for one in found) else 0)
+
+
+def _tasks(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more" if names else ""
+
+
+def _print(one: dict[str, Any]) -> None:
+    lines = table("task", "mode", "success", "interval", "episodes")
+    for row in one["rows"]:
+        interval = f"[{row['low']:.3f}, {row['high']:.3f}]"
+        lines.add_row(row["task"], row["mode"], f"{row['success']:.3f}", interval, str(row["episodes"]))
+    out.print(lines)
+
+
+async def _ask(
+    tasks: list[str], suite: str | None, body: dict[str, Any], watch: bool, url: str | None
+) -> bool:
+    async with connect(load_settings(), url) as client:
+        if suite is not None:
+            known = {one["name"]: one["tasks"] for one in await client.get("/v1/evaluations/suites")}
+            if suite not in known:
+                raise typer.BadParameter(f"no suite {suite!r}; there are {', '.join(sorted(known))}")
+            tasks = [*tasks, *known[suite]]
+        asked = await client.post("/v1/evaluations", {**body, "tasks": tasks})
+        out.print(asked["id"], soft_wrap=True)
+        return await _followed(client, str(asked["id"])) if watch else True
+
+
+async def _followed(client: Client, id: str) -> bool:
+    with bars() as tell:
+        while True:
+            now = await client.get(f"/v1/evaluations/{id}")
+            tell("episodes", now["done"], now["total"] or None)
+            if now["state"] not in GOING:
+                break
+            await asyncio.sleep(LOOK_S)
+    _print(now)
+    if now["state"] != "done":
+        complain(f"{id} is {now['state']}: {now['reason'] or 'its log says why'}")
+    return now["state"] == "done"
+
+
+async def _cancel(id: str, url: str | None) -> dict[str, Any]:
+    async with connect(load_settings(), url) as client:
+        return await client.post(f"/v1/evaluations/{id}/cancel")
+
+
+async def _get(path: str, url: str | None, **query: Any) -> Any:
+    given = {name: value for name, value in query.items() if value is not None}
+    async with connect(load_settings(), url) as client:
+        return await client.get(path, **given)
