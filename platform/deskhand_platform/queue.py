@@ -205,12 +205,18 @@ class TaskQueue:
     def _claimable(self, now: float) -> sa.Select[str | None, str | None, str | None]:
         """A late one, the oldest whose worker died, and the next that waits; None where there is none."""
         queued = tasks.c.state == WorkState.QUEUED
-        late = sa.select(tasks.c.id).where(_late(now)).limit(1)
+        # each state by itself: an index has it with its deadline, however many wait that have none
+        late = sa.func.coalesce(
+            *(
+                sa.select(tasks.c.id).where(each, tasks.c.deadline_s <= now).limit(1).scalar_subquery()
+                for each in (queued, _abandoned(now))
+            )
+        )
         abandoned = sa.select(tasks.c.id).where(_abandoned(now)).order_by(tasks.c.id).limit(1)
         waiting = sa.select(tasks.c.id).where(queued).order_by(tasks.c.rank, tasks.c.id).limit(1)
         if self._quotas is not None:
             waiting = waiting.where(tasks.c.owner.not_in(self._quotas.at_their_limit()))
-        return sa.select(*(each.scalar_subquery() for each in (late, abandoned, waiting)))
+        return sa.select(late, abandoned.scalar_subquery(), waiting.scalar_subquery())
 
     async def _expire(self, now: float) -> None:
         """Close what nobody works at and whose deadline has passed."""

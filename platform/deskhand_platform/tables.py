@@ -37,7 +37,7 @@ tasks = sa.Table(
     sa.Index("ix_tasks_next", "state", "rank", "id", "owner"),
     sa.Index("ix_tasks_owner_id", "owner", "id"),
     sa.Index("ix_tasks_owner_state", "owner", "state"),
-    sa.Index("ix_tasks_deadline_s", "deadline_s"),
+    sa.Index("ix_tasks_state_deadline_s", "state", "deadline_s"),
     sa.Index("uq_tasks_key", "owner", "key", unique=True),
 )
 

@@ -5,6 +5,7 @@ import time
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from deskhand_flywheel.store import Store
 from deskhand_platform.errors import NotFound, WrongState
@@ -141,6 +142,17 @@ async def test_what_is_late_fails_and_is_claimed_by_nobody(queue: TaskQueue) -> 
     for id, when in ((late, "before a worker was free"), (dead, "after its worker had died")):
         found = await queue.get(id)
         assert found.state is WorkState.FAILED and when in (found.reason or "")
+
+
+async def test_a_claim_reads_no_more_where_many_wait(queue: TaskQueue, store: Store) -> None:
+    """Nothing but an index between it and the one it takes: not every waiting task for one that may be late."""
+    claimable = queue._claimable(time.time())  # pyright: ignore[reportPrivateUsage]
+    sql = claimable.compile(store.database.engine.sync_engine, compile_kwargs={"literal_binds": True})
+    async with store.database.read() as connection:
+        plan = (await connection.execute(sa.text(f"EXPLAIN QUERY PLAN {sql}"))).all()
+    looks = [row.detail for row in plan if "tasks" in row.detail]
+    assert len(looks) == 4 and all("USING" in look and "INDEX" in look for look in looks)
+    assert sum("(state=? AND deadline_s<?)" in look for look in looks) == 2
 
 
 async def test_what_failed_is_tried_again_as_if_new(queue: TaskQueue) -> None:
