@@ -122,7 +122,7 @@ class Decoder:
         seen = ids == image_id
         if bool(seen.any()):
             skipped = sequence.ids[:known].count(image_id)
-            embeddings[0, seen] = self._pictures(sequence.images, counts, skipped)
+            embeddings[0, seen] = self._pictures(sequence.images, counts, skipped).to(embeddings.dtype)
         mask = None
         if known:
             mask = torch.ones(len(ids), known + len(ids), dtype=torch.bool).tril(known)

@@ -231,8 +231,8 @@ class LocalEngine:
             started = time.perf_counter()
             try:
                 self._token(drafts)
-            except (RuntimeError, ValueError) as error:
-                self._give_up(drafts, InferenceError(str(error)))
+            except Exception as error:  # noqa: BLE001  # without this thread everybody waits for ever
+                self._give_up(drafts, error)
             if not drafts:
                 self._rest()
             self.busy_s += time.perf_counter() - started
@@ -285,8 +285,8 @@ class LocalEngine:
         try:
             with self._multiplying():
                 hidden = self._decoder.join(sequence, room=request.sampling.max_tokens)
-        except (InferenceError, RuntimeError, ValueError) as error:
-            _fail(waiting, error if isinstance(error, InferenceError) else InferenceError(str(error)))
+        except Exception as error:  # noqa: BLE001  # it is this request's, and the thread serves others
+            _fail(waiting, error)
             return
         drafts.append(_Draft(waiting, hidden, self._value(hidden), self._chances(waiting)))
 
@@ -306,7 +306,7 @@ class LocalEngine:
         for draft, at in zip(drafts, hidden.unbind(), strict=True):
             draft.hidden = at
 
-    def _give_up(self, drafts: list[_Draft], error: InferenceError) -> None:
+    def _give_up(self, drafts: list[_Draft], error: Exception) -> None:
         for draft in drafts:
             _fail(draft.waiting, error)
         drafts.clear()
@@ -392,7 +392,8 @@ class _Draft:
     """Its numbers are none."""
 
 
-def _fail(waiting: _Waiting, error: InferenceError) -> None:
+def _fail(waiting: _Waiting, error: Exception) -> None:
     if not waiting.reply.done():
+        known = isinstance(error, InferenceError)
         with contextlib.suppress(InvalidStateError):
-            waiting.reply.set_exception(error)
+            waiting.reply.set_exception(error if known else InferenceError(str(error) or repr(error)))

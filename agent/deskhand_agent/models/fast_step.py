@@ -78,9 +78,9 @@ class FastStep:
                 scale=1.0,
                 enable_gqa=self._heads != kv,
             )
-            hidden = torch.addmm(hidden, mixed.reshape(count, -1), layer.out)
+            hidden = _added(hidden, mixed.reshape(count, -1), layer.out)
             gate, up = F.linear(_divided(hidden, self._floor), layer.gate_up).chunk(2, dim=-1)
-            hidden = torch.addmm(hidden, self._act(gate) * up, layer.down)
+            hidden = _added(hidden, self._act(gate) * up, layer.down)
         return F.rms_norm(hidden, self._norm.shape, self._norm, self._norm_eps)
 
     def _rotation(self, positions: Tensor) -> tuple[Tensor, Tensor]:
@@ -116,3 +116,10 @@ def _by_columns(matrix: Tensor) -> Tensor:
 def _divided(states: Tensor, floor: Tensor) -> Tensor:
     """A root mean square norm but for its weight and √n; floor: √(nε)."""
     return states / torch.linalg.vector_norm(states, dim=-1, keepdim=True).hypot(floor)
+
+
+def _added(hidden: Tensor, states: Tensor, weight: Tensor) -> Tensor:
+    """hidden + states·weight; what goes round the blocks stays float32 where they multiply in less."""
+    if states.dtype is hidden.dtype:
+        return torch.addmm(hidden, states, weight)
+    return hidden + states @ weight

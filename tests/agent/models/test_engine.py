@@ -18,6 +18,7 @@ from deskhand_agent.models.forward import TokenSequence, collate, forward
 from deskhand_agent.models.prompting import tokenise_prompt
 from deskhand_agent.models.scoring import reply_logits, score_turns
 from deskhand_agent.models.value import ValueHead
+from deskhand_agent.precision import Precision
 from deskhand_agent.prompt import ImageSegment, PromptMessage, Text
 from deskhand_agent.shipped import shipped_model
 from deskhand_sandbox.types import Image
@@ -109,10 +110,14 @@ async def test_replies_are_those_of_the_slow_way(
             assert tuple(ids) == reply.ids
 
 
-async def test_the_shipped_model_scores_what_it_drew(picture: Picture) -> None:
+@pytest.mark.parametrize(("precision", "close"), [("float32", 1e-5), ("bfloat16", 0.02)])
+async def test_the_shipped_model_scores_what_it_drew(
+    picture: Picture, precision: Precision, close: float
+) -> None:
+    """In bfloat16 too, with prompts of many lengths beside each other."""
     bundle = load_bundle(shipped_model())
     asked = [request(bundle, picture(i), "Click " * (i + 1), max_tokens=12) for i in range(4)]
-    async with LocalEngine(bundle) as engine:
+    async with LocalEngine(bundle, settings=EngineSettings(precision=precision)) as engine:
         replies = await asyncio.gather(*(engine.generate(one) for one in [*asked, *asked]))
     turns = [
         SimpleNamespace(prompt_ids=a.prompt_ids, images=a.images, reply_ids=r.ids)
@@ -121,7 +126,7 @@ async def test_the_shipped_model_scores_what_it_drew(picture: Picture) -> None:
     with torch.no_grad():
         scores = score_turns(bundle, turns)
     drawn = torch.tensor([each for reply in replies for each in reply.logprobs])
-    assert float((drawn - scores.logprobs[scores.mask]).abs().mean()) < 1e-5
+    assert float((drawn - scores.logprobs[scores.mask]).abs().mean()) < close
 
 
 async def test_damaged_weights_are_named_and_mended_by_the_next_update(
@@ -304,8 +309,9 @@ async def test_a_reply_nobody_waits_for_any_more_ends(bundle: ModelBundle, pictu
         assert engine.replies == 1
 
 
+@pytest.mark.parametrize("error", [RuntimeError("out of memory"), KeyError("out of memory")])
 async def test_a_step_that_fails_fails_its_rows_and_no_later_ones(
-    bundle: ModelBundle, picture: Picture
+    bundle: ModelBundle, picture: Picture, error: Exception
 ) -> None:
     async with LocalEngine(bundle) as engine:
         decoder = engine._decoder  # pyright: ignore[reportPrivateUsage]
@@ -313,7 +319,7 @@ async def test_a_step_that_fails_fails_its_rows_and_no_later_ones(
 
         def broken(ids: list[int]) -> torch.Tensor:
             decoder.step = step  # type: ignore[method-assign]
-            raise RuntimeError("out of memory")
+            raise error
 
         decoder.step = broken  # type: ignore[method-assign]
         asked = request(bundle, picture(0))
