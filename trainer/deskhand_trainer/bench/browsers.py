@@ -7,8 +7,10 @@ at learning rate 0, so that all of an update is computed and every way plays by 
 - asynchronous: episodes go on while it learns (`rollouts: stream`).
 - streaming: the same, and it begins as soon as finished episodes have as many turns as a batch has episodes.
 
-Browsers, engine and learner share this machine's processor, and what they need of it bounds every way: where
-the synchronous one uses a share u of all cores, no other can be more than 1 / u times as fast.
+The vision tower stays as it is (`freeze: vision`), as one has it on a processor: to encode every picture anew
+and to go back through the tower is two thirds of an update. Browsers, engine and learner share this machine's
+processor, and what they need of it bounds every way: where the synchronous one uses a share u of all cores,
+no other can be more than 1 / u times as fast.
 """
 
 from __future__ import annotations
@@ -79,6 +81,7 @@ class PageLoad:
             epochs=self.epochs,
             microbatch=16,
             threads=1,
+            freeze="vision",
             max_tokens=40,
             evaluate_every=10_000,
             value_pretraining=ValuePretrainingConfig(enabled=False),
