@@ -7,6 +7,8 @@ of a person for each step, and one for the whole episode. So whatever reads scor
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
+from typing import Any
 
 from sqlalchemy import ColumnElement, Table, delete, exists, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -105,7 +107,7 @@ class Annotations(OutcomeScores):
             text=column_text(text),
             created_at_s=time.time(),
         )
-        row = {name: getattr(note, name) for name in Note.__dataclass_fields__}
+        row = _row(note)
 
         async def write(connection: AsyncConnection) -> None:
             await _must_be(connection, trajectory_id, step_index)
@@ -113,6 +115,16 @@ class Annotations(OutcomeScores):
 
         await self._writer.submit(write)
         return note
+
+    async def add_notes(self, notes: Iterable[Note]) -> None:
+        """Keep notes that were written elsewhere; one whose id is here already stays as it is.
+
+        Raises:
+            UnknownTrajectory: one is on a step that is not in the store; none was kept.
+            StorageFull, StoreUnavailable, StoreClosed: none was kept.
+        """
+        rows = [_row(note) for note in notes]
+        await self.keep_all(self.insert_new(tables.notes), rows, of="a note is on a step")
 
     async def edit_note(self, note_id: str, author: str, text: str) -> Note:
         """Change what one's note says.
@@ -153,6 +165,10 @@ class Annotations(OutcomeScores):
         async with self.database.read() as connection:
             rows = (await connection.execute(query.order_by(table.c.step_index, table.c.id))).mappings()
             return tuple(Note(**row) for row in rows)
+
+
+def _row(note: Note) -> dict[str, Any]:
+    return {name: getattr(note, name) for name in Note.__dataclass_fields__}
 
 
 def _marks(trajectory_id: str, step_index: int | None, scorer: str) -> tuple[Table, dict[str, str | int]]:

@@ -9,15 +9,18 @@ from sqlalchemy import exists, select
 
 from deskhand_flywheel import tables
 from deskhand_flywheel.filters import has_steps, whole_trajectories
-from deskhand_flywheel.parts import StorePart
+from deskhand_flywheel.parts import StorePart, column_text
 from deskhand_flywheel.types import OutcomeScore, TrajectoryFilter
 
 
 class OutcomeScores(StorePart):
     """What judges and people said of episodes."""
 
-    async def add_outcome_scores(self, scores: Iterable[OutcomeScore]) -> None:
+    async def add_outcome_scores(self, scores: Iterable[OutcomeScore], *, replace: bool = True) -> None:
         """Keep scores; a scorer's later word on an episode replaces its earlier one.
+
+        Args:
+            replace: False leaves what a scorer has said already.
 
         Raises:
             UnknownTrajectory: a score is for an episode that is not in the store; none was kept.
@@ -29,12 +32,14 @@ class OutcomeScores(StorePart):
                 "trajectory_id": score.trajectory_id,
                 "scorer": score.scorer,
                 "score": float(score.score),
-                "rationale": score.rationale,
-                "scored_at_s": now,
+                "rationale": score.rationale and column_text(score.rationale),
+                "scored_at_s": now if score.scored_at_s is None else score.scored_at_s,
             }
             for score in scores
         ]
-        insert = self.insert_or_replace(tables.outcome_scores, ("score", "rationale", "scored_at_s"))
+        insert = self.insert_new(tables.outcome_scores)
+        if replace:
+            insert = self.insert_or_replace(tables.outcome_scores, ("score", "rationale", "scored_at_s"))
         await self.keep_all(insert, rows, of="a score is for a trajectory")
 
     async def outcome_scores(self, trajectory_id: str) -> tuple[OutcomeScore, ...]:
@@ -45,7 +50,11 @@ class OutcomeScores(StorePart):
             rows = (await connection.execute(query.order_by(table.c.scored_at_s, table.c.scorer))).all()
         return tuple(
             OutcomeScore(
-                trajectory_id=row.trajectory_id, score=row.score, scorer=row.scorer, rationale=row.rationale
+                trajectory_id=row.trajectory_id,
+                score=row.score,
+                scorer=row.scorer,
+                rationale=row.rationale,
+                scored_at_s=row.scored_at_s,
             )
             for row in rows
         )

@@ -10,6 +10,7 @@ from sqlalchemy import Row, select
 
 from deskhand_flywheel import tables
 from deskhand_flywheel.filters import has_step_without, whole_trajectories
+from deskhand_flywheel.parts import column_text
 from deskhand_flywheel.trajectories import Trajectories
 from deskhand_flywheel.types import StepScore, TrajectoryFilter
 
@@ -34,8 +35,8 @@ class Scores(Trajectories):
                 "step_index": score.step_index,
                 "scorer": score.scorer,
                 "score": float(score.score),
-                "rationale": score.rationale,
-                "scored_at_s": now,
+                "rationale": score.rationale and column_text(score.rationale),
+                "scored_at_s": now if score.scored_at_s is None else score.scored_at_s,
             }
             for score in scores
         ]
@@ -76,4 +77,5 @@ def _score(row: Row[Any, Any, int, Any]) -> StepScore:
         score=row.score,
         scorer=row.scorer,
         rationale=row.rationale,
+        scored_at_s=row.scored_at_s,
     )

@@ -13,15 +13,17 @@ from deskhand_flywheel.filters import has_step_without, whole_trajectories
 from deskhand_flywheel.trajectories import Trajectories
 from deskhand_flywheel.types import StepValue, TrajectoryFilter
 
-"""Up to so many ids are asked for by name; values of more are picked from all."""
 _VALUES = ("before", "before_error", "after", "after_error", "continuations", "exact")
 
 
 class StepValues(Trajectories):
     """What labellers found steps to be worth."""
 
-    async def add_step_values(self, values: Iterable[StepValue]) -> None:
+    async def add_step_values(self, values: Iterable[StepValue], *, replace: bool = True) -> None:
         """Keep values, all or none; a labeller's later word on a step replaces its earlier one.
+
+        Args:
+            replace: False leaves what a labeller has said already.
 
         Raises:
             UnknownTrajectory: a value is for a step that is not in the store; none was kept.
@@ -33,12 +35,14 @@ class StepValues(Trajectories):
                 "trajectory_id": value.trajectory_id,
                 "step_index": value.step_index,
                 "labeller": value.labeller,
-                "labelled_at_s": now,
+                "labelled_at_s": now if value.labelled_at_s is None else value.labelled_at_s,
                 **{name: getattr(value, name) for name in _VALUES},
             }
             for value in values
         ]
-        insert = self.insert_or_replace(tables.step_values, (*_VALUES, "labelled_at_s"))
+        insert = self.insert_new(tables.step_values)
+        if replace:
+            insert = self.insert_or_replace(tables.step_values, (*_VALUES, "labelled_at_s"))
         await self.keep_all(insert, rows, of="a value is for a step")
 
     async def step_values(
@@ -66,6 +70,7 @@ class StepValues(Trajectories):
                 trajectory_id=row.trajectory_id,
                 step_index=row.step_index,
                 labeller=row.labeller,
+                labelled_at_s=row.labelled_at_s,
                 **{name: getattr(row, name) for name in _VALUES},
             )
             for row in rows

@@ -26,6 +26,8 @@ class StepScore:
     """"prm:<digest of its weights>", "human:<name>", "judge:<model>@<digest of its rubric>": never reused for
     another version."""
     rationale: str | None = None
+    scored_at_s: float | None = field(default=None, compare=False)
+    """Unix time; None: when it comes into the store."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,6 +40,8 @@ class OutcomeScore:
     scorer: str
     """As in `StepScore`."""
     rationale: str | None = None
+    scored_at_s: float | None = field(default=None, compare=False)
+    """As in `StepScore`."""
 
 
 class JudgeTrouble(StrEnum):
@@ -161,6 +165,8 @@ class StepValue:
     """From each state."""
     exact: bool
     """They began in the recorded states; False where a replay showed another screen than was recorded."""
+    labelled_at_s: float | None = field(default=None, compare=False)
+    """Unix time; None: when it comes into the store."""
 
     @property
     def label(self) -> float:

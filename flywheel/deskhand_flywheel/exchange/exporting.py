@@ -11,7 +11,7 @@ from tempfile import mkdtemp
 
 from deskhand_flywheel.errors import FolderTaken
 from deskhand_flywheel.exchange.formats import format_named
-from deskhand_flywheel.exchange.types import Progress, Recorded
+from deskhand_flywheel.exchange.types import Progress, Recorded, Remarks
 from deskhand_flywheel.store import Store
 
 
@@ -31,7 +31,7 @@ async def export_trajectories(
     *,
     progress: Progress = lambda done, total: None,
 ) -> Exported:
-    """Write trajectories with their pictures and scores, in the order of the ids.
+    """Write trajectories with their pictures and what was said of them, in the order of the ids.
 
     Args:
         folder: to be made; must not be there, or be empty.
@@ -51,7 +51,7 @@ async def export_trajectories(
             for done, trajectory_id in enumerate(trajectory_ids):
                 progress(done, len(trajectory_ids))
                 trajectory = await store.trajectory(trajectory_id, images=True)
-                recorded = Recorded(trajectory=trajectory, scores=await store.scores(trajectory_id))
+                recorded = Recorded(trajectory=trajectory, remarks=await _remarks(store, trajectory_id))
                 await asyncio.to_thread(add, recorded)
                 steps += len(trajectory.steps)
         await asyncio.to_thread(_move_into_place, staging, folder)
@@ -60,6 +60,15 @@ async def export_trajectories(
         raise
     progress(len(trajectory_ids), len(trajectory_ids))
     return Exported(trajectories=len(trajectory_ids), steps=steps)
+
+
+async def _remarks(store: Store, trajectory_id: str) -> Remarks:
+    return Remarks(
+        scores=await store.scores(trajectory_id),
+        outcome_scores=await store.outcome_scores(trajectory_id),
+        step_values=await store.step_values(trajectory_ids=[trajectory_id]),
+        notes=await store.notes(trajectory_id),
+    )
 
 
 def _staging(folder: Path) -> Path:

@@ -11,7 +11,7 @@ from deskhand_agent.types import Trajectory
 from deskhand_flywheel.blobs import digest_of
 from deskhand_flywheel.errors import ConflictingRecord, DamagedInput, UnknownTrajectory
 from deskhand_flywheel.exchange.formats import format_of
-from deskhand_flywheel.exchange.types import Format, Guidance, Progress, Recorded
+from deskhand_flywheel.exchange.types import Format, Guidance, Progress, Recorded, Remarks
 from deskhand_flywheel.records import dumps
 from deskhand_flywheel.store import Store
 
@@ -41,7 +41,8 @@ async def import_trajectories(
 ) -> Imported:
     """Read a folder through, then write what is not in the store yet, each episode whole.
 
-    Importing again adds nothing, and goes on where an import was cut off.
+    Importing again adds nothing, and goes on where an import was cut off. Of an episode that is here already
+    what was said is added where the same person or scorer has not spoken here.
 
     Args:
         format: None: seen from the files.
@@ -72,7 +73,7 @@ async def import_trajectories(
     async for recorded in _each(chosen, path, guidance):
         trajectory = recorded.trajectory
         (added if await store.add_trajectory(trajectory) else present).append(trajectory.id)
-        await store.add_scores(recorded.scores, replace=False)
+        await _add_remarks(store, recorded.remarks)
         progress(len(added) + len(present), total)
     return Imported(
         format=chosen.name,
@@ -88,6 +89,13 @@ async def _each(format: Format, path: Path, guidance: Guidance) -> AsyncGenerato
     episodes = format.read(path, guidance)
     while (recorded := await asyncio.to_thread(next, episodes, None)) is not None:
         yield recorded
+
+
+async def _add_remarks(store: Store, remarks: Remarks) -> None:
+    await store.add_scores(remarks.scores, replace=False)
+    await store.add_outcome_scores(remarks.outcome_scores, replace=False)
+    await store.add_step_values(remarks.step_values, replace=False)
+    await store.add_notes(remarks.notes)
 
 
 async def _check(store: Store, new: Trajectory) -> None:

@@ -187,7 +187,7 @@ def _read_own(folder: Path) -> Recorded:
     recorded = read_head(about, steps, str(folder))
     pictures = _own_pictures(recorded.trajectory, names, folder)
     trajectory = with_pictures(recorded.trajectory, pictures, str(folder))
-    return Recorded(trajectory=trajectory, scores=recorded.scores)
+    return Recorded(trajectory=trajectory, remarks=recorded.remarks)
 
 
 def _own_pictures(trajectory: Trajectory, names: Sequence[str], folder: Path) -> dict[str, bytes]:

@@ -7,173 +7,39 @@
 Files of one number hold the same episodes, in the same order. Pictures are columns of type `Image`; what
 the model was shown beside the screens (marked, cropped) is in `other_images` of its episode, once. Lists of
 ids are there where the ids are known. `record`, `start` and `end` hold the store's records, by which it is
-imported.
+imported; what was said of turns and episodes is in lists of structs, each with who said it and when.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 
 from deskhand_agent.types import Step, Trajectory, TrajectoryEnd, TrajectoryStart
-from deskhand_flywheel.errors import DamagedInput, ExchangeExtraMissing
-from deskhand_flywheel.exchange.pictures import checked, data_of, file_name, other_pictures, with_pictures
-from deskhand_flywheel.exchange.records import agree, in_order, read_scores, read_text
-from deskhand_flywheel.exchange.types import Add, Format, Guidance, Recorded
+from deskhand_flywheel.errors import DamagedInput
+from deskhand_flywheel.exchange.parquet_columns import (
+    ADDED,
+    EPISODES,
+    STEPS,
+    Row,
+    arrow,
+    episode_row,
+    schema,
+    step_row,
+)
+from deskhand_flywheel.exchange.pictures import checked, with_pictures
+from deskhand_flywheel.exchange.records import agree, in_order, read_remarks, read_text
+from deskhand_flywheel.exchange.types import Add, Format, Guidance, Recorded, Remarks
 from deskhand_flywheel.parts import column_text
-from deskhand_flywheel.records import dumps, encode_action
-from deskhand_flywheel.types import StepScore
-from deskhand_sandbox.types import Image, Split
+from deskhand_sandbox.types import Split
 
-STEPS, EPISODES = "steps", "trajectories"
 SHARD_BYTES = 256 << 20
 """Of pictures in one file, after which the next is begun."""
 GROUP_BYTES = 32 << 20
 """Of pictures in one row group, which is what a reader holds in memory."""
 _BATCH = 64
-Row = dict[str, Any]
-
-
-def _arrow() -> tuple[ModuleType, ModuleType]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise ExchangeExtraMissing(
-            "Parquet needs the module 'pyarrow': pip install 'deskhand[exchange]'"
-        ) from error
-    return pyarrow, pyarrow.parquet
-
-
-# ---- the columns ------------------------------------------------------------------------------------
-
-
-def _schema(table: str) -> Any:
-    """The columns of a table, with what `datasets` needs to know to see pictures in them."""
-    pa, _ = _arrow()
-    image = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-    score = pa.struct([("scorer", pa.string()), ("score", pa.float64()), ("rationale", pa.string())])
-    episode = [("task_id", pa.string()), ("seed", pa.int64()), ("instruction", pa.string())]
-    columns = {
-        STEPS: [
-            ("trajectory_id", pa.string()),
-            ("step", pa.int32()),
-            *episode,
-            ("policy_id", pa.string()),
-            ("screenshot", image),
-            ("thought", pa.string()),
-            ("text", pa.string()),
-            ("actions", pa.list_(pa.string())),
-            ("reward", pa.float64()),
-            ("success", pa.bool_()),
-            ("prompt_ids", pa.list_(pa.int32())),
-            ("prompt_images", pa.list_(pa.string())),
-            ("completion_ids", pa.list_(pa.int32())),
-            ("logprobs", pa.list_(pa.float64())),
-            ("trainable", pa.bool_()),
-            ("scores", pa.list_(score)),
-            ("record", pa.string()),
-        ],
-        EPISODES: [
-            ("id", pa.string()),
-            *episode,
-            ("policy_id", pa.string()),
-            ("group_id", pa.string()),
-            ("labels", pa.string()),
-            ("steps", pa.int32()),
-            ("reward", pa.float64()),
-            ("score", pa.float64()),
-            ("success", pa.bool_()),
-            ("stop_reason", pa.string()),
-            ("final_screenshot", image),
-            ("other_images", pa.list_(image)),
-            ("start", pa.string()),
-            ("end", pa.string()),
-        ],
-    }[table]
-    features = {name: _feature(pa, kind, image) for name, kind in columns}
-    return pa.schema(columns, metadata={"huggingface": json.dumps({"info": {"features": features}})})
-
-
-def _feature(pa: Any, kind: Any, image: Any) -> Any:
-    """A column's type in the words of `datasets`."""
-    if kind == image:
-        return {"_type": "Image"}
-    if pa.types.is_list(kind):
-        return {"feature": _feature(pa, kind.value_type, image), "_type": "List"}
-    if pa.types.is_struct(kind):
-        return {field.name: _feature(pa, field.type, image) for field in kind}
-    names = {"double": "float64"}
-    return {"dtype": names.get(str(kind), str(kind)), "_type": "Value"}
-
-
-def _step_row(trajectory: Trajectory, step: Step, scores: list[StepScore]) -> Row:
-    decision = step.decision
-    request, completion = decision.request, decision.completion
-    return {
-        "trajectory_id": trajectory.id,
-        "step": step.index,
-        **_about(trajectory),
-        "policy_id": column_text(trajectory.start.policy_id),
-        "screenshot": _picture(step.observation.screenshot),
-        "thought": None if decision.thought is None else column_text(decision.thought),
-        "text": column_text(decision.text),
-        "actions": [json.dumps(encode_action(action)) for action in decision.actions],
-        "reward": step.reward,
-        "success": _success(trajectory),
-        "prompt_ids": request and list(request.prompt_ids),
-        "prompt_images": request and [image.digest for image in request.images],
-        "completion_ids": completion and list(completion.ids),
-        "logprobs": completion and list(completion.logprobs),
-        "trainable": decision.trainable,
-        "scores": [
-            {"scorer": s.scorer, "score": s.score, "rationale": s.rationale and column_text(s.rationale)}
-            for s in scores
-        ],
-        "record": dumps(step),
-    }
-
-
-def _episode_row(trajectory: Trajectory) -> Row:
-    end, start = trajectory.end, trajectory.start
-    seen = end.final_observation if end else None
-    return {
-        "id": trajectory.id,
-        **_about(trajectory),
-        "policy_id": column_text(start.policy_id),
-        "group_id": start.group_id,
-        "labels": json.dumps(dict(start.labels)),
-        "steps": len(trajectory.steps),
-        "reward": sum(step.reward for step in trajectory.steps),
-        "score": end.outcome.score if end and end.outcome else None,
-        "success": _success(trajectory),
-        "stop_reason": end and end.stop_reason.value,
-        "final_screenshot": seen and _picture(seen.screenshot),
-        "other_images": [_picture(image) for image in other_pictures(trajectory)],
-        "start": dumps(start),
-        "end": end and dumps(end),
-    }
-
-
-def _about(trajectory: Trajectory) -> Row:
-    start = trajectory.start
-    return {
-        "task_id": column_text(start.task.id),
-        "seed": start.task.seed,
-        "instruction": column_text(start.instruction),
-    }
-
-
-def _success(trajectory: Trajectory) -> bool | None:
-    return trajectory.end.outcome.success if trajectory.end and trajectory.end.outcome else None
-
-
-def _picture(image: Image) -> Row:
-    return {"bytes": data_of(image), "path": file_name(image)}
 
 
 # ---- out --------------------------------------------------------------------------------------------
@@ -182,7 +48,7 @@ def _picture(image: Image) -> Row:
 @contextmanager
 def write(folder: Path) -> Generator[Add]:
     """Files for each split that there are episodes of."""
-    _arrow()
+    arrow()
     for table in (STEPS, EPISODES):
         (folder / table).mkdir()
     shards: dict[Split, _Shards] = {}
@@ -214,13 +80,11 @@ class _Shards:
         if not self._tables:
             name = f"{self._split.value}-{self._number:05d}.parquet"
             self._tables = {table: _Table(self._folder / table / name, table) for table in (STEPS, EPISODES)}
-        trajectory = recorded.trajectory
-        said: dict[int, list[StepScore]] = {}
-        for score in recorded.scores:
-            said.setdefault(score.step_index, []).append(score)
-        for step in trajectory.steps:
-            self._put(STEPS, _step_row(trajectory, step, said.get(step.index, [])))
-        self._put(EPISODES, _episode_row(trajectory))
+        of_steps = recorded.remarks.of_steps()
+        for step in recorded.trajectory.steps:
+            said = of_steps.get(step.index, Remarks())
+            self._put(STEPS, step_row(recorded.trajectory, step, said))
+        self._put(EPISODES, episode_row(recorded))
 
     def close(self) -> None:
         for table in self._tables.values():
@@ -235,8 +99,8 @@ class _Table:
     """One file, written a row group at a time."""
 
     def __init__(self, path: Path, table: str) -> None:
-        self._arrow, parquet = _arrow()
-        self._schema = _schema(table)
+        self._arrow, parquet = arrow()
+        self._schema = schema(table)
         self._file: Any = parquet.ParquetWriter(path, self._schema, compression="zstd")
         self._rows: list[Row] = []
         self._waiting = 0
@@ -315,23 +179,23 @@ def _read_episode(episode: _Placed, rows: Iterator[_Placed]) -> Recorded:
     agree(row["id"], start.id, "id", place)
     pictures: dict[str, bytes] = {}
     steps: list[Step] = []
-    scores: list[Any] = []
+    said: dict[str, list[Any]] = {name: [] for name in ("scores", "step_values", "notes")}
     for _ in range(row["steps"] or 0):
         found = next(rows, None)
         if found is None or found.row["trajectory_id"] != start.id:
             there = place if found is None else found.place
             raise DamagedInput(there, f"step {len(steps)} of trajectory {start.id} is missing")
         steps.append(_read_step(found, pictures))
-        scores += [
-            {"trajectory_id": start.id, "step_index": steps[-1].index, **said}
-            for said in found.row["scores"] or []
-        ]
+        for name, of_all in said.items():
+            of_step = {"trajectory_id": start.id, "step_index": steps[-1].index}
+            of_all += [{**of_step, **each} for each in found.row.get(name) or []]
     for column in (row["final_screenshot"], *(row["other_images"] or [])):
         _keep(column, pictures, place)
     trajectory = in_order(Trajectory(start=start, steps=tuple(steps), end=end), place)
+    of_whole: list[Any] = [{"trajectory_id": start.id, **each} for each in row.get("outcome_scores") or []]
     return Recorded(
         trajectory=with_pictures(trajectory, pictures, place),
-        scores=read_scores(scores, trajectory, place),
+        remarks=read_remarks({**said, "outcome_scores": of_whole}, trajectory, place),
     )
 
 
@@ -358,11 +222,11 @@ def _keep(column: Mapping[str, Any] | None, pictures: dict[str, bytes], place: s
 
 
 def _rows(path: Path, table: str) -> Iterator[_Placed]:
-    pa, parquet = _arrow()
+    pa, parquet = arrow()
     number = 0
     try:
         with parquet.ParquetFile(path) as file:
-            missing = set(_schema(table).names) - set(file.schema_arrow.names)
+            missing = set(schema(table).names) - ADDED - set(file.schema_arrow.names)
             if missing:
                 columns = ", ".join(sorted(missing))
                 raise DamagedInput(str(path), f"not exported by Deskhand: it has no column {columns}")

@@ -9,14 +9,15 @@ from typing import TypeVar, cast
 
 from deskhand_agent.types import Step, Trajectory, TrajectoryEnd, TrajectoryStart
 from deskhand_flywheel.errors import DamagedInput, RecordError
-from deskhand_flywheel.exchange.types import Recorded
+from deskhand_flywheel.exchange.types import Recorded, Remarks
 from deskhand_flywheel.records import decode, dumps, encode, loads
-from deskhand_flywheel.types import StepScore
+from deskhand_flywheel.types import Note, OutcomeScore, StepScore, StepValue
 from deskhand_sandbox.types import JsonValue
 
 KEY = "deskhand"
 """Where others' JSON carries ours."""
 T = TypeVar("T")
+S = TypeVar("S", StepScore, OutcomeScore, StepValue, Note)
 JsonObject = dict[str, JsonValue]
 
 
@@ -32,7 +33,7 @@ def head(recorded: Recorded) -> JsonObject:
         "start": as_json(trajectory.start),
         "end": None if trajectory.end is None else as_json(trajectory.end),
         "steps": len(trajectory.steps),
-        "scores": [encode(score) for score in recorded.scores],
+        **as_object(encode(recorded.remarks), "remarks"),
     }
 
 
@@ -48,7 +49,7 @@ def read_head(value: JsonObject, steps: Sequence[Step], place: str) -> Recorded:
     if value.get("steps") != len(steps):
         raise DamagedInput(place, f"{value.get('steps')} steps were exported and {len(steps)} are there")
     trajectory = in_order(Trajectory(start=start, steps=tuple(steps), end=end), place)
-    return Recorded(trajectory=trajectory, scores=read_scores(value.get("scores", []), trajectory, place))
+    return Recorded(trajectory=trajectory, remarks=read_remarks(value, trajectory, place))
 
 
 def in_order(trajectory: Trajectory, place: str) -> Trajectory:
@@ -63,21 +64,38 @@ def in_order(trajectory: Trajectory, place: str) -> Trajectory:
     return trajectory
 
 
-def read_scores(value: JsonValue, trajectory: Trajectory, place: str) -> tuple[StepScore, ...]:
-    """
+def read_remarks(value: JsonObject, trajectory: Trajectory, place: str) -> Remarks:
+    """What was said of an episode; what an older export did not carry is empty.
+
+    Args:
+        value: lists by the names of the fields of `Remarks`.
+
     Raises:
-        DamagedInput: they are no scores of this episode's steps.
+        DamagedInput: they are no records of that kind, or not of this episode and its steps.
     """
-    if not isinstance(value, list):
-        raise DamagedInput(f"{place}, scores", "expected a list")
+    return Remarks(
+        scores=_said(StepScore, "scores", value, trajectory, place),
+        outcome_scores=_said(OutcomeScore, "outcome_scores", value, trajectory, place),
+        step_values=_said(StepValue, "step_values", value, trajectory, place),
+        notes=_said(Note, "notes", value, trajectory, place),
+    )
+
+
+def _said(kind: type[S], name: str, value: JsonObject, trajectory: Trajectory, place: str) -> tuple[S, ...]:
+    found, where = value.get(name, []), f"{place}, {name}"
+    if not isinstance(found, list):
+        raise DamagedInput(where, "expected a list")
     try:
-        scores = tuple(decode(StepScore, score) for score in value)
+        said = tuple(decode(kind, each) for each in found)
     except RecordError as error:
-        raise DamagedInput(f"{place}, scores", str(error)) from error
-    for score in scores:
-        if score.trajectory_id != trajectory.id or not 0 <= score.step_index < len(trajectory.steps):
-            raise DamagedInput(f"{place}, scores", "a score is for a step that is not there")
-    return scores
+        raise DamagedInput(where, str(error)) from error
+    for each in said:
+        step = None if isinstance(each, OutcomeScore) else each.step_index
+        if each.trajectory_id != trajectory.id or (
+            step is not None and step not in range(len(trajectory.steps))
+        ):
+            raise DamagedInput(where, "one is of a step that is not there")
+    return said
 
 
 def read(kind: type[T], value: JsonValue, place: str) -> T:

@@ -2,14 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
 from deskhand_agent.types import Trajectory
-from deskhand_flywheel.types import StepScore
+from deskhand_flywheel.types import Note, OutcomeScore, StepScore, StepValue
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Remarks:
+    """What was said of an episode, by whom and when: everything the store has that cannot be had again."""
+
+    scores: tuple[StepScore, ...] = ()
+    """Of models, judges and people."""
+    outcome_scores: tuple[OutcomeScore, ...] = ()
+    step_values: tuple[StepValue, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    def of_steps(self) -> Mapping[int, Remarks]:
+        """Those on single steps, by the step's index; nothing where nobody said anything."""
+        scores: defaultdict[int, list[StepScore]] = defaultdict(list)
+        values: defaultdict[int, list[StepValue]] = defaultdict(list)
+        notes: defaultdict[int, list[Note]] = defaultdict(list)
+        for score in self.scores:
+            scores[score.step_index].append(score)
+        for value in self.step_values:
+            values[value.step_index].append(value)
+        for note in self.notes:
+            notes[note.step_index].append(note)
+        return {
+            index: Remarks(
+                scores=tuple(scores[index]), step_values=tuple(values[index]), notes=tuple(notes[index])
+            )
+            for index in {*scores, *values, *notes}
+        }
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -18,7 +48,7 @@ class Recorded:
 
     trajectory: Trajectory
     """Every picture with its bytes."""
-    scores: tuple[StepScore, ...] = ()
+    remarks: Remarks = Remarks()
     unread: int = 0
     """Turns of others' whose action could not be read; they are there, as turns without one."""
     first_left_out: bool = False

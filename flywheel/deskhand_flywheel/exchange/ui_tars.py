@@ -176,7 +176,7 @@ def _read_own(conversation: JsonObject, folder: Path, place: str) -> Recorded:
         if image.digest not in pictures:
             path = folder / IMAGES / file_name(image)
             pictures[image.digest] = checked(read_bytes(path, folder), image.digest, str(path))
-    return Recorded(trajectory=with_pictures(trajectory, pictures, place), scores=recorded.scores)
+    return Recorded(trajectory=with_pictures(trajectory, pictures, place), remarks=recorded.remarks)
 
 
 def _read_foreign(conversation: JsonObject, folder: Path, guidance: Guidance, place: str) -> ForeignEpisode:

@@ -2,9 +2,10 @@
 
     FOLDER/shard-000000.tar: TRAJECTORY-000000.png, TRAJECTORY-000000.json, TRAJECTORY-000001.png, …
 
-A sample is a turn: the screen, and as JSON the task, the reply, its actions, the reward and the store's
-record of the step. Every field has one type in every sample, as readers that infer a schema want it: what
-may be missing or of many shapes is JSON inside a text. The same episodes give the same bytes.
+A sample is a turn: the screen, and as JSON the task, the reply, its actions, the reward, what was said of the
+turn and of its episode, and the store's records of both. Every field has one type in every sample, as readers
+that infer a schema want it: what may be missing or of many shapes is JSON inside a text. The same episodes
+give the same bytes.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from __future__ import annotations
 import io
 import json
 import tarfile
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from deskhand_agent.types import Step
 from deskhand_flywheel.exchange.pictures import data_of, suffix
 from deskhand_flywheel.exchange.records import KEY, JsonObject
-from deskhand_flywheel.exchange.types import Add, Format, Recorded
+from deskhand_flywheel.exchange.types import Add, Format, Recorded, Remarks
 from deskhand_flywheel.records import dumps, encode, encode_action
 from deskhand_flywheel.types import OutcomeFilter
 
@@ -49,11 +50,16 @@ class _Shards:
         if self._tar is None:
             self._tar = tarfile.TarFile(self._folder / f"shard-{self._number:06d}.tar", "w")
             self._number += 1
+        of_steps = recorded.remarks.of_steps()
         for step in recorded.trajectory.steps:
             key = f"{recorded.trajectory.id}-{step.index:06d}"
             screen = step.observation.screenshot
             _put(self._tar, f"{key}.{suffix(screen)}", data_of(screen))
-            _put(self._tar, f"{key}.json", json.dumps(_sample(recorded, step)).encode())
+            _put(
+                self._tar,
+                f"{key}.json",
+                json.dumps(_sample(recorded, step, of_steps.get(step.index, Remarks()))).encode(),
+            )
 
     def close(self) -> None:
         if self._tar is not None:
@@ -67,11 +73,10 @@ def _put(tar: tarfile.TarFile, name: str, data: bytes) -> None:
     tar.addfile(member, io.BytesIO(data))
 
 
-def _sample(recorded: Recorded, step: Step) -> JsonObject:
+def _sample(recorded: Recorded, step: Step, said: Remarks) -> JsonObject:
     start, end, decision = recorded.trajectory.start, recorded.trajectory.end, step.decision
     verdict = end.outcome.success if end and end.outcome else None
     outcome = {True: OutcomeFilter.SUCCESS, False: OutcomeFilter.FAILURE, None: OutcomeFilter.NONE}[verdict]
-    scores = [encode(score) for score in recorded.scores if score.step_index == step.index]
     return {
         "trajectory_id": start.id,
         "step": step.index,
@@ -85,9 +90,19 @@ def _sample(recorded: Recorded, step: Step) -> JsonObject:
         "actions": json.dumps([encode_action(action) for action in decision.actions]),
         "reward": step.reward,
         "outcome": outcome.value,
-        "scores": json.dumps(scores),
+        "labels": json.dumps(dict(start.labels)),
+        "scores": _listed(said.scores),
+        "step_values": _listed(said.step_values),
+        "notes": _listed(said.notes),
+        "outcome_scores": _listed(recorded.remarks.outcome_scores),
         KEY: dumps(step),
+        "start": dumps(start),
+        "end": "" if end is None else dumps(end),
     }
+
+
+def _listed(records: Sequence[object]) -> str:
+    return json.dumps([encode(record) for record in records])
 
 
 FORMAT = Format(name="webdataset", write=write)

@@ -22,7 +22,7 @@ from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.policies.scripted import ScriptedPolicy
 from deskhand_agent.worker import Job, run_episodes
 from deskhand_flywheel.store import Store
-from deskhand_flywheel.types import StepScore
+from deskhand_flywheel.types import OutcomeScore, StepScore, StepValue
 from deskhand_sandbox.manager import PoolSettings, SandboxManager
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.splits import seeds
@@ -55,6 +55,29 @@ async def _play(urls: Urls) -> None:
                 StepScore(trajectory_id=trajectory_id, step_index=at, scorer=who, score=score, rationale=why)
                 for at, who, score, why in said
             )
+            await store.mark(trajectory_id, None, "ada", 1.0, "As asked, at once. ü")
+            judged = OutcomeScore(
+                trajectory_id=trajectory_id, score=0.5, scorer="judge:m@1", rationale="Half."
+            )
+            await store.add_outcome_scores([judged])
+            await store.add_step_values([value(trajectory_id, "mc:a@16"), value(trajectory_id, "mc:b@4")])
+            note = await store.write_note(trajectory_id, 0, "bob", "Why not the other one?")
+            await store.write_note(trajectory_id, 0, "ada", "It is the first that is named.")
+            await store.edit_note(note.id, "bob", "Why not the other button?")
+
+
+def value(trajectory_id: str, labeller: str) -> StepValue:
+    return StepValue(
+        trajectory_id=trajectory_id,
+        step_index=0,
+        labeller=labeller,
+        before=1 / 3,
+        before_error=0.1,
+        after=2 / 3,
+        after_error=0.0,
+        continuations=16,
+        exact=True,
+    )
 
 
 @pytest.fixture(scope="session")
@@ -66,7 +89,8 @@ def _played(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 async def played(_played: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Store]:
-    """Six episodes, two of them on test seeds, two by a model; each first step has two scores."""
+    """Six episodes, two of them on test seeds, two by a model; each first step has two scores, two values and
+    two notes, and each episode a judge's score and a person's mark."""
     urls = Urls(folder=tmp_path_factory.mktemp("copy") / "home")
     shutil.copytree(_played, urls.folder)
     async with await Store.open(urls.database, urls.blobs) as opened:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -42,12 +42,23 @@ def pictures(trajectory: Trajectory) -> dict[str, bytes]:
     return {image.digest: data_of(image) for image in (*screens_of(trajectory), *other_pictures(trajectory))}
 
 
+async def said(store: Store, trajectory_id: str) -> list[dict[str, object]]:
+    """Everything that was said of an episode, with when."""
+    records = (
+        *await store.scores(trajectory_id),
+        *await store.outcome_scores(trajectory_id),
+        *await store.step_values(trajectory_ids=[trajectory_id]),
+        *await store.notes(trajectory_id),
+    )
+    return [asdict(record) for record in records]
+
+
 async def assert_equal(left: Store, right: Store, trajectory_id: str) -> None:
     ours = await left.trajectory(trajectory_id, images=True)
     theirs = await right.trajectory(trajectory_id, images=True)
     assert theirs == ours
     assert pictures(theirs) == pictures(ours)
-    assert await right.scores(trajectory_id) == await left.scores(trajectory_id)
+    assert await said(right, trajectory_id) == await said(left, trajectory_id)
     assert await right.summary(trajectory_id) == await left.summary(trajectory_id)
 
 
@@ -71,6 +82,7 @@ async def test_played_episodes_come_back_equal(
     assert told[-1] == (6, 6)
     for each in ids:
         await assert_equal(played, store, each)
+        assert len(await said(store, each)) == 8
 
     again = await import_trajectories(store, tmp_path / "out")
     assert again.added == () and set(again.present) == set(ids)
