@@ -25,7 +25,7 @@ from deskhand_agent.verdicts import Verdicts
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.errors import SandboxTimeout
 from deskhand_sandbox.tasks.setup import set_up
-from deskhand_sandbox.types import Answer, Observation, Outcome
+from deskhand_sandbox.types import Answer, Observation
 
 TRY_AGAIN = "That was not right. Try again."
 """What the agent is told between two attempts."""
@@ -85,9 +85,9 @@ class Loop:
             if stop is None:
                 await self._record(seen.step)
                 continue
-            outcome = await self._judged(seen, stop, answer)
-            if outcome is not None:
-                return ended(stop, final_observation=observation, outcome=outcome)
+            end = await self._judged(seen, stop, answer)
+            if end is not None:
+                return end
             again = set_up(self.sandbox, self.start.task)
             ready = await within(self.deadlines.reset_s, again, self._slow("reset"))
             observation, answer = ready.observation, None
@@ -109,20 +109,24 @@ class Loop:
         await self.sink.step(self.start.id, step)
         self.steps.append(step)
 
-    async def _judged(self, seen: Seen, stop: StopReason, answer: str | None) -> Outcome | None:
-        """The verdict after a step, which is kept whatever comes; None: another attempt, which it says."""
+    async def _judged(self, seen: Seen, stop: StopReason, answer: str | None) -> TrajectoryEnd | None:
+        """The end after a step, which is kept whatever comes; None: another attempt, which it says."""
         if self.attempts == 1 or stop is StopReason.TIME_LIMIT:
             await self._record(seen.step)
-            return await self.verdicts.on(stop, answer)
+            return await self._ended(seen, stop, answer)
         try:
             seems_done = await self.checks.done(seen)
-            outcome = None if seems_done is False else await self.verdicts.on(stop, answer)
-            if outcome is not None and (seems_done or outcome.success):
-                return outcome
+            end = None if seems_done is False else await self._ended(seen, stop, answer)
+            if end is not None and (seems_done or end.outcome is None or end.outcome.success):
+                return end
             seen.tell(TRY_AGAIN)
             return None
         finally:
             await self._record(seen.step)
+
+    async def _ended(self, seen: Seen, stop: StopReason, answer: str | None) -> TrajectoryEnd:
+        outcome = await self.verdicts.on(stop, answer)
+        return ended(stop, final_observation=seen.after, outcome=outcome)
 
     def _slow(self, what: str) -> SandboxTimeout:
         return SandboxTimeout(f"{what} took more than {self.deadlines.reset_s:g} s")

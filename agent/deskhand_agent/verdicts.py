@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from deskhand_agent.turn import within
 from deskhand_agent.types import StopReason
 from deskhand_sandbox.base import GivenUpVerifier, Sandbox, Verifier
-from deskhand_sandbox.errors import VerifierError
+from deskhand_sandbox.errors import NoVerifier, VerifierError
 from deskhand_sandbox.types import Outcome
 
 
@@ -20,8 +20,8 @@ class Verdicts:
     verify_s: float
     """How long one may take."""
 
-    async def on(self, stop: StopReason, answer: str | None) -> Outcome:
-        """The verdict on an attempt that ended so.
+    async def on(self, stop: StopReason, answer: str | None) -> Outcome | None:
+        """The verdict on an attempt that ended so; None where the task has no verifier.
 
         Args:
             answer: what the agent last said.
@@ -34,4 +34,7 @@ class Verdicts:
             verdict = self.verifier.score_given_up(self.sandbox)
         else:
             verdict = self.verifier.score(self.sandbox, answer=answer)
-        return await within(self.verify_s, verdict, late)
+        try:
+            return await within(self.verify_s, verdict, late)
+        except NoVerifier:
+            return None

@@ -10,6 +10,7 @@ SandboxError
     ├── SandboxTimeout       a call passed its deadline
     ├── BackendMissing       a program or extra is not installed; says the command that mends it
     ├── VerifierError        the verifier could not reach a verdict
+    │   └── NoVerifier       the task has none: nobody could tell by rule
     └── LeaseError           something about the loan of a sandbox
         ├── LeaseExpired     deadline or heartbeat passed, or the token is not that of a live lease
         ├── LeaseUnavailable no sandbox became free within the wait
@@ -70,6 +71,10 @@ class BackendMissing(InfrastructureError):
 
 class VerifierError(InfrastructureError):
     """The verifier could not reach a verdict."""
+
+
+class NoVerifier(VerifierError):
+    """The task has no verifier: its episodes end without a verdict."""
 
 
 class LeaseError(InfrastructureError):

@@ -28,6 +28,7 @@ VERIFIERS: Mapping[str, str] = {
     "fake": "deskhand_sandbox.verifiers.fake:create",
     "game": "deskhand_sandbox.verifiers.game:create",
     "miniwob": "deskhand_sandbox.verifiers.miniwob:create",
+    "none": "deskhand_sandbox.verifiers.none:create",
     "osworld": "deskhand_sandbox.verifiers.osworld:create",
     "outline": "deskhand_sandbox.verifiers.outline:create",
     "store": "deskhand_sandbox.verifiers.store:create",

@@ -16,7 +16,7 @@ from deskhand_sandbox.backends.fake import FakeSandbox
 from deskhand_sandbox.errors import VerifierError
 from deskhand_sandbox.registry import create_verifier
 from deskhand_sandbox.tasks import make_task
-from deskhand_sandbox.types import Action, Click, Finish, Outcome, Split
+from deskhand_sandbox.types import Action, Click, Finish, Outcome, Split, VerifierSpec
 
 TASK = make_task("fake/press-button", 3)
 
@@ -108,3 +108,17 @@ async def test_the_verdict_is_on_the_last_attempt(attempts: int) -> None:
     done = await run(Does(await press(False)), attempts=attempts)
     assert done.end is not None and done.end.outcome is not None and not done.end.outcome.success
     assert len(done.steps) == attempts
+
+
+async def test_a_task_without_a_verifier_ends_without_a_verdict() -> None:
+    unverified = create_verifier(VerifierSpec(name="none"))
+    done = await run(Does(await press(True), Finish(text="pressed")), attempts=2, verifier=unverified)
+    end = done.end
+    assert end is not None and (end.stop_reason, end.outcome, end.failure) == (
+        StopReason.FINISHED,
+        None,
+        None,
+    )
+    assert end.final_observation is not None
+    # nobody says that it failed: it is not tried again
+    assert [step.answer for step in done.steps] == [None, None]

@@ -19,6 +19,7 @@ from deskhand_trainer.choices import (
     Rollouts,
 )
 from deskhand_trainer.config_parsing import bounds, parse_config
+from deskhand_trainer.outcome_config import OutcomeConfig
 from deskhand_trainer.preferences.config import PreferenceConfig
 from deskhand_trainer.prm.config import LabelConfig, ScoreConfig
 from deskhand_trainer.sft.config import SftConfig
@@ -27,6 +28,7 @@ __all__ = [
     "CollectConfig",
     "EvaluateConfig",
     "LabelConfig",
+    "OutcomeConfig",
     "PpoConfig",
     "PreferenceConfig",
     "PretrainConfig",
@@ -236,6 +238,7 @@ class PpoConfig:
     """Weight of k3 KL to the policy the run began with."""
     kl_on: Literal["all", "first_attempt"] = "all"
     """Turns it holds: with "first_attempt" only what follows a failed attempt is free to change (SCoRe)."""
+    outcome: OutcomeConfig = field(default_factory=OutcomeConfig)
     process_weight: float = field(default=0.0, metadata=bounds(0))
     process_cap: float = field(default=0.3, metadata=bounds(0, 0.499))
     process_form: ProcessForm = "centred"
@@ -299,15 +302,14 @@ class PpoConfig:
 
     def __post_init__(self) -> None:
         _refuse_user(self.user, self.user_model)
-        if self.algorithm == "cloning" and self.rollouts != "batch":
-            raise ValueError(
-                f"cloning plays no episodes of the policy's own: leave rollouts {self.rollouts!r} out"
-            )
-        remembers = self.replay or self.self_imitation or self.advantage == "archer"
+        judged = self.outcome.by != "verifier"
+        if self.algorithm == "cloning" and (self.rollouts != "batch" or judged):
+            raise ValueError("cloning plays no episodes of the policy's own: leave rollouts and outcome out")
+        remembers = self.replay or self.self_imitation or self.advantage == "archer" or judged
         if remembers and self.rollouts in ("recorded", "self_play"):
             raise ValueError(
                 f"{self.rollouts} episodes are in no store: leave replay and self_imitation at 0, and the "
-                "advantage 'archer' out"
+                "advantage 'archer' and judges of the outcome out"
             )
         if self.branches and (self.rollouts != "batch" or self.attempts > 1 or self.replay):
             raise ValueError(

@@ -115,6 +115,7 @@ def rollout_metrics(collected: Collected, episodes: Sequence[Episode], update: i
     return {
         "dropped": sum(collected.dropped.values()),
         **{f"dropped_{kind}": count for kind, count in collected.dropped.items()},
+        **collected.judging,
         **entropy_by_action(step for t in collected.trajectories for step in t.steps),
         **old,
     }

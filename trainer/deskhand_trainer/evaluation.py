@@ -13,6 +13,7 @@ from deskhand_agent.worker import WorkerSettings
 from deskhand_sandbox.base import SandboxSource
 from deskhand_sandbox.types import JsonValue, Split
 from deskhand_trainer.click_targets import Hit, TargetWatcher
+from deskhand_trainer.outcome_reward import Pay, by_verifier
 from deskhand_trainer.rollouts import SeedRange, collect, jobs_of
 from deskhand_trainer.wilson import Rate, wilson
 
@@ -58,6 +59,7 @@ async def evaluate(
     attempts: int = 1,
     self_check: SelfCheck | None = None,
     turns: int | None = None,
+    pay: Pay = by_verifier,
     on_done: Callable[[int], None] | None = None,
 ) -> list[Evaluation]:
     """Work `episodes` seeds of each task.
@@ -66,6 +68,7 @@ async def evaluate(
         mode: names the way the policy draws; kept on the trajectories.
         attempts, self_check: as in `WorkerSettings`.
         turns: that an episode may have; None: as many as its task says.
+        pay: whose verdict counts.
         targets: ask the page what each click hit (needs sandboxes that evaluate).
         on_done: told how many episodes are done, over all tasks.
 
@@ -96,6 +99,7 @@ async def evaluate(
             ),
             owner=owner,
             policy_update=policy_update,
+            pay=pay,
             on_done=None if on_done is None else lambda n, before=before: on_done(before + n),
         )
         found.append(_summary(task, mode, ranged, collected.trajectories, collected.dropped, watcher))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 from deskhand_agent.branching import Branching
 from deskhand_agent.models.engine import LocalEngine
@@ -18,7 +20,15 @@ from deskhand_trainer.curriculum import shares, turn_limit, turn_limits
 from deskhand_trainer.early_stop import LowScores
 from deskhand_trainer.errors import RolloutsStalled, RunRefused
 from deskhand_trainer.loop_state import Cursor, PpoSetting
-from deskhand_trainer.rollouts import Collected, SeedRange, collect_or_reuse, jobs_of, seed_ranges
+from deskhand_trainer.outcome_reward import Pay, by_verifier
+from deskhand_trainer.rollouts import (
+    Collected,
+    SeedRange,
+    collect_or_reuse,
+    jobs_of,
+    seed_ranges,
+    to_learn_from,
+)
 from deskhand_trainer.self_play import GAMES, games
 from deskhand_trainer.semi_online import SemiOnline, all_beside
 from deskhand_trainer.streaming import START, RolloutStream, StreamSettings
@@ -64,7 +74,7 @@ class Gatherer:
         config = self._config
         match config.rollouts:
             case "stream":
-                return await self._from_stream()
+                return self._told(await self._from_stream())
             case "recorded":
                 return await self._beside_experts()
             case "self_play":
@@ -72,6 +82,27 @@ class Gatherer:
             case "batch":
                 oracle = config.algorithm == "cloning"
                 return await self.batch(ROLLOUT, config.episodes_per_iteration, oracle=oracle)
+
+    @property
+    def paid_by(self) -> Pay:
+        """Whose verdict rollouts are paid for."""
+        return by_verifier if self._s.outcomes is None else self._s.outcomes.reward
+
+    @property
+    def measured_by(self) -> Pay:
+        """Whose verdict counts where the policy is measured."""
+        return by_verifier if self._s.outcomes is None else self._s.outcomes.verdict
+
+    async def stored(self, ids: Sequence[str]) -> list[Trajectory]:
+        """Episodes of the store with what they are paid for; those that came to no verdict are left out."""
+        found = [t async for t in self._s.store.each_trajectory(ids, images=True)]
+        paid = await asyncio.gather(*map(self.paid_by, found))
+        return [t for t in paid if isinstance(t, Trajectory) and to_learn_from(t)]
+
+    def _told(self, collected: Collected) -> Collected:
+        """With what the judge of outcomes came to, where there is one."""
+        judge = self._s.outcomes
+        return collected if judge is None else replace(collected, judging=judge.figures())
 
     async def _from_stream(self) -> Collected:
         """What of the stream has ended and is not too old."""
@@ -169,10 +200,11 @@ class Gatherer:
             settings=self._worker(explores=purpose == ROLLOUT and not oracle),
             owner=self._s.run_id,
             policy_update=self._updates(),
+            pay=self.paid_by,
             on_done=self._on_done,
         )
         cursor.seeds_used += max(r.count for r in ranges)
-        return collected
+        return self._told(collected)
 
     async def close(self) -> None:
         """End the stream; its episodes under way are recorded as cancelled."""
@@ -183,7 +215,6 @@ class Gatherer:
         config = self._config
         labels = self._stream_labels()
         ids = await self._s.store.trajectory_ids(TrajectoryFilter(labels=labels, ended=True))
-        finished = [t async for t in self._s.store.each_trajectory(ids, images=True)]
         starts = config.episodes_per_iteration // config.group_size
         return RolloutStream(
             self._jobs_of_start,
@@ -197,7 +228,8 @@ class Gatherer:
             policy_update=self._updates,
             waiting=lambda: self._engine.waiting,
             on_stall=self._on_stall,
-            finished=[t for t in finished if t.end is not None and t.end.outcome is not None and t.steps],
+            pay=self.paid_by,
+            finished=await self.stored(ids),
         )
 
     def _worker(self, *, explores: bool) -> WorkerSettings:

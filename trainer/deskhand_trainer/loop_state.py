@@ -19,6 +19,7 @@ from deskhand_trainer.admission import LoopSeeds
 from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.curriculum import TaskRecord
 from deskhand_trainer.metrics import Reporter
+from deskhand_trainer.outcome_reward import JudgedOutcomes
 from deskhand_trainer.ranks import ALONE, Ranks
 from deskhand_trainer.rollouts import SeedRange
 from deskhand_trainer.streaming import StreamState
@@ -44,6 +45,8 @@ class PpoSetting:
     progress: Progress
     labels: Mapping[str, str]
     reward_model: ProcessRewardModel | None = None
+    outcomes: JudgedOutcomes | None = None
+    """Judges what episodes are paid for; None: their verifiers do."""
     user: User = by_rule
     """Answers questions."""
     ranks: Ranks = ALONE

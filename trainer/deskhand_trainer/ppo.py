@@ -240,8 +240,7 @@ class PpoLoop:
             await self.turn_critic.restore(self._stored)
 
     async def _stored(self, ids: Sequence[str]) -> list[Episode]:
-        kept = [t async for t in self.s.store.each_trajectory(ids, images=True)]
-        found = [episode_of(t, self.sampled.request) for t in kept]
+        found = [episode_of(t, self.sampled.request) for t in await self.gather.stored(ids)]
         return await self._scored([e for e in found if e is not None])
 
     async def _pretrain_value(self) -> None:
@@ -303,6 +302,7 @@ class PpoLoop:
                 policy_update=self.learner.updates,
                 void_limit=self.config.void_limit,
                 user=self.s.user,
+                pay=self.gather.measured_by,
                 on_done=self._beat,
             )
         ]

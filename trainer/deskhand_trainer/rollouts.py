@@ -6,8 +6,10 @@ the agent is dropped and counted; void turns stay (they are the agent's) and are
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from deskhand_agent.branching import BRANCH_OF, SHARED_TURNS
 from deskhand_agent.episode import TRY_AGAIN
@@ -16,12 +18,13 @@ from deskhand_agent.types import Context, Policy, Step, StepSink, Trajectory
 from deskhand_agent.users import AWAY
 from deskhand_agent.worker import Job, WorkerSettings, WorkerStats, run_episodes
 from deskhand_flywheel.store import Store
-from deskhand_flywheel.types import TrajectoryFilter
+from deskhand_flywheel.types import JudgeTrouble, TrajectoryFilter
 from deskhand_sandbox.base import SandboxSource
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.splits import seeds
 from deskhand_sandbox.types import AskUser, JsonValue, Split, Task
 from deskhand_trainer.errors import RolloutsStalled
+from deskhand_trainer.outcome_reward import Pay, by_verifier
 from deskhand_trainer.types import Episode, TrainingSample
 
 
@@ -49,6 +52,8 @@ class Collected:
     stats: WorkerStats
     reused: int = 0
     """Taken from the store: finished before the run's last death."""
+    judging: Mapping[str, float] = field(default_factory=dict[str, float])
+    """What a judge of outcomes came to meanwhile (`JudgedOutcomes.figures`); empty without one."""
 
 
 Requester = Callable[[Context], CompletionRequest]
@@ -110,42 +115,51 @@ async def collect(
     settings: WorkerSettings,
     owner: str,
     policy_update: int = 0,
+    pay: Pay = by_verifier,
     on_done: Callable[[int], None] | None = None,
 ) -> Collected:
     """Run jobs, many at once.
 
     Args:
+        pay: asked about each episode as it ends, while others go on.
         on_done: told how many are done.
 
     Raises:
         RolloutsStalled: more than half of the jobs broke for good.
         SandboxError: no sandbox can be had at all.
     """
-    done: list[Trajectory] = []
+    paying: list[asyncio.Task[Trajectory | JudgeTrouble]] = []
 
     def note(trajectory: Trajectory) -> None:
-        done.append(trajectory)
+        paying.append(asyncio.ensure_future(pay(trajectory)))
         if on_done is not None:
-            on_done(len(done))
+            on_done(len(paying))
 
-    stats = await run_episodes(
-        jobs,
-        source=source,
-        policy=policy,
-        sink=sink,
-        settings=settings,
-        concurrency=min(settings.concurrency, max(1, len(jobs))),
-        policy_update=lambda: policy_update,
-        owner=owner,
-        on_done=note,
-    )
-    dropped = {failure.value: count for failure, count in stats.failures.items()}
-    kept = [t for t in done if t.end is not None and t.end.outcome is not None and t.steps]
+    try:
+        stats = await run_episodes(
+            jobs,
+            source=source,
+            policy=policy,
+            sink=sink,
+            settings=settings,
+            concurrency=min(settings.concurrency, max(1, len(jobs))),
+            policy_update=lambda: policy_update,
+            owner=owner,
+            on_done=note,
+        )
+        paid = await asyncio.gather(*paying)
+    finally:
+        for each in paying:
+            each.cancel()
+    done = [t for t in paid if isinstance(t, Trajectory)]
+    dropped = Counter({failure.value: count for failure, count in stats.failures.items()})
+    dropped.update(f"judge_{trouble}" for trouble in paid if isinstance(trouble, JudgeTrouble))
+    kept = [t for t in done if to_learn_from(t)]
     trunks = [t for t in kept if BRANCH_OF not in t.start.labels]
     if 2 * len(trunks) < len(jobs):
         details = {t.end.failure_detail for t in done if t.end is not None and t.end.failure_detail}
         raise RolloutsStalled(
-            f"only {len(trunks)} of {len(jobs)} episodes came to a verdict ({dropped}): "
+            f"only {len(trunks)} of {len(jobs)} episodes came to a verdict ({dict(dropped)}): "
             + "; ".join(sorted(details)[:3])
         )
     return Collected(trajectories=in_order(kept, jobs), dropped=dropped, stats=stats)
@@ -161,6 +175,7 @@ async def collect_or_reuse(
     settings: WorkerSettings,
     owner: str,
     policy_update: int = 0,
+    pay: Pay = by_verifier,
     on_done: Callable[[int], None] | None = None,
 ) -> Collected:
     """As `collect`; jobs the store has whole under the same labels are taken from there, not run again.
@@ -171,8 +186,8 @@ async def collect_or_reuse(
     found = [t async for t in store.each_trajectory(ids, images=True)]
     whole: dict[tuple[str, int], list[Trajectory]] = {}
     branches: dict[str, list[Trajectory]] = {}
-    for t in found:
-        if t.end is None or t.end.outcome is None or not t.steps:
+    for t in await asyncio.gather(*map(pay, found)):
+        if not isinstance(t, Trajectory) or not to_learn_from(t):
             continue
         if trunk := t.start.labels.get(BRANCH_OF):
             branches.setdefault(trunk, []).append(t)
@@ -197,6 +212,7 @@ async def collect_or_reuse(
         settings=settings,
         owner=owner,
         policy_update=policy_update,
+        pay=pay,
         on_done=None if on_done is None else lambda n: on_done(n + done_before),
     )
     return Collected(
@@ -205,6 +221,12 @@ async def collect_or_reuse(
         stats=fresh.stats,
         reused=len(reused),
     )
+
+
+def to_learn_from(trajectory: Trajectory) -> bool:
+    """Whether it came to a verdict on at least one turn."""
+    end = trajectory.end
+    return end is not None and end.outcome is not None and bool(trajectory.steps)
 
 
 def in_order(trajectories: Sequence[Trajectory], jobs: Sequence[Job]) -> tuple[Trajectory, ...]:

@@ -17,8 +17,11 @@ from dataclasses import dataclass, field
 from deskhand_agent.stream import stream_episodes
 from deskhand_agent.types import Policy, StepSink, Trajectory
 from deskhand_agent.worker import Job, WorkerSettings
+from deskhand_flywheel.types import JudgeTrouble
 from deskhand_sandbox.base import SandboxSource
 from deskhand_trainer.errors import RolloutsStalled
+from deskhand_trainer.outcome_reward import Pay, by_verifier
+from deskhand_trainer.rollouts import to_learn_from
 
 START = "start"
 """Label of a job: number of its start state in the stream."""
@@ -95,6 +98,7 @@ class RolloutStream:
         policy_update: Callable[[], int],
         waiting: Callable[[], int] = lambda: 0,
         on_stall: Callable[[str], None] = lambda _: None,
+        pay: Pay = by_verifier,
         finished: Sequence[Trajectory] = (),
     ) -> None:
         """
@@ -104,10 +108,11 @@ class RolloutStream:
             worker: how episodes are run.
             waiting: requests the inference engine has not answered, to name the cause of a stall.
             on_stall: told the cause.
+            pay: asked about each episode as it ends, while others go on.
             finished: episodes of earlier lives that nobody learned from.
         """
         self._make, self.state, self._settings = make, state, settings
-        self._waiting, self._on_stall = waiting, on_stall
+        self._waiting, self._on_stall, self._pay = waiting, on_stall, pay
         self._groups: dict[int, _Group] = {}
         self._ready: deque[int] = deque()
         self._dropped: Counter[str] = Counter()
@@ -233,20 +238,27 @@ class RolloutStream:
 
     async def _collect(self, episodes: AsyncIterator[Trajectory]) -> None:
         try:
-            async for trajectory in episodes:
-                await self._note(trajectory)
+            async with asyncio.TaskGroup() as noting:
+                async for trajectory in episodes:
+                    noting.create_task(self._note(trajectory))
+        except BaseExceptionGroup as errors:
+            # the first is the cause; the others are what its cancellation stirred up
+            raise errors.exceptions[0] from errors
         finally:
             async with self._changed:
                 self._changed.notify_all()
 
     async def _note(self, trajectory: Trajectory) -> None:
         number = int(trajectory.start.labels[START])
+        paid = await self._pay(trajectory)
         end = trajectory.end
         async with self._changed:
             group = self._groups[number]
             group.missing -= 1
-            if end is not None and end.outcome is not None and trajectory.steps:
-                group.trajectories.append(trajectory)
+            if isinstance(paid, JudgeTrouble):
+                self._dropped[f"judge_{paid}"] += 1
+            elif to_learn_from(paid):
+                group.trajectories.append(paid)
             elif end is not None and end.failure is not None:
                 self._dropped[end.failure.value] += 1
             if group.missing == 0:

@@ -11,6 +11,7 @@ from deskhand_trainer.admission import loop_seeds, refuse_unproven
 from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.loop_state import PpoSetting
+from deskhand_trainer.outcome_reward import judging
 from deskhand_trainer.ppo import PpoLoop
 from deskhand_trainer.process_reward import refuse_unpayable
 from deskhand_trainer.run_kinds.context import RunContext, sandbox_kinds
@@ -52,6 +53,7 @@ async def run(context: RunContext, config: PpoConfig) -> tuple[str, dict[str, Js
         context.sandboxes(config.tasks, concurrency=config.concurrency) as source,
         answering(config) as user,
         executing(context, bundle, config) as executor,
+        judging(context.store, config.outcome) as outcomes,
     ):
         if config.branches:
             await _need_snapshots(source, sandbox_kinds(config.tasks), owner=context.spec.id)
@@ -68,6 +70,7 @@ async def run(context: RunContext, config: PpoConfig) -> tuple[str, dict[str, Js
                 progress=context.folder.progress,
                 labels=context.labels,
                 reward_model=reward_model,
+                outcomes=outcomes,
                 user=user,
                 ranks=context.ranks,
                 executor=executor,
@@ -76,6 +79,7 @@ async def run(context: RunContext, config: PpoConfig) -> tuple[str, dict[str, Js
         ).train()
     described: dict[str, JsonValue] = {"training": dict(outcome.metrics), "probe": config.probe}
     described |= {} if executor is None else {"executor": executor.id}
+    described |= {} if outcomes is None else {"outcome": outcomes.scorer}
     kept = await context.keep(outcome.best, described)
     return kept, dict(outcome.metrics)
 
