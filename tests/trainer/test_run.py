@@ -10,13 +10,16 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from deskhand_agent.grammar import format_reply
 from deskhand_agent.models.bundle import ModelBundle, load_bundle, save_bundle
 from deskhand_agent.reviewing import REVIEWED, PersonsAnswer, ReviewedPolicy
+from deskhand_agent.test_time.sampling import ManySamples, by_judge
 from deskhand_agent.types import Context, Decision
 from deskhand_agent.worker import Job, run_episodes
 from deskhand_flywheel.store import Store
@@ -101,6 +104,12 @@ def make_run(home: Path, kind: str, config: dict[str, Any], **more: Any) -> Path
         ),
         ("prefer", {"tasks": [TASK]}, {}, f"the store holds no pairs of {TASK}: tdpo needs several episodes"),
         ("prefer", {"tasks": [TASK], "pairs": "corrections"}, {}, "nobody has replaced an action in them"),
+        (
+            "prefer",
+            {"tasks": [TASK], "pairs": "others"},
+            {},
+            "was drawn several times with ratings 0.1 apart",
+        ),
         ("dance", {}, {}, "kind must be one of collect, label, score, pretrain, sft, prefer, ppo, evaluate"),
     ],
 )
@@ -221,6 +230,45 @@ def test_what_people_corrected_is_preferred_to_what_was_proposed(tmp_path: Path)
     assert _guarded(RunFolder(folder)) == FINISHED, (folder / "error.json").read_text()
     found = json.loads((folder / "result.json").read_text())["metrics"]
     assert found["pairs"] == 4 and found["preferred"] == 1.0 and found["margin"] > 0
+
+
+def test_what_was_taken_of_several_replies_is_preferred_to_what_was_rated_lower(tmp_path: Path) -> None:
+    """Episodes by the best of three, by scores that know which button is right."""
+
+    async def play() -> None:
+        class Draws:
+            id = "draws"
+
+            def __init__(self) -> None:
+                self.drawn = 0
+
+            async def act(self, context: Context) -> Decision:
+                self.drawn += 1
+                done = Finish(text="") if context.steps else Click(x=20, y=20)
+                action = (Wait(seconds=0.01), done, Wait(seconds=0.02))[self.drawn % 3]
+                return Decision(actions=(action,), text=format_reply(None, [action]))
+
+        class Scores:
+            async def scores(self, context: Context, candidates: Sequence[Decision]) -> Sequence[float]:
+                worth = {Wait: 0.2, Click: 0.9, Finish: 0.7}
+                return [worth[type(each.actions[0])] for each in candidates]  # type: ignore[index]
+
+        urls = f"sqlite+aiosqlite:///{tmp_path}/store.db", f"file://{tmp_path}/blobs"
+        async with (
+            await Store.open(*urls) as store,
+            SandboxManager({"fake": PoolSettings(max_sandboxes=1)}) as source,
+        ):
+            jobs = [Job(task=make_task(TASK, seed)) for seed in seeds(TASK, Split.TRAIN, 2)]
+            policy = ManySamples(Draws(), samples=3, choose=by_judge(Scores()))
+            await run_episodes(jobs, source=source, policy=policy, sink=store)
+
+    asyncio.run(play())
+    told = {"tasks": [TASK], "pairs": "others", "margin": 0.6, "minibatch": 2, "epochs": 4}
+    folder = make_run(tmp_path, "prefer", told)
+    assert _guarded(RunFolder(folder)) == FINISHED, (folder / "error.json").read_text()
+    found = json.loads((folder / "result.json").read_text())["metrics"]
+    # the first turn of each episode: the ratings of the second are nearer to each other
+    assert found["pairs"] == 2 and found["preferred"] == 1.0 and found["margin"] > 0
 
 
 def test_nothing_goes_on_from_what_came_out_of_a_probe(tmp_path: Path, tiny: ModelBundle) -> None:

@@ -17,9 +17,11 @@ class PreferenceConfig:
     method: Literal["tdpo", "refuel"] = "tdpo"
     """"tdpo": the whole of a success against the whole of a failure. "refuel": two first replies from one
     start state, against what the rest of their episodes earned."""
-    pairs: Literal["outcomes", "corrections"] = "outcomes"
+    pairs: Literal["outcomes", "corrections", "others"] = "outcomes"
     """"outcomes": as the method has it. "corrections": what a person did in place of what a policy proposed,
-    against that."""
+    against that. "others": the reply that was taken of several drawn for a turn, against one rated lower."""
+    margin: float = field(default=0.1, metadata=bounds(0, 1))
+    """Of "others": how much lower, at least."""
     pairs_per_task: int = field(default=512, metadata=bounds(1))
     """At most."""
     beta: float = field(default=0.1, metadata=bounds(0.0001, 100))

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
 
 from deskhand_agent.models.bundle import ModelBundle
-from deskhand_agent.types import Decision, Proposal, Step, Trajectory
+from deskhand_agent.types import Proposal, Step, Trajectory
 from deskhand_trainer.preferences.pairs import Pair
-from deskhand_trainer.sft.demonstrations import samples_from_trajectories
-from deskhand_trainer.types import TrainingSample
+from deskhand_trainer.preferences.replies import reply_pair
 
 
 def correction_pairs(trajectories: Iterable[Trajectory], bundle: ModelBundle, *, limit: int) -> list[Pair]:
@@ -33,38 +31,17 @@ def correction_pairs(trajectories: Iterable[Trajectory], bundle: ModelBundle, *,
         for place, step in enumerate(trajectory.steps):
             if taken[task_id] >= limit:
                 break
-            pair = _pair(trajectory, place, step, bundle)
+            proposed = _proposed(step)
+            pair = None if proposed is None else reply_pair(trajectory, place, proposed, bundle)
             if pair is not None:
                 found.append(pair)
                 taken[task_id] += 1
     return found
 
 
-def _pair(trajectory: Trajectory, place: int, step: Step, bundle: ModelBundle) -> Pair | None:
+def _proposed(step: Step) -> Proposal | None:
+    """What a person replaced; None where they did not, or where either side holds no action."""
     review = step.decision.review
     if review is None or review.proposed is None or not review.proposed.actions or step.decision.void:
         return None
-    worse = _sample(trajectory, place, _as_proposed(step.decision, review.proposed), bundle)
-    better = _sample(trajectory, place, step.decision, bundle)
-    # both were answers to one prompt: the one that the policy was shown
-    better = replace(better, prompt_ids=worse.prompt_ids, images=worse.images)
-    if better.reply_ids == worse.reply_ids:
-        return None
-    return Pair(task_id=trajectory.start.task.id, sides=((better,), (worse,)), returns=(1.0, 0.0))
-
-
-def _sample(trajectory: Trajectory, place: int, decision: Decision, bundle: ModelBundle) -> TrainingSample:
-    steps = (*trajectory.steps[:place], replace(trajectory.steps[place], decision=decision))
-    return samples_from_trajectories([replace(trajectory, steps=steps)], bundle)[-1]
-
-
-def _as_proposed(decision: Decision, proposed: Proposal) -> Decision:
-    known = decision.request is not None and proposed.completion is not None
-    return replace(
-        decision,
-        actions=proposed.actions,
-        text=proposed.text,
-        thought=proposed.thought,
-        completion=proposed.completion,
-        trainable=known,
-    )
+    return review.proposed

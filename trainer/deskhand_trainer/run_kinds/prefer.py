@@ -14,6 +14,7 @@ from deskhand_trainer.admission import refuse_held_out
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.preferences.config import PreferenceConfig
 from deskhand_trainer.preferences.corrections import correction_pairs
+from deskhand_trainer.preferences.others import other_pairs
 from deskhand_trainer.preferences.pairs import Pair, Played, first_reply_pairs, trajectory_pairs
 from deskhand_trainer.preferences.train import train_preferences
 from deskhand_trainer.run_kinds.context import RunContext, sandbox_kinds
@@ -53,6 +54,11 @@ async def run(context: RunContext, config: PreferenceConfig) -> tuple[str, dict[
 def _wanted(config: PreferenceConfig) -> str:
     if config.pairs == "corrections":
         return "nobody has replaced an action in them; `deskhand submit --review` asks for that"
+    if config.pairs == "others":
+        return (
+            f"no turn of them was drawn several times with ratings {config.margin:g} apart, as `deskhand "
+            "submit --setting samples=4 --setting choose=judge --setting judge=ID` draws them"
+        )
     return (
         f"{config.method} needs several episodes of one start state that did not all end alike, as "
         "`deskhand train ppo --preset grpo` plays them"
@@ -62,6 +68,8 @@ def _wanted(config: PreferenceConfig) -> str:
 async def _pairs(context: RunContext, bundle: ModelBundle, config: PreferenceConfig) -> list[Pair]:
     if config.pairs == "corrections":
         return await _corrected(context, bundle, config)
+    if config.pairs == "others":
+        return await _not_taken(context, bundle, config)
     chosen = TrajectoryFilter(
         task_ids=config.tasks, split=Split.TRAIN, labels={"purpose": "rollout"}, ended=True
     )
@@ -87,3 +95,10 @@ async def _corrected(context: RunContext, bundle: ModelBundle, config: Preferenc
     chosen = TrajectoryFilter(task_ids=config.tasks, split=Split.TRAIN, labels=REVIEWED, ended=True)
     found = context.store.each_trajectory(await context.episodes(chosen), images=True)
     return correction_pairs([each async for each in found], bundle, limit=config.pairs_per_task)
+
+
+async def _not_taken(context: RunContext, bundle: ModelBundle, config: PreferenceConfig) -> list[Pair]:
+    chosen = TrajectoryFilter(task_ids=config.tasks, split=Split.TRAIN, ended=True)
+    read = context.read(await context.episodes(chosen))
+    drawn = [each async for each in read if any(step.decision.others for step in each.steps)]
+    return other_pairs(drawn, bundle, margin=config.margin, limit=config.pairs_per_task)
