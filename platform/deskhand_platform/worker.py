@@ -16,7 +16,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 
 from deskhand_agent.errors import AgentError
@@ -47,6 +47,7 @@ from deskhand_platform.task_orders import PolicyRef, QueuedTask
 from deskhand_sandbox import logs
 from deskhand_sandbox.base import Sandbox, SandboxSource
 from deskhand_sandbox.errors import BackendMissing, InvalidTask, SandboxError, UnknownName
+from deskhand_sandbox.manager.extras import PassesOn
 
 log = logging.getLogger("deskhand_platform.worker")
 
@@ -161,7 +162,10 @@ class EpisodeWorker:
             return self._broken(claimed, None, "no sandbox host is up")
         review_s, owner = claimed.policy.review_s, lease_owner(claimed.id)
         deadlines, labels = Deadlines(), {"task": claimed.id, **claimed.labels, "owner": claimed.owner}
-        noting = _Noting(self._sink, lambda trajectory: self._begun(claimed, trajectory))
+        told = _Told(source)
+        noting = _Noting(self._sink, lambda trajectory: self._begun(claimed, trajectory), attended=told.renew)
+        over = asyncio.Event()
+        watching = asyncio.create_task(self._watch(noting, told, over))
         try:
             done = await self._policies(claimed.policy)
             policy = done.policy
@@ -182,14 +186,14 @@ class EpisodeWorker:
                     task=task,
                     episodes=claimed.branch.episodes,
                 )
-                async with source.lease(task.environment.kind, owner=owner) as sandbox:
+                async with told.lease(task.environment.kind, owner=owner) as sandbox:
                     ended += await branch_off(
                         order, sandbox=sandbox, policy=policy, sink=noting, labels=labels, deadlines=deadlines
                     )
                 return self._judge(claimed, ended[0])
             await run_episodes(
                 [Job(task=task, labels=labels)],
-                source=_Told(source),
+                source=told,
                 policy=policy,
                 sink=noting,
                 settings=WorkerSettings(
@@ -212,8 +216,22 @@ class EpisodeWorker:
             reason = f"{type(error).__name__}: {error}; the traceback is in the worker's log"
             return Ending(state=WorkState.FAILED, trajectory=None, reason=reason)
         finally:
+            over.set()
+            await watching
             await self._count(claimed.owner, noting.sizes)
         return self._judge(claimed, ended[-1])
+
+    async def _watch(self, noting: _Noting, told: _Told, over: asyncio.Event) -> None:
+        """Renew the loan while a person holds the controls, whether they do something or think.
+
+        It is told of the end, not cancelled: a call that is cut breaks its channel.
+        """
+        while not over.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(over.wait(), self._limits.claim_s / 4)
+            with suppress(FlywheelError):  # the episode itself says what is wrong with the store
+                if noting.current and await self._takeovers.get(noting.current) is not None:
+                    await told.renew()
 
     async def _count(self, owner: str, sizes: Mapping[str, int]) -> None:
         for trajectory_id, size in sizes.items():
@@ -255,10 +273,17 @@ def _late(claimed: QueuedTask) -> bool:
 
 
 class _Told:
-    """A sandbox source whose loans stand in the log."""
+    """A sandbox source whose loans stand in the log, and last as long as a person is there."""
 
     def __init__(self, source: SandboxSource) -> None:
         self._source = source
+        self._lent: Sandbox | None = None
+
+    async def renew(self) -> None:
+        """The loan's time begins anew."""
+        if isinstance(self._lent, PassesOn):
+            with suppress(SandboxError):  # what is wrong with it, the episode says
+                await self._lent.renew()
 
     @asynccontextmanager
     async def lease(
@@ -267,23 +292,37 @@ class _Told:
         async with self._source.lease(kind, owner=owner, wait_s=wait_s, labels=labels) as sandbox:
             logs.note(sandbox=sandbox.id)
             log.info("a %s sandbox is lent", kind)
-            yield sandbox
+            self._lent = sandbox
+            try:
+                yield sandbox
+            finally:
+                self._lent = None
 
 
 class _Noting:
-    """The store, which is also told of a reviewed step that a person found it good; says what has begun.
+    """The store, which is also told of a reviewed step that a person found it good; says what has begun, and
+    when a person has spoken.
 
     Counts the bytes of the pictures of each episode.
     """
 
-    def __init__(self, sink: Store, begun: Callable[[TrajectoryStart], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        sink: Store,
+        begun: Callable[[TrajectoryStart], Awaitable[None]],
+        *,
+        attended: Callable[[], Awaitable[None]],
+    ) -> None:
         self._sink = sink
-        self._begun = begun
+        self._begun, self._attended = begun, attended
+        self.current = ""
+        """Id of the episode that began last; empty before one did."""
         self.sizes: Counter[str] = Counter()
 
     async def begin(self, start: TrajectoryStart) -> None:
         await self._sink.begin(start)
         await self._begun(start)
+        self.current = start.id
         logs.note(trajectory=start.id)
         log.info("an episode began")
 
@@ -301,6 +340,7 @@ class _Noting:
                 rationale=review.reason or None,
             )
             await self._sink.add_scores([mark])
+            await self._attended()
 
     async def end(self, trajectory_id: str, end: TrajectoryEnd) -> None:
         if end.final_observation is not None:

@@ -139,6 +139,29 @@ async def test_a_person_replaces_accepts_and_is_too_late(
     assert (await client.get("/v1/proposals")).json()["items"] == []
 
 
+async def test_who_answers_keeps_the_lease(store: Store, client: httpx.AsyncClient, tmp_path: Path) -> None:
+    """Each answer is worth an hour more; a person who does not answer is not there."""
+    now = 0.0
+    pools = {"fake": PoolSettings(max_sandboxes=1)}
+    async with (
+        SandboxManager(pools, state_folder=tmp_path, clock=lambda: now) as manager,
+        working(store, manager) as queue,
+    ):
+        queued, last = await submit(queue, 60.0), ""
+        for number in range(3):
+            last = (await next_proposal(client, but=last))["id"]
+            (lease,) = manager.status().leases
+            assert manager.heartbeat(lease.id).deadline_s == now + (1600.0 if number else 3600.0)
+            now += 1000.0
+            await client.post(f"/v1/proposals/{last}/answer", json={"verdict": "accepted"})
+            if number < 2:
+                await next_proposal(client, but=last)
+                now += 1000.0
+                assert manager.heartbeat(lease.id).deadline_s == now + 2600.0
+                now += 1000.0
+        await over(queue, queued)
+
+
 async def test_without_an_answer_the_policy_has_its_way(
     client: httpx.AsyncClient, store: Store, sandboxes: SandboxSource
 ) -> None:

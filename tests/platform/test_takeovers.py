@@ -46,12 +46,15 @@ async def sandboxes(tmp_path: Path) -> AsyncIterator[SandboxSource]:
 
 
 @asynccontextmanager
-async def working(store: Store, source: SandboxSource) -> AsyncGenerator[TaskQueue]:
+async def working(store: Store, source: SandboxSource, **limits: Any) -> AsyncGenerator[TaskQueue]:
     async def policies(_ref: PolicyRef) -> Deliberate:
         return Deliberate(policy=Waits(), turns=10_000)
 
     queue, stop = TaskQueue(store.database), asyncio.Event()
-    worker = EpisodeWorker(queue=queue, sink=store, policies=policies, sources=lambda: source, limits=LIMITS)
+    worker = EpisodeWorker(
+        queue=queue, sink=store, policies=policies, sources=lambda: source,
+        limits=LIMITS.model_copy(update=limits),
+    )  # fmt: skip
     task = asyncio.create_task(worker.work(stop))
     try:
         yield queue
@@ -105,6 +108,41 @@ async def test_a_person_takes_over_and_hands_back(
     assert review is not None and review.by == "owner"
     assert review.verdict in (ReviewVerdict.STEERED, ReviewVerdict.REPLACED)
     assert (await client.get("/v1/trajectories/nobody/takeover")).status_code == 404
+
+
+async def test_a_lease_lasts_while_a_person_is_at_it_and_no_longer(
+    store: Store, client: httpx.AsyncClient, tmp_path: Path
+) -> None:
+    """Held controls keep it, though nothing is done; once they are let go it ends, and the task says why."""
+    now = 0.0
+    pools = {"fake": PoolSettings(max_sandboxes=1)}
+    async with (
+        SandboxManager(pools, state_folder=tmp_path, clock=lambda: now) as manager,
+        working(store, manager, claim_s=0.4) as queue,
+    ):
+        order = TaskOrder(task=make_task("fake/never-done", 0), policy=PolicyRef(name="any", settings={}))
+        queued = await queue.submit(order)
+        running = await until(lambda: queue.get(queued.id), lambda one: one.trajectory_id)
+        path = f"/v1/trajectories/{running.trajectory_id}/takeover"
+        (lease,) = manager.status().leases
+        for _ in range(3):
+            now, due = now + 3000.0, now + 6600.0
+
+            async def held() -> float:
+                assert (await client.put(path)).status_code == 200
+                return manager.heartbeat(lease.id).deadline_s
+
+            await until(held, due.__eq__)
+        manager.reap()
+        assert len(manager.status().leases) == 1
+        assert (await client.delete(path)).status_code == 204
+        kept = await store.trajectory(str(running.trajectory_id))
+        await until(lambda: store.trajectory(kept.id), lambda grown: len(grown.steps) > len(kept.steps) + 2)
+        now += 3600.0
+        manager.reap()
+        done = await until(lambda: queue.get(queued.id), lambda one: one.state.over)
+        assert done.state is WorkState.FAILED
+        assert "granted for 3600 s, and nobody renewed it" in (done.reason or "")
 
 
 async def test_controls_that_nobody_renews_are_let_go(

@@ -266,6 +266,19 @@ async def test_no_lease_outlives_its_deadline(bench: Bench) -> None:
             await other.observe()
 
 
+async def test_a_lease_that_is_renewed_lasts_as_long_again(bench: Bench) -> None:
+    async with bench.manager.lease("tiny", owner="me") as sandbox:
+        bench.pass_time(3599)
+        await sandbox.renew()
+        bench.pass_time(3599)
+        await sandbox.observe()
+        bench.pass_time(1)
+        with pytest.raises(LeaseExpired, match="granted for 3600 s, and nobody renewed it"):
+            await sandbox.observe()
+        with pytest.raises(LeaseExpired):
+            await sandbox.renew()
+
+
 async def test_a_call_under_way_at_the_deadline_is_cut_off_and_its_sandbox_thrown_away(bench: Bench) -> None:
     async with bench.manager.lease("tiny", owner="me") as sandbox:
         hanging = asyncio.create_task(sandbox.act(Run(command="hang")))

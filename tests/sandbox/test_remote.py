@@ -229,6 +229,19 @@ async def test_a_wrong_host_token_is_refused_and_opens_nothing(served: Served) -
     assert served.pool.created == 0
 
 
+async def test_a_holder_renews_its_lease_while_a_call_is_under_way(served: Served) -> None:
+    async with served.source.lease("tiny", owner="me") as sandbox:
+        (lease,) = served.manager.status().leases
+        granted = served.manager.heartbeat(lease.id).deadline_s
+        hanging = asyncio.create_task(sandbox.act(Run(command="hang")))
+        await until(lambda: served.backends[0].made[-1].acting)
+        await sandbox.renew()
+        assert served.manager.heartbeat(lease.id).deadline_s > granted
+        assert not hanging.done()
+        hanging.cancel()
+        await asyncio.gather(hanging, return_exceptions=True)
+
+
 async def test_a_lease_ends_under_its_holder_with_the_reason() -> None:
     async with serve(terms=LeaseTerms(ttl_s=0.3)) as served:
         async with served.source.lease("tiny", owner="me") as sandbox:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -93,6 +93,8 @@ class Lent:
     token: str = field(repr=False)
     recordings: int
     """Files that the tasks of its episodes asked for."""
+    renew: Callable[[], None]
+    """Begins its time anew."""
 
 
 class Extra(ABC, Generic[Result]):
@@ -102,6 +104,8 @@ class Extra(ABC, Generic[Result]):
     name: ClassVar[str]
     """Of the method."""
     gives: ClassVar[type[object]]
+    of_lease: ClassVar[bool] = False
+    """It is about the lease alone, and the sandbox is not asked."""
 
     @abstractmethod
     async def carry_out(self, sandbox: Sandbox, lent: Lent) -> Result:
@@ -221,7 +225,19 @@ class ReadRecording(Extra[bytes]):
         return await asyncio.to_thread(_part, paths[self.file], max(self.offset, 0))
 
 
-EXTRAS = (PauseTime, ResumeTime, OpenEndpoint, OpenVnc, FinishRecordings, ReadRecording)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Renew(Extra[None]):
+    """See `PassesOn.renew`."""
+
+    name = "renew"
+    gives = type(None)
+    of_lease = True
+
+    async def carry_out(self, sandbox: Sandbox, lent: Lent) -> None:
+        lent.renew()
+
+
+EXTRAS = (PauseTime, ResumeTime, OpenEndpoint, OpenVnc, FinishRecordings, ReadRecording, Renew)
 
 
 class PassesOn(ABC):
@@ -235,6 +251,10 @@ class PassesOn(ABC):
     @abstractmethod
     async def extra(self, call: Extra[Result]) -> Result:
         """What the sandbox says to a call beyond the contract."""
+
+    async def renew(self) -> None:
+        """Let the lease last as long from now as when it was granted: somebody is at work who takes time."""
+        await self.extra(Renew())
 
     async def pause_time(self) -> None:
         """Stop the pages' time, where the task has set a `page_speed`."""

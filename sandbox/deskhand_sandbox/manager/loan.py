@@ -36,8 +36,17 @@ HARMLESS = (InvalidAction, InvalidTask, UnsupportedCapability, UnknownName, Veri
 class Loan:
     """One lease with what changes about it."""
 
-    def __init__(self, lease: Lease, place: Place, pool: Pool, *, started_s: float) -> None:
+    def __init__(
+        self, lease: Lease, place: Place, pool: Pool, *, started_s: float, anew: Callable[[], float]
+    ) -> None:
+        """
+        Args:
+            anew: when a lease that was granted now would end.
+        """
         self.lease = lease
+        self.deadline_s = lease.deadline_s
+        """When it ends in any case: its holder may renew it."""
+        self._anew = anew
         self.place = place
         self.pool = pool
         self.started_s = started_s
@@ -59,8 +68,12 @@ class Loan:
     def lapses_at_s(self) -> float:
         """When the lease ends unless something happens."""
         if self.connections:
-            return self.lease.deadline_s
-        return min(self.lease.deadline_s, self.heartbeat_deadline_s)
+            return self.deadline_s
+        return min(self.deadline_s, self.heartbeat_deadline_s)
+
+    def renew(self) -> None:
+        """It lasts from now as if it had just been granted."""
+        self.deadline_s = self._anew()
 
     def condemn(self, reason: Lost) -> None:
         """Note that the sandbox cannot serve again; the first reason stands."""
@@ -157,7 +170,10 @@ class LeasedSandbox(Sandbox, PassesOn):
         ]
 
     async def extra(self, call: Extra[Result]) -> Result:
-        lent = Lent(token=self._loan.lease.token, recordings=self._recordings)
+        lent = Lent(token=self._loan.lease.token, recordings=self._recordings, renew=self._loan.renew)
+        if call.of_lease:  # not to wait for a call that is under way
+            self._refuse_when_over(call.name)
+            return await call.carry_out(self._inner, lent)
         result = await self._call(
             call.name, self._deadlines.reset_s, lambda: call.carry_out(without_tools(self._inner), lent)
         )

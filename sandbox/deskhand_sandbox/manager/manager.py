@@ -245,8 +245,9 @@ class SandboxManager:
         """End what has lapsed by now. Runs by itself when something is due; with another clock, call it."""
         now = self._clock()
         for loan in list(self._loans.values()):
-            if loan.lease.deadline_s <= now:
-                self._end(loan, lapsed(loan.lease, f"it was granted for {self.terms.ttl_s:g} s"))
+            if loan.deadline_s <= now:
+                why = f"it was granted for {self.terms.ttl_s:g} s, and nobody renewed it"
+                self._end(loan, lapsed(loan.lease, why))
             elif loan.lapses_at_s() <= now:
                 silence = f"its holder gave no sign of life for {self.terms.heartbeat_s:g} s"
                 self._end(loan, lapsed(loan.lease, silence))
@@ -327,7 +328,7 @@ class SandboxManager:
             if self.endpoint == IN_PROCESS
             else f"{self.endpoint}/v1/leases/{lease_id}/io",
         )
-        loan = Loan(lease, place, pool, started_s=now)
+        loan = Loan(lease, place, pool, started_s=now, anew=lambda: self._clock() + self.terms.ttl_s)
 
         async def give_back() -> None:
             self.release(lease.id)
@@ -352,7 +353,7 @@ class SandboxManager:
         return loan
 
     def _lease_now(self, loan: Loan) -> Lease:
-        return replace(loan.lease, heartbeat_deadline_s=loan.heartbeat_deadline_s)
+        return replace(loan.lease, heartbeat_deadline_s=loan.heartbeat_deadline_s, deadline_s=loan.deadline_s)
 
 
 def _written(labels: Mapping[str, str]) -> str:

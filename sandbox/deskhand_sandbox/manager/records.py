@@ -82,7 +82,7 @@ class LeaseTerms:
     heartbeat_s: float = 15.0
     """A lease whose holder is connected to no channel lapses when it has been silent this long."""
     ttl_s: float = 3600.0
-    """Longest life of a lease, heartbeats or not."""
+    """Longest life of a lease, heartbeats or not, unless its holder renews it: as long again from then."""
     max_wait_s: float = 600.0
     """Longest wait for a free sandbox; a request for more is cut to this."""
 
@@ -106,7 +106,7 @@ class Lease:
     heartbeat_deadline_s: float
     """On the manager's clock: silence beyond this ends the lease, unless a channel is open."""
     deadline_s: float
-    """On the manager's clock: the lease ends here in any case."""
+    """On the manager's clock: the lease ends here in any case, unless it is renewed."""
     endpoint: str
     """Where act and observe go: an address of the sandbox host, or "in-process"."""
 
