@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from deskhand_sandbox.isolation.limits import MOUNT
-from deskhand_sandbox.manager import processes
+from deskhand_sandbox.manager import owned, processes
 from deskhand_sandbox.manager.processes import Process
 from deskhand_sandbox.registry import end_left_behind
 from deskhand_sandbox.types import JsonValue
@@ -69,7 +69,10 @@ class Journal:
         """
         folder.mkdir(parents=True, exist_ok=True)
         mark = secrets.token_hex(12)
-        scratch = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX)) if owns_process else None
+        if owns_process:
+            for left in owned.left(SCRATCH_PREFIX):
+                _remove_scratch(str(left))
+        scratch = owned.temporary_folder(SCRATCH_PREFIX) if owns_process else None
         journal = cls(folder / f"manager-{mark}.json", mark, scratch)
         journal._write()
         if scratch is not None:

@@ -63,6 +63,7 @@ def test_lines_of_the_standard_input_are_actions(tmp_path: Path) -> None:
         (("mcp", "fak"), 2, "did you mean fake?"),
     ],
 )
+@pytest.mark.usefixtures("temporary")
 def test_what_is_wrong_is_said(arguments: tuple[str, ...], status: int, said: str) -> None:
     done = deskhand(*arguments)
     assert done.returncode == status

@@ -14,33 +14,25 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from deskhand_sandbox.errors import InfrastructureError
-from deskhand_sandbox.manager import processes
+from deskhand_sandbox.manager import owned, processes
 from deskhand_sandbox.manager.processes import Process
 from deskhand_sandbox.types import JsonValue
 
 PREFIX = "deskhand-vm-"
 LONGEST = 64
 """Characters of a folder's path: sockets below it may have 107 in all."""
-_MARK = re.compile(r"deskhand-vm-([0-9a-f]{8})-(\d+)-(\d+)(?:-|$)")
+_MARK = re.compile(r"deskhand-vm-([0-9a-f]{8}-\d+-\d+)(?:-|$)")
 
 
 def mark() -> str:
     """The mark of this process."""
-    me = processes.find(os.getpid())
-    started = me.started if me is not None else 0
-    return f"{PREFIX}{_boot()}-{os.getpid()}-{started}"
+    return f"{PREFIX}{owned.owner()}"
 
 
 def is_orphan(name: str) -> bool:
     """Whether something of that name belonged to a process that is gone; False for what has no mark."""
     found = _MARK.match(name)
-    if found is None:
-        return False
-    boot, pid, started = found[1], int(found[2]), int(found[3])
-    if boot != _boot():
-        return True
-    now = processes.find(pid)
-    return now is None or now.started != started
+    return found is not None and owned.is_gone(found[1])
 
 
 def base_folder(given: Path | None) -> Path:
@@ -109,7 +101,3 @@ def _command_lines() -> Iterator[tuple[int, bytes]]:
             yield int(path.parent.name), path.read_bytes()
         except OSError:
             continue
-
-
-def _boot() -> str:
-    return (processes.boot_id() or "0" * 8)[:8]
