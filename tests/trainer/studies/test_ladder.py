@@ -162,6 +162,10 @@ def test_what_is_done_elsewhere_is_not_done_again(tmp_path: Path) -> None:
     name = specs[3].name
     assert not read.with_arm(name, done(0.5)).have_all(told)  # other settings
     assert not read.with_arm(name, replace(of[name], start="policy-b")).have_all(told)
+    # done before a setting was thought of: it is as it was then
+    early = {key: value for key, value in of[name].config.items() if key not in ("outcome", "freeze")}
+    assert read.with_arm(name, done(0.5, config=early)).have_all(told)
+    assert not read.with_arm(name, done(0.5, config=early)).have(name, {**told[name], "freeze": "vision"})
     assert read.with_arm(name, done(0.5)).have(specs[4].name, told[specs[4].name]) == of[specs[4].name]
 
 

@@ -13,7 +13,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from deskhand_trainer.errors import ResultsError
+from deskhand_trainer.config import PpoConfig
+from deskhand_trainer.config_parsing import parse_config
+from deskhand_trainer.errors import ConfigError, ResultsError
 from deskhand_trainer.run_folder import write_json
 
 Curve: TypeAlias = tuple[tuple[float, float], ...]
@@ -68,9 +70,15 @@ class LadderRecord:
         )
 
     def have(self, name: str, config: Mapping[str, Any]) -> ArmRecord | None:
-        """The arm, where it is done by these settings."""
+        """The arm, where it is done by these settings; one that came since has its default in the record."""
         found = self.arms.get(name)
-        return found if found is not None and found.config == json.loads(json.dumps(config)) else None
+        if found is None:
+            return None
+        try:
+            told = asdict(parse_config(PpoConfig, dict(found.config)))
+        except ConfigError:
+            return None
+        return found if json.dumps(told) == json.dumps(config) else None
 
     def have_all(self, configs: Mapping[str, Mapping[str, Any]]) -> bool:
         """Whether these arms are done by these settings, all from one start."""
