@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import shutil
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.responses import JSONResponse
 
 from deskhand_agent.grammar import format_reply
 from deskhand_agent.models.bundle import ModelBundle, load_bundle, save_bundle
@@ -269,6 +271,52 @@ def test_what_was_taken_of_several_replies_is_preferred_to_what_was_rated_lower(
     found = json.loads((folder / "result.json").read_text())["metrics"]
     # the first turn of each episode: the ratings of the second are nearer to each other
     assert found["pairs"] == 2 and found["preferred"] == 1.0 and found["margin"] > 0
+
+
+UNVERIFIED = """
+family: looks
+environment: {kind: fake, settings: {buttons: [Open, Save, Print], goal: []}}
+limits: {turns: 3, seconds: 60}
+tasks:
+  - name: press
+    description: Nobody can tell by rule whether it was done.
+    instruction: Press {word} as if it were {hour} o'clock.
+    parameters: {word: [Open, Save, Print], hour: {from: 1, to: 900}}
+    verifier: {name: none}
+"""
+
+
+async def test_a_run_of_a_task_without_a_verifier_is_paid_by_a_judge(
+    tmp_path: Path, endpoint: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = itertools.cycle([1.0, 0.0, 0.5])
+    verdict = {"usage": {"prompt_tokens": 9, "completion_tokens": 1}}
+    endpoint.reply = lambda: JSONResponse(
+        {
+            **verdict,
+            "choices": [{"message": {"content": json.dumps({"rationale": "So.", "score": next(said)})}}],
+        }
+    )
+    (tmp_path / "looks.yaml").write_text(UNVERIFIED)
+    monkeypatch.setenv("DESKHAND_TASKS", str(tmp_path / "looks.yaml"))
+    judge = {"by": "verifier_then_judge", "judge": endpoint.url, "model": "m"}
+    told = {**PPO, "tasks": ["looks/press"], "unproven": True, "iterations": 2, "outcome": judge}
+    folder = make_run(tmp_path, "ppo", told)
+    run = await asyncio.create_subprocess_exec(sys.executable, "-m", "deskhand_trainer.run", str(folder))
+    assert await run.wait() == FINISHED, (folder / "error.json").read_text()
+    async with await Store.open(
+        f"sqlite+aiosqlite:///{tmp_path}/store.db", f"file://{tmp_path}/blobs"
+    ) as store:
+        found = json.loads((folder / "result.json").read_text())
+        scorer = str((await store.policy(found["policy_out"])).metadata["outcome"])
+        assert scorer.startswith("judge:m@")
+        ids = await store.trajectory_ids()
+        opinions = [score for each in ids for score in await store.outcome_scores(each)]
+        assert len(opinions) == len(ids) == len(endpoint.sent)
+        assert {score.scorer for score in opinions} == {scorer}
+        events = [event.data for event in await store.events_after(0) if event.name == "ppo/iteration"]
+        assert [event["judged"] for event in events] == [8.0, 8.0]
+        assert all(0.0 < float(str(event["reward_outcome"])) < 1.0 for event in events)
 
 
 def test_nothing_goes_on_from_what_came_out_of_a_probe(tmp_path: Path, tiny: ModelBundle) -> None:
