@@ -11,7 +11,8 @@ from cryptography.hazmat.decrepit.ciphers.algorithms import TripleDES
 from cryptography.hazmat.primitives.ciphers import Cipher, modes
 
 VERSION = b"RFB 003.008\n"
-VNC_AUTHENTICATION = 2
+NO_SECURITY, VNC_AUTHENTICATION = 1, 2
+BELL, CUT_TEXT = 2, 3
 DEADLINE_S = 20.0
 RED_GREEN_BLUE = struct.pack(">BBBBHHHBBB3x", 32, 24, 0, 1, 255, 255, 255, 0, 8, 16)
 """Four bytes a pixel: red, green, blue, and one that says nothing."""
@@ -29,14 +30,17 @@ class Viewer:
         self.size_px = (0, 0)
         self.name = ""
 
-    async def begin(self, password: str) -> None:
+    async def begin(self, password: str | None) -> None:
+        """None: the server is to ask for no password."""
+        security = NO_SECURITY if password is None else VNC_AUTHENTICATION
         async with asyncio.timeout(DEADLINE_S):
             assert await self._reader.readexactly(12) == VERSION
             self._writer.write(VERSION)
             offered = await self._reader.readexactly((await self._reader.readexactly(1))[0])
-            assert list(offered) == [VNC_AUTHENTICATION]
-            self._writer.write(bytes([VNC_AUTHENTICATION]))
-            self._writer.write(response(password, await self._reader.readexactly(16)))
+            assert list(offered) == [security]
+            self._writer.write(bytes([security]))
+            if password is not None:
+                self._writer.write(response(password, await self._reader.readexactly(16)))
             if await self._number():
                 raise Refused((await self._reader.readexactly(await self._number())).decode())
             self._writer.write(b"\1")  # others may look on
@@ -54,8 +58,15 @@ class Viewer:
         self._writer.write(struct.pack(">BBHHHH", 3, 0, 0, 0, width, height))
         async with asyncio.timeout(DEADLINE_S):
             while missing > 0:
-                kind, count = struct.unpack(">BxH", await self._reader.readexactly(4))
+                [kind] = await self._reader.readexactly(1)
+                if kind == BELL:
+                    continue
+                if kind == CUT_TEXT:
+                    await self._reader.readexactly(3)
+                    await self._reader.readexactly(await self._number())
+                    continue
                 assert kind == 0
+                (count,) = struct.unpack(">xH", await self._reader.readexactly(3))
                 for _ in range(count):
                     missing -= await self._rectangle(pixels)
         return bytes(value for at, value in enumerate(pixels) if at % 4 != 3)

@@ -9,13 +9,18 @@ from pathlib import Path
 import pytest
 
 from deskhand_sandbox.base import Backend, Sandbox
-from deskhand_sandbox.errors import InfrastructureError, SandboxDied, UnsupportedCapability
+from deskhand_sandbox.errors import (
+    BackendMissing,
+    InfrastructureError,
+    SandboxDied,
+    UnsupportedCapability,
+)
 from deskhand_sandbox.manager import PoolSettings, SandboxManager, extras
 from deskhand_sandbox.manager.extras import EXTRAS, FinishRecordings, PassesOn, files_asked
 from deskhand_sandbox.manager.loan import LeasedSandbox
 from deskhand_sandbox.manager.records import Lost
 from deskhand_sandbox.tools.sandbox import with_tools
-from deskhand_sandbox.types import EnvironmentSpec, JsonValue, Task, VerifierSpec
+from deskhand_sandbox.types import EnvironmentSpec, JsonValue, Run, Task, VerifierSpec
 from deskhand_sandbox.vnc import ServesVnc, VncAddress
 
 spec = importlib.util.spec_from_file_location("tiny_host", Path(__file__).with_name("tiny_host.py"))
@@ -65,13 +70,15 @@ class RichSandbox(tiny.TinySandbox):
         return f"http://127.0.0.1:1/{token}"
 
     async def open_vnc(self) -> VncAddress:
+        if self.backend.lacks_vnc:
+            raise BackendMissing("VNC needs a program")
         return VncAddress(host="127.0.0.1", port=5900, password="secret12")
 
 
 class RichBackend(tiny.TinyBackend):
     def __init__(self, folder: Path, *, forgets: bool = False) -> None:
         super().__init__()
-        self.folder, self.forgets = folder, forgets
+        self.folder, self.forgets, self.lacks_vnc = folder, forgets, False
 
     async def create(self) -> RichSandbox:
         self.made.append(RichSandbox(self))
@@ -132,6 +139,33 @@ async def test_what_a_kind_has_not_is_refused_and_costs_no_sandbox() -> None:
                 with pytest.raises(UnsupportedCapability, match=f"a tiny sandbox has no {each.name}"):
                     await leased(sandbox).extra(call)
         assert lost(manager) == {}
+
+
+async def test_who_looks_on_by_vnc_harms_nothing(tmp_path: Path) -> None:
+    backend = RichBackend(tmp_path)
+    async with managing(with_tools(backend)) as manager:
+        async with manager.lease("tiny", owner="me") as sandbox:
+            [lease] = manager.status().leases
+            assert lease.vnc
+            assert await manager.show(lease.id, wait_s=5) is None  # before its first reset
+            await sandbox.reset(task())
+            address = await manager.show(lease.id, wait_s=5)
+            assert address is not None and address.port == 5900
+            backend.lacks_vnc = True
+            with pytest.raises(BackendMissing, match="needs a program"):
+                await manager.show(lease.id, wait_s=5)
+            await sandbox.observe()
+        assert lost(manager) == {}
+        async with manager.lease("tiny", owner="me") as sandbox:
+            [lease] = manager.status().leases
+            await sandbox.reset(task())
+            acting = asyncio.create_task(sandbox.act(Run(command="hang")))
+            while not backend.made[0].acting:
+                await asyncio.sleep(0)
+            assert await manager.show(lease.id, wait_s=0.01) is None  # the holder's call comes first
+            acting.cancel()
+    async with managing(tiny.TinyBackend()) as manager, manager.lease("tiny", owner="me"):
+        assert not manager.status().leases[0].vnc
 
 
 async def test_who_had_an_endpoint_is_not_followed_by_another_holder(tmp_path: Path) -> None:

@@ -183,6 +183,8 @@ async def test_a_leased_desktop_is_watched_by_vnc(tmp_path: Path) -> None:
             assert len(await viewer.picture()) == 3 * size[0] * size[1]
             with pytest.raises(UnsupportedCapability, match="a desktop sandbox has no open_endpoint"):
                 await sandbox.open_endpoint()
+            [lease] = (await client.status()).leases
+            assert lease.vnc and await client.vnc(lease.id) == address
             await sandbox.reset(desk)
             assert await viewer.ended()
 

@@ -26,6 +26,7 @@ from deskhand_sandbox.host.wire import Plain, WireError
 from deskhand_sandbox.manager.extras import Extra, PassesOn
 from deskhand_sandbox.manager.records import LeaseStatus, ManagerStatus, PoolStatus
 from deskhand_sandbox.types import DeviceAction, JsonValue, Observation, Start, Task
+from deskhand_sandbox.vnc import VncAddress
 
 if TYPE_CHECKING:
     import httpx
@@ -183,6 +184,23 @@ class SandboxClient:
             return Screen(digest=response.headers["etag"], data=None)
         if response.is_success:
             return Screen(digest=response.headers["etag"], data=response.content)
+        raise frames.decode_error(response.json())
+
+    async def vnc(self, lease_id: str) -> VncAddress | None:
+        """Where somebody who looks on reaches the screen of a leased sandbox by VNC, on the host's machine.
+
+        None where it is not there yet: before the first reset, or while a call of the holder's lasts.
+
+        Raises:
+            LeaseExpired: there is no such lease any more.
+            UnsupportedCapability, BackendMissing: its kind serves no VNC, or not there.
+            HostUnreachable, SandboxError: the host, or the computer, failed.
+        """
+        response = await self._get(f"/v1/leases/{lease_id}/vnc")
+        if response.status_code == 204:
+            return None
+        if response.is_success:
+            return VncAddress(**response.json())
         raise frames.decode_error(response.json())
 
     @asynccontextmanager

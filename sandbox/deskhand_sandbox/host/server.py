@@ -5,6 +5,7 @@
     POST   /v1/leases                  {kind, owner, wait_s, labels}: waits for one      host token
     POST   /v1/leases/{id}/heartbeat   the holder lives                                  host token
     GET    /v1/leases/{id}/screen      its picture, for an onlooker (304: the one known)  host token
+    GET    /v1/leases/{id}/vnc         {host, port, password} of its VNC server          host token
     DELETE /v1/leases/{id}             give the sandbox back                             host token
     GET    /v1/status                  what is lent, waited for, made and lost           host token
     GET    /metrics                    the same and durations, for Prometheus            host token
@@ -40,6 +41,7 @@ from deskhand_sandbox.errors import (
     LeaseUnavailable,
     SandboxError,
     UnknownName,
+    UnsupportedCapability,
 )
 from deskhand_sandbox.host import wire
 from deskhand_sandbox.host.frames import encode_error
@@ -53,6 +55,8 @@ LARGEST_BODY = 64 * 1024
 CLIENT_GONE = 499
 LOOK_S = 0.5
 """An onlooker's picture is looked at anew once it is this old and the holder does nothing."""
+BUSY_S = 10.0
+"""An onlooker waits so long for the call under way of the holder's."""
 
 
 class WrongToken(LeaseError):
@@ -82,6 +86,7 @@ STATUS: dict[type[Exception], int] = {
     LeaseExpired: 410,
     LeaseUnavailable: 503,
     BackendMissing: 501,
+    UnsupportedCapability: 501,
     InfrastructureError: 502,
     SandboxError: 500,
 }
@@ -105,6 +110,7 @@ class Host:
                 Route("/v1/leases", self.grant, methods=["POST"]),
                 Route("/v1/leases/{lease_id}/heartbeat", self.heartbeat, methods=["POST"]),
                 Route("/v1/leases/{lease_id}/screen", self.screen),
+                Route("/v1/leases/{lease_id}/vnc", self.vnc),
                 Route("/v1/leases/{lease_id}", self.release, methods=["DELETE"]),
                 WebSocketRoute("/v1/leases", self.lend),
                 WebSocketRoute("/v1/leases/{lease_id}/io", self.io),
@@ -146,6 +152,13 @@ class Host:
         if request.headers.get("if-none-match") == picture.digest:
             return Response(status_code=304, headers=headers)
         return Response(seen.screenshot.data, media_type=f"image/{picture.format}", headers=headers)
+
+    async def vnc(self, request: Request) -> Response:
+        self._check(request)
+        address = await self._manager.show(request.path_params["lease_id"], wait_s=BUSY_S)
+        if address is None:
+            return Response(status_code=204)
+        return JSONResponse(asdict(address), headers={"Cache-Control": "no-store"})
 
     async def release(self, request: Request) -> Response:
         self._check(request)

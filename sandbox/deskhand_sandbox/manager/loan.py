@@ -10,6 +10,7 @@ from typing import TypeVar
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.deadlines import Deadlines
 from deskhand_sandbox.errors import (
+    BackendMissing,
     InvalidAction,
     InvalidTask,
     LeaseExpired,
@@ -26,11 +27,14 @@ from deskhand_sandbox.manager.pool import Pool
 from deskhand_sandbox.manager.records import Lease, Lost
 from deskhand_sandbox.tools.sandbox import without_tools
 from deskhand_sandbox.types import DeviceAction, JsonValue, Observation, Start, Task
+from deskhand_sandbox.vnc import ServesVnc, VncAddress
 
 Result = TypeVar("Result")
 
 HARMLESS = (InvalidAction, InvalidTask, UnsupportedCapability, UnknownName, VerifierError)
 """After these the sandbox is as good as before."""
+HARMLESS_EXTRAS = (*HARMLESS, BackendMissing)
+"""The same for calls beyond the contract: a program that one of them needs is not installed."""
 
 
 class Loan:
@@ -121,6 +125,7 @@ class LeasedSandbox(Sandbox, PassesOn):
         self._lock = asyncio.Lock()
         self._last: tuple[float, Observation] | None = None
         self._looking: asyncio.Task[Observation] | None = None
+        self._showing: asyncio.Task[VncAddress] | None = None
         self.id = inner.id
         self.kind = inner.kind
         self.capabilities = inner.capabilities
@@ -175,7 +180,10 @@ class LeasedSandbox(Sandbox, PassesOn):
             self._refuse_when_over(call.name)
             return await call.carry_out(self._inner, lent)
         result = await self._call(
-            call.name, self._deadlines.reset_s, lambda: call.carry_out(without_tools(self._inner), lent)
+            call.name,
+            self._deadlines.reset_s,
+            lambda: call.carry_out(without_tools(self._inner), lent),
+            harmless=HARMLESS_EXTRAS,
         )
         if isinstance(call, OpenEndpoint) and not self._is_fork:
             self._loan.condemn(Lost.OPENED)
@@ -202,6 +210,29 @@ class LeasedSandbox(Sandbox, PassesOn):
         # an onlooker that goes away must not cut the call: the sandbox would be taken for broken
         return await asyncio.shield(self._looking)
 
+    @property
+    def serves_vnc(self) -> bool:
+        """Whether `show` can give an address."""
+        return isinstance(without_tools(self._inner), ServesVnc)
+
+    async def show(self, *, wait_s: float) -> VncAddress | None:
+        """Where the screen is served by VNC, for somebody who looks on.
+
+        None before the first reset, and where a call of the holder's lasts longer than `wait_s`.
+
+        Raises:
+            As `open_vnc`.
+        """
+        if self._last is None:
+            return None
+        if self._showing is None or self._showing.done():
+            self._showing = asyncio.create_task(self.open_vnc(), name=f"show {self.id}")
+        # as in `look`: not cut, and so it may end with nobody there to be told
+        showing = self._showing
+        showing.add_done_callback(lambda task: task.cancelled() or task.exception())
+        await asyncio.wait({showing}, timeout=wait_s)
+        return showing.result() if showing.done() else None
+
     def _seen(self, observation: Observation) -> Observation:
         self._last = time.monotonic(), observation
         self._loan.pool.metrics.settled(self.kind, observation.settled_ms / 1000)
@@ -214,7 +245,14 @@ class LeasedSandbox(Sandbox, PassesOn):
         """Give the sandbox back before the lease's block ends; a fork is closed."""
         await self._close()
 
-    async def _call(self, what: str, limit_s: float, run: Callable[[], Awaitable[Result]]) -> Result:
+    async def _call(
+        self,
+        what: str,
+        limit_s: float,
+        run: Callable[[], Awaitable[Result]],
+        *,
+        harmless: tuple[type[SandboxError], ...] = HARMLESS,
+    ) -> Result:
         async with self._lock:
             self._refuse_when_over(what)
             cut, began = asyncio.timeout(limit_s), time.perf_counter()
@@ -225,7 +263,7 @@ class LeasedSandbox(Sandbox, PassesOn):
                     result = await run()
                 metrics.called(self.kind, what, time.perf_counter() - began)
                 return result
-            except HARMLESS as error:
+            except harmless as error:
                 metrics.failed(self.kind, error)
                 raise
             except TimeoutError as error:

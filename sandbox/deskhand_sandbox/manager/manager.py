@@ -23,6 +23,7 @@ from deskhand_sandbox.manager.pool import Pool
 from deskhand_sandbox.manager.records import Lease, LeaseStatus, LeaseTerms, ManagerStatus, PoolSettings
 from deskhand_sandbox.tools.sandbox import with_tools
 from deskhand_sandbox.types import JsonValue, Observation
+from deskhand_sandbox.vnc import VncAddress
 
 log = logging.getLogger(__name__)
 
@@ -230,6 +231,17 @@ class SandboxManager:
         self._loan(lease_id)
         return await self._sandboxes[lease_id].look(older_s=older_s)
 
+    async def show(self, lease_id: str, *, wait_s: float) -> VncAddress | None:
+        """Where a lease's screen is served by VNC; see `LeasedSandbox.show`.
+
+        Raises:
+            LeaseExpired: there is no such lease any more.
+            UnsupportedCapability, BackendMissing: its kind serves no VNC, or not here.
+            SandboxError: the computer failed.
+        """
+        self._loan(lease_id)
+        return await self._sandboxes[lease_id].show(wait_s=wait_s)
+
     async def ended(self, lease_id: str) -> SandboxError:
         """Return when the lease is over: what a call on its sandbox says from then on."""
         loan = self._loans.get(lease_id)
@@ -269,6 +281,7 @@ class SandboxManager:
                     age_s=now - loan.started_s,
                     connected=loan.connections > 0,
                     task_id=loan.task_id,
+                    vnc=self._sandboxes[loan.lease.id].serves_vnc,
                 )
                 for loan in self._loans.values()
             ),

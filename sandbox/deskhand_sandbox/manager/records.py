@@ -144,6 +144,8 @@ class LeaseStatus:
     """A channel is open, or the holder lives in this process."""
     task_id: str | None = None
     """Of the task it was last reset to; None before that."""
+    vnc: bool = False
+    """Its kind serves its screen by VNC."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
