@@ -15,6 +15,7 @@ PlatformError
 ├── PortInUse                somebody listens on the address already
 ├── NotServing               no platform answers at the address
 ├── PreviewFailed            a task cannot be shown before it is submitted
+├── ScreenUnavailable        a sandbox's screen is not to be had by VNC
 ├── ChildFailed              a process the platform needs does not start
 └── RoundFailed              a phase of a round came to nothing; says which and why
 """
@@ -113,6 +114,10 @@ class NotServing(PlatformError):
 
 class PreviewFailed(PlatformError):
     """A task cannot be shown before it is submitted: no sandbox, or it cannot be set up."""
+
+
+class ScreenUnavailable(PlatformError):
+    """A sandbox's screen is not to be had by VNC; pictures of it may be."""
 
 
 class ChildFailed(PlatformError):

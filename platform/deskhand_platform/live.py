@@ -7,10 +7,12 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 from deskhand_platform import host_address
-from deskhand_sandbox.errors import HostUnreachable, SandboxError
+from deskhand_platform.errors import NotFound, ScreenUnavailable, WrongState
+from deskhand_sandbox.errors import HostUnreachable, LeaseExpired, SandboxError
 from deskhand_sandbox.host import SandboxClient, Screen
 from deskhand_sandbox.manager.records import LeaseStatus
 from deskhand_sandbox.pictures import as_jpeg
+from deskhand_sandbox.vnc import VncAddress
 
 BOUNDARY = "frame"
 FRAME_S = 0.15
@@ -43,6 +45,29 @@ class LiveSandboxes:
         if found is None or found.data is None:
             return found
         return Screen(digest=found.digest, data=await asyncio.to_thread(as_jpeg, found.data))
+
+    async def vnc(self, lease_id: str) -> VncAddress:
+        """Where its screen is served by VNC, on this machine.
+
+        Raises:
+            NotFound: the lease is over.
+            WrongState: its kind serves no VNC, or there is nothing to be seen yet.
+            ScreenUnavailable: what serves it is not installed, or the computer failed.
+        """
+        lease = await self.lease(lease_id)
+        if lease is None:
+            raise NotFound("lease", lease_id)
+        if not lease.vnc:
+            raise WrongState(f"a {lease.kind} sandbox serves no VNC; its pictures are at screen.mjpeg")
+        try:
+            address = await self._host().vnc(lease_id)
+        except LeaseExpired as error:
+            raise NotFound("lease", lease_id) from error
+        except SandboxError as error:
+            raise ScreenUnavailable(str(error)) from error
+        if address is None:
+            raise WrongState("it has not been set up for a task yet; try again in a moment")
+        return address
 
     async def frames(self, lease_id: str, stopping: asyncio.Event) -> AsyncGenerator[bytes]:
         """The picture whenever it changes, as parts of a multipart stream, until the lease ends.

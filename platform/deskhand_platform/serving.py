@@ -199,6 +199,7 @@ async def answering(app: Any, listener: socket.socket) -> AsyncGenerator[None]:
         server_header=False,
         lifespan="off",
         timeout_graceful_shutdown=5,
+        ws_per_message_deflate=False,  # pictures are compressed already
     )
     server = _Server(config)
     serving = asyncio.create_task(server.serve(sockets=[listener]))

@@ -150,6 +150,7 @@ ROUTES: dict[str, Rule] = {
     "GET /v1/sandboxes/{id}": Rule("sandboxes:read"),
     "GET /v1/sandboxes/{id}/screen.jpg": Rule("sandboxes:read"),
     "GET /v1/sandboxes/{id}/screen.mjpeg": Rule("sandboxes:read"),
+    "WS /v1/sandboxes/{id}/vnc": Rule("sandboxes:read"),
     # policies
     "GET /v1/policies": Rule("policies:read", Own.ALL),
     "GET /v1/policies/{id}": Rule("policies:read", Own.ALL),

@@ -43,6 +43,7 @@ from deskhand_platform.api.routes import (
     tokens,
     trajectories,
     users,
+    vnc,
     webhooks,
 )
 from deskhand_platform.feed import EventFeed
@@ -82,7 +83,7 @@ def create_app(services: Services | None = None, *, version: str = "0.1.0") -> F
     parts = (info, task_events, previews, tasks, catalog, rounds, promotions, schedules, trajectories)
     seen = (policies, events, alarms, overview, datasets, flywheel, evaluations, steps, branches, live)
     people = (annotations, proposals, reviews, takeovers, users, tokens, quotas, audit, in_force)
-    for part in (*parts, *seen, webhooks, chat, *people):
+    for part in (*parts, *seen, vnc, webhooks, chat, *people):
         app.include_router(
             part.router,
             prefix=PREFIX,

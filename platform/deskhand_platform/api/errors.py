@@ -35,6 +35,7 @@ from deskhand_platform.errors import (
     NotFound,
     PlatformError,
     PreviewFailed,
+    ScreenUnavailable,
     TooMuch,
     Unauthorized,
     WrongState,
@@ -62,6 +63,7 @@ STATUS: dict[type[Exception], int] = {
     StoreUnavailable: 503,
     HostUnreachable: 503,
     PreviewFailed: 503,
+    ScreenUnavailable: 503,
 }
 NAMES = {404: "not_found", 403: "forbidden"}
 """What errors of a status are called, whichever they are; the others by their own names."""

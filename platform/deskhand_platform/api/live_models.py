@@ -29,6 +29,8 @@ class LiveSandbox(BaseModel):
     """What is being recorded; None before it began, and where a run works in it."""
     taken_by: str | None
     """Who holds the controls; None: the policy."""
+    vnc: bool
+    """Its screen is to be had by VNC, at the WebSocket `/v1/sandboxes/{id}/vnc`."""
 
 
 class LiveSandboxes(BaseModel):

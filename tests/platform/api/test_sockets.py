@@ -10,7 +10,7 @@ from starlette.websockets import WebSocket
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from deskhand_platform.accounts.access import ROUTES, Role, Rule
+from deskhand_platform.accounts.access import ROLES, ROUTES, Own, Role, Rule
 from deskhand_platform.api.app import create_app
 from deskhand_platform.api.deps import Who
 from deskhand_platform.services import Services
@@ -35,10 +35,10 @@ async def address(services: Services, monkeypatch: pytest.MonkeyPatch) -> AsyncI
         yield address_of(listener).replace("http", "ws")
 
 
-async def dial(address: str, **headers: str) -> str:
+async def dial(address: str, path: str = "/v1/echo", **headers: str) -> str:
     """What it says, or the status and type of its refusal."""
     try:
-        async with connect(f"{address}/v1/echo", additional_headers=headers, proxy=None) as socket:
+        async with connect(f"{address}{path}", additional_headers=headers, proxy=None) as socket:
             return str(await socket.recv())
     except InvalidStatus as refused:
         kind = json.loads(refused.response.body or b"")["error"]["type"]
@@ -64,3 +64,18 @@ async def test_another_sites_page_opens_no_socket_with_the_cookie(
     cookie = f"{services.accounts.cookie}={await services.accounts.sessions.begin('otto')}"
     assert await dial(address, Cookie=cookie, Origin=address.replace("ws", "http")) == "otto"
     assert await dial(address, Cookie=cookie, Origin="http://evil.example") == "403 forbidden"
+
+
+@pytest.mark.parametrize("role", list(Role))
+async def test_each_role_is_let_through_to_what_the_table_says(
+    address: str, person: Person, role: Role
+) -> None:
+    token = await person("ada", role)
+    sockets = {route: rule for route, rule in ROUTES.items() if route.startswith("WS ")}
+    assert len(sockets) > 1
+    for route, rule in sockets.items():
+        path = route.removeprefix("WS ").replace("{id}", "1")
+        may = rule.scope in ROLES[role] and (role is not Role.SUBMITTER or rule.own is not Own.NOTHING)
+        assert await dial(address, path) == "401 unauthorized"
+        said = await dial(address, path, Authorization=f"Bearer {token}")
+        assert (said == "403 forbidden") is not may, (route, role, said)

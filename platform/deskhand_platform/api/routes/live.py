@@ -98,4 +98,5 @@ async def _shown(have: Services, lease: LeaseStatus) -> LiveSandbox:
         task=task,
         trajectory_id=trajectory_id,
         taken_by=None if held is None else held.by,
+        vnc=lease.vnc,
     )
