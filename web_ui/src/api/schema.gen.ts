@@ -2474,6 +2474,8 @@ export interface components {
             task_id: string | null;
             /** Trajectory Id */
             trajectory_id: string | null;
+            /** Vnc */
+            vnc: boolean;
         };
         /** LiveSandboxes */
         LiveSandboxes: {
