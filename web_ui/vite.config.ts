@@ -12,6 +12,6 @@ export default defineConfig({
     emptyOutDir: true,
     target: "es2022",
   },
-  server: { host: "127.0.0.1", proxy: { "/v1": platform, "/login": platform, "/logout": platform } },
+  server: { host: "127.0.0.1", proxy: { "/v1": { target: platform, ws: true }, "/login": platform, "/logout": platform } },
   test: { environment: "node", include: ["tests/**/*.test.ts"] },
 });

@@ -65,14 +65,14 @@ sys.exit(counting_run.main(folder))
 class Platform:
     """`deskhand serve` as a user starts it, and its store."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, *, kinds: Sequence[str] = ("fake",)) -> None:
         self.home = home
         (home / "page_run.py").write_text(RUN)
         environment = {
             **os.environ,
             "DESKHAND_HOME": str(home),
             "DESKHAND_ROUNDS__RUN_MODULE": "page_run",
-            "DESKHAND_SANDBOX__KINDS": '["fake"]',
+            "DESKHAND_SANDBOX__KINDS": json.dumps(kinds),
             "PYTHONPATH": os.pathsep.join([str(home), str(PROGRAMS), os.environ.get("PYTHONPATH", "")]),
         }
         command = [sys.executable, "-m", "deskhand_platform.cli.app", "serve", "--port", "0"]

@@ -10,10 +10,8 @@ import type { LiveSandbox } from "../api/words";
 import { span } from "../format/times";
 import { Empty, Failed, Loading, Trouble } from "../parts/Notice";
 import { Page, Panel } from "../parts/Page";
-import { Pointing } from "../parts/Pointing";
-import { useBox } from "../parts/useBox";
-import { fitScale } from "../replay/marks";
 import { OutcomeMark } from "../trajectories/OutcomeMark";
+import { LiveScreen } from "./LiveScreen";
 import { useSteering, type Steering } from "./useSteering";
 
 const route = getRouteApi("/sandboxes/$id");
@@ -73,7 +71,7 @@ function Live({ one }: { one: LiveSandbox }) {
     >
       <div className="grid min-h-0 items-start gap-3 lg:grid-cols-[minmax(0,1fr)_20rem]">
         <section className={`panel flex min-w-0 flex-col ${mine ? "border-accent" : ""}`} aria-label="Screen">
-          <LiveScreen id={one.id} steering={mine ? steering : null} />
+          <LiveScreen one={one} steering={mine ? steering : null} />
         </section>
         <div className="flex min-w-0 flex-col gap-3">
           {mine ? <Steered steering={steering} /> : null}
@@ -120,33 +118,6 @@ function Controls({ one, id, mine }: { one: LiveSandbox; id: string; mine: boole
         </button>
       )}
     </>
-  );
-}
-
-function LiveScreen({ id, steering }: { id: string; steering: Steering | null }) {
-  const [box, ref] = useBox({ width: 320, height: 420 });
-  const [size, setSize] = useState<{ width: number; height: number } | null>(null);
-  const scale = size === null ? 1 : fitScale(size, box);
-  return (
-    <div
-      ref={ref}
-      className="grid h-[27.5rem] min-w-0 place-items-center overflow-hidden bg-raised/60 lg:h-[max(27.5rem,calc(100dvh-10rem))]"
-    >
-      <div className="relative" style={size === null ? undefined : { width: size.width * scale, height: size.height * scale }}>
-        <img
-          src={`/v1/sandboxes/${id}/screen.mjpeg`}
-          alt="The screen, live"
-          className="block size-full"
-          onLoad={(event) => {
-            const { naturalWidth: width, naturalHeight: height } = event.currentTarget;
-            if (width > 0 && (size?.width !== width || size.height !== height)) setSize({ width, height });
-          }}
-        />
-        {steering && size ? (
-          <Pointing size={size} label="The screen: what you do here is done there" onGesture={steering.act} />
-        ) : null}
-      </div>
-    </div>
   );
 }
 

@@ -1,0 +1,171 @@
+"""A live desktop in the page: noVNC shows it, what is done over it is recorded, pictures stand in for it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import signal
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from served_platform import Platform, Signed
+from test_people import begun, send
+
+from deskhand_sandbox.errors import BackendMissing
+from deskhand_sandbox.registry import create_backend
+
+pytestmark = pytest.mark.browser
+DESK = {
+    "id": "e2e/desk",
+    "instruction": "Write a line.",
+    "environment": {
+        "kind": "desktop",
+        "settings": {
+            "size_px": [640, 400],
+            "applications": [["xterm", "-geometry", "60x16+60+40", "-e", "cat"]],
+            "still_ms": 200,
+        },
+    },
+    "verifier": {"name": "expression", "settings": {"expression": "true"}},
+}
+DRAWN = """() => {
+  const canvas = document.querySelector('[role=img] canvas');
+  if (!canvas || canvas.width === 0) return false;
+  const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+  return new Set(new Uint32Array(data.buffer)).size > 2;
+}"""
+PIXELS = "() => document.querySelector('[role=img] canvas').toDataURL()"
+CHANGED = "(before) => document.querySelector('[role=img] canvas').toDataURL() !== before"
+
+
+class Model(BaseHTTPRequestHandler):
+    """Speaks OpenAI's protocol, and always waits."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        message = {"role": "assistant", "content": "wait(seconds=1)"}
+        body = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[str]:
+    with HTTPServer(("127.0.0.1", 0), Model) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
+    if shutil.which("x11vnc") is None:
+        pytest.skip("x11vnc is not installed")
+    try:
+        create_backend("desktop")
+    except BackendMissing as missing:
+        pytest.skip(str(missing))
+    made = Platform(tmp_path_factory.mktemp("home"), kinds=["desktop", "fake"])
+    yield made
+    made.process.send_signal(signal.SIGTERM)
+    made.process.wait(60)
+
+
+@pytest.fixture
+def live(platform: Platform, model: str) -> Iterator[dict[str, Any]]:
+    """A submitted task whose desktop waits for a person: its trajectory, and its lease as `lease`."""
+    settings = {"base_url": model, "model": "waits"}
+    policy = {"name": "openai", "settings": settings, "review_s": 300}
+    task = begun(platform, {"task": DESK, "policy": policy})
+    [lease] = [one for one in platform.get("/v1/sandboxes")["items"] if one["task"] == task["id"]]
+    yield task | {"lease": lease["id"]}
+    if platform.get(f"/v1/tasks/{task['id']}")["state"] == "running":
+        send(platform, "DELETE", f"/v1/tasks/{task['id']}")
+
+
+def open_desktop(page: Page, url: str, lease: str) -> Any:
+    """The live page of a desktop, once noVNC has drawn it."""
+    page.goto(f"{url}/sandboxes/{lease}")
+    screen = page.get_by_role("img", name="The screen, live").filter(has=page.locator("canvas"))
+    expect(screen).to_be_visible()
+    page.wait_for_function(DRAWN)
+    return screen
+
+
+def test_a_desktop_is_shown_by_novnc_and_what_is_done_over_it_is_recorded(
+    platform: Platform, signed: Signed, live: dict[str, Any]
+) -> None:
+    page = signed.page
+    screen = open_desktop(page, signed.url, live["lease"])
+    expect(page.get_by_alt_text("The screen, live")).to_have_count(0)  # pictures are not asked for as well
+    before = page.evaluate(PIXELS)
+    screen.click(force=True, position={"x": 150, "y": 120})  # nobody has the controls yet
+    page.keyboard.type("lost")
+    page.get_by_role("button", name="Take over").click()
+    surface = page.get_by_role("application")
+    assert surface.bounding_box() == screen.bounding_box()
+    assert page.evaluate(PIXELS) == before
+    surface.click(position={"x": 150, "y": 120})
+    page.keyboard.type("seen")
+    page.keyboard.press("Enter")
+    did = page.get_by_role("list", name="What you did").get_by_role("listitem")
+    expect(did).to_have_count(3)
+    expect(did.get_by_label("waiting")).to_have_count(0)
+    page.wait_for_function(CHANGED, arg=before)
+    page.get_by_role("button", name="Hand back").click()
+    expect(page.get_by_role("button", name="Take over")).to_be_visible()
+    steps = platform.get(f"/v1/trajectories/{live['trajectory_id']}/steps")["items"]
+    done = [action["type"] for step in steps if step["review"] for action in step["actions"]]
+    assert done[:3] == ["click", "type_text", "press"]
+    send(platform, "DELETE", f"/v1/tasks/{live['id']}")
+    expect(page.get_by_text("This sandbox was given back")).to_be_visible()
+    signed.complaints.clear()  # the browser notes that the lease is gone
+
+
+def test_pictures_stand_in_where_novnc_cannot_connect(
+    platform: Platform, signed: Signed, live: dict[str, Any]
+) -> None:
+    page = signed.page
+    page.route_web_socket(re.compile("/vnc$"), lambda socket: socket.close(code=1011))
+    page.goto(f"{signed.url}/sandboxes/{live['lease']}")
+    expect(page.get_by_alt_text("The screen, live")).to_be_visible()
+    page.wait_for_function(
+        "() => document.querySelector('img[alt=\"The screen, live\"]').naturalWidth === 640"
+    )
+    expect(page.locator("[role=img] canvas")).to_have_count(0)
+    page.get_by_role("button", name="Take over").click()
+    page.get_by_role("application").click(position={"x": 150, "y": 120})
+    did = page.get_by_role("list", name="What you did").get_by_role("listitem")
+    expect(did.get_by_label("sent")).to_have_count(1)
+    signed.complaints.clear()  # noVNC notes that it could not connect
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1366])
+def test_the_desktop_fits_the_screen(
+    platform: Platform, browser: Browser, live: dict[str, Any], width: int, scheme: Any
+) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)
+    page = context.new_page()
+    page.goto(f"{platform.url}/#token={platform.token}")
+    expect(page.get_by_role("button", name="Sign out")).to_be_attached()
+    shown = open_desktop(page, platform.url, live["lease"]).bounding_box()
+    assert shown is not None
+    assert shown["width"] / shown["height"] == pytest.approx(640 / 400, rel=0.02)
+    drawn = page.locator("[role=img] canvas").bounding_box()
+    assert drawn is not None and drawn["width"] == pytest.approx(shown["width"], abs=2)
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+    context.close()
