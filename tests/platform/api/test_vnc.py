@@ -1,4 +1,4 @@
-"""A real desktop's screen by VNC through the real API: who sees it, that they only look, and how it ends."""
+"""The screens of a real desktop and a real VM by VNC through the real API: who looks on, and how it ends."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import asyncio
 import importlib.util
 import json
 import shutil
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+import subprocess
+import tempfile
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,15 +71,15 @@ async def api(services: Services) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def lending(
-    kind: str, services: Services, api: str, folder: Path, **settings: JsonValue
+    kind: str, services: Services, api: str, state: Path, **settings: JsonValue
 ) -> AsyncGenerator[Lent]:
-    pool = PoolSettings(max_sandboxes=1, settings=settings)
+    pool = PoolSettings(max_sandboxes=1, create_s=300, settings=settings)
     async with (
-        start_host(HostSettings(kinds={kind: pool}, state_folder=folder)) as host,
+        start_host(HostSettings(kinds={kind: pool}, state_folder=state)) as host,
         SandboxClient(host.url, host.token) as source,
     ):
         host_address.publish(services.settings.home, host.url, host.token)
-        async with source.lease(kind, owner="somebody") as sandbox:
+        async with source.lease(kind, owner="somebody", wait_s=300) as sandbox:
             [lease] = (await source.status()).leases
             url = f"{api}/v1/sandboxes/{lease.id}/vnc"
             yield Lent(sandbox=sandbox, source=source, id=lease.id, url=url, services=services)
@@ -235,6 +237,52 @@ async def test_a_viewer_that_breaks_the_protocol_is_let_go(lent: Lent, token: st
                 pass
         assert socket.close_code == 1008
     assert lent.sandbox.alive()
+
+
+@pytest.fixture
+def typewriter(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, JsonValue]]:
+    """Settings of VMs whose whole guest is a boot sector that shows what is typed; it is up at once."""
+    if shutil.which("qemu-system-x86_64") is None or importlib.util.find_spec("libvirt") is None:
+        pytest.skip("QEMU or libvirt is not installed")
+    code = bytes.fromhex("b80300cd10 b401b90726cd10 30e4cd16 b40ecd10 ebf6")
+    with tempfile.TemporaryDirectory(prefix="dh-") as folder:  # a short path: sockets lie in it
+        raw, disk = Path(folder) / "disk.raw", Path(folder) / "disk.qcow2"
+        raw.write_bytes((code.ljust(510, b"\0") + b"\x55\xaa").ljust(1024 * 1024, b"\0"))
+        subprocess.run(["qemu-img", "convert", "-f", "raw", "-O", "qcow2", raw, disk], check=True)
+        monkeypatch.setenv("XDG_CACHE_HOME", f"{folder}/cache")
+        yield {
+            "image": str(disk),
+            "memory_mb": 32,
+            "accelerator": "emulation",
+            "boot_still_s": 1.0,
+            "folder": folder,
+        }
+
+
+async def test_a_vm_is_looked_at_and_takes_no_input(
+    typewriter: dict[str, JsonValue], services: Services, api: str, tmp_path: Path, token: str
+) -> None:
+    task = Task(
+        id="vnc/vm",
+        environment=EnvironmentSpec(kind="vm"),
+        verifier=VerifierSpec(name="expression"),
+        instruction="Look.",
+    )
+    async with lending("vm", services, api, tmp_path, **typewriter) as lent:
+        start = (await lent.sandbox.reset(task)).observation
+        async with looking(lent.url, token) as (viewer, _, _):
+            assert viewer.size_px == start.size_px
+            before = await viewer.picture()
+            for key in b"no":
+                await viewer.press(key)
+            assert await viewer.picture() == before
+            assert (await lent.sandbox.observe()).screenshot.digest == start.screenshot.digest
+            await lent.sandbox.act(TypeText(text="yes"))
+            async with asyncio.timeout(20):
+                while await viewer.picture() == before:
+                    pass
+            await lent.sandbox.reset(task)
+            assert await viewer.ended()
 
 
 async def test_a_kind_without_vnc_says_so(
