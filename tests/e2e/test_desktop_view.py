@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import shutil
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import AsyncExitStack
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
@@ -16,11 +18,15 @@ from playwright.sync_api import Browser, Page, expect
 from served_platform import Platform, Signed
 from test_people import begun, send
 
+from deskhand_platform import host_address
+from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.errors import BackendMissing
+from deskhand_sandbox.host import SandboxClient
 from deskhand_sandbox.registry import create_backend
+from deskhand_sandbox.types import EnvironmentSpec, Task, VerifierSpec
 
 pytestmark = pytest.mark.browser
-DESK = {
+DESK: dict[str, Any] = {
     "id": "e2e/desk",
     "instruction": "Write a line.",
     "environment": {
@@ -36,7 +42,10 @@ DESK = {
 DRAWN = """() => {
   const canvas = document.querySelector('[role=img] canvas');
   if (!canvas || canvas.width === 0) return false;
-  const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+  const { width, height } = canvas;
+  const copy = new OffscreenCanvas(width, height).getContext('2d', { willReadFrequently: true });
+  copy.drawImage(canvas, 0, 0);
+  const { data } = copy.getImageData(0, 0, width, height);
   return new Set(new Uint32Array(data.buffer)).size > 2;
 }"""
 PIXELS = "() => document.querySelector('[role=img] canvas').toDataURL()"
@@ -96,6 +105,42 @@ def live(platform: Platform, model: str) -> Iterator[dict[str, Any]]:
         send(platform, "DELETE", f"/v1/tasks/{task['id']}")
 
 
+@pytest.fixture
+def leased(platform: Platform) -> Iterator[Callable[..., None]]:
+    """Resets a desktop that is ours to a screen of some size."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    published = host_address.published(platform.home)
+    assert published is not None
+
+    async def enter() -> tuple[AsyncExitStack, Sandbox]:
+        stack = AsyncExitStack()
+        source = await stack.enter_async_context(SandboxClient(*published))
+        return stack, await stack.enter_async_context(source.lease("desktop", owner="e2e", wait_s=60))
+
+    def run(work: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, loop).result(120)
+
+    stack, sandbox = run(enter())
+
+    def reset(*size_px: int) -> None:
+        settings = DESK["environment"]["settings"] | {"size_px": list(size_px)}
+        task = Task(
+            id="e2e/leased",
+            environment=EnvironmentSpec(kind="desktop", settings=settings),
+            verifier=VerifierSpec(name="expression"),
+            instruction="Look.",
+        )
+        run(sandbox.reset(task))
+
+    yield reset
+    run(stack.aclose())
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()
+
+
 def open_desktop(page: Page, url: str, lease: str) -> Any:
     """The live page of a desktop, once noVNC has drawn it."""
     page.goto(f"{url}/sandboxes/{lease}")
@@ -133,6 +178,20 @@ def test_a_desktop_is_shown_by_novnc_and_what_is_done_over_it_is_recorded(
     send(platform, "DELETE", f"/v1/tasks/{live['id']}")
     expect(page.get_by_text("This sandbox was given back")).to_be_visible()
     signed.complaints.clear()  # the browser notes that the lease is gone
+
+
+def test_the_page_follows_a_sandbox_from_task_to_task(
+    platform: Platform, signed: Signed, leased: Callable[..., None]
+) -> None:
+    page = signed.open("/sandboxes")
+    page.get_by_role("link", name="desktop sandbox").click()
+    expect(page.get_by_text("Only episodes of submitted tasks can be")).to_be_visible()
+    expect(page.locator("canvas")).to_have_count(0)  # there is nothing to be seen yet
+    for width, height in ((640, 400), (500, 300)):
+        leased(width, height)
+        page.wait_for_function(f"() => document.querySelector('[role=img] canvas')?.width === {width}")
+        page.wait_for_function(DRAWN)
+        expect(page.get_by_alt_text("The screen, live")).to_have_count(0)
 
 
 def test_pictures_stand_in_where_novnc_cannot_connect(

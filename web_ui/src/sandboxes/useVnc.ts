@@ -46,6 +46,7 @@ export function useVnc(id: string, wanted: boolean) {
       });
       screen.addEventListener("disconnect", () => {
         sizes.disconnect();
+        leave = () => undefined;
         again();
       });
       leave = () => screen.disconnect();
