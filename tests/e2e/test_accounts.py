@@ -4,15 +4,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from served_platform import MARKUP, Platform, Signed, record
 
+from deskhand_flywheel.types import EventKind
+from deskhand_platform.accounts.access import ROLES, Role
+
 pytestmark = pytest.mark.browser
 
 Open = Callable[..., Page]
+
+OFFERED: dict[str, dict[str, str]] = {
+    "/rounds": {"Start a round": "rounds:write"},
+    "/rounds/policy": {"Promote or roll back": "policies:write"},
+    "/rounds/schedules": dict.fromkeys(("Add a schedule", "Delete schedule 1"), "rounds:write"),
+    "/flywheel": {"Route episodes": "datasets:write"},
+    "/tasks/evaluations": {"Measure": "datasets:write"},
+    "/tasks": dict.fromkeys(("Submit", "Preview"), "tasks:write"),
+    "replay": {
+        "Branch…": "tasks:write",
+        **dict.fromkeys(("Good", "Bad", "Add"), "annotations:write"),
+    },
+    "round": dict.fromkeys(("Pause", "Cancel", "Clone"), "rounds:write"),
+}
+"""What pages offer, and the scope of those they offer it to."""
 
 
 @pytest.fixture
@@ -155,8 +174,18 @@ def test_a_submitter_sees_their_own_and_is_refused_the_rest(
     theirs.get_by_role("button", name="Submit").click()
     row = theirs.get_by_role("table", name="Queue").get_by_role("row").filter(has_text="fake/press-button")
     expect(row).to_contain_text("success")
+    expect(theirs.get_by_role("link", name="Evaluations")).to_have_count(0)
     row.get_by_role("link").click()
     expect(theirs.get_by_test_id("place")).to_contain_text("Step 0 of")
+    expect(theirs.get_by_role("button", name="Branch")).to_be_visible()
+    expect(theirs.get_by_text("Nobody has marked or noted anything here.")).to_be_visible()
+    expect(theirs.get_by_role("button", name="Good")).to_have_count(0)
+    refused_keys = list[str]()
+    theirs.on("request", lambda request: refused_keys.append(request.method))
+    theirs.keyboard.press("g")
+    theirs.keyboard.press("ArrowRight")
+    expect(theirs.get_by_test_id("place")).not_to_contain_text("Step 0 of")
+    assert set(refused_keys) <= {"GET"}
 
     theirs.goto(f"{platform.url}/trajectories")
     listed = theirs.get_by_role("table", name="Trajectories")
@@ -164,7 +193,7 @@ def test_a_submitter_sees_their_own_and_is_refused_the_rest(
     expect(listed).not_to_contain_text("fake/markup")
     theirs.goto(f"{platform.url}/trajectories/{someone_elses}")
     expect(theirs.get_by_role("alert")).to_contain_text("no trajectory")
-    for path in ("/rounds", "/admin", "/admin?part=audit"):
+    for path in ("/rounds", "/rounds/new", "/tasks/evaluations", "/admin", "/admin?part=audit"):
         theirs.goto(f"{platform.url}{path}")
         expect(theirs.get_by_text("This is not for your role")).to_be_visible()
     refused = theirs.evaluate(
@@ -184,6 +213,70 @@ def test_a_submitter_sees_their_own_and_is_refused_the_rest(
         }"""
     )
     assert answered == [403, 201]
+
+
+def send(platform: Platform, path: str, body: Any) -> Any:
+    headers = {"Authorization": f"Bearer {platform.token}"}
+    response = httpx.post(f"{platform.url}{path}", json=body, headers=headers, trust_env=False, timeout=60)
+    response.raise_for_status()
+    return response.json()
+
+
+@pytest.mark.parametrize("role", [Role.OPERATOR, Role.RESEARCHER, Role.ANNOTATOR])
+def test_a_role_is_offered_what_it_may_do_and_no_more(
+    platform: Platform, signed: Signed, somebody: Open, role: Role
+) -> None:
+    trajectory = record(platform, steps=2)
+    started = send(platform, "/v1/rounds", {"preset": "smoke"})
+    if not platform.get("/v1/schedules"):
+        send(platform, "/v1/schedules", {"preset": "smoke", "cron": "0 3 1 1 *"})
+    alarm = {"state": "raised", "value": 1.5, "limit": 2.0, "advice": "look"}
+    platform.tell("platform", EventKind.ALARM, f"raised_for_{role}", alarm)
+    password = add_user(signed.open("/admin"), f"a-{role}", role)
+    refused = list[str]()
+    page = somebody(f"a-{role}", password)
+    page.on("response", lambda answer: refused.append(answer.url) if answer.status == 403 else None)
+    places = page.get_by_role("navigation", name="Main").first
+    expect(places.get_by_role("link", name="Admin")).to_have_count(0)
+    commands = "rounds:write" in ROLES[role]
+    raised = page.get_by_role("list", name="Alarms").get_by_role("listitem").filter(has_text=role)
+    expect(raised).to_be_visible()
+    expect(raised.get_by_role("button")).to_have_count(int(commands))
+
+    def opened(path: str) -> None:
+        page.goto(f"{platform.url}{path}")
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        expect(page.get_by_role("link", name=re.compile(f"^a-{role}"))).to_be_visible()
+        expect(page.get_by_role("status", name=re.compile("^Loading"))).to_have_count(0)
+
+    addresses = {"replay": f"/trajectories/{trajectory}?step=1", "round": f"/rounds/{started['id']}"}
+    for place, offered in OFFERED.items():
+        opened(addresses.get(place, place))
+        for name, scope in offered.items():
+            one = page.get_by_role("button", name=name).or_(page.get_by_role("link", name=name, exact=True))
+            expect(one).to_have_count(int(scope in ROLES[role]))
+    opened("/rounds/schedules")
+    expect(page.get_by_role("switch", name="Schedule 1 enabled")).to_be_enabled(enabled=commands)
+    opened("/rounds/new")
+    expect(page.get_by_role("heading", name="Start a round")).to_be_visible()
+    expect(page.get_by_text("This is not for your role")).to_have_count(int(not commands))
+    for path in ("/compare", "/rounds/compare", "/annotate", "/sandboxes", "/account"):
+        opened(path)
+    assert refused == []
+
+
+def test_a_token_for_a_part_of_it_is_offered_no_other_token(platform: Platform, browser: Browser) -> None:
+    made = send(platform, "/v1/tokens", {"label": "to look", "scopes": ["tasks:read", "rounds:read"]})
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{platform.url}/#token={made['token']}")
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+    page.get_by_role("link", name=re.compile("^owner")).click()
+    expect(page.get_by_text("You came with a token that is for some of this")).to_be_visible()
+    expect(page.get_by_role("table", name="API tokens")).to_contain_text("to look")
+    for name in ("Make a token", re.compile("^Revoke"), "Change the password"):
+        expect(page.get_by_role("button", name=name)).to_have_count(0)
+    context.close()
 
 
 def test_people_keep_their_own_tokens_and_password(

@@ -69,6 +69,8 @@ class Info(BaseModel):
     """"admin", "operator", "researcher", "annotator" or "submitter"."""
     scopes: list[str]
     """What they may do."""
+    limited: bool
+    """They came with a token for some of it or for a time: it makes no tokens and changes no password."""
 
 
 # ---- tasks ------------------------------------------------------------------------------------------

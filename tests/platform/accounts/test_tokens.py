@@ -27,6 +27,7 @@ async def test_a_token_opens_what_it_is_for_and_no_more(
     kept = store.database.engine.url.database
     assert kept is not None and made["token"] not in str((await client.get("/v1/tokens")).json())
     assert made["token"].encode() not in Path(kept).read_bytes()
+    assert not (await client.get("/v1/info")).json()["limited"]
     limited = bearer(made["token"])
     assert (await anonymous.get("/v1/tasks", headers=limited)).status_code == 200
     refused = await anonymous.post("/v1/tasks", json={"task_id": "fake/press-button"}, headers=limited)
@@ -40,6 +41,7 @@ async def test_a_token_opens_what_it_is_for_and_no_more(
     del anonymous.headers["Authorization"]
     by_cookie = await anonymous.get("/v1/info")
     assert by_cookie.json()["scopes"] == ["tasks:read"]
+    assert by_cookie.json()["limited"]
     assert (await anonymous.get("/v1/users")).status_code == 403
 
 

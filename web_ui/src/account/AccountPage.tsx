@@ -16,7 +16,7 @@ export function AccountPage() {
   const info = useQuery(infoQuery);
   if (info.isError) return <Failed error={info.error} again={() => void info.refetch()} />;
   if (!info.data) return <Loading label="Loading your account" />;
-  const { user, role, scopes } = info.data;
+  const { user, role, scopes, limited } = info.data;
   return (
     <Page title={user} beside={<span className="text-muted">{role}</span>}>
       <div className="grid items-start gap-3 lg:grid-cols-[1fr_22rem]">
@@ -25,9 +25,15 @@ export function AccountPage() {
           {role === "admin" ? null : <QuotasPanel mine />}
         </div>
         <div className="flex min-w-0 flex-col gap-3">
-          <Password />
+          {limited ? null : <Password />}
           <Panel title="What you may do">
             <p className="p-3 font-mono text-xs break-words text-muted">{scopes.join(", ")}</p>
+            {limited ? (
+              <p className="px-3 pb-3 text-muted">
+                You came with a token that is for some of this or for a time. Sign in with your password to change
+                it, or to make and revoke tokens.
+              </p>
+            ) : null}
           </Panel>
         </div>
       </div>

@@ -4,7 +4,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 
 import { answer, api } from "../api/client";
-import { tokensQuery } from "../api/queries";
+import { infoQuery, tokensQuery } from "../api/queries";
 import type { Token } from "../api/words";
 import { Ago } from "../parts/Ago";
 import { columnsOf, DataTable } from "../parts/DataTable";
@@ -19,6 +19,7 @@ const column = columnsOf<Token>();
 
 export function TokensPanel({ owner }: { owner: string }) {
   const tokens = useQuery(tokensQuery(owner));
+  const limited = useQuery(infoQuery).data?.limited ?? true;
   const [making, setMaking] = useState(false);
   const [revoking, setRevoking] = useState<Token | null>(null);
   const [secret, setSecret] = useState<Secret | null>(null);
@@ -59,7 +60,7 @@ export function TokensPanel({ owner }: { owner: string }) {
           header: () => <span className="sr-only">Revoke</span>,
           meta: { className: "text-right" },
           cell: ({ row: { original: token } }) =>
-            token.revoked_at_s === null ? (
+            token.revoked_at_s === null && !limited ? (
               <button
                 type="button"
                 className="button button-bare h-7"
@@ -71,15 +72,17 @@ export function TokensPanel({ owner }: { owner: string }) {
             ) : null,
         }),
       ]),
-    [],
+    [limited],
   );
   return (
     <Panel
       title="API tokens"
       beside={
-        <button type="button" className="button h-7" onClick={() => setMaking(true)}>
-          Make a token
-        </button>
+        limited ? null : (
+          <button type="button" className="button h-7" onClick={() => setMaking(true)}>
+            Make a token
+          </button>
+        )
       }
     >
       {tokens.isError ? (

@@ -7,6 +7,7 @@ import { answer, api } from "../api/client";
 import type { Alarm } from "../api/words";
 import { Ago } from "../parts/Ago";
 import { Trouble } from "../parts/Notice";
+import { May } from "../shell/May";
 import { roundOf, textOf, titleOf } from "./words";
 
 export function AlarmList({ alarms }: { alarms: readonly Alarm[] }) {
@@ -65,15 +66,17 @@ function Row({ alarm }: { alarm: Alarm }) {
         <Trouble error={seen.error} />
       </div>
       {raised ? (
-        <button
-          type="button"
-          className="button h-7"
-          aria-label={`Acknowledge: ${titleOf(alarm)}, ${alarm.subject}`}
-          disabled={seen.isPending}
-          onClick={() => seen.mutate()}
-        >
-          Acknowledge
-        </button>
+        <May scope="rounds:write">
+          <button
+            type="button"
+            className="button h-7"
+            aria-label={`Acknowledge: ${titleOf(alarm)}, ${alarm.subject}`}
+            disabled={seen.isPending}
+            onClick={() => seen.mutate()}
+          >
+            Acknowledge
+          </button>
+        </May>
       ) : (
         <span className="text-xs whitespace-nowrap text-muted">seen by {alarm.acknowledged_by}</span>
       )}

@@ -10,6 +10,7 @@ import { Ago } from "../parts/Ago";
 import { Confirm } from "../parts/Dialog";
 import { Trouble } from "../parts/Notice";
 import { useKeys } from "../replay/useKeys";
+import { useMay } from "../shell/access";
 
 type Way = "good" | "bad" | "undo" | "reason";
 const KEYS = new Map<string, Way>([
@@ -34,6 +35,7 @@ export function MarkPanel({
 }) {
   const client = useQueryClient();
   const user = useQuery(infoQuery).data?.user;
+  const allowed = useMay()("annotations:write") ?? false;
   const said = useQuery(annotationsQuery(id));
   const [reason, setReason] = useState("");
   const [note, setNote] = useState("");
@@ -82,7 +84,7 @@ export function MarkPanel({
     },
   });
   const [taking, setTaking] = useState<string | null>(null);
-  const ready = ended && user !== undefined && !mark.isPending;
+  const ready = allowed && ended && user !== undefined && !mark.isPending;
   useKeys<Way>(
     (way) => {
       if (way === "reason") document.getElementById("reason")?.focus();
@@ -94,42 +96,48 @@ export function MarkPanel({
     <section className="panel min-w-0" aria-label="Marks and notes">
       <div className="flex min-h-9 items-center justify-between gap-3 border-b border-line px-3 py-1.5">
         <h2 className="panel-title">{index === null ? "The whole episode" : `Marks of step ${index}`}</h2>
-        {ended ? null : <span className="text-xs text-muted">marked when it has ended</span>}
+        {ended || !allowed ? null : <span className="text-xs text-muted">marked when it has ended</span>}
       </div>
       <div className="flex flex-col gap-2 p-3">
-        <div className="flex flex-wrap gap-2">
-          <Choice keyName="G" chosen={mine?.score === 1} disabled={!ready} onClick={() => mark.mutate(1)}>
-            <span className="text-good">✓</span> Good
-          </Choice>
-          <Choice keyName="B" chosen={mine?.score === 0} disabled={!ready} onClick={() => mark.mutate(0)}>
-            <span className="text-bad">✕</span> Bad
-          </Choice>
-          <button
-            type="button"
-            className="button button-bare"
-            disabled={!ready || !mine}
-            onClick={() => mark.mutate(null)}
-          >
-            Take back <kbd className="keycap">U</kbd>
-          </button>
-        </div>
-        <label className="flex flex-col gap-1">
-          <span className="label">
-            Why <kbd className="keycap">R</kbd>, goes with the mark
-          </span>
-          <input
-            id="reason"
-            className="field"
-            maxLength={10_000}
-            autoComplete="off"
-            value={reason}
-            onChange={(event) => setReason(event.target.value)}
-            onKeyDown={(event) => {
-              // back to the keys: what is written stays until a mark takes it along
-              if (event.key === "Enter" || event.key === "Escape") event.currentTarget.blur();
-            }}
-          />
-        </label>
+        {allowed ? (
+          <>
+            <div className="flex flex-wrap gap-2">
+              <Choice keyName="G" chosen={mine?.score === 1} disabled={!ready} onClick={() => mark.mutate(1)}>
+                <span className="text-good">✓</span> Good
+              </Choice>
+              <Choice keyName="B" chosen={mine?.score === 0} disabled={!ready} onClick={() => mark.mutate(0)}>
+                <span className="text-bad">✕</span> Bad
+              </Choice>
+              <button
+                type="button"
+                className="button button-bare"
+                disabled={!ready || !mine}
+                onClick={() => mark.mutate(null)}
+              >
+                Take back <kbd className="keycap">U</kbd>
+              </button>
+            </div>
+            <label className="flex flex-col gap-1">
+              <span className="label">
+                Why <kbd className="keycap">R</kbd>, goes with the mark
+              </span>
+              <input
+                id="reason"
+                className="field"
+                maxLength={10_000}
+                autoComplete="off"
+                value={reason}
+                onChange={(event) => setReason(event.target.value)}
+                onKeyDown={(event) => {
+                  // back to the keys: what is written stays until a mark takes it along
+                  if (event.key === "Enter" || event.key === "Escape") event.currentTarget.blur();
+                }}
+              />
+            </label>
+          </>
+        ) : said.data && marks.length === 0 && notes.length === 0 ? (
+          <p className="text-muted">Nobody has marked or noted anything here.</p>
+        ) : null}
         <Trouble error={mark.error ?? said.error ?? write.error ?? take.error} />
         {marks.length > 0 ? (
           <ul aria-label="Marks" className="flex flex-col gap-1">
@@ -147,7 +155,7 @@ export function MarkPanel({
             ))}
           </ul>
         ) : null}
-        {index === null ? null : (
+        {index === null || !allowed ? null : (
           <form
             className="flex gap-2"
             onSubmit={(event) => {
@@ -181,7 +189,7 @@ export function MarkPanel({
                   <br />
                   {each.text}
                 </p>
-                {each.author === user ? (
+                {allowed && each.author === user ? (
                   <button
                     type="button"
                     className="button button-bare"

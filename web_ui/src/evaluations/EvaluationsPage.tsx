@@ -15,6 +15,7 @@ import { Empty, Failed, Loading } from "../parts/Notice";
 import { Page, Panel } from "../parts/Page";
 import { StateMark } from "../parts/StateMark";
 import { RateBar } from "../rounds/RateBar";
+import { May } from "../shell/May";
 import { TaskTabs } from "../tasks/TaskTabs";
 import { Ask } from "./Ask";
 import { comparisonQuery, evaluationsQuery } from "./queries";
@@ -26,7 +27,9 @@ export function EvaluationsPage() {
     <Page title="Evaluations" actions={<TaskTabs />}>
       <div className="grid items-start gap-3 lg:grid-cols-[minmax(0,5fr)_minmax(0,7fr)]">
         <div className="flex min-w-0 flex-col gap-3">
-          <Ask />
+          <May scope="datasets:write">
+            <Ask />
+          </May>
           <Regressions />
         </div>
         <Measured />
@@ -95,7 +98,11 @@ const columns = column.columns([
     header: () => <span className="sr-only">Cancel</span>,
     meta: { className: "w-10 text-right" },
     cell: ({ row: { original } }) =>
-      over(original.state) || original.round !== null ? null : <Cancel evaluation={original} />,
+      over(original.state) || original.round !== null ? null : (
+        <May scope="datasets:write">
+          <Cancel evaluation={original} />
+        </May>
+      ),
   }),
 ]);
 
@@ -118,7 +125,7 @@ function Measured() {
         <Loading label="Loading evaluations" />
       ) : list.data.length === 0 ? (
         <Empty title="Nothing was measured yet">
-          Rounds measure their policies; so does the form beside this.
+          Rounds measure their policies<May scope="datasets:write">; so does the form beside this</May>.
         </Empty>
       ) : (
         <DataTable label="Evaluations" columns={columns} rows={list.data} rowId={(one) => one.id} />

@@ -10,6 +10,7 @@ import { Ago } from "../parts/Ago";
 import { columnsOf, DataTable } from "../parts/DataTable";
 import { Empty, Failed, Loading } from "../parts/Notice";
 import { Panel } from "../parts/Page";
+import { May } from "../shell/May";
 import { LineageGraph } from "./LineageGraph";
 import { datasetsQuery, lineageQuery } from "./queries";
 import type { FlywheelSearch } from "./search";
@@ -83,7 +84,8 @@ export function Datasets() {
         <Loading rows={4} label="Loading datasets" />
       ) : rows.length === 0 ? (
         <Empty title="No dataset yet">
-          Rounds make them of what they collect, and so does “Route episodes”.
+          Rounds make them of what they collect
+          <May scope="datasets:write">, and so does “Route episodes”</May>.
         </Empty>
       ) : (
         <>

@@ -10,6 +10,7 @@ import { count, figure, percent } from "../format/numbers";
 import { Ago } from "../parts/Ago";
 import { Failed, Loading } from "../parts/Notice";
 import { Page, Panel } from "../parts/Page";
+import { May } from "../shell/May";
 import { Datasets, KINDS, Origin } from "./Datasets";
 import { Policies } from "./Policies";
 import { routingQuery, scorersQuery, storageQuery } from "./queries";
@@ -22,9 +23,11 @@ export function FlywheelPage() {
   const search = route.useSearch();
   const [routing, setRouting] = useState(false);
   const open = (
-    <button type="button" className="button" onClick={() => setRouting(true)}>
-      Route episodes
-    </button>
+    <May scope="datasets:write">
+      <button type="button" className="button" onClick={() => setRouting(true)}>
+        Route episodes
+      </button>
+    </May>
   );
   return (
     <Page title="Flywheel" actions={open}>

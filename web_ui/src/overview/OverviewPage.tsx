@@ -15,6 +15,7 @@ import { Failed, Loading } from "../parts/Notice";
 import { Page, Panel } from "../parts/Page";
 import { StateMark } from "../parts/StateMark";
 import { RateBar } from "../rounds/RateBar";
+import { May } from "../shell/May";
 
 export const overviewQuery = queryOptions({
   queryKey: ["overview"],
@@ -128,14 +129,19 @@ function Running({ now }: { now: Overview }) {
     return (
       <p className="px-3 py-4 text-muted">
         Nothing.{" "}
-        <Link className="link" to="/tasks">
-          Submit a task
-        </Link>{" "}
-        or{" "}
-        <Link className="link" to="/rounds">
-          start a round
-        </Link>
-        .
+        <May scope="tasks:write">
+          <Link className="link" to="/tasks">
+            Submit a task
+          </Link>
+          <May scope="rounds:write">
+            {" "}
+            or{" "}
+            <Link className="link" to="/rounds/new">
+              start a round
+            </Link>
+          </May>
+          .
+        </May>
       </p>
     );
   }

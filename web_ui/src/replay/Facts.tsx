@@ -6,6 +6,7 @@ import type { ReactNode } from "react";
 import type { TrajectoryDetail } from "../api/words";
 import { figure } from "../format/numbers";
 import { Ago, Lasted } from "../parts/Ago";
+import { May } from "../shell/May";
 
 export function Facts({ trajectory }: { trajectory: TrajectoryDetail }) {
   const facts: [string, ReactNode][] = [
@@ -57,8 +58,10 @@ function PolicyName({ trajectory }: { trajectory: TrajectoryDetail }) {
 function RoundLink({ round }: { round: string | undefined }) {
   if (round === undefined) return "–";
   return (
-    <Link className="link" to="/rounds/$id" params={{ id: round }}>
-      #{round}
-    </Link>
+    <May scope="rounds:read" otherwise={`#${round}`}>
+      <Link className="link" to="/rounds/$id" params={{ id: round }}>
+        #{round}
+      </Link>
+    </May>
   );
 }

@@ -10,6 +10,7 @@ import { MarkPanel } from "../annotate/MarkPanel";
 import { CompareWith } from "../compare/CompareWith";
 import { Empty, Failed, Loading } from "../parts/Notice";
 import { Page } from "../parts/Page";
+import { May } from "../shell/May";
 import { OutcomeMark } from "../trajectories/OutcomeMark";
 import { BeforeAfter } from "./BeforeAfter";
 import { BranchButton, Lineage } from "./Branch";
@@ -85,7 +86,9 @@ function Replay({ trajectory }: { trajectory: TrajectoryDetail }) {
       actions={
         <>
           <CompareWith trajectory={trajectory} />
-          <BranchButton trajectory={trajectory} step={stop} />
+          <May scope="tasks:write">
+            <BranchButton trajectory={trajectory} step={stop} />
+          </May>
         </>
       }
       beside={

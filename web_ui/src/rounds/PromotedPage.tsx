@@ -13,6 +13,7 @@ import { Dialog } from "../parts/Dialog";
 import { More } from "../parts/More";
 import { Empty, Failed, Loading, Trouble } from "../parts/Notice";
 import { Page, Panel } from "../parts/Page";
+import { May } from "../shell/May";
 import { RoundsNav } from "./RoundsNav";
 
 const HOW: Record<Promotion["kind"], string> = {
@@ -57,9 +58,11 @@ export function PromotedPage() {
       title="Promoted policy"
       beside={<RoundsNav />}
       actions={
-        <button type="button" className="button button-main" onClick={() => setOpen(true)}>
-          Promote or roll back
-        </button>
+        <May scope="policies:write">
+          <button type="button" className="button button-main" onClick={() => setOpen(true)}>
+            Promote or roll back
+          </button>
+        </May>
       }
     >
       {current ? (

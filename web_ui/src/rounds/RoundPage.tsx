@@ -12,6 +12,7 @@ import { Ago, Lasted } from "../parts/Ago";
 import { Empty, Failed, Loading } from "../parts/Notice";
 import { Page, Panel } from "../parts/Page";
 import { StateMark } from "../parts/StateMark";
+import { May } from "../shell/May";
 import {
   alarmsOf,
   DIAGNOSTICS,
@@ -80,7 +81,9 @@ function OneRound({ round }: { round: Round }) {
           <Link className="button" to="/trajectories" search={{ round: String(round.id) }}>
             Trajectories
           </Link>
-          <RoundControls round={round} />
+          <May scope="rounds:write">
+            <RoundControls round={round} />
+          </May>
         </>
       }
     >

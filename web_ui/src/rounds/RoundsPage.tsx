@@ -12,6 +12,7 @@ import { More } from "../parts/More";
 import { Empty, Failed, Loading } from "../parts/Notice";
 import { Page } from "../parts/Page";
 import { StateMark } from "../parts/StateMark";
+import { May } from "../shell/May";
 import { RateBar } from "./RateBar";
 import { RoundsNav } from "./RoundsNav";
 
@@ -112,9 +113,11 @@ export function RoundsPage() {
   const navigate = route.useNavigate();
 
   const start = (
-    <Link className="button button-main" to="/rounds/new">
-      Start a round
-    </Link>
+    <May scope="rounds:write">
+      <Link className="button button-main" to="/rounds/new">
+        Start a round
+      </Link>
+    </May>
   );
   return (
     <Page title="Rounds" beside={<RoundsNav />} actions={start}>

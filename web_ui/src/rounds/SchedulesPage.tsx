@@ -13,6 +13,8 @@ import { Ago } from "../parts/Ago";
 import { Confirm, Dialog } from "../parts/Dialog";
 import { Empty, Failed, Loading, Trouble } from "../parts/Notice";
 import { Page } from "../parts/Page";
+import { useMay } from "../shell/access";
+import { May } from "../shell/May";
 import { RoundsNav } from "./RoundsNav";
 
 export function SchedulesPage() {
@@ -23,9 +25,11 @@ export function SchedulesPage() {
       title="Schedules"
       beside={<RoundsNav />}
       actions={
-        <button type="button" className="button button-main" onClick={() => setAdding(true)}>
-          Add a schedule
-        </button>
+        <May scope="rounds:write">
+          <button type="button" className="button button-main" onClick={() => setAdding(true)}>
+            Add a schedule
+          </button>
+        </May>
       }
     >
       <section className="panel">
@@ -61,6 +65,7 @@ function useChanged() {
 function OneSchedule({ schedule }: { schedule: Schedule }) {
   const [asking, setAsking] = useState(false);
   const changed = useChanged();
+  const allowed = useMay()("rounds:write") ?? false;
   const { id, preset, overrides, cron, timezone, new_successes, enabled } = schedule;
   const params = { path: { id } };
   const set = useMutation({
@@ -82,7 +87,7 @@ function OneSchedule({ schedule }: { schedule: Schedule }) {
           role="switch"
           className="size-4 accent-accent"
           checked={enabled}
-          disabled={set.isPending}
+          disabled={!allowed || set.isPending}
           aria-label={`Schedule ${id} enabled`}
           onChange={(event) => set.mutate(event.target.checked)}
         />
@@ -105,14 +110,16 @@ function OneSchedule({ schedule }: { schedule: Schedule }) {
           </span>
         )}
       </span>
-      <button
-        type="button"
-        className="button button-harm"
-        aria-label={`Delete schedule ${id}`}
-        onClick={() => setAsking(true)}
-      >
-        Delete
-      </button>
+      {allowed ? (
+        <button
+          type="button"
+          className="button button-harm"
+          aria-label={`Delete schedule ${id}`}
+          onClick={() => setAsking(true)}
+        >
+          Delete
+        </button>
+      ) : null}
       <Confirm
         open={asking}
         onOpen={setAsking}

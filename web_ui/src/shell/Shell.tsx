@@ -66,6 +66,13 @@ const PLACES = [
   },
 ] as const;
 
+/** Pages within a place that ask for more than it, or stand in none. */
+const PAGES = [
+  { to: "/rounds/new", label: "Start a round", needs: "rounds:write" },
+  { to: "/tasks/evaluations", label: "Evaluations", needs: "datasets:read" },
+  { to: "/compare", label: "Compare", needs: "trajectories:read" },
+] as const;
+
 export function Shell() {
   const signedOut = useSignedOut();
   const may = useMay();
@@ -78,7 +85,7 @@ export function Shell() {
   if (signedOut) return <SignIn />;
   const places = PLACES.filter((place) => may(place.needs));
   const within = (to: string) => here === to || (to !== "/" && here.startsWith(`${to}/`));
-  const closed = PLACES.find((place) => within(place.to) && may(place.needs) === false);
+  const closed = [...PAGES, ...PLACES].find((place) => within(place.to) && may(place.needs) === false);
   return (
     <Clock>
       <div className="flex min-h-dvh flex-col">
@@ -90,9 +97,9 @@ export function Shell() {
         </a>
         <header className="sticky top-0 z-30 border-b border-line bg-surface">
           <div className="mx-auto flex h-11 max-w-[90rem] items-center gap-1 px-3 sm:px-5">
-            <Link to="/" className="mr-4 flex items-center gap-2 text-base font-semibold tracking-tight">
+            <Link to="/" className="flex items-center gap-2 text-base font-semibold tracking-tight sm:mr-4">
               <Mark />
-              Deskhand
+              <span className="max-sm:sr-only">Deskhand</span>
             </Link>
             <nav aria-label="Main" className="hidden h-full items-stretch sm:flex">
               {places.map((place) => (
@@ -101,7 +108,7 @@ export function Shell() {
                 </Place>
               ))}
             </nav>
-            <div className="ml-auto flex items-center gap-2 sm:gap-4">
+            <div className="ml-auto flex min-w-0 items-center gap-2 sm:gap-4">
               <AlarmMark />
               <Standing />
               <WhoAmI />
@@ -163,7 +170,7 @@ function WhoAmI() {
   return (
     <Link
       to="/account"
-      className="max-w-28 truncate font-medium text-muted hover:text-ink sm:max-w-48"
+      className="min-w-0 truncate font-medium text-muted hover:text-ink sm:max-w-48"
       title={`Signed in as ${info.data.user}, ${info.data.role}: tokens and password`}
     >
       {info.data.user}
@@ -189,7 +196,7 @@ function SignOut() {
   return (
     <button
       type="button"
-      className="button button-bare text-muted"
+      className="button button-bare whitespace-nowrap text-muted"
       disabled={leave.isPending}
       title={leave.error?.message}
       onClick={() => leave.mutate()}
@@ -218,7 +225,7 @@ function Standing() {
   if (!info.data) return null;
   const host = HOST[info.data.sandbox_host];
   return (
-    <div className="flex items-center gap-4 text-muted">
+    <div className="flex items-center gap-2 text-muted sm:gap-4">
       {info.data.active_round === null || !may("rounds:read") ? null : (
         <Link
           to="/rounds/$id"
@@ -228,7 +235,8 @@ function Standing() {
           <span className="pulse mr-1.5" aria-hidden>
             ●
           </span>
-          Round {info.data.active_round} running
+          Round {info.data.active_round}
+          <span className="max-sm:sr-only"> running</span>
         </Link>
       )}
       <span role="status" className="flex items-center gap-2 whitespace-nowrap" title={host.text}>

@@ -12,6 +12,7 @@ import { More } from "../parts/More";
 import { Empty, Failed, Loading, Trouble } from "../parts/Notice";
 import { Panel } from "../parts/Page";
 import { StateMark } from "../parts/StateMark";
+import { May } from "../shell/May";
 import { STATES } from "./search";
 
 const column = columnsOf<SubmittedTask>();
@@ -72,7 +73,12 @@ const columns = column.columns([
     id: "cancel",
     header: () => <span className="sr-only">Cancel</span>,
     meta: { className: "w-10 text-right" },
-    cell: ({ row }) => (over(row.original.state) ? null : <CancelTask task={row.original} />),
+    cell: ({ row }) =>
+      over(row.original.state) ? null : (
+        <May scope="tasks:write">
+          <CancelTask task={row.original} />
+        </May>
+      ),
   }),
 ]);
 
@@ -108,7 +114,11 @@ export function Queue({
         <Loading rows={5} label="Loading the queue" />
       ) : rows.length === 0 ? (
         <Empty title={state ? `No task is ${state}` : "Nothing was submitted yet"}>
-          {state ? null : "Choose a task of the catalog and submit it; its episode can be watched from here."}
+          {state ? null : (
+            <May scope="tasks:write">
+              Choose a task of the catalog and submit it; its episode can be watched from here.
+            </May>
+          )}
         </Empty>
       ) : (
         <>

@@ -3,6 +3,7 @@
 import { getRouteApi } from "@tanstack/react-router";
 
 import { Page } from "../parts/Page";
+import { May } from "../shell/May";
 import { Catalog } from "./Catalog";
 import { Queue } from "./Queue";
 import { SubmitForm } from "./SubmitForm";
@@ -18,7 +19,9 @@ export function TasksPage() {
     <Page title="Tasks" actions={<TaskTabs />}>
       <div className="grid items-start gap-3 lg:grid-cols-[minmax(0,5fr)_minmax(0,7fr)]">
         <div className="flex min-w-0 flex-col gap-3 lg:order-2">
-          <SubmitForm key={search.task ?? ""} taskId={search.task ?? ""} onTask={choose} />
+          <May scope="tasks:write">
+            <SubmitForm key={search.task ?? ""} taskId={search.task ?? ""} onTask={choose} />
+          </May>
           <Queue
             state={search.state}
             onState={(state) => void navigate({ search: { ...search, state }, replace: true })}

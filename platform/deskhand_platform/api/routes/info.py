@@ -21,4 +21,5 @@ async def get_info(have: Have, who: Who) -> Info:
         user=who.name,
         role=who.role,
         scopes=sorted(who.scopes),
+        limited=who.limited,
     )
