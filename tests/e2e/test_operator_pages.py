@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from playwright.sync_api import Browser, expect
 from served_platform import MARKUP, Platform, Signed, in_a_thread, record
 
+from deskhand_flywheel.tables import trajectories
 from deskhand_flywheel.types import EventKind, SelectionRule
 from deskhand_platform.bench.page.accessibility import serious
 from deskhand_sandbox.types import JsonValue
@@ -160,6 +162,29 @@ def test_trajectories_show_their_last_screen_small(platform: Platform, signed: S
     expect(picture).to_be_visible()
     page.wait_for_function("() => document.querySelector('main img')?.naturalWidth === 80")
     assert all("width=80" in url for url in asked if "/v1/images/" in url)
+
+
+def test_a_list_says_what_it_could_not_read(platform: Platform, signed: Signed) -> None:
+    whole, damaged = record(platform, steps=2), record(platform, steps=2)
+
+    async def damage(start: str) -> str:
+        async with await platform.store() as store, store.database.write() as connection:
+            of_it = trajectories.c.id == damaged
+            kept = await connection.scalar(sa.select(trajectories.c.start).where(of_it))
+            await connection.execute(trajectories.update().where(of_it).values(start=start))
+        return str(kept)
+
+    kept = in_a_thread(lambda: damage("no JSON"))
+    said = f"1 episode could not be read: {damaged}; deskhand flywheel fsck says why."
+    page = signed.open("/trajectories")
+    expect(page.get_by_role("note")).to_have_text(said)
+    signed.open(f"/trajectories/{whole}")
+    page.get_by_role("button", name="Compare with").click()
+    expect(page.get_by_role("dialog").get_by_role("note")).to_have_text(said)
+    in_a_thread(lambda: damage(kept))
+    signed.open("/trajectories")
+    expect(page.get_by_role("table", name="Trajectories")).to_be_visible()
+    expect(page.get_by_role("note")).to_have_count(0)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -11,6 +11,7 @@ import { Dialog } from "../parts/Dialog";
 import { More } from "../parts/More";
 import { Empty, Failed, Loading } from "../parts/Notice";
 import { OutcomeMark } from "../trajectories/OutcomeMark";
+import { Unreadable } from "../trajectories/Unreadable";
 
 export function CompareWith({ trajectory }: { trajectory: TrajectoryDetail }) {
   const [open, setOpen] = useState(false);
@@ -29,6 +30,7 @@ export function CompareWith({ trajectory }: { trajectory: TrajectoryDetail }) {
 function Others({ trajectory }: { trajectory: TrajectoryDetail }) {
   const list = useInfiniteQuery(trajectoriesQuery({ task: trajectory.task_id }));
   const [alike, setAlike] = useState(true);
+  const unreadable = list.data?.pages.flatMap((page) => page.unreadable) ?? [];
   const others = list.data?.pages.flatMap((page) => page.items).filter((each) => each.id !== trajectory.id);
   const shown = others?.filter((each) => !alike || each.seed === trajectory.seed) ?? [];
   return (
@@ -55,6 +57,11 @@ function Others({ trajectory }: { trajectory: TrajectoryDetail }) {
               <Other key={other.id} one={trajectory.id} other={other} />
             ))}
           </ul>
+        )}
+        {unreadable.length === 0 ? null : (
+          <div className="px-4 py-2">
+            <Unreadable ids={unreadable} />
+          </div>
         )}
         <More more={list.hasNextPage} busy={list.isFetchingNextPage} onMore={() => void list.fetchNextPage()} />
       </div>

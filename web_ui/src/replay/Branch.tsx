@@ -10,6 +10,7 @@ import type { TrajectoryDetail } from "../api/words";
 import { Dialog } from "../parts/Dialog";
 import { Trouble } from "../parts/Notice";
 import { OutcomeMark } from "../trajectories/OutcomeMark";
+import { Unreadable } from "../trajectories/Unreadable";
 
 export function BranchButton({ trajectory, step }: { trajectory: TrajectoryDetail; step: number }) {
   const [open, setOpen] = useState(false);
@@ -144,7 +145,8 @@ export function Lineage({ trajectory }: { trajectory: TrajectoryDetail }) {
   const { branch_of: origin, shared_turns: shared, branch_exact: exact } = trajectory.labels;
   const branches = useQuery(branchesQuery(trajectory.id));
   const left = branches.data?.items ?? [];
-  if (origin === undefined && left.length === 0) return null;
+  const unreadable = branches.data?.unreadable ?? [];
+  if (origin === undefined && left.length === 0 && unreadable.length === 0) return null;
   return (
     <section className="panel min-w-0" aria-label="Branches">
       <h2 className="panel-title border-b border-line px-3 py-2">Branches</h2>
@@ -173,6 +175,7 @@ export function Lineage({ trajectory }: { trajectory: TrajectoryDetail }) {
             ))}
           </ul>
         ) : null}
+        <Unreadable ids={unreadable} />
       </div>
     </section>
   );

@@ -11,6 +11,7 @@ import { dropEmpty } from "./filter";
 import { FilterBar } from "./FilterBar";
 import { MORE } from "./MoreFilters";
 import { TrajectoryList } from "./TrajectoryList";
+import { Unreadable } from "./Unreadable";
 
 const route = getRouteApi("/trajectories");
 
@@ -22,6 +23,7 @@ export function TrajectoriesPage() {
   const list = useInfiniteQuery(trajectoriesQuery(filter));
   const newest = useQuery(newestTrajectoryQuery(filter));
   const rows = list.data?.pages.flatMap((page) => page.items) ?? [];
+  const unreadable = list.data?.pages.flatMap((page) => page.unreadable) ?? [];
   const grown =
     !list.isFetching &&
     list.data !== undefined &&
@@ -34,15 +36,18 @@ export function TrajectoriesPage() {
     <Page
       title="Trajectories"
       beside={
-        grown ? (
-          <button
-            type="button"
-            className="button h-7 text-accent"
-            onClick={() => void client.resetQueries(trajectoriesQuery(filter))}
-          >
-            ↑ Newer ones
-          </button>
-        ) : null
+        <>
+          {grown ? (
+            <button
+              type="button"
+              className="button h-7 text-accent"
+              onClick={() => void client.resetQueries(trajectoriesQuery(filter))}
+            >
+              ↑ Newer ones
+            </button>
+          ) : null}
+          <Unreadable ids={unreadable} />
+        </>
       }
     >
       <FilterBar
@@ -60,7 +65,9 @@ export function TrajectoriesPage() {
           <Failed error={list.error} again={() => void list.refetch()} />
         ) : list.isPending ? (
           <Loading rows={10} label="Loading trajectories" />
-        ) : rows.length === 0 ? (
+        ) : rows.length === 0 && unreadable.length > 0 && !list.hasNextPage ? (
+          <Empty title="None of these could be read" />
+        ) : rows.length === 0 && !list.hasNextPage ? (
           <Nothing
             filtered={Object.keys(filter).length > 0}
             onClear={() => void navigate({ search: {}, replace: true })}
