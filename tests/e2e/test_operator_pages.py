@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 from served_platform import MARKUP, Platform, Signed, in_a_thread, record
 
 from deskhand_flywheel.tables import trajectories
 from deskhand_flywheel.types import EventKind, SelectionRule
-from deskhand_platform.bench.page.accessibility import serious
 from deskhand_sandbox.types import JsonValue
 
 pytestmark = pytest.mark.browser
-PAGES = ("/", "/rounds", "/trajectories", "/tasks", "/tasks/evaluations", "/flywheel")
 QUALITY: JsonValue = {
     "steps": 40,
     "settled": 20,
@@ -185,26 +182,3 @@ def test_a_list_says_what_it_could_not_read(platform: Platform, signed: Signed) 
     signed.open("/trajectories")
     expect(page.get_by_role("table", name="Trajectories")).to_be_visible()
     expect(page.get_by_role("note")).to_have_count(0)
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1366, 390])
-def test_no_page_has_a_serious_fault_of_accessibility_or_scrolls_sideways(
-    platform: Platform, browser: Browser, tmp_path: Path, scheme: Any, width: int
-) -> None:
-    trajectory, other = record(platform, steps=3), record(platform)
-    dataset = select(platform, "looked-at")
-    keep(platform, tmp_path / "model", dataset=dataset, calibration=CALIBRATION)
-    platform.tell("run:round-1-ppo", EventKind.ALARM, "kl_high", {"value": 0.4, "limit": 0.15})
-    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
-    page = context.new_page()
-    page.goto(f"{platform.url}/#token={platform.token}")
-    expect(page.get_by_role("heading", level=1)).to_be_visible()
-    replay, compared = f"/trajectories/{trajectory}?step=1", f"/compare?one={trajectory}&other={other}"
-    for path in (*PAGES, f"/flywheel?dataset={dataset}", "/tasks?task=fake/press-button", replay, compared):
-        page.goto(f"{platform.url}{path}")
-        expect(page.get_by_role("heading", level=1)).to_be_visible()
-        expect(page.get_by_role("status", name=re.compile("^Loading|^Measuring"))).to_have_count(0)
-        assert serious(page) == [], path
-        assert page.evaluate("() => document.documentElement.scrollWidth") <= width, path
-    context.close()

@@ -24,7 +24,9 @@ export function QuotasPanel({ mine = false }: { mine?: boolean }) {
         column.display({
           id: "owner",
           header: "Owner",
-          cell: ({ row }) => <span className="font-medium">{row.original.owner}</span>,
+          cell: ({ row }) => (
+            <span className="font-medium [overflow-wrap:anywhere]">{row.original.owner}</span>
+          ),
         }),
         ...KINDS.map((kind) =>
           column.display({

@@ -28,7 +28,7 @@ export function Dialog({
     <Radix.Root open={open} onOpenChange={onOpen}>
       <Radix.Portal>
         {SHADE}
-        <Radix.Content className={BOX} aria-describedby={undefined}>
+        <Radix.Content aria-modal className={BOX} aria-describedby={undefined}>
           <Radix.Title className="border-b border-line px-4 py-3 text-base font-semibold">
             {title}
           </Radix.Title>
@@ -67,7 +67,7 @@ export function Confirm({
     <RadixAlert.Root open={open} onOpenChange={onOpen}>
       <RadixAlert.Portal>
         {SHADE}
-        <RadixAlert.Content className={`${BOX} gap-3 p-4`}>
+        <RadixAlert.Content aria-modal className={`${BOX} gap-3 p-4`}>
           <RadixAlert.Title className="text-base font-semibold">{title}</RadixAlert.Title>
           <RadixAlert.Description className="text-muted">{text}</RadixAlert.Description>
           <Trouble error={error} />
