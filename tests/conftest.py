@@ -1,8 +1,9 @@
-"""For every test: signals as at a terminal, wherever the tests were started, and a model's API to ask."""
+"""For every test: signals as at a terminal, PostgreSQL databases, and a model's API to ask."""
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import signal
 import socket
@@ -33,6 +34,26 @@ def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         monkeypatch.setenv("TMPDIR", name)
         monkeypatch.setattr(tempfile, "tempdir", name)
         yield Path(name)
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Callable[[], str]]:
+    """Makes a database in a PostgreSQL server of the session's own, and gives its URL."""
+    # not above: most tests have no need of it
+    import psycopg
+
+    from deskhand_flywheel.temporary_postgresql import postgresql_server
+
+    numbers = itertools.count()
+    with postgresql_server() as host:
+
+        def make() -> str:
+            name = f"store_{next(numbers)}"
+            with psycopg.connect(host=str(host), user="deskhand", dbname="postgres", autocommit=True) as at:
+                at.execute(f"CREATE DATABASE {name}")  # pyright: ignore
+            return f"postgresql+psycopg://deskhand@/{name}?host={host}"
+
+        yield make
 
 
 @pytest.fixture

@@ -135,9 +135,24 @@ class HostUp:
     host_state = "up"
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A module that names `DATABASES` has its tests run on each."""
+    databases = getattr(metafunc.module, "DATABASES", ())
+    if databases and "database" in metafunc.fixturenames:
+        metafunc.parametrize("database", databases, indirect=True)
+
+
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return load_settings(home=tmp_path / "home", port=0)
+def database(request: pytest.FixtureRequest) -> str | None:
+    """The setting of that name: SQLite in the home folder, or what the parameter says."""
+    if getattr(request, "param", "sqlite") == "sqlite":
+        return None
+    return request.getfixturevalue("postgresql")()
+
+
+@pytest.fixture
+def settings(tmp_path: Path, database: str | None) -> Settings:
+    return load_settings(home=tmp_path / "home", port=0, database=database)
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ from deskhand_sandbox.manager import PoolSettings, SandboxManager
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import Click, EnvironmentSpec, Finish, Limits, Observation, Task, VerifierSpec
 
+DATABASES = ("sqlite", "postgresql")
 LIMITS = WorkerSettings(slots=1, attempts=1, claim_s=5.0, poll_s=0.02)
 
 

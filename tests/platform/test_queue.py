@@ -14,6 +14,7 @@ from deskhand_platform.states import WorkState
 from deskhand_platform.task_orders import PolicyRef, QueuedTask, TaskOrder
 from deskhand_sandbox.types import EnvironmentSpec, Outcome, Task, VerifierSpec
 
+DATABASES = ("sqlite", "postgresql")
 TASK = Task(
     id="fake/door",
     environment=EnvironmentSpec(kind="fake", settings={"steps": [1, 2]}),

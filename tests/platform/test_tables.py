@@ -9,6 +9,8 @@ from sqlalchemy import Connection
 from deskhand_flywheel.store import Store
 from deskhand_platform import tables
 
+DATABASES = ("sqlite", "postgresql")
+
 
 async def test_the_migrations_make_exactly_the_tables(store: Store) -> None:
     def differences(connection: Connection) -> list[object]:

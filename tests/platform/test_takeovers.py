@@ -24,6 +24,7 @@ from deskhand_sandbox.manager import PoolSettings, SandboxManager
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import Click, Finish, Wait
 
+DATABASES = ("sqlite", "postgresql")
 T = TypeVar("T")
 LIMITS = WorkerSettings(slots=1, attempts=1, claim_s=5.0, poll_s=0.02)
 

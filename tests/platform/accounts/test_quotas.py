@@ -12,6 +12,7 @@ from deskhand_platform.accounts.quotas import Quota, note_recorded
 from deskhand_platform.errors import QuotaExceeded
 from deskhand_platform.services import Services
 
+DATABASES = ("sqlite", "postgresql")
 TASK = {"task_id": "fake/press-button"}
 
 

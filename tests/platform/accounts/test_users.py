@@ -8,6 +8,8 @@ from deskhand_platform.accounts.access import Role
 from deskhand_platform.accounts.opening import Accounts
 from deskhand_platform.errors import InvalidField, NotFound, WrongState
 
+DATABASES = ("sqlite", "postgresql")
+
 
 async def test_a_password_is_kept_salted_and_at_full_strength(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(passwords, "WORK", 14)

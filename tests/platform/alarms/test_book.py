@@ -10,6 +10,7 @@ from deskhand_platform.alarms.book import ONCE_STANDS_S, AlarmBook, AlarmState, 
 from deskhand_platform.errors import NotFound, WrongState
 from deskhand_sandbox.types import JsonValue
 
+DATABASES = ("sqlite", "postgresql")
 NUMBERS = itertools.count(1)
 
 

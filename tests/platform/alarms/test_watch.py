@@ -12,6 +12,8 @@ from deskhand_platform.alarms.book import AlarmBook
 from deskhand_platform.alarms.watch import AlarmWatch
 from deskhand_platform.settings import AlarmSettings, Settings
 
+DATABASES = ("sqlite", "postgresql")
+
 
 def limits(settings: Settings, **changes: Any) -> Settings:
     return settings.model_copy(update={"alarms": AlarmSettings(**changes)})

@@ -15,6 +15,8 @@ from deskhand_platform.api.routes import events
 from deskhand_platform.services import Services
 from deskhand_platform.serving import address_of, listen, serve_api
 
+DATABASES = ("sqlite", "postgresql")
+
 
 async def append(store: Store, subject: str, number: int) -> int:
     event = Event(
@@ -98,8 +100,8 @@ async def test_a_real_server_streams_as_things_happen_and_resumes(
             beats = 0
             async for line in response.aiter_lines():
                 beats += line.startswith(":")
-                if line.startswith("id: "):
-                    got.append(int(line[4:]))
+                if line.startswith("data: "):
+                    got.append(json.loads(line[6:])["id"])
                 if len(got) == 2 and beats == 1:
                     # it is quiet and alive: now something happens
                     ids.append(await append(store, "run:round-1-ppo", 2))
@@ -114,8 +116,8 @@ async def test_a_real_server_streams_as_things_happen_and_resumes(
             http.stream("GET", "/v1/events", params=both, headers=headers) as response,
         ):
             async for line in response.aiter_lines():
-                if line.startswith("id: "):
-                    got.append(int(line[4:]))
+                if line.startswith("data: "):
+                    got.append(json.loads(line[6:])["id"])
                     break
     assert got == ids
 

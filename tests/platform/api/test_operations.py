@@ -10,6 +10,8 @@ from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import Event, EventKind
 from deskhand_platform.services import Services
 
+DATABASES = ("sqlite", "postgresql")
+
 
 def told(text: str) -> dict[tuple[str, ...], float]:
     """(name, labels in order of their names) -> value."""

@@ -13,6 +13,8 @@ from deskhand_platform.rounds.plan import PhasePlan
 from deskhand_platform.services import Services
 from deskhand_platform.states import WorkState
 
+DATABASES = ("sqlite", "postgresql")
+
 
 async def start(client: httpx.AsyncClient, **body: Any) -> dict[str, Any]:
     response = await client.post("/v1/rounds", json={"preset": "smoke", **body})

@@ -15,11 +15,12 @@ PROGRAMS = Path(__file__).parents[1] / "programs"
 
 
 @pytest.fixture
-def counting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+def counting(tmp_path: Path, database: str | None, monkeypatch: pytest.MonkeyPatch) -> Settings:
     monkeypatch.setenv("PYTHONPATH", f"{PROGRAMS}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
     monkeypatch.setenv("COUNTING_STEPS", "5")
     rounds = {"run_module": "counting_run", "stop_grace_s": 5.0}
-    return load_settings(home=tmp_path / "home", port=0, rounds=rounds, sandbox={"kinds": ("fake",)})
+    fake = {"kinds": ("fake",)}
+    return load_settings(home=tmp_path / "home", port=0, rounds=rounds, sandbox=fake, database=database)
 
 
 async def until(holds: Callable[[], Awaitable[object]], limit_s: float = 240.0) -> None:

@@ -11,6 +11,7 @@ from deskhand_platform.rounds.schedules import ScheduleOrder
 from deskhand_platform.services import Services
 from deskhand_platform.states import WorkState
 
+DATABASES = ("sqlite", "postgresql")
 NIGHTLY = ScheduleOrder(
     preset="smoke", overrides={}, cron="0 3 * * *", timezone="UTC", new_successes=None, enabled=True
 )

@@ -20,6 +20,7 @@ from deskhand_platform.serving import address_of, answering, listen
 from deskhand_platform.settings import Settings, WebhookSettings
 from deskhand_platform.webhooks.sending import Sender
 
+DATABASES = ("sqlite", "postgresql")
 HERE = WebhookSettings(networks=(ipaddress.ip_network("127.0.0.0/8"),), first_pause_s=0.02, attempts=5)
 
 
