@@ -36,7 +36,7 @@ from deskhand_trainer.company import Company
 from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.errors import RankLost
 from deskhand_trainer.presets import method
-from deskhand_trainer.ranks import ALONE, Ranks, join
+from deskhand_trainer.ranks import ALONE, Ranks, join, leave
 from deskhand_trainer.types import Episode, TrainingSample
 
 BASE = PpoConfig(minibatch=7, microbatch=3, epochs=1, threads=1, lr=1e-3, lr_warmup_iterations=0)
@@ -193,10 +193,10 @@ def fail(ranks: Ranks, how: str) -> None:
         except RankLost as error:
             print(f"RankLost: {error}", flush=True)
             ranks.close()
-            sys.exit(1)
+            leave(1)
     elif reason := ranks.follow():
-        print(reason, flush=True)
-        sys.exit(1)
+        print(reason)
+        leave(1)
 
 
 # ---- the tests ----
@@ -309,13 +309,13 @@ def main(what: str, folder: Path) -> None:
     if ranks.rank > 0:
         reason = ranks.follow()
         if reason is not None:
-            print(reason, flush=True)
-            sys.exit(1)
-        return
+            print(reason)
+        leave(0 if reason is None else 1)
     torch.save(compare(company), folder / "compared.pt")
     torch.save(resume(company, folder / "by_one"), folder / "resumed.pt")
     checkpoint(company, folder / "by_two")
     ranks.close()
+    leave(0)
 
 
 if __name__ == "__main__":

@@ -85,15 +85,16 @@ def main(argv: list[str] | None = None) -> int:
     _share_arenas()
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         return _guarded(RunFolder(path))
-    from deskhand_trainer.ranks import join
+    from deskhand_trainer.ranks import join, leave
 
     ranks = join()
     if ranks.rank > 0:
-        return _helped(ranks)
+        leave(_helped(ranks))
     try:
-        return _guarded(RunFolder(path), ranks)
+        status = _guarded(RunFolder(path), ranks)
     finally:
         ranks.close()
+    leave(status)
 
 
 def _helped(ranks: Ranks) -> int:
