@@ -1,9 +1,11 @@
+from pathlib import Path
+
 import pytest
 
 from deskhand_sandbox.tasks import list_tasks
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS, seeds
 from deskhand_sandbox.types import Split
-from deskhand_trainer.admission import loop_seeds, refuse_held_out, refuse_unproven
+from deskhand_trainer.admission import loop_seeds, refuse_held_out, refuse_unproven, refuse_unverified
 from deskhand_trainer.errors import RunRefused
 
 PROVEN = "miniwob/click-test"
@@ -42,3 +44,22 @@ def test_a_task_nothing_solves_is_taken_only_when_asked_for() -> None:
         refuse_unproven((PROVEN, UNPROVEN), allowed=False)
     refuse_unproven((PROVEN, UNPROVEN), allowed=True)
     refuse_unproven((PROVEN,), allowed=False)
+
+
+def test_a_task_without_a_verifier_is_taken_where_a_judge_pays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [
+        "family: looks",
+        "environment: {kind: fake}",
+        "tasks:",
+        "  - name: odd",
+        "    description: nothing to check",
+        "    instruction: Look.",
+    ]
+    (tmp_path / "looks.yaml").write_text("\n".join([*lines, "    verifier: {name: none}"]))
+    monkeypatch.setenv("DESKHAND_TASKS", str(tmp_path))
+    with pytest.raises(RunRefused, match=r"^looks/odd: no verifier .* set outcome\.by"):
+        refuse_unverified((PROVEN, "looks/odd"))
+    refuse_unverified((PROVEN, "looks/odd"), judged=True)
+    refuse_unverified((PROVEN,))

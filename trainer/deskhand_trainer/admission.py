@@ -10,10 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from deskhand_agent.policies.scripted import oracle_tasks
+from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_sandbox.types import JsonValue, Split
 from deskhand_trainer.errors import RunRefused
 
+UNVERIFIED = "none"
+"""The verifier of tasks that have none."""
 PROBE_OFFSET, PROBE_VALIDATION_OFFSET = 200_000, 100_000
 """Where a probe's seeds begin: of held-out tasks every seed is test."""
 
@@ -86,4 +89,21 @@ def refuse_unproven(tasks: Sequence[str], *, allowed: bool) -> None:
         raise RunRefused(
             f"{', '.join(without)}: nothing is known to solve it, so nothing shows that it can be solved; "
             "take tasks that `deskhand tasks list` marks with an oracle, or set unproven=true"
+        )
+
+
+def refuse_unverified(tasks: Sequence[str], *, judged: bool = False) -> None:
+    """A task without a verifier says of no episode how it came out.
+
+    Args:
+        judged: a judge does in its place.
+
+    Raises:
+        RunRefused: there is one among the tasks; names it.
+    """
+    without = sorted(task for task in set(tasks) if make_task(task, 0).verifier.name == UNVERIFIED)
+    if without and not judged:
+        raise RunRefused(
+            f"{', '.join(without)}: no verifier says how an episode came out; PPO can be paid by a judge "
+            "instead: set outcome.by, outcome.judge and outcome.model"
         )

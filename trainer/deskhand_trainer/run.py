@@ -83,18 +83,21 @@ def main(argv: list[str] | None = None) -> int:
         return REFUSED
     _die_with_parent()
     _share_arenas()
-    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
-        return _guarded(RunFolder(path))
-    from deskhand_trainer.ranks import join, leave
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        from deskhand_trainer.ranks import join, leave
 
-    ranks = join()
+        leave(_together(RunFolder(path), join()))
+    return _guarded(RunFolder(path))
+
+
+def _together(folder: RunFolder, ranks: Ranks) -> int:
+    """Do the run, or on the other ranks help with it."""
     if ranks.rank > 0:
-        leave(_helped(ranks))
+        return _helped(ranks)
     try:
-        status = _guarded(RunFolder(path), ranks)
+        return _guarded(folder, ranks)
     finally:
         ranks.close()
-    leave(status)
 
 
 def _helped(ranks: Ranks) -> int:

@@ -7,7 +7,7 @@ from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.policies.scripted import ScriptedPolicy, oracle_tasks
 from deskhand_agent.worker import WorkerSettings
 from deskhand_sandbox.types import JsonValue, Split
-from deskhand_trainer.admission import refuse_held_out, refuse_unproven
+from deskhand_trainer.admission import refuse_held_out, refuse_unproven, refuse_unverified
 from deskhand_trainer.config import CollectConfig
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.rollouts import Collected, collect_or_reuse, jobs_of, seed_ranges
@@ -21,6 +21,7 @@ async def run(context: RunContext, config: CollectConfig) -> tuple[None, dict[st
     """Collect what the config asks for and the store does not have yet."""
     refuse_held_out(config.tasks)
     sandbox_kinds(config.tasks)
+    refuse_unverified(config.tasks)
     if config.policy == "scripted":
         _refuse_without_oracle(config.tasks)
         return None, await _collect(context, config, ScriptedPolicy())

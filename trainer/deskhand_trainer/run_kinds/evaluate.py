@@ -15,7 +15,7 @@ from deskhand_agent.users import User
 from deskhand_flywheel.prm.judging import PrmJudge
 from deskhand_sandbox.base import SandboxSource
 from deskhand_sandbox.types import JsonValue, Split
-from deskhand_trainer.admission import refuse_unproven
+from deskhand_trainer.admission import refuse_unproven, refuse_unverified
 from deskhand_trainer.config import EvaluateConfig
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.evaluation import Evaluation, as_json, as_metrics, evaluate
@@ -33,6 +33,7 @@ async def run(context: RunContext, config: EvaluateConfig) -> tuple[None, dict[s
     """Evaluate every mode on every task."""
     kinds = sandbox_kinds(config.tasks)
     refuse_unproven(config.tasks, allowed=config.unproven)
+    refuse_unverified(config.tasks)
     if config.policy == "scripted" and config.test_time != Deliberation():
         raise RunRefused("field 'test_time': the scripted policy has nothing to think over")
     targets = config.targets and kinds == {"browser"} and config.policy == "local"

@@ -7,7 +7,7 @@ from deskhand_agent.notebook import Notebook
 from deskhand_agent.precision import device_named
 from deskhand_sandbox.base import Capability, SandboxSource
 from deskhand_sandbox.types import JsonValue
-from deskhand_trainer.admission import loop_seeds, refuse_unproven
+from deskhand_trainer.admission import loop_seeds, refuse_unproven, refuse_unverified
 from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.loop_state import PpoSetting
@@ -28,6 +28,7 @@ async def run(context: RunContext, config: PpoConfig) -> tuple[str, dict[str, Js
     loop_seeds(config.tasks, probe=config.probe)
     sandbox_kinds(config.tasks)
     refuse_unproven(config.tasks, allowed=config.unproven)
+    refuse_unverified(config.tasks, judged=config.outcome.by != "verifier")
     bundle = await context.bundle(
         screens=config.screens,
         n_screenshots=config.screenshots,
