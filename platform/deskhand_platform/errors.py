@@ -3,6 +3,7 @@
 PlatformError
 ├── NotFound                 no such task, round, trajectory, policy, preset; carries suggestions
 ├── WrongState               the thing exists but cannot do that now
+├── NoLongerKept             it was there, and is too old now
 ├── InvalidField             a value from outside is refused; names the field
 ├── NoRoom                   everything is taken now; says when to try again
 ├── Unauthorized             no token, or a wrong one
@@ -46,6 +47,10 @@ class NotFound(PlatformError):
 
 class WrongState(PlatformError):
     """The thing exists but cannot do that now."""
+
+
+class NoLongerKept(PlatformError):
+    """It was there, and is too old now."""
 
 
 class InvalidField(PlatformError):

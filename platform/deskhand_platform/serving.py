@@ -23,6 +23,7 @@ from deskhand_platform.evaluations.desk import EvaluationRunner
 from deskhand_platform.live import LiveSandboxes
 from deskhand_platform.proposals import Proposals
 from deskhand_platform.queue import TaskQueue
+from deskhand_platform.retention import Retention
 from deskhand_platform.rounds.book import RoundBook
 from deskhand_platform.rounds.conductor import RoundConductor
 from deskhand_platform.rounds.controls import RoundControls
@@ -126,6 +127,7 @@ async def platform(settings: Settings, start_host: StartHost | None = None) -> A
                         services.talkers.running(),
                         EvaluationRunner(settings, supervisor).running(),
                         AlarmWatch(settings, store).running(),
+                        Retention(store.database, settings.retention).running(),
                         serve_api(services, listener),
                     ):
                         url = address_of(listener)

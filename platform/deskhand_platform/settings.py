@@ -143,6 +143,19 @@ class AlarmSettings(BaseModel):
     """Entropy of a run's last five iterations below this share of its first five: "entropy_collapse"."""
 
 
+class RetentionSettings(BaseModel):
+    """How long the platform keeps what only tells of things that are over."""
+
+    model_config = {"extra": "forbid", "frozen": True}
+
+    task_events_s: Annotated[float, Field(ge=3600)] | None = 30 * 86400.0
+    """Changes of tasks, for streams that go on where they broke off; None: for ever, here as below."""
+    deliveries_s: Annotated[float, Field(ge=3600)] | None = 30 * 86400.0
+    """What webhooks were sent, once it has arrived or been given up."""
+    every_s: Annotated[float, Field(gt=0)] = 3600.0
+    """How often it is looked what is older."""
+
+
 class Settings(BaseSettings):
     """Where the platform lives and how much of the machine it takes."""
 
@@ -175,6 +188,7 @@ class Settings(BaseSettings):
     webhooks: WebhookSettings = WebhookSettings()
     chat: ChatSettings = ChatSettings()
     alarms: AlarmSettings = AlarmSettings()
+    retention: RetentionSettings = RetentionSettings()
 
     @classmethod
     def settings_customise_sources(

@@ -1,4 +1,4 @@
-"""Every page and dialog, light and dark, wide and narrow: no serious fault by axe-core, nothing to scroll to."""
+"""Every page and dialog, light and dark, wide and narrow: no serious fault by axe-core, none overflows."""
 
 from __future__ import annotations
 

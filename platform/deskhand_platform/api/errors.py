@@ -31,6 +31,7 @@ from deskhand_platform.api.models import ErrorAnswer, ErrorBody
 from deskhand_platform.errors import (
     Forbidden,
     InvalidField,
+    NoLongerKept,
     NoRoom,
     NotFound,
     PlatformError,
@@ -51,6 +52,7 @@ STATUS: dict[type[Exception], int] = {
     NoRoom: 503,
     WrongState: 409,
     StillRunning: 409,
+    NoLongerKept: 410,
     InvalidField: 422,
     InvalidQuery: 422,
     InvalidScore: 422,

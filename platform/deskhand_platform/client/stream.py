@@ -37,9 +37,12 @@ class EventReader:
                 self._fields[name] = value.removeprefix(" ")
             return None
         fields, self._fields = self._fields, {}
-        if "data" not in fields or not fields.get("id", "").isdecimal():
+        if not fields.get("id", "").isdecimal():
             return None
+        # one without data tells how far the platform has looked
         self.last_id = int(fields["id"])
+        if "data" not in fields:
+            return None
         return Told(id=self.last_id, data=fields["data"])
 
 

@@ -345,7 +345,8 @@ export interface paths {
          * Stream Events
          * @description Each event's `data` is an `EventModel`, its `event` the kind, its `id` the row.
          *
-         *     Ids ascend over all subjects: a stream about several is resumed like one about one.
+         *     Ids ascend over all subjects: a stream about several is resumed like one about one. Events of tasks are
+         *     kept for a time; a stream that may hold some and would go on before that is refused (410).
          */
         get: operations["stream_events"];
         put?: never;
@@ -1175,8 +1176,9 @@ export interface paths {
          * @description Every change of a task's state: each event's `data` is a `TaskEvent`, its `event` is "task".
          *
          *     What happened before comes first, so a task that is over already is told of as well; its last event has
-         *     the result. A stream is resumed by `Last-Event-ID`: nothing is left out and nothing comes twice.
-         *     Submitters are told of their own.
+         *     the result. A stream is resumed by `Last-Event-ID`: nothing is left out and nothing comes twice, or it is
+         *     refused (410), where it would go on before what is kept (30 days, if nothing else is set). Submitters are
+         *     told of their own.
          */
         get: operations["stream_task_events"];
         put?: never;
@@ -2394,6 +2396,8 @@ export interface components {
         Info: {
             /** Active Round */
             active_round: number | null;
+            /** Limited */
+            limited: boolean;
             /** Role */
             role: string;
             /**
@@ -5702,6 +5706,15 @@ export interface operations {
             };
             /** @description Conflict */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Gone */
+            410: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9732,6 +9745,15 @@ export interface operations {
             };
             /** @description Conflict */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Gone */
+            410: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -11,10 +11,13 @@ from fastapi.responses import StreamingResponse
 
 from deskhand_flywheel.types import Event
 from deskhand_platform.api.deps import Feed, Have, StillIn
-from deskhand_platform.api.models import EventModel
+from deskhand_platform.api.models import ErrorAnswer, EventModel
 from deskhand_platform.api.recorded import plain
+from deskhand_platform.errors import NoLongerKept
 from deskhand_platform.feed import Chosen, EventFeed
+from deskhand_platform.retention import dropped_up_to
 from deskhand_platform.services import Services
+from deskhand_platform.task_events import PREFIX
 
 router = APIRouter(tags=["events"])
 LOOK_S = 1.0
@@ -29,7 +32,7 @@ MAX_SUBJECTS = 100
 @router.get(
     "/events",
     response_class=StreamingResponse,
-    responses={200: {"model": EventModel, "content": {"text/event-stream": {}}}},
+    responses={200: {"model": EventModel, "content": {"text/event-stream": {}}}, 410: {"model": ErrorAnswer}},
 )
 async def stream_events(
     request: Request,
@@ -46,13 +49,14 @@ async def stream_events(
 ) -> StreamingResponse:
     """Each event's `data` is an `EventModel`, its `event` the kind, its `id` the row.
 
-    Ids ascend over all subjects: a stream about several is resumed like one about one.
+    Ids ascend over all subjects: a stream about several is resumed like one about one. Events of tasks are
+    kept for a time; a stream that may hold some and would go on before that is refused (410).
     """
     begin = after if last_event_id is None else last_event_id
-    return streaming(request, have, still_in, feed, Chosen(subjects=subject), begin, follow, frame)
+    return await streaming(request, have, still_in, feed, Chosen(subjects=subject), begin, follow, frame)
 
 
-def streaming(
+async def streaming(
     request: Request,
     have: Services,
     still_in: Callable[[], Awaitable[bool]],
@@ -62,9 +66,20 @@ def streaming(
     follow: bool,
     frame: Callable[[Event], str],
 ) -> StreamingResponse:
-    """The chosen events above an id as they come, each in its frame."""
+    """The chosen events above an id as they come, each in its frame.
+
+    Raises:
+        NoLongerKept: events above it may have been dropped; from the very beginning on there is what is kept.
+    """
+    of_tasks = chosen.subjects is None or any(one.startswith(PREFIX) for one in chosen.subjects)
+    dropped = await dropped_up_to(have.store.database) if of_tasks else 0
+    if 0 < last_id < dropped:
+        raise NoLongerKept(
+            f"events of tasks up to {dropped} are no longer kept, and some after {last_id} may have been "
+            "among them; begin again without Last-Event-ID, and GET /v1/tasks says how tasks stand"
+        )
     return StreamingResponse(
-        _stream(request, have, still_in, feed, chosen, last_id, follow, frame),
+        _stream(request, have, still_in, feed, chosen, last_id, dropped, follow, frame),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
@@ -77,10 +92,13 @@ async def _stream(
     feed: EventFeed,
     chosen: Chosen,
     last_id: int,
+    dropped: int,
     follow: bool,
     frame: Callable[[Event], str],
 ) -> AsyncGenerator[str]:
     yield "retry: 1000\n\n"
+    if last_id < dropped:
+        yield f": events of tasks up to {dropped} are no longer kept\n\n"
     told_s = asked_at_s = time.monotonic()
     async with feed.following():
         while not have.stopping.is_set() and not await request.is_disconnected():
@@ -100,7 +118,8 @@ async def _stream(
             await feed.news(LOOK_S)
             if time.monotonic() - told_s >= HEARTBEAT_S:
                 told_s = time.monotonic()
-                yield ": still here\n\n"
+                # with the place a broken stream goes on from, or it would seem to be as old as its last event
+                yield f": still here\nid: {last_id}\n\n"
 
 
 def frame(event: Event) -> str:
