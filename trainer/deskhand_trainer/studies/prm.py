@@ -13,7 +13,7 @@ Intervals are by bootstrap over episodes.
 and once on the one of four that the model scores highest. Compared are the means over the tasks, with an
 interval over episodes.
 
-"reward": on Sokoban, per seed, a policy that imitated a few episodes plays, its steps are labelled by
+"reward": on Sokoban, per seed, a new policy that imitated a few episodes plays, its steps are labelled by
 continuation, a model is trained on them, and two arms of turn-PPO go on from that policy: one is paid for
 outcomes alone, the other for the model's scores too. Compared are the turns until either first has, on
 validation seeds, the most success that both reach: their ratio, with Student's interval over the seeds' log
@@ -127,7 +127,8 @@ class PrmStudy:
         base = asyncio.run(self._base())
         jobs = [partial(self._verifier, base)] if "verifier" in parts else []
         jobs += [partial(self._quality, base)] if "quality" in parts else []
-        jobs += [partial(self._reward, base, seed) for seed in seeds] if "reward" in parts else []
+        rung_base = None if self.plan.rung.policy is None else base
+        jobs += [partial(self._reward, rung_base, seed) for seed in seeds] if "reward" in parts else []
         self.runs.work(jobs, workers=workers)
 
     async def _base(self) -> str:
@@ -204,7 +205,7 @@ class PrmStudy:
 
     # ---- reward ----
 
-    def _reward(self, base: str, seed: int) -> None:
+    def _reward(self, base: str | None, seed: int) -> None:
         plan, rung, home = self.plan, self.plan.rung, f"reward/{seed}"
         shown = CollectConfig(tasks=(rung.task,), episodes_per_task=rung.demonstrations)
         self.runs.run("reward/demonstrations", RunKind.COLLECT, asdict(shown), None)
