@@ -85,6 +85,12 @@ def make_run(home: Path, kind: str, config: dict[str, Any], **more: Any) -> Path
             {"dataset": "round-1/stf@1"},
             "the dataset round-1/stf@1 cannot be used: no version 1",
         ),
+        (
+            "sft",
+            {"tasks": [TASK], "hard_tasks": ["fake/press-in-order"]},
+            {},
+            "field 'hard_tasks': fake/press-in-order must stand in 'tasks' too",
+        ),
         ("ppo", {**PPO, "stop_below": 0.2}, {}, "field 'stop_below': it needs a process reward model"),
         (
             "ppo",
@@ -151,6 +157,17 @@ def test_a_run_learns_from_what_was_routed_to_it_alone(tmp_path: Path) -> None:
     found = json.loads((folder / "result.json").read_text())
     assert found["metrics"]["demonstrations"] == 3
     assert asyncio.run(cited(found["policy_out"])) == dataset == "some/sft@1"
+
+
+def test_more_demonstrations_are_taken_of_hard_tasks(tmp_path: Path) -> None:
+    tasks = [TASK, "fake/press-in-order"]
+    made = make_run(tmp_path, "collect", {"tasks": tasks, "episodes_per_task": 4})
+    assert _guarded(RunFolder(made)) == FINISHED
+    made.rename(tmp_path / "collected")
+    taken = {"demonstrations_per_task": 1, "hard_tasks": tasks[1:], "hard_demonstrations": 3}
+    folder = make_run(tmp_path, "sft", {"tasks": tasks, "perception_tasks": [], "cloning_epochs": 1, **taken})
+    assert _guarded(RunFolder(folder)) == FINISHED
+    assert json.loads((folder / "result.json").read_text())["metrics"]["demonstrations"] == 4
 
 
 def test_steps_are_labelled_and_a_reward_model_learns_from_the_labels(tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ async def run(context: RunContext, config: SftConfig) -> tuple[str, dict[str, Js
     """Train, keep."""
     refuse_held_out((*config.tasks, *config.perception_tasks))
     sandbox_kinds((*config.tasks, *config.perception_tasks))
+    if others := set(config.hard_tasks) - set(config.tasks):
+        raise RunRefused(f"field 'hard_tasks': {', '.join(sorted(others))} must stand in 'tasks' too")
     demonstrations = await _demonstrations(context, config)
     if not demonstrations and config.demonstrations_per_task and config.cloning_epochs:
         if config.learn_from == ("rollout",) and context.spec.policy_in is not None:
@@ -91,5 +93,6 @@ async def _demonstrations(context: RunContext, config: SftConfig) -> list[Trajec
                 ended=True,
             )
             found += await context.episodes(chosen)
-        ids += found[: config.demonstrations_per_task]
+        hard = task in config.hard_tasks
+        ids += found[: config.hard_demonstrations if hard else config.demonstrations_per_task]
     return [t async for t in context.read(ids)]

@@ -36,6 +36,10 @@ class SftConfig:
     """Whose successful episodes: oracles', or policies' own (rejection fine-tuning)."""
     demonstrations_per_task: int = field(default=128, metadata=bounds(0, 100_000))
     """Oracle episodes taken from the store, at most; few, so that learning is left to do."""
+    hard_tasks: tuple[str, ...] = ()
+    """Those of `tasks` of which more are taken."""
+    hard_demonstrations: int = field(default=512, metadata=bounds(1, 100_000))
+    """Of each of these, at most."""
     screens: Screens | None = None
     """What the policy is shown of a screen, from now on; None: what it was (a fresh one: the picture)."""
     screenshots: int | None = field(default=None, metadata=bounds(1, 64))
