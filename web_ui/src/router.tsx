@@ -18,6 +18,7 @@ import { Empty, Failed, Loading } from "./parts/Notice";
 import { Page } from "./parts/Page";
 import { readCompareRounds } from "./rounds/comparing";
 import { readNewRound } from "./rounds/form/search";
+import { askAhead } from "./replay/ahead";
 import { readPlace } from "./replay/place";
 import { queryClient } from "./shell/session";
 import { Shell } from "./shell/Shell";
@@ -102,6 +103,11 @@ const replay = createRoute({
   getParentRoute: () => rootRoute,
   path: "/trajectories/$id",
   validateSearch: readPlace,
+  loader: ({ params, location }) => {
+    askAhead(params.id, readPlace(location.search));
+  },
+  // another step of the same episode is not another episode
+  shouldReload: false,
   component: lazyRouteComponent(() => import("./replay/ReplayPage"), "ReplayPage"),
 });
 

@@ -12,6 +12,7 @@ import { Empty, Failed, Loading } from "../parts/Notice";
 import { Page } from "../parts/Page";
 import { May } from "../shell/May";
 import { OutcomeMark } from "../trajectories/OutcomeMark";
+import { AROUND } from "./ahead";
 import { BeforeAfter } from "./BeforeAfter";
 import { BranchButton, Lineage } from "./Branch";
 import { CurvesPanel } from "./CurvesPanel";
@@ -30,9 +31,6 @@ import { usePlay } from "./usePlay";
 import { useSteps } from "./useSteps";
 
 const route = getRouteApi("/trajectories/$id");
-
-/** Steps loaded around the one that is shown: going on finds them there, and so does looking back for the pointer. */
-const AROUND = 15;
 
 export function ReplayPage() {
   const { id } = route.useParams();
