@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 if TYPE_CHECKING:
     import torch
 
+UNITS = ("amx_bf16", "avx512_bf16")
+"""What makes bfloat16 faster on a processor than float32."""
 Precision: TypeAlias = Literal["auto", "float32", "bfloat16"]
-""""auto": bfloat16 on a GPU and where the processor has matrix units for it (AMX), float32 elsewhere."""
+""""auto": bfloat16 on a GPU and on a processor with one of `UNITS`, float32 elsewhere."""
 Device: TypeAlias = Literal["auto", "cpu", "cuda"]
 """"auto": the GPU where there is one."""
 
@@ -19,12 +21,13 @@ def resolved(precision: Precision, device: str = "cpu", *, units: bool = True) -
 
     Args:
         device: its type.
-        units: whether "auto" goes by the processor's matrix units too.
+        units: whether "auto" goes by what the processor has too.
     """
     import torch
 
     if precision == "auto":
-        has = device != "cpu" or (units and torch.cpu.get_capabilities().get("amx_bf16"))
+        found = torch.cpu.get_capabilities() if units else {}
+        has = device != "cpu" or any(found.get(unit) for unit in UNITS)
         return torch.bfloat16 if has else torch.float32
     return torch.bfloat16 if precision == "bfloat16" else torch.float32
 

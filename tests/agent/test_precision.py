@@ -8,11 +8,15 @@ import torch
 from deskhand_agent.precision import device_named, multiplying, resolved
 
 
-@pytest.mark.parametrize(("units", "found"), [(True, torch.bfloat16), (False, torch.float32)])
+@pytest.mark.parametrize(
+    ("unit", "found"),
+    [("amx_bf16", torch.bfloat16), ("avx512_bf16", torch.bfloat16), ("avx2", torch.float32)],
+)
 def test_auto_follows_gpu_and_processor(
-    monkeypatch: pytest.MonkeyPatch, units: bool, found: torch.dtype
+    monkeypatch: pytest.MonkeyPatch, unit: str, found: torch.dtype
 ) -> None:
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": units})
+    has = {"amx_bf16": False, "avx512_bf16": False, unit: True}
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: has)
     assert resolved("auto") is found
     assert resolved("auto", units=False) is torch.float32
     assert resolved("auto", "cuda", units=False) is torch.bfloat16

@@ -84,6 +84,6 @@ class PretrainConfig:
     """A step's pages are learned in so many parts, one on each thread; what is learned depends on the parts,
     not on the threads."""
     precision: Precision = "auto"
-    """Of multiplications; "auto": bfloat16 where the processor has matrix units for it (AMX)."""
+    """Of multiplications; "auto": bfloat16 where the processor multiplies it faster (AMX, AVX-512 BF16)."""
     seed: int = 0
     """Of weights, order and questions."""

@@ -89,6 +89,6 @@ class SftConfig:
     """A cloning step is learned in so many parts, one on each thread; what is learned depends on the parts,
     not on the threads."""
     precision: Precision = "float32"
-    """Of multiplications; "auto": bfloat16 where the processor has matrix units for it (AMX)."""
+    """Of multiplications; "auto": bfloat16 where the processor multiplies it faster (AMX, AVX-512 BF16)."""
     seed: int = 0
     """Of order, questions and heads."""
