@@ -92,9 +92,8 @@ const generated = (() => {
     const kept = things.filter((each) => !meant.has(each) && each.role !== "radio button" && each.role !== "item");
     const holds = () => kept.map((each) => `${each.state()}|${each.value()}`).join("\n");
     const begun = holds();
-    const parts = goals.map(({ words }, index) => (index ? words.charAt(0).toLowerCase() + words.slice(1) : words));
     return {
-      instruction: `${parts.join(", ")} and press ${ending.name}.`,
+      instruction: asked(draw, goals, ending.name),
       progress: () => {
         const met = goals.filter((goal) => goal.met()).length;
         if (met < number || !done) return met / (number + 1);

@@ -14,12 +14,11 @@ const GOALS = {
       },
     };
   },
-  checkbox: (draw, thing) => switched(draw, thing, ["Check", "Uncheck"]),
-  switch: (draw, thing) => switched(draw, thing, ["Turn on", "Turn off"]),
-  "radio button": (draw, thing) =>
-    thing.state() === "on" ? null : once(draw.pick(["Choose", "Select"]), thing, () => thing.state() === "on"),
+  checkbox: (draw, thing) => switched(draw, thing, ["Check", "Tick", "Select"], ["Uncheck", "Untick"]),
+  switch: (draw, thing) => switched(draw, thing, ["Turn on", "Switch on"], ["Turn off", "Switch off"]),
+  "radio button": (draw, thing) => (thing.state() === "on" ? null : once(draw, ["Choose", "Select"], thing, "on")),
   item: (draw, thing) =>
-    thing.state() === "selected" ? null : once("Select", thing, () => thing.state() === "selected"),
+    thing.state() === "selected" ? null : once(draw, ["Select", "Click", "Choose"], thing, "selected"),
   number: (draw, thing) => {
     const from = Number(thing.value());
     const wanted = Math.max(0, from + draw.pick([-3, -2, -1, 1, 2, 3]));
@@ -42,7 +41,11 @@ const GOALS = {
   "list box": (draw, thing) => {
     const wanted = draw.pick(thing.names.filter((name) => name !== thing.value()));
     return {
-      words: `Choose ${wanted} for ${thing.name}`,
+      words: draw.pick([
+        `Choose ${wanted} for ${thing.name}`,
+        `Select ${wanted} from the ${thing.name} list`,
+        `Pick ${wanted} from the list ${thing.name}`,
+      ]),
       met: () => thing.value() === wanted,
       next: () => ({
         click: centre(thing.options().find((each) => each.textContent === wanted) ?? thing.element),
@@ -56,11 +59,36 @@ const centre = (element) => {
   return [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
 };
 
-function once(verb, thing, met) {
-  return { words: `${verb} ${thing.name}`, met, next: () => ({ click: centre(thing.element) }) };
+/** A click that brings a thing into a state. */
+function once(draw, verbs, thing, wanted) {
+  const verb = draw.pick(verbs);
+  return {
+    verb,
+    object: thing.name,
+    words: `${verb} ${thing.name}`,
+    met: () => thing.state() === wanted,
+    next: () => ({ click: centre(thing.element) }),
+  };
 }
 
-function switched(draw, thing, [on, off]) {
-  const wanted = thing.state() === "on" ? "off" : "on";
-  return once(wanted === "on" ? on : off, thing, () => thing.state() === wanted);
+function switched(draw, thing, on, off) {
+  return thing.state() === "on" ? once(draw, off, thing, "off") : once(draw, on, thing, "on");
 }
+
+/** Goals as one sentence, the last of it the button that ends the task; what one verb does stands together. */
+function asked(draw, goals, ending) {
+  const parts = [];
+  for (const { words, verb, object } of goals) {
+    if (verb && parts.at(-1)?.verb === verb) parts.at(-1).objects.push(object);
+    else parts.push(verb ? { verb, objects: [object] } : { words });
+  }
+  const told = parts.map(({ words, verb, objects }, index) => {
+    const part = words ?? `${verb} ${listed(objects)}`;
+    return index ? part.charAt(0).toLowerCase() + part.slice(1) : part;
+  });
+  const last = draw.pick([" and press", ", then press", " and click", ", then click", ", then click on"]);
+  return `${told.join(", ")}${last} ${ending}.`;
+}
+
+const listed = (names) =>
+  names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names[0];
