@@ -6,45 +6,18 @@ learned from; a dataset names its trajectories, and a trajectory the policy that
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
+from collections.abc import Iterable
 from typing import Any, cast
 
 from sqlalchemy import ColumnElement, exists, select
 
 from deskhand_flywheel import tables
 from deskhand_flywheel.errors import UnknownDataset, UnknownPolicy
+from deskhand_flywheel.lineage_node import LineageKind, LineageNode
 from deskhand_flywheel.parts import column_text
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import PolicyRecord
 from deskhand_sandbox.types import JsonValue
-
-
-class LineageKind(StrEnum):
-    """What a node stands for."""
-
-    POLICY = "policy"
-    DATASET = "dataset"
-    TRAJECTORIES = "trajectories"
-    """Those of one dataset, or of one run, that one policy played."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LineageNode:
-    """Something, and what it came of."""
-
-    kind: LineageKind
-    name: str
-    """Id of a policy, NAME@VERSION of a dataset, id of the policy that played."""
-    relation: str = ""
-    """What it was to the node above: "continued", "learned from", "played in the run", …"""
-    details: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
-    sources: tuple[LineageNode, ...] = ()
-    above: bool = False
-    """Drawn before: its sources stand there."""
-    kept: bool = True
-    """It is in the store. Oracles and policies behind endpoints are not."""
 
 
 async def trace_policy(store: Store, policy_id: str) -> LineageNode:

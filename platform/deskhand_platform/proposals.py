@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import sqlalchemy as sa
@@ -22,6 +21,7 @@ from deskhand_flywheel.parts import column_text
 from deskhand_flywheel.records import dumps, loads
 from deskhand_flywheel.store import Store
 from deskhand_platform.errors import NotFound, WrongState
+from deskhand_platform.states import ProposalState
 from deskhand_platform.tables import proposals
 from deskhand_platform.takeovers import Takeovers
 from deskhand_sandbox.types import Image
@@ -29,17 +29,6 @@ from deskhand_sandbox.types import Image
 POLL_S = 0.2
 KEPT_S = 24 * 3600.0
 """How long one that is over can be looked up: its screen is kept as long as it is."""
-
-
-class ProposalState(StrEnum):
-    """How far it is."""
-
-    WAITING = "waiting"
-    ANSWERED = "answered"
-    LAPSED = "lapsed"
-    """Nobody answered in time: the policy had its way."""
-    WITHDRAWN = "withdrawn"
-    """Its episode ended meanwhile, or somebody took its controls."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

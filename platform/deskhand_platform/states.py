@@ -1,4 +1,4 @@
-"""In which states tasks, rounds and phases can be."""
+"""In which states tasks, rounds, phases and proposals can be."""
 
 from __future__ import annotations
 
@@ -22,3 +22,14 @@ class WorkState(StrEnum):
     def over(self) -> bool:
         """Nothing will change any more."""
         return self not in (WorkState.QUEUED, WorkState.RUNNING, WorkState.PAUSED)
+
+
+class ProposalState(StrEnum):
+    """How far an action is that waits for a person."""
+
+    WAITING = "waiting"
+    ANSWERED = "answered"
+    LAPSED = "lapsed"
+    """Nobody answered in time: the policy had its way."""
+    WITHDRAWN = "withdrawn"
+    """Its episode ended meanwhile, or somebody took its controls."""

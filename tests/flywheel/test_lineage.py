@@ -8,7 +8,8 @@ import pytest
 from flywheel_episodes import make_end, make_trajectory, write
 
 from deskhand_flywheel.errors import UnknownPolicy
-from deskhand_flywheel.lineage import LineageKind, LineageNode, trace_policy
+from deskhand_flywheel.lineage import trace_policy
+from deskhand_flywheel.lineage_node import LineageKind, LineageNode
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import SelectionRule, TrajectoryFilter
 from deskhand_sandbox.types import JsonValue

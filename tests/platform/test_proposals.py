@@ -17,10 +17,11 @@ from deskhand_agent.test_time.deliberating import Deliberate
 from deskhand_agent.types import Context, Decision, ReviewVerdict
 from deskhand_flywheel.opinions import opinions
 from deskhand_flywheel.store import Store
-from deskhand_platform.proposals import Proposals, ProposalState
+from deskhand_platform.proposals import Proposals
 from deskhand_platform.queue import TaskQueue
 from deskhand_platform.services import Services
 from deskhand_platform.settings import WorkerSettings
+from deskhand_platform.states import ProposalState
 from deskhand_platform.tables import proposals
 from deskhand_platform.task_orders import PolicyRef, TaskOrder
 from deskhand_platform.worker import EpisodeWorker

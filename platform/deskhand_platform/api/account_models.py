@@ -30,6 +30,8 @@ class NewUser(Incoming):
     role: Role
     password: Password | None = None
     """None: one is made up, and shown in the answer."""
+    token_only: bool = False
+    """No password at all: an account for a program."""
 
 
 class NewPassword(Incoming):

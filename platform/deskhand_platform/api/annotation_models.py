@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from deskhand_flywheel.types import DisagreementKind
 from deskhand_platform.api.models import Incoming
 from deskhand_platform.api.trajectory_models import ActionModel, ImageRef
-from deskhand_platform.proposals import ProposalState
+from deskhand_platform.states import ProposalState
 
 LONGEST = 10_000
 """Characters of a reason or a note."""
@@ -79,6 +79,24 @@ class ReviewItem(BaseModel):
     found_at_s: float
     resolved_by: list[str]
     """Annotators who have marked it."""
+
+
+class ReviewOrder(Incoming):
+    """Whose disagreements are to be found."""
+
+    rules: Annotated[str, Field(max_length=20_000)] = ""
+    """YAML of what counts as one, laid on the flywheel's own: {"verifier_judge": {"threshold": 0.4}}."""
+    task_id: str | None = None
+    policy_id: str | None = None
+    labels: dict[str, str] = Field(default_factory=dict[str, str])
+    """All of these."""
+
+
+class ReviewsFound(BaseModel):
+    """What the queue now holds of the episodes that were looked at."""
+
+    entries: int
+    """Marked ones too."""
 
 
 class PairModel(BaseModel):

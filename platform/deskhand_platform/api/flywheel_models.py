@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from deskhand_flywheel.lineage import LineageKind
+from deskhand_flywheel.lineage_node import LineageKind
 from deskhand_flywheel.types import DatasetKind, OutcomeFilter
 from deskhand_platform.api.models import Incoming, JsonObject
 

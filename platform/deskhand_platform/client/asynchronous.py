@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from contextlib import aclosing
-from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any
 
-import httpx
-from pydantic import BaseModel, JsonValue
+from pydantic import JsonValue
 
 from deskhand_platform.api.models import (
     CatalogTask,
     EventModel,
     Info,
-    Page,
     PolicyModel,
     Preset,
     Round,
@@ -25,22 +19,22 @@ from deskhand_platform.api.models import (
     TaskSubmission,
 )
 from deskhand_platform.api.result_models import DeliveryModel, NewWebhook, TaskEvent, WebhookModel
-from deskhand_platform.api.trajectory_models import ScoreModel, StepModel, TrajectoryDetail, TrajectorySummary
+from deskhand_platform.api.trajectory_models import (
+    ScoreModel,
+    StepModel,
+    TrajectoryDetail,
+    TrajectoryPage,
+    TrajectorySummary,
+)
 from deskhand_platform.client import calls
-from deskhand_platform.client.address import find
-from deskhand_platform.client.errors import Unreachable, refusal
-from deskhand_platform.client.flows import Answer, Call, Flow, Patience, Pause, exchange, until_over
-from deskhand_platform.client.stream import EventReader, StreamPatience
+from deskhand_platform.client.accounts import AsyncAccounts
+from deskhand_platform.client.flows import until_over
+from deskhand_platform.client.flywheel import AsyncFlywheel
 from deskhand_platform.states import WorkState
 from deskhand_platform.webhooks.about import About
 
-T = TypeVar("T")
-Model = TypeVar("Model", bound=BaseModel)
-SILENCE_S = 30.0
-"""A stream that sends nothing for so long, not even that it is there, is opened anew."""
 
-
-class AsyncDeskhand:
+class AsyncDeskhand(AsyncAccounts, AsyncFlywheel):
     """A platform, on this machine or another; `Deskhand` is the same for programs that block.
 
     Every call is sent again, after the pause the platform asks for or a growing one, where the platform had
@@ -48,47 +42,6 @@ class AsyncDeskhand:
 
     Every call raises `Unreachable` or one of the kinds of `ApiError`; see `deskhand_platform.client.errors`.
     """
-
-    def __init__(
-        self,
-        url: str | None = None,
-        token: str | None = None,
-        *,
-        home: Path | None = None,
-        timeout_s: float = 30.0,
-        patience_s: float = 60.0,
-        transport: httpx.AsyncBaseTransport | None = None,
-    ) -> None:
-        """
-        Args:
-            url: None: `DESKHAND_URL`, else the platform that serves `home` on this machine.
-            token: None: `DESKHAND_TOKEN`, else, for a platform of this machine, the one in `home`.
-            home: None: `DESKHAND_HOME`, else ~/.deskhand.
-            timeout_s: for one answer.
-            patience_s: no call is sent again so long after the first time.
-
-        Raises:
-            NotServing: there is no address; Unauthorized: there is no token.
-        """
-        address, kept = find(url, token, home)
-        self._patience = Patience(address=address, seconds=patience_s)
-        self._http = httpx.AsyncClient(
-            base_url=address,
-            headers={"Authorization": f"Bearer {kept}"},
-            timeout=timeout_s,
-            trust_env=False,
-            transport=transport,
-        )
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._http.aclose()
 
     async def info(self) -> Info:
         """Which platform this is, how it stands, and who asks."""
@@ -207,6 +160,17 @@ class AsyncDeskhand:
         """Recorded episodes, newest first; the filters are those of `GET /v1/trajectories`."""
         return self._every(calls.trajectories(filters, labels))
 
+    async def trajectory_page(
+        self,
+        *,
+        labels: Mapping[str, str] | None = None,
+        cursor: str | None = None,
+        limit: int = 50,
+        **filters: Any,
+    ) -> TrajectoryPage:
+        """A page of them, with the ids of those that belong there and cannot be read."""
+        return await self._do(calls.trajectory_page(filters, labels, cursor, limit))
+
     async def trajectory(self, id: str) -> TrajectoryDetail:
         """One episode, without its steps."""
         return await self._do(calls.trajectory(id))
@@ -223,6 +187,10 @@ class AsyncDeskhand:
     async def scores(self, id: str) -> list[ScoreModel]:
         """Every score of every step, with who gave it."""
         return await self._do(calls.scores(id))
+
+    async def replay(self, id: str, *, html: bool = False) -> str:
+        """An episode's turns as text, or everything about it as one page that needs nothing else."""
+        return await self._do(calls.replay(id, html))
 
     async def image(self, digest: str) -> bytes:
         """A screenshot, as it was recorded."""
@@ -315,70 +283,3 @@ class AsyncDeskhand:
     async def delete(self, path: str) -> Any:
         """DELETE of a route that has no method here; never sent again once it may have arrived."""
         return await self._do(calls.anything("DELETE", path))
-
-    async def _do(self, call: Call[T]) -> T:
-        return await self._follow(exchange(call, self._patience))
-
-    async def _every(self, page: Callable[[str | None], Call[Page[Model]]]) -> AsyncIterator[Model]:
-        cursor: str | None = None
-        while True:
-            found = await self._do(page(cursor))
-            for one in found.items:
-                yield one
-            cursor = found.next_cursor
-            if cursor is None:
-                return
-
-    async def _follow(self, flow: Flow[T]) -> T:
-        answer: Answer = None
-        while True:
-            try:
-                step = flow.send(answer)
-            except StopIteration as end:
-                return end.value
-            answer = None
-            if isinstance(step, Pause):
-                await asyncio.sleep(step.seconds)
-            else:
-                answer = await self._sent(step)
-
-    async def _sent(self, call: Call[Any]) -> Answer:
-        # escaped: a text may hold half a surrogate pair, which UTF-8 has no bytes for
-        content = None if call.body is None else json.dumps(call.body)
-        headers = None if content is None else {"Content-Type": "application/json"}
-        try:
-            return await self._http.request(
-                call.method, call.path, params=call.params, content=content, headers=headers
-            )
-        except httpx.TransportError as error:
-            return error
-
-    async def _streamed(self, kind: type[Model], call: Call[Any], after: int) -> AsyncGenerator[Model]:
-        reader = EventReader(last_id=after)
-        patience = StreamPatience(self._patience.seconds)
-        while True:
-            reader.restart()
-            try:
-                async with aclosing(self._lines(call, reader.last_id)) as lines:
-                    async for line in lines:
-                        patience.heard()
-                        told = reader.feed(line)
-                        if told is not None:
-                            yield kind.model_validate_json(told.data)
-                if not call.params["follow"]:
-                    return
-                error = Unreachable("the platform ended the stream")
-            except httpx.TransportError as broken:
-                error = self._patience.lost(broken)
-            await asyncio.sleep(patience.pause_s(error))
-
-    async def _lines(self, call: Call[Any], last_id: int) -> AsyncGenerator[str]:
-        headers = {"Last-Event-ID": str(last_id)}
-        async with self._http.stream(
-            "GET", call.path, params=call.params, headers=headers, timeout=SILENCE_S
-        ) as response:
-            if response.is_error:
-                await response.aread()
-                raise refusal(response)
-            async for line in response.aiter_lines():
-                yield line

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import httpx
 from pydantic import BaseModel, JsonValue, TypeAdapter
@@ -22,7 +24,13 @@ from deskhand_platform.api.models import (
     TaskSubmission,
 )
 from deskhand_platform.api.result_models import DeliveryModel, NewWebhook, WebhookModel
-from deskhand_platform.api.trajectory_models import ScoreModel, StepPage, TrajectoryDetail, TrajectorySummary
+from deskhand_platform.api.trajectory_models import (
+    ScoreModel,
+    StepPage,
+    TrajectoryDetail,
+    TrajectoryPage,
+    TrajectorySummary,
+)
 from deskhand_platform.client.flows import Call
 from deskhand_platform.states import WorkState
 from deskhand_platform.webhooks.about import About
@@ -33,6 +41,8 @@ PAGE = 200
 """Things in one page of a list, the most there can be."""
 BATCH = 2000
 """Tasks in one request."""
+LONG_S = 600.0
+"""For an answer that takes the platform through much of the store."""
 
 
 def reading(kind: type[Model]) -> Callable[[httpx.Response], Model]:
@@ -48,8 +58,17 @@ def reading_list(kind: type[Model]) -> Callable[[httpx.Response], list[Model]]:
 
 def get(path: str, read: Callable[[httpx.Response], T], **params: Any) -> Call[T]:
     """A GET; parameters that are None are left out."""
-    given = {name: value for name, value in params.items() if value is not None}
-    return Call(method="GET", path=path, read=read, params=given)
+    return Call(method="GET", path=path, read=read, params=given(params))
+
+
+def long(call: Call[T]) -> Call[T]:
+    """The same, with time to go through much of the store."""
+    return replace(call, timeout_s=LONG_S)
+
+
+def given(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Without those that are None."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def page(path: str, kind: type[Model], **params: Any) -> Callable[[str | None], Call[Page[Model]]]:
@@ -149,6 +168,13 @@ def trajectories(
     return page("/v1/trajectories", TrajectorySummary, **filters, label=labelled(labels))
 
 
+def trajectory_page(
+    filters: Mapping[str, Any], labels: Mapping[str, str] | None, cursor: str | None, limit: int
+) -> Call[TrajectoryPage]:
+    asked = {**filters, "label": labelled(labels), "cursor": cursor, "limit": limit}
+    return get("/v1/trajectories", reading(TrajectoryPage), **asked)
+
+
 def trajectory(id: str) -> Call[TrajectoryDetail]:
     return get(f"/v1/trajectories/{id}", reading(TrajectoryDetail))
 
@@ -159,6 +185,11 @@ def steps(id: str, offset: int) -> Call[StepPage]:
 
 def scores(id: str) -> Call[list[ScoreModel]]:
     return get(f"/v1/trajectories/{id}/scores", reading_list(ScoreModel))
+
+
+def replay(id: str, html: bool) -> Call[str]:
+    path = f"/v1/trajectories/{quote(id, safe='')}/replay.{'html' if html else 'txt'}"
+    return long(get(path, lambda response: response.text))
 
 
 def image(digest: str) -> Call[bytes]:
@@ -241,9 +272,9 @@ def events(subjects: Sequence[str], follow: bool) -> Call[bytes]:
 
 def stream(path: str, follow: bool, **params: list[str]) -> Call[bytes]:
     """A stream of events; read as it comes, not by `Call.read`."""
-    given: dict[str, Any] = {name: values for name, values in params.items() if values}
+    asked: dict[str, Any] = {name: values for name, values in params.items() if values}
     return Call(
-        method="GET", path=path, read=lambda response: response.content, params={**given, "follow": follow}
+        method="GET", path=path, read=lambda response: response.content, params={**asked, "follow": follow}
     )
 
 
@@ -254,12 +285,11 @@ def anything(
     method: str, path: str, body: Any = None, *, params: Mapping[str, Any] | None = None
 ) -> Call[Any]:
     """A route that has no call of its own; its answer as plain JSON."""
-    given = {name: value for name, value in (params or {}).items() if value is not None}
     return Call(
         method=method,
         path=path,
         read=lambda response: response.json() if response.content else None,
-        params=given,
+        params=given(params or {}),
         body=body,
         safe=method in ("GET", "PUT"),
     )

@@ -37,6 +37,8 @@ class Call(Generic[T]):
     """What is sent as JSON; None: nothing."""
     safe: bool = True
     """Sent twice it does what it does once: it goes again when the connection breaks off."""
+    timeout_s: float | None = None
+    """For the answer; None: as long as for most."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated, cast
 
-import yaml
 from fastapi import APIRouter, Query
 
 from deskhand_flywheel.errors import EmptySelection, InvalidRoutes, UnknownDataset
@@ -23,6 +22,7 @@ from deskhand_platform.api.flywheel_models import (
     SelectionModel,
 )
 from deskhand_platform.api.recorded import plain
+from deskhand_platform.api.rules import mapping_in
 from deskhand_platform.errors import InvalidField
 
 router = APIRouter(tags=["flywheel"])
@@ -155,14 +155,9 @@ def _routes(rules: str) -> tuple[Route, ...]:
     Raises:
         InvalidField: it is no YAML, or holds something else than routes.
     """
+    values = mapping_in(rules, "routes by name, e.g. sft: {outcome: success}")
     try:
-        values: object = yaml.safe_load(rules) if rules.strip() else {}
-    except yaml.YAMLError as error:
-        raise InvalidField("rules", f"is no YAML: {error}") from error
-    if not isinstance(values, dict):
-        raise InvalidField("rules", "must be a mapping of routes by name, e.g. sft: {outcome: success}")
-    try:
-        return read_routes(cast("dict[str, object]", values))
+        return read_routes(values)
     except InvalidRoutes as error:
         raise InvalidField("rules", str(error)) from error
 

@@ -8,11 +8,21 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from deskhand_flywheel.agreement import agreement
+from deskhand_flywheel.errors import InvalidReviewRules
 from deskhand_flywheel.review_queue import ReviewState
+from deskhand_flywheel.review_rules import ReviewRules, read_review_rules
 from deskhand_flywheel.types import HUMAN, QueuedReview, TrajectoryFilter
-from deskhand_platform.api.annotation_models import AgreementModel, ReviewItem, SideModel
+from deskhand_platform.api.annotation_models import (
+    AgreementModel,
+    ReviewItem,
+    ReviewOrder,
+    ReviewsFound,
+    SideModel,
+)
 from deskhand_platform.api.deps import Cursor, Have, Label, Limit, labelled
 from deskhand_platform.api.models import Page
+from deskhand_platform.api.rules import mapping_in
+from deskhand_platform.errors import InvalidField
 
 router = APIRouter(tags=["annotations"])
 
@@ -27,6 +37,17 @@ async def list_review_queue(
     """What verifiers, judges and step scores disagree on, most strongly first; a mark resolves an entry."""
     found = await have.store.review_queue(state, cursor=cursor, limit=limit)
     return Page[ReviewItem](items=[_item(one) for one in found.items], next_cursor=found.next_cursor)
+
+
+@router.post("/review-queue")
+async def find_reviews(have: Have, body: ReviewOrder) -> ReviewsFound:
+    """Bring the queue up to date with the scores of whole episodes; what their scorers agree on leaves it."""
+    chosen = TrajectoryFilter(
+        task_ids=None if body.task_id is None else (body.task_id,),
+        policy_id=body.policy_id,
+        labels=body.labels,
+    )
+    return ReviewsFound(entries=await have.store.find_disagreements(_rules(body.rules), chosen))
 
 
 @router.get("/agreement")
@@ -48,6 +69,18 @@ async def get_agreement(
     )
     found = await agreement(have.store, chosen, sources=source or (HUMAN,))
     return AgreementModel.model_validate(asdict(found))
+
+
+def _rules(text: str) -> ReviewRules:
+    """Rules of a YAML text laid on the flywheel's own.
+
+    Raises:
+        InvalidField: it is no YAML, or holds something else than such rules.
+    """
+    try:
+        return read_review_rules(mapping_in(text, "kinds by name, e.g. verifier_judge: {threshold: 0.4}"))
+    except InvalidReviewRules as error:
+        raise InvalidField("rules", str(error)) from error
 
 
 def _item(queued: QueuedReview) -> ReviewItem:

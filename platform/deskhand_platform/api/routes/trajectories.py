@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Query
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import HTMLResponse, PlainTextResponse, Response
 
 from deskhand_agent.types import Failure
 from deskhand_flywheel.errors import InvalidQuery
@@ -118,6 +118,20 @@ async def get_replay(have: Have, id: str) -> HTMLResponse:
     trajectory = await have.store.trajectory(id, images=True)
     html = render_replay(trajectory, await have.store.scores(id))
     return HTMLResponse(html, headers={"Content-Security-Policy": REPLAY_POLICY})
+
+
+@router.get(
+    "/trajectories/{id}/replay.txt",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {}}}},
+)
+async def get_replay_text(have: Have, id: str) -> PlainTextResponse:
+    """The episode's turns as text: index, reward and reply of each, and what they cost."""
+    from deskhand_flywheel.replay import render_text
+
+    text = render_text(await have.store.trajectory(id))
+    # a reply may hold half a surrogate pair, which UTF-8 has no bytes for
+    return PlainTextResponse(text.encode(errors="replace"))
 
 
 @router.get("/images/{digest}", response_class=Response, responses={200: {"content": {"image/*": {}}}})

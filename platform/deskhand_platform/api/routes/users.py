@@ -31,10 +31,14 @@ async def list_users(have: Have) -> list[UserModel]:
 @router.post("/users", status_code=201)
 async def add_user(have: Have, noted: Noted, body: NewUser) -> UserMade:
     """Open an account."""
-    password = body.password or passwords.generated()
+    if body.token_only and body.password is not None:
+        raise InvalidField("token_only", "is for accounts without a password: leave one of the two out")
+    password = body.password
+    if password is None and not body.token_only:
+        password = passwords.generated()
     noted(f"{body.name}, {body.role}")
     user = await have.accounts.users.add(body.name, body.role, password)
-    return UserMade(user=shown(user), password=None if body.password else password)
+    return UserMade(user=shown(user), password=password if body.password is None else None)
 
 
 @router.patch("/users/{name}")
@@ -47,10 +51,10 @@ async def change_user(have: Have, noted: Noted, name: str, body: UserChange) -> 
 @router.put("/users/{name}/password")
 async def set_password(have: Have, name: str, body: NewPassword) -> UserMade:
     """Give somebody another password; signs them out everywhere. Their tokens stay."""
-    password = body.password or passwords.generated()
+    password = passwords.generated() if body.password is None else body.password
     await have.accounts.users.set_password(name, password)
     user = await have.accounts.users.get(name)
-    return UserMade(user=shown(user), password=None if body.password else password)
+    return UserMade(user=shown(user), password=password if body.password is None else None)
 
 
 @router.put("/password", status_code=204)

@@ -1,0 +1,133 @@
+"""Accounts and tokens, for both clients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from deskhand_platform.accounts.access import Role
+from deskhand_platform.api.account_models import TokenMade, TokenModel, UserMade, UserModel
+from deskhand_platform.client import calls
+from deskhand_platform.client.connection import AsyncConnection, Connection
+from deskhand_platform.client.flows import Call
+
+
+class AsyncAccounts(AsyncConnection):
+    """Accounts and tokens, for programs that await."""
+
+    async def users(self) -> list[UserModel]:
+        """Everybody with an account, by name."""
+        return await self._do(_users())
+
+    async def add_user(
+        self, name: str, role: Role, *, password: str | None = None, token_only: bool = False
+    ) -> UserMade:
+        """Open an account; without a password one is made up, which is told this once."""
+        return await self._do(_add_user(name, role, password, token_only))
+
+    async def change_user(
+        self, name: str, *, role: Role | None = None, disabled: bool | None = None
+    ) -> UserModel:
+        """Give somebody another role, shut them out, or let them in again."""
+        return await self._do(_change_user(name, role, disabled))
+
+    async def set_password(self, name: str, password: str | None = None) -> UserMade:
+        """Give somebody another password, or one that is made up, and sign them out everywhere."""
+        return await self._do(_set_password(name, password))
+
+    async def tokens(self, owner: str | None = None) -> list[TokenModel]:
+        """Tokens of one owner, newest first; one's own without, everybody's with "*"."""
+        return await self._do(_tokens(owner))
+
+    async def create_token(
+        self,
+        label: str,
+        *,
+        scopes: Sequence[str] | None = None,
+        lasts_s: float | None = None,
+        owner: str | None = None,
+    ) -> TokenMade:
+        """Make a token, which is told this once; one's own, unless an owner is named."""
+        return await self._do(_create_token(label, scopes, lasts_s, owner))
+
+    async def revoke_token(self, id: str) -> TokenModel:
+        """Let a token open nothing any more."""
+        return await self._do(_revoke_token(id))
+
+
+class Accounts(Connection):
+    """Accounts and tokens, for programs that block."""
+
+    def users(self) -> list[UserModel]:
+        """Everybody with an account, by name."""
+        return self._do(_users())
+
+    def add_user(
+        self, name: str, role: Role, *, password: str | None = None, token_only: bool = False
+    ) -> UserMade:
+        """Open an account; without a password one is made up, which is told this once."""
+        return self._do(_add_user(name, role, password, token_only))
+
+    def change_user(self, name: str, *, role: Role | None = None, disabled: bool | None = None) -> UserModel:
+        """Give somebody another role, shut them out, or let them in again."""
+        return self._do(_change_user(name, role, disabled))
+
+    def set_password(self, name: str, password: str | None = None) -> UserMade:
+        """Give somebody another password, or one that is made up, and sign them out everywhere."""
+        return self._do(_set_password(name, password))
+
+    def tokens(self, owner: str | None = None) -> list[TokenModel]:
+        """Tokens of one owner, newest first; one's own without, everybody's with "*"."""
+        return self._do(_tokens(owner))
+
+    def create_token(
+        self,
+        label: str,
+        *,
+        scopes: Sequence[str] | None = None,
+        lasts_s: float | None = None,
+        owner: str | None = None,
+    ) -> TokenMade:
+        """Make a token, which is told this once; one's own, unless an owner is named."""
+        return self._do(_create_token(label, scopes, lasts_s, owner))
+
+    def revoke_token(self, id: str) -> TokenModel:
+        """Let a token open nothing any more."""
+        return self._do(_revoke_token(id))
+
+
+def _users() -> Call[list[UserModel]]:
+    return calls.get("/v1/users", calls.reading_list(UserModel))
+
+
+def _add_user(name: str, role: Role, password: str | None, token_only: bool) -> Call[UserMade]:
+    body = {"name": name, "role": role, "password": password, "token_only": token_only}
+    return Call(method="POST", path="/v1/users", read=calls.reading(UserMade), body=body, safe=False)
+
+
+def _change_user(name: str, role: Role | None, disabled: bool | None) -> Call[UserModel]:
+    body = calls.given({"role": role, "disabled": disabled})
+    return Call(
+        method="PATCH", path=f"/v1/users/{quote(name, safe='')}", read=calls.reading(UserModel), body=body
+    )
+
+
+def _set_password(name: str, password: str | None) -> Call[UserMade]:
+    path, body = f"/v1/users/{quote(name, safe='')}/password", calls.given({"password": password})
+    return Call(method="PUT", path=path, read=calls.reading(UserMade), body=body)
+
+
+def _tokens(owner: str | None) -> Call[list[TokenModel]]:
+    return calls.get("/v1/tokens", calls.reading_list(TokenModel), owner=owner)
+
+
+def _create_token(
+    label: str, scopes: Sequence[str] | None, lasts_s: float | None, owner: str | None
+) -> Call[TokenMade]:
+    whose = {"label": label, "scopes": None if scopes is None else [*scopes]}
+    body = calls.given({**whose, "lasts_s": lasts_s, "owner": owner})
+    return Call(method="POST", path="/v1/tokens", read=calls.reading(TokenMade), body=body, safe=False)
+
+
+def _revoke_token(id: str) -> Call[TokenModel]:
+    return Call(method="DELETE", path=f"/v1/tokens/{quote(id, safe='')}", read=calls.reading(TokenModel))
