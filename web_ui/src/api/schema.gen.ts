@@ -718,7 +718,11 @@ export interface paths {
          */
         get: operations["list_review_queue"];
         put?: never;
-        post?: never;
+        /**
+         * Find Reviews
+         * @description Bring the queue up to date with the scores of whole episodes; what their scorers agree on leaves it.
+         */
+        post: operations["find_reviews"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1437,6 +1441,26 @@ export interface paths {
          * @description The episode as one self-contained page.
          */
         get: operations["get_replay"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/trajectories/{id}/replay.txt": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Replay Text
+         * @description The episode's turns as text: index, reward and reply of each, and what they cost.
+         */
+        get: operations["get_replay_text"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2583,6 +2607,11 @@ export interface components {
             /** Password */
             password?: string | null;
             role: components["schemas"]["Role"];
+            /**
+             * Token Only
+             * @default false
+             */
+            token_only: boolean;
         };
         /** NewWebhook */
         NewWebhook: {
@@ -2971,7 +3000,7 @@ export interface components {
         };
         /**
          * ProposalState
-         * @description How far it is.
+         * @description How far an action is that waits for a person.
          * @enum {string}
          */
         ProposalState: "waiting" | "answered" | "lapsed" | "withdrawn";
@@ -3097,11 +3126,38 @@ export interface components {
             verdict: components["schemas"]["ReviewVerdict"];
         };
         /**
+         * ReviewOrder
+         * @description Whose disagreements are to be found.
+         */
+        ReviewOrder: {
+            /** Labels */
+            labels?: {
+                [key: string]: string;
+            };
+            /** Policy Id */
+            policy_id?: string | null;
+            /**
+             * Rules
+             * @default
+             */
+            rules: string;
+            /** Task Id */
+            task_id?: string | null;
+        };
+        /**
          * ReviewVerdict
          * @description What a person made of what the model was about to do.
          * @enum {string}
          */
         ReviewVerdict: "accepted" | "replaced" | "steered" | "unanswered";
+        /**
+         * ReviewsFound
+         * @description What the queue now holds of the episodes that were looked at.
+         */
+        ReviewsFound: {
+            /** Entries */
+            entries: number;
+        };
         /**
          * Role
          * @description What a person is here for.
@@ -7513,6 +7569,93 @@ export interface operations {
             };
         };
     };
+    find_reviews: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReviewOrder"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReviewsFound"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     list_rounds: {
         parameters: {
             query?: {
@@ -11036,6 +11179,91 @@ export interface operations {
                 };
                 content: {
                     "text/html": unknown;
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_replay_text: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": unknown;
                 };
             };
             /** @description Bad Request */
