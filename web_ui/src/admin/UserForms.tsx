@@ -30,7 +30,7 @@ export function AddUser({
   const [role, setRole] = useState<Role>("submitter");
   const client = useQueryClient();
   const send = useMutation({
-    mutationFn: () => answer(api.POST("/v1/users", { body: { name: name.trim(), role } })),
+    mutationFn: () => answer(api.POST("/v1/users", { body: { name: name.trim(), role, token_only: false } })),
     onSuccess: async (made) => {
       await client.invalidateQueries({ queryKey: ["users"] });
       setName("");
