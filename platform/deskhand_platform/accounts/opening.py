@@ -53,8 +53,7 @@ async def open_accounts(database: Database, settings: Settings) -> tuple[Account
     `HOME/token` holds their token for the command line of this machine, as it always did; removing the file
     leaves the platform to those who know a password or have a token of their own.
     """
-    users, tokens, audit = Users(database), Tokens(database), Audit(database)
-    sessions = Sessions(database, lasts_s=settings.auth.session_s)
+    users, tokens = Users(database), Tokens(database)
     first = None
     if not await users.list(Role.ADMIN):
         password = passwords.generated()
@@ -66,7 +65,14 @@ async def open_accounts(database: Database, settings: Settings) -> tuple[Account
         if token_hash is None:
             write_private(settings.home / TOKEN_FILE, token)
         first = FirstAdmin(name=OWNER, password=password, token=None if token_hash else token)
-    accounts = Accounts(
+    return await accounts_of(database, settings), first
+
+
+async def accounts_of(database: Database, settings: Settings) -> Accounts:
+    """The accounts of a home, as they are."""
+    users, tokens, audit = Users(database), Tokens(database), Audit(database)
+    sessions = Sessions(database, lasts_s=settings.auth.session_s)
+    return Accounts(
         users=users,
         tokens=tokens,
         sessions=sessions,
@@ -75,7 +81,6 @@ async def open_accounts(database: Database, settings: Settings) -> tuple[Account
         sign_in=SignIn(users=users, tokens=tokens, sessions=sessions, audit=audit, limits=settings.auth),
         cookie=await _cookie(tokens, settings.home),
     )
-    return accounts, first
 
 
 async def _cookie(tokens: Tokens, home: Path) -> str:

@@ -9,7 +9,7 @@ from fastapi import Depends, Path, Query, Request
 from fastapi.routing import APIRoute, APIWebSocketRoute
 from starlette.requests import HTTPConnection
 
-from deskhand_platform.accounts.access import OPEN, ROUTES, Own, Principal, Rule
+from deskhand_platform.accounts.access import OPEN, ROLES, ROUTES, Own, Principal, Rule
 from deskhand_platform.api.origin import refuse_other_sites
 from deskhand_platform.errors import Forbidden, InvalidField, NotFound, PlatformError, Unauthorized
 from deskhand_platform.feed import EventFeed
@@ -89,7 +89,7 @@ def route_of(connection: HTTPConnection) -> str:
 def _refusal(who: Principal, rule: Rule | None) -> str:
     if rule is None:
         return "nobody may do this: the route is not in the table of who may do what"
-    if rule.scope is not None and rule.scope not in who.scopes and who.token_id is not None:
+    if rule.scope in ROLES[who.role] and rule.scope not in who.scopes:
         return f"{who.name}'s token is not for this: it needs the scope {rule.scope!r}"
     if rule.unlimited and who.limited:
         return "a token for some scopes or for a time is not traded for more: sign in by password"

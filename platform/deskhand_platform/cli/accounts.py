@@ -1,8 +1,4 @@
-"""`deskhand users` and `deskhand tokens`: accounts of this home, whether it is served or not.
-
-Whoever may read the home's database administers it: this is also the way back in for an administrator who
-has lost the password. From elsewhere the API does the same (`/v1/users`, `/v1/tokens`).
-"""
+"""`deskhand users` and `deskhand tokens`: of this home, served or not, or of a platform elsewhere."""
 
 from __future__ import annotations
 
@@ -10,19 +6,17 @@ import asyncio
 import json
 import re
 import sys
-from collections.abc import Awaitable, Callable
-from dataclasses import asdict
+from collections.abc import Awaitable, Callable, Sequence
 from getpass import getpass
 from typing import Annotated, TypeVar
 
 import typer
+from pydantic import BaseModel
 
-from deskhand_platform.accounts import passwords
 from deskhand_platform.accounts.access import SCOPES, Role
-from deskhand_platform.accounts.opening import Accounts
-from deskhand_platform.auth import OWNER
+from deskhand_platform.api.account_models import TokenModel
+from deskhand_platform.cli.client import Client, HomeUrl, reached
 from deskhand_platform.cli.console import out, say, table, when
-from deskhand_platform.cli.opening import opened_accounts
 from deskhand_platform.errors import InvalidField
 
 people = typer.Typer(help="Accounts: who may come in, and as what.", no_args_is_help=True)
@@ -39,29 +33,30 @@ UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0}
 
 @people.command(
     epilog="Examples:  deskhand users add ada --role researcher   ·   deskhand users add ci --token-only"
+    "   ·   deskhand users add ada --url https://deskhand.example.com"
 )
 def add(
     name: Annotated[str, typer.Argument(help="a-z, 0-9, _, . and -")],
     role: Annotated[Role, typer.Option(help="what they are here for")] = Role.SUBMITTER,
     ask: Ask = False,
     token_only: Annotated[bool, typer.Option("--token-only", help="no password: for a program")] = False,
+    url: HomeUrl = None,
 ) -> None:
     """Open an account; prints the password that was made up, which is shown this once."""
-    password = None if token_only else _password(ask)
-
-    async def work(accounts: Accounts) -> None:
-        await accounts.users.add(name, role, password)
-
-    _run(work, "deskhand users add", f"{name}, {role}")
-    _tell(password, ask=ask)
+    chosen = None if token_only else _password(ask)
+    made = _run(lambda client: client.add_user(name, role, password=chosen, token_only=token_only), url)
+    _tell(made.password)
 
 
-@people.command("list", epilog="Example:  deskhand users list --json")
-def list_people(as_json: Json = False) -> None:
+@people.command(
+    "list",
+    epilog="Examples:  deskhand users list --json   ·   deskhand users list --url https://deskhand.example.com",
+)
+def list_people(as_json: Json = False, url: HomeUrl = None) -> None:
     """Everybody with an account."""
-    found = _run(lambda accounts: accounts.users.list())
+    found = _run(lambda client: client.users(), url)
     if as_json:
-        out.print(json.dumps([asdict(one) for one in found]), markup=False, soft_wrap=True)
+        _print_json(found)
         return
     lines = table("user", "role", "comes in by", "since")
     for one in found:
@@ -70,60 +65,78 @@ def list_people(as_json: Json = False) -> None:
     out.print(lines)
 
 
-@people.command(epilog="Examples:  deskhand users password ada   ·   deskhand users password owner --ask")
-def password(name: Name, ask: Ask = False) -> None:
+@people.command(
+    epilog="Examples:  deskhand users password ada   ·   deskhand users password owner --ask   ·   "
+    "deskhand users password ada --url https://deskhand.example.com"
+)
+def password(name: Name, ask: Ask = False, url: HomeUrl = None) -> None:
     """Give another password, and sign the user out everywhere; prints the one that was made up."""
-    new = _password(ask)
-    _run(lambda accounts: accounts.users.set_password(name, new), "deskhand users password", name)
-    _tell(new, ask=ask)
+    chosen = _password(ask)
+    _tell(_run(lambda client: client.set_password(name, chosen), url).password)
 
 
-@people.command(epilog="Examples:  deskhand users disable ada   ·   deskhand users disable ada --undo")
+@people.command(
+    epilog="Examples:  deskhand users disable ada   ·   deskhand users disable ada --undo   ·   "
+    "deskhand users disable ada --url https://deskhand.example.com"
+)
 def disable(
-    name: Name, undo: Annotated[bool, typer.Option("--undo", help="let them in again")] = False
+    name: Name,
+    undo: Annotated[bool, typer.Option("--undo", help="let them in again")] = False,
+    url: HomeUrl = None,
 ) -> None:
     """Let somebody in no more, by whatever; what they did stays."""
-    command = "deskhand users disable" + (" --undo" if undo else "")
-    _run(lambda accounts: accounts.users.change(name, disabled=not undo), command, name)
+    _run(lambda client: client.change_user(name, disabled=not undo), url)
 
 
-@people.command("role", epilog="Example:  deskhand users role ada operator")
-def set_role(name: Name, role: Annotated[Role, typer.Argument(help="the new one")]) -> None:
+@people.command(
+    "role",
+    epilog="Examples:  deskhand users role ada operator   ·   "
+    "deskhand users role ada operator --url https://deskhand.example.com",
+)
+def set_role(
+    name: Name, role: Annotated[Role, typer.Argument(help="the new one")], url: HomeUrl = None
+) -> None:
     """Give somebody another role; it holds at once."""
-    _run(lambda accounts: accounts.users.change(name, role=role), "deskhand users role", f"{name}, {role}")
+    _run(lambda client: client.change_user(name, role=role), url)
 
 
 @tokens.command(
     epilog="Examples:  deskhand tokens create nightly   ·   "
-    "deskhand tokens create nightly --user ci --scope tasks:write --scope tasks:read --lasts 90d"
+    "deskhand tokens create nightly --user ci --scope tasks:write --scope tasks:read --lasts 90d   ·   "
+    "deskhand tokens create laptop --url https://deskhand.example.com"
 )
 def create(
     label: Annotated[str, typer.Argument(help="what it is for")],
-    user: Annotated[str, typer.Option(help="whose it is")] = OWNER,
+    user: Annotated[
+        str | None, typer.Option(help="whose it is; your own without, and the owner's of this home")
+    ] = None,
     scope: Annotated[
         list[str] | None,
         typer.Option(help=f"repeatable; all that the user may without. There are: {', '.join(SCOPES)}"),
     ] = None,
     lasts: Annotated[str | None, typer.Option(help="30m, 12h, 90d; until revoked without")] = None,
+    url: HomeUrl = None,
 ) -> None:
     """Make a token; prints it, which happens this once."""
     lasts_s = None if lasts is None else _seconds(lasts)
-    _, token = _run(
-        lambda accounts: accounts.tokens.create(user, label, scopes=scope, lasts_s=lasts_s),
-        "deskhand tokens create",
-        f"{label}, for {user}",
-    )
-    out.print(token, markup=False, soft_wrap=True)
+    made = _run(lambda client: client.create_token(label, scopes=scope, lasts_s=lasts_s, owner=user), url)
+    out.print(made.token, markup=False, soft_wrap=True)
 
 
-@tokens.command("list", epilog="Example:  deskhand tokens list --user ci")
+@tokens.command(
+    "list",
+    epilog="Examples:  deskhand tokens list --user ci   ·   deskhand tokens list --url "
+    "https://deskhand.example.com",
+)
 def list_tokens(
-    user: Annotated[str | None, typer.Option(help="only of this user")] = None, as_json: Json = False
+    user: Annotated[str | None, typer.Option(help="only of this user; without, all that you may see")] = None,
+    as_json: Json = False,
+    url: HomeUrl = None,
 ) -> None:
     """Tokens, newest first; also those that open nothing any more."""
-    found = _run(lambda accounts: accounts.tokens.list(user))
+    found = _run(lambda client: _tokens(client, user), url)
     if as_json:
-        out.print(json.dumps([asdict(one) for one in found]), markup=False, soft_wrap=True)
+        _print_json(found)
         return
     lines = table("id", "user", "for", "scopes", "made", "until", "last used")
     for one in found:
@@ -135,25 +148,41 @@ def list_tokens(
     out.print(lines)
 
 
-@tokens.command(epilog="Example:  deskhand tokens revoke 3f9a0c11d2e4")
+@tokens.command(
+    epilog="Examples:  deskhand tokens revoke 3f9a0c11d2e4   ·   "
+    "deskhand tokens revoke 3f9a0c11d2e4 --url https://deskhand.example.com"
+)
 def revoke(
     id: Annotated[str, typer.Argument(help="of the token, as `deskhand tokens list` shows it")],
+    url: HomeUrl = None,
 ) -> None:
     """Let a token open nothing any more, nor what was signed in with it."""
-    _run(lambda accounts: accounts.tokens.revoke(id), "deskhand tokens revoke", id)
+    _run(lambda client: client.revoke_token(id), url)
 
 
-def _run(work: Callable[[Accounts], Awaitable[T]], command: str | None = None, target: str = "") -> T:
+async def _tokens(client: Client, user: str | None) -> list[TokenModel]:
+    if user is None and "admin" in (await client.info()).scopes:
+        return await client.tokens("*")
+    return await client.tokens(user)
+
+
+def _run(work: Callable[[Client], Awaitable[T]], url: str | None) -> T:
     async def opened() -> T:
-        async with opened_accounts(command, target) as accounts:
-            return await work(accounts)
+        async with reached(url, first_admin=True) as client:
+            return await work(client)
 
     return asyncio.run(opened())
 
 
-def _password(ask: bool) -> str:
+def _print_json(found: Sequence[BaseModel]) -> None:
+    shown = [one.model_dump(mode="json") for one in found]
+    out.print(json.dumps(shown), markup=False, soft_wrap=True)
+
+
+def _password(ask: bool) -> str | None:
+    """None: the platform makes one up."""
     if not ask:
-        return passwords.generated()
+        return None
     if not sys.stdin.isatty():
         return sys.stdin.readline().rstrip("\n")
     first = getpass("New password: ")
@@ -162,8 +191,8 @@ def _password(ask: bool) -> str:
     return first
 
 
-def _tell(password: str | None, *, ask: bool) -> None:
-    if password is not None and not ask:
+def _tell(password: str | None) -> None:
+    if password is not None:
         say("The password, shown this once:")
         out.print(password, markup=False, soft_wrap=True)
 

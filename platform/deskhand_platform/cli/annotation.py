@@ -4,37 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import asdict
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from deskhand_flywheel.agreement import Agreement, agreement
-from deskhand_flywheel.review_rules import load_review_rules, read_review_rules
-from deskhand_flywheel.types import HUMAN, ReviewPage, TrajectoryFilter
 from deskhand_platform.accounts.access import Role
-from deskhand_platform.accounts.users import User
+from deskhand_platform.api.account_models import UserModel
+from deskhand_platform.api.annotation_models import AgreementModel, ReviewItem
+from deskhand_platform.cli.choosing import Policy, Task, read_rules
+from deskhand_platform.cli.client import HomeUrl, reached
 from deskhand_platform.cli.console import out, say, table, when
 from deskhand_platform.cli.flywheel import Label, labels_of
-from deskhand_platform.cli.opening import opened_accounts, opened_store
-from deskhand_platform.errors import WrongState
+from deskhand_platform.errors import NotFound, WrongState
 
 people = typer.Typer(help="People who annotate, each with a token of their own.", no_args_is_help=True)
 
 Json = Annotated[bool, typer.Option("--json", help="as JSON")]
-Task = Annotated[str | None, typer.Option(help="only of this task")]
-Policy = Annotated[str | None, typer.Option(help="only of this policy")]
 
 
 def register(app: typer.Typer) -> None:
     """Add `review` and `agreement`."""
     app.command(
-        epilog="Examples:  deskhand flywheel review   ·   deskhand flywheel review --rules rules.yaml"
+        epilog="Examples:  deskhand flywheel review   ·   deskhand flywheel review --rules rules.yaml   ·   "
+        "deskhand flywheel review --url https://deskhand.example.com"
     )(review)
-    app.command("agreement", epilog="Example:  deskhand flywheel agreement --source human --source judge")(
-        show_agreement
-    )
+    app.command(
+        "agreement",
+        epilog="Examples:  deskhand flywheel agreement --source human --source judge   ·   "
+        "deskhand flywheel agreement --url https://deskhand.example.com",
+    )(show_agreement)
 
 
 def review(
@@ -49,36 +49,42 @@ def review(
     ] = False,
     limit: Annotated[int, typer.Option(min=1, max=500, help="entries at most")] = 20,
     as_json: Json = False,
+    url: HomeUrl = None,
 ) -> None:
     """Find what verifier, judges and step scores disagree on, and list it, most strongly first.
 
     The filter says whose entries are brought up to date; the list is of all. A person's mark on the step, or
     on the episode, resolves an entry.
     """
-    chosen = TrajectoryFilter(
-        task_ids=None if task is None else (task,), policy_id=policy, labels=labels_of(label or [])
-    )
-    page = asyncio.run(_review(rules, chosen, limit, resolved=resolved))
+    chosen = {"task_id": task, "policy_id": policy, "labels": labels_of(label or [])}
+    state = "resolved" if resolved else "open"
+    found = asyncio.run(_review(read_rules(rules), chosen, state, limit + 1, url))
     if as_json:
-        out.print(json.dumps([asdict(item) for item in page.items], indent=1), markup=False, soft_wrap=True)
+        shown = [item.model_dump(mode="json") for item in found[:limit]]
+        out.print(json.dumps(shown, indent=1), markup=False, soft_wrap=True)
         return
     lines = table("trajectory", "step", "strength", "lower", "higher", "instruction", "marked by")
-    for item in page.items:
-        one = item.disagreement
-        sides = [f"{side.scorer} {side.score:.2f}" for side in one.said]
+    for one in found[:limit]:
+        sides = [f"{side.scorer} {side.score:.2f}" for side in one.sides]
         step = "" if one.step_index is None else str(one.step_index)
-        marked = ", ".join(item.resolved_by)
-        lines.add_row(one.trajectory_id, step, f"{one.strength:.2f}", *sides, item.instruction, marked)
+        marked = ", ".join(one.resolved_by)
+        lines.add_row(one.trajectory_id, step, f"{one.strength:.2f}", *sides, one.instruction, marked)
     out.print(lines)
-    if page.next_cursor is not None:
+    if len(found) > limit:
         say(f"there are more than {limit}; --limit shows them")
 
 
-async def _review(rules: Path | None, chosen: TrajectoryFilter, limit: int, *, resolved: bool) -> ReviewPage:
-    read = read_review_rules({}) if rules is None else await asyncio.to_thread(load_review_rules, rules)
-    async with opened_store() as store:
-        await store.find_disagreements(read, chosen)
-        return await store.review_queue("resolved" if resolved else "open", limit=limit)
+async def _review(
+    rules: str, chosen: Mapping[str, Any], state: str, limit: int, url: str | None
+) -> list[ReviewItem]:
+    found: list[ReviewItem] = []
+    async with reached(url) as client:
+        await client.find_reviews(rules=rules, **chosen)
+        async for one in client.reviews(state):
+            found.append(one)
+            if len(found) == limit:
+                break
+    return found
 
 
 def show_agreement(
@@ -90,14 +96,13 @@ def show_agreement(
     policy: Policy = None,
     label: Label = None,
     as_json: Json = False,
+    url: HomeUrl = None,
 ) -> None:
     """How far annotators agree on the steps that several marked: Krippendorff's alpha, and Cohen's kappa."""
-    chosen = TrajectoryFilter(
-        task_ids=None if task is None else (task,), policy_id=policy, labels=labels_of(label or [])
-    )
-    found = asyncio.run(_agreement(chosen, source or [HUMAN]))
+    chosen = {"task_id": task, "policy_id": policy, "labels": labels_of(label or [])}
+    found = asyncio.run(_agreement(source or [], chosen, url))
     if as_json:
-        out.print(json.dumps(asdict(found), indent=1), markup=False, soft_wrap=True)
+        out.print(found.model_dump_json(indent=1), markup=False, soft_wrap=True)
         return
     alphas = f"alpha {_figure(found.alpha_good)} of good and bad, {_figure(found.alpha_score)} of the scores"
     out.print(f"{found.steps} steps marked by several, {found.marks} marks: {alphas}", soft_wrap=True)
@@ -107,58 +112,72 @@ def show_agreement(
     out.print(lines)
 
 
-async def _agreement(chosen: TrajectoryFilter, sources: list[str]) -> Agreement:
-    async with opened_store() as store:
-        return await agreement(store, chosen, sources=sources)
+async def _agreement(sources: list[str], chosen: Mapping[str, Any], url: str | None) -> AgreementModel:
+    async with reached(url) as client:
+        return await client.agreement(sources, **chosen)
 
 
-@people.command(epilog="Example:  deskhand annotators add ada")
-def add(name: Annotated[str, typer.Argument(help="a-z, 0-9, _, . and -")]) -> None:
+@people.command(
+    epilog="Examples:  deskhand annotators add ada   ·   "
+    "deskhand annotators add ada --url https://deskhand.example.com"
+)
+def add(name: Annotated[str, typer.Argument(help="a-z, 0-9, _, . and -")], url: HomeUrl = None) -> None:
     """Open an account of the role annotator; prints a token for it, which is shown this once.
 
     With it they sign in at the page, or send it as DESKHAND_TOKEN: they read everything and annotate, and
     change nothing else.
     """
-    out.print(asyncio.run(_add(name)), markup=False)
+    out.print(asyncio.run(_add(name, url)), markup=False, soft_wrap=True)
 
 
-@people.command()
-def remove(name: Annotated[str, typer.Argument(help="of the annotator")]) -> None:
+@people.command(
+    epilog="Examples:  deskhand annotators remove ada   ·   "
+    "deskhand annotators remove ada --url https://deskhand.example.com"
+)
+def remove(name: Annotated[str, typer.Argument(help="of the annotator")], url: HomeUrl = None) -> None:
     """Let somebody in no more (`deskhand users disable`); their marks and notes stay."""
-    asyncio.run(_remove(name))
+    asyncio.run(_remove(name, url))
 
 
-@people.command("list")
-def list_people() -> None:
+@people.command(
+    "list",
+    epilog="Examples:  deskhand annotators list   ·   "
+    "deskhand annotators list --url https://deskhand.example.com",
+)
+def list_people(url: HomeUrl = None) -> None:
     """Everybody of the role annotator."""
     lines = table("annotator", "since")
-    for one in asyncio.run(_list()):
+    for one in asyncio.run(_list(url)):
         lines.add_row(one.name, when(one.created_at_s))
     out.print(lines)
 
 
-async def _add(name: str) -> str:
-    async with opened_accounts("deskhand annotators add", name) as accounts:
-        gone = [one.name for one in await accounts.users.list(Role.ANNOTATOR) if one.disabled]
-        if name in gone:
-            await accounts.users.change(name, disabled=False)
+async def _add(name: str, url: str | None) -> str:
+    async with reached(url, first_admin=True) as client:
+        known = [one for one in await client.users() if one.name == name and one.role is Role.ANNOTATOR]
+        if any(one.disabled for one in known):
+            await client.change_user(name, disabled=False)
         else:
-            await accounts.users.add(name, Role.ANNOTATOR)
-        return (await accounts.tokens.create(name, "annotator"))[1]
+            await client.add_user(name, Role.ANNOTATOR, token_only=True)
+        return (await client.create_token("annotator", owner=name)).token
 
 
-async def _remove(name: str) -> None:
-    async with opened_accounts("deskhand annotators remove", name) as accounts:
-        if (await accounts.users.get(name)).role is not Role.ANNOTATOR:
+async def _remove(name: str, url: str | None) -> None:
+    async with reached(url, first_admin=True) as client:
+        everybody = {one.name: one for one in await client.users()}
+        if name not in everybody:
+            raise NotFound("user", name, everybody)
+        if everybody[name].role is not Role.ANNOTATOR:
             raise WrongState(f"{name} is no annotator; `deskhand users disable` is for everybody else")
-        for token in await accounts.tokens.list(name):
-            await accounts.tokens.revoke(token.id)
-        await accounts.users.change(name, disabled=True)
+        for token in await client.tokens(name):
+            await client.revoke_token(token.id)
+        await client.change_user(name, disabled=True)
 
 
-async def _list() -> list[User]:
-    async with opened_accounts() as accounts:
-        return [one for one in await accounts.users.list(Role.ANNOTATOR) if not one.disabled]
+async def _list(url: str | None) -> list[UserModel]:
+    async with reached(url, first_admin=True) as client:
+        everybody = await client.users()
+    return [one for one in everybody if one.role is Role.ANNOTATOR and not one.disabled]
 
 
 def _figure(value: float | None) -> str:

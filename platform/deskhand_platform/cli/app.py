@@ -22,6 +22,7 @@ from deskhand_platform.cli import (
     annotation,
     benches,
     branching,
+    choosing,
     doctor,
     endpoint,
     evaluations,
@@ -39,7 +40,7 @@ from deskhand_platform.cli import (
     webhooks,
 )
 from deskhand_platform.cli.console import complain
-from deskhand_platform.client import ApiError, ClientError
+from deskhand_platform.client import ApiError, ClientError, NotSignedIn
 from deskhand_platform.errors import InvalidField, NotFound, PlatformError, SettingsError
 from deskhand_sandbox.errors import SandboxError, UnknownName
 from deskhand_trainer.errors import ConfigError, TrainerError
@@ -73,6 +74,7 @@ endpoint.register(records.policies)
 upkeep.register(flywheel.app)
 judging.register(flywheel.app)
 annotation.register(flywheel.app)
+choosing.register(flywheel.app)
 
 USAGE = (
     NotFound,
@@ -104,11 +106,18 @@ def main() -> None:
     except FAILURES as error:
         if os.environ.get("DESKHAND_DEBUG"):
             raise
-        complain(str(error) or type(error).__name__)
+        complain((str(error) or type(error).__name__) + advice(error))
         sys.exit(status_of(error))
     except KeyboardInterrupt:
         complain("stopped")
         sys.exit(130)
+
+
+def advice(error: BaseException) -> str:
+    """What to do about a failure that does not say so itself."""
+    if isinstance(error, NotSignedIn):
+        return "; set DESKHAND_TOKEN to one of that platform's: its account page makes them"
+    return ""
 
 
 def status_of(error: BaseException) -> int:

@@ -1,21 +1,32 @@
-"""The platform over HTTP, for commands that need one that runs: on this machine or another."""
+"""The platform that a command speaks to: on this machine or another, always by the published client."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Annotated
 
 import typer
 
+from deskhand_platform.cli.opening import answered_here
 from deskhand_platform.client import AsyncDeskhand as Client
-from deskhand_platform.settings import Settings
+from deskhand_platform.settings import Settings, load_settings
 
-__all__ = ["Client", "Url", "connect"]
+__all__ = ["Client", "HomeUrl", "Url", "connect", "reached"]
 
 PATIENCE_S = 3.0
 """A person waits: what does not answer by then is said."""
 Url = Annotated[
     str | None,
     typer.Option("--url", help="the platform's address; DESKHAND_URL, or this home's own, when not given"),
+]
+HomeUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--url",
+        help="a platform's address, with its token in DESKHAND_TOKEN; DESKHAND_URL, or this home's own "
+        "records, served or not, when not given",
+    ),
 ]
 
 
@@ -27,3 +38,26 @@ def connect(settings: Settings, url: str | None = None) -> Client:
         Unauthorized: there is no token to show.
     """
     return Client(url or settings.url, home=settings.home, patience_s=PATIENCE_S)
+
+
+@asynccontextmanager
+async def reached(url: str | None = None, *, first_admin: bool = False) -> AsyncGenerator[Client]:
+    """A client of the platform at `url`, else of the configured one, else of this home, served or not.
+
+    Args:
+        first_admin: make one of this home's where it has none, and say how they come in.
+
+    Raises:
+        Unauthorized: there is no token to show to another machine's.
+        StoreUnavailable, StoreTooNew, CorruptStore, StorageFull: as `Store.open`, of this home's.
+    """
+    settings = load_settings()
+    if url or settings.url:
+        async with connect(settings, url) as client:
+            yield client
+        return
+    async with (
+        answered_here(settings, first_admin=first_admin) as transport,
+        Client("http://localhost", "not asked for", patience_s=PATIENCE_S, transport=transport) as client,
+    ):
+        yield client

@@ -33,8 +33,9 @@ def serve(
     batch: Annotated[int, typer.Option(help="replies under way at once", min=1, max=512)] = 16,
     threads: Annotated[int, typer.Option(help="processor threads", min=1, max=256)] = 1,
 ) -> None:
-    """Serve a policy by token ids, in the form of SGLang's /generate, until Ctrl-C.
+    """Serve a policy of this home by token ids, in the form of SGLang's /generate, until Ctrl-C.
 
+    A platform elsewhere answers for its own policies (`/v1/chat/completions`), or serves them on its machine.
     Callers send the token in DESKHAND_ENGINE_TOKEN; one is made and printed where it is not set.
     """
     raise typer.Exit(run_until_signal(_serve(load_settings(), policy, host, port, batch, threads)))

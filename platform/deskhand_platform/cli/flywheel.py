@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.text import Text
-from rich.tree import Tree
 
-from deskhand_flywheel.errors import EmptySelection
-from deskhand_flywheel.types import Dataset, OutcomeFilter, TrajectoryFilter
-from deskhand_platform.cli.console import bars, out, say, table, when
+from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
+from deskhand_platform.cli.console import bars, out, say
 from deskhand_platform.cli.opening import opened_store
 from deskhand_platform.errors import InvalidField
 
 if TYPE_CHECKING:
     from deskhand_flywheel.exchange import Exported, Guidance, Imported
-    from deskhand_flywheel.lineage import LineageNode
-    from deskhand_flywheel.routing import Route
 
 app = typer.Typer(help="The store: trajectories out and in, routes, lineage, upkeep.", no_args_is_help=True)
 
@@ -140,110 +133,6 @@ async def _import(
 
     async with opened_store() as store:
         return await import_trajectories(store, path, format=format, guidance=guidance, progress=told)
-
-
-@app.command(
-    epilog="Examples:  deskhand flywheel route --name imported --label source=osworld   ·   deskhand "
-    "flywheel route rules.yaml --name mine"
-)
-def route(
-    rules: Annotated[
-        Path | None, typer.Argument(help="YAML of routes, laid on the flywheel's own; those alone without")
-    ] = None,
-    name: Annotated[str, typer.Option(help="of the datasets, before the name of the route")] = "routed",
-    task: Annotated[str | None, typer.Option(help="only of this task")] = None,
-    policy: Annotated[str | None, typer.Option(help="only of this policy")] = None,
-    label: Label = None,
-) -> None:
-    """Make a dataset of each route: successes to imitate, failures to pretrain on, all for the RL pool.
-
-    A route has an outcome (success, failure, all) and may ask for a band of difficulty (least_success and
-    most_success of a task's episodes), for unique episodes (unique), for few of easy tasks (thin_to, above
-    thin_above), for none longer than its task's longest success (within_longest), for a stored success of
-    tasks that all failed (rescue), and for ones that do not begin as a held-out task's do (clean, asked for
-    unless false). Each time makes new versions; held-out tasks and seeds stay out.
-    """
-    chosen = TrajectoryFilter(
-        task_ids=None if task is None else (task,), policy_id=policy, labels=labels_of(label or [])
-    )
-    lines = table("dataset", "for", "trajectories", "left out")
-    for route, made in asyncio.run(_route(rules, name, chosen)):
-        if made is None:
-            lines.add_row(f"{name}/{route.name}", route.rule.kind.value, "0", "")
-            continue
-        left_out = cast("Mapping[str, int]", made.recipe["left_out"])
-        why = ", ".join(f"{count} {what}" for what, count in left_out.items())
-        lines.add_row(f"{made.name}@{made.version}", made.kind.value, str(len(made.trajectory_ids)), why)
-    out.print(lines)
-
-
-async def _route(
-    rules: Path | None, name: str, chosen: TrajectoryFilter
-) -> list[tuple[Route, Dataset | None]]:
-    from deskhand_flywheel.routing import load_routes, read_routes
-
-    routes = read_routes({}) if rules is None else await asyncio.to_thread(load_routes, rules)
-    made: list[tuple[Route, Dataset | None]] = []
-    async with opened_store() as store:
-        for route in routes:
-            selection = store.select_dataset(f"{name}/{route.name}", route.rule, chosen, sieve=route.sieve)
-            try:
-                made.append((route, await selection))
-            except EmptySelection:
-                made.append((route, None))
-    return made
-
-
-@app.command(
-    epilog="Examples:  deskhand flywheel lineage policy-1f…   ·   deskhand flywheel lineage ID --json"
-)
-def lineage(
-    policy: Annotated[str, typer.Argument(help="id of a policy")],
-    as_json: Annotated[bool, typer.Option("--json", help="as JSON, with every trajectory's id")] = False,
-) -> None:
-    """Draw where a policy comes from: trajectory ← policy ← dataset ← trajectory ← …"""
-    traced = asyncio.run(_lineage(policy))
-    if as_json:
-        typer.echo(json.dumps(asdict(traced), indent=2))
-        return
-    out.print(_drawn(traced), soft_wrap=True)
-
-
-async def _lineage(policy: str) -> LineageNode:
-    from deskhand_flywheel.lineage import trace_policy
-
-    async with opened_store() as store:
-        return await trace_policy(store, policy)
-
-
-def _drawn(node: LineageNode, onto: Tree | None = None) -> Tree:
-    line = Text(_line(node))
-    tree = Tree(line) if onto is None else onto.add(line)
-    for source in node.sources:
-        _drawn(source, tree)
-    return tree
-
-
-def _line(node: LineageNode) -> str:
-    about = node.details
-    if node.kind == "trajectories":
-        count, won, tasks = (about.get(name) for name in ("trajectories", "successes", "tasks"))
-        of = f"{len(tasks)} tasks" if isinstance(tasks, list) and len(tasks) != 1 else "one task"
-        said = [f"{count} trajectories of {of} by {node.name}", f"{won} succeeded"]
-    else:
-        said = [f"{node.kind} {node.name}", *_notes(node)]
-    return f"{node.relation + ': ' if node.relation else ''}{', '.join(said)}"
-
-
-def _notes(node: LineageNode) -> list[str]:
-    about = node.details
-    if not node.kept:
-        return ["not in the store"]
-    notes = [f"{about['trajectories']} trajectories"] if "trajectories" in about else []
-    notes += [f"{name} {about[name]}" for name in ("kind", "run") if about.get(name)]
-    created = about.get("created_at_s")
-    notes += [when(created)] if isinstance(created, float) else []
-    return [*notes, *(["drawn above"] if node.above else [])]
 
 
 def labels_of(pairs: list[str]) -> dict[str, str]:

@@ -1,25 +1,26 @@
-"""`deskhand replay`, `trajectories`, `policies`: read from the store alone, platform or not."""
+"""`deskhand replay`, `trajectories`, `policies`: of this home, served or not, or of a platform elsewhere."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from deskhand_agent.accounts import Account
 from deskhand_agent.checksums import write_sums
 from deskhand_agent.types import Failure
-from deskhand_flywheel.types import OutcomeFilter, PolicyRecord, TrajectoryFilter, TrajectoryPage
+from deskhand_flywheel.types import OutcomeFilter
+from deskhand_platform.api.models import PolicyModel
+from deskhand_platform.api.trajectory_models import TrajectoryPage
+from deskhand_platform.cli.client import HomeUrl, reached
 from deskhand_platform.cli.console import out, say, table, when
 from deskhand_platform.cli.opening import opened_store
 from deskhand_platform.errors import InvalidField
-from deskhand_platform.rounds.book import RoundBook
 from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.admission import is_probe, only_measured
 
@@ -29,16 +30,20 @@ policies = typer.Typer(help="Kept checkpoints.", no_args_is_help=True)
 
 def register(app: typer.Typer) -> None:
     """Add `replay`."""
-    app.command(epilog="Example:  deskhand replay 0199… --html -o episode.html")(replay)
+    app.command(
+        epilog="Examples:  deskhand replay 0199… --html -o episode.html   ·   "
+        "deskhand replay 0199… --url https://deskhand.example.com"
+    )(replay)
 
 
 def replay(
     id: Annotated[str, typer.Argument(help="id of the trajectory")],
     html: Annotated[bool, typer.Option("--html", help="one self-contained page")] = False,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="file; stdout without")] = None,
+    url: HomeUrl = None,
 ) -> None:
-    """Replay an episode from the store: its turns as text, or everything as one page."""
-    text = asyncio.run(_replay(id, html))
+    """Replay a recorded episode: its turns as text, or everything as one page."""
+    text = asyncio.run(_replay(id, html, url))
     if output is None:
         sys.stdout.write(text)
         return
@@ -46,7 +51,11 @@ def replay(
     say(f"written to {output}")
 
 
-@trajectories.command("list", epilog="Example:  deskhand trajectories list --task miniwob/click-test")
+@trajectories.command(
+    "list",
+    epilog="Examples:  deskhand trajectories list --task miniwob/click-test   ·   "
+    "deskhand trajectories list --outcome success --url https://deskhand.example.com",
+)
 def list_trajectories(
     task: Annotated[str | None, typer.Option(help="only of this task")] = None,
     policy: Annotated[str | None, typer.Option(help="only of this policy")] = None,
@@ -62,48 +71,52 @@ def list_trajectories(
     min_steps: Annotated[int | None, typer.Option(min=0, help="whole, of so many steps or more")] = None,
     max_steps: Annotated[int | None, typer.Option(min=0, help="whole, of so many steps or fewer")] = None,
     limit: Annotated[int, typer.Option(min=1, max=200)] = 20,
+    url: HomeUrl = None,
 ) -> None:
     """Trajectories, newest first."""
-    chosen = TrajectoryFilter(
-        task_ids=None if task is None else (task,),
-        policy_id=policy,
-        text=text,
-        outcome=outcome,
-        failure=failure,
-        since_s=None if since is None else since.timestamp(),
-        until_s=None if until is None else until.timestamp(),
-        min_score=min_score,
-        max_score=max_score,
-        min_steps=min_steps,
-        max_steps=max_steps,
-    )
-    page = asyncio.run(_trajectories(chosen, limit))
+    chosen = {
+        "task_id": task,
+        "policy_id": policy,
+        "text": text,
+        "outcome": outcome,
+        "failure": failure,
+        "since_s": None if since is None else since.timestamp(),
+        "until_s": None if until is None else until.timestamp(),
+        "min_score": min_score,
+        "max_score": max_score,
+        "min_turns": min_steps,
+        "max_turns": max_steps,
+    }
+    page = asyncio.run(_trajectories(chosen, limit, url))
     lines = table("id", "task", "seed", "policy", "turns", "ended", "score", "")
     for one in page.items:
-        score = "" if one.outcome is None else f"{one.outcome.score:g}"
-        how = one.failure or one.stop_reason or ""
         lines.add_row(
             one.id,
             one.task_id,
             str(one.seed),
             one.policy_id,
-            str(one.steps),
+            str(one.turns),
             when(one.ended_at_s),
-            score,
-            str(how),
+            "" if one.score is None else f"{one.score:g}",
+            one.failure or one.stop_reason or "",
         )
     for each in page.unreadable:
         lines.add_row(each, "cannot be read: `deskhand flywheel fsck` says why")
     out.print(lines)
 
 
-@policies.command("list")
-def list_policies() -> None:
-    """Kept policies, newest first; the promoted one is where the next round starts."""
-    found, promoted = asyncio.run(_policies())
+@policies.command(
+    "list",
+    epilog="Examples:  deskhand policies list   ·   deskhand policies list --url https://deskhand.example.com",
+)
+def list_policies(url: HomeUrl = None) -> None:
+    """Kept policies, newest first; the promoted one is where the next round starts.
+
+    `deskhand rounds promote` promotes one, or goes back to one.
+    """
     lines = table("policy", "from", "kept", "")
-    for one in found:
-        note = "promoted" if one.id == promoted else ""
+    for one in asyncio.run(_policies(url)):
+        note = "promoted" if one.promoted else ""
         lines.add_row(one.id, one.parent_id or "", when(one.created_at_s), note)
     out.print(lines)
 
@@ -114,7 +127,10 @@ def export(
     folder: Annotated[Path, typer.Argument(help="folder to write; must not be there, or be empty")],
     dtype: Annotated[str, typer.Option(help="of the weights: float32 or bfloat16")] = "float32",
 ) -> None:
-    """Write a policy as a plain transformers folder, with checksums."""
+    """Write a policy of this home as a plain transformers folder, with checksums.
+
+    The weights are read from this home's store: for a platform elsewhere run it on that platform's machine.
+    """
     if dtype not in ("float32", "bfloat16"):
         raise InvalidField("--dtype", "must be float32 or bfloat16")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -130,7 +146,10 @@ def merge(
         list[float] | None, typer.Option(help="of each, in order; all the same without")
     ] = None,
 ) -> None:
-    """Make one policy of several by the weighted mean of their weights, and keep it."""
+    """Make one policy of several of this home by the weighted mean of their weights, and keep it.
+
+    The weights are read from this home's store: for a platform elsewhere run it on that platform's machine.
+    """
     weights = weight or [1.0] * len(policy)
     if len(policy) < 2:
         raise InvalidField("POLICY", "name two policies or more")
@@ -139,18 +158,9 @@ def merge(
     out.print(f"policy: {asyncio.run(_merge(policy, weights))}", markup=False)
 
 
-async def _replay(id: str, html: bool) -> str:
-    from deskhand_flywheel.replay import render_replay
-
-    async with opened_store() as store:
-        trajectory = await store.trajectory(id, images=html)
-        if html:
-            return render_replay(trajectory, await store.scores(id))
-    head = f"{trajectory.start.task.id} seed {trajectory.start.task.seed}: {trajectory.start.instruction}\n"
-    turns = [f"{step.index:>3}  {step.reward:+.3f}  {step.decision.text}\n" for step in trajectory.steps]
-    account = Account()
-    account.add(trajectory.steps)
-    return head + "".join(turns) + (f"{account}\n" if str(account) else "")
+async def _replay(id: str, html: bool, url: str | None) -> str:
+    async with reached(url) as client:
+        return await client.replay(id, html=html)
 
 
 async def _export(policy: str, folder: Path, dtype: str) -> None:
@@ -186,11 +196,11 @@ async def _merge(named: Sequence[str], weights: Sequence[float]) -> str:
     return kept.id
 
 
-async def _trajectories(chosen: TrajectoryFilter, limit: int) -> TrajectoryPage:
-    async with opened_store() as store:
-        return await store.trajectories(chosen, limit=limit)
+async def _trajectories(chosen: Mapping[str, Any], limit: int, url: str | None) -> TrajectoryPage:
+    async with reached(url) as client:
+        return await client.trajectory_page(limit=limit, **chosen)
 
 
-async def _policies() -> tuple[tuple[PolicyRecord, ...], str | None]:
-    async with opened_store() as store:
-        return await store.policies(), await RoundBook(store.database).promoted_policy()
+async def _policies(url: str | None) -> list[PolicyModel]:
+    async with reached(url) as client:
+        return await client.policies()

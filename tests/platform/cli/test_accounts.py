@@ -64,18 +64,20 @@ def test_people_come_and_go(settings: Settings, deskhand: Run) -> None:
         status, _, said = deskhand(*arguments)
         assert status == wrong and why in said
 
-    async def log() -> list[tuple[str, str]]:
+    async def log() -> list[tuple[str, str, str]]:
         async with await Store.open(settings.db_url, settings.blobs_url) as store:
             entries = await Audit(store.database).list(EntryFilter())
             assert {one.source for one in entries} == {"command line"}
-            return [(one.action, one.target) for one in reversed(entries)]
+            assert all(one.who.endswith("@here") for one in entries)
+            done = [one for one in reversed(entries) if one.status < 400]
+            return [(one.action, one.target, one.detail) for one in done]
 
     assert asyncio.run(log()) == [
-        ("deskhand users add", "ada, researcher"),
-        ("deskhand users password", "ada"),
-        ("deskhand users role", "ada, operator"),
-        ("deskhand users disable", "ada"),
-        ("deskhand users disable --undo", "ada"),
+        ("POST /v1/users", "/v1/users", "ada, researcher"),
+        ("PUT /v1/users/{name}/password", "/v1/users/ada/password", ""),
+        ("PATCH /v1/users/{name}", "/v1/users/ada", "role operator"),
+        ("PATCH /v1/users/{name}", "/v1/users/ada", "disabled True"),
+        ("PATCH /v1/users/{name}", "/v1/users/ada", "disabled False"),
     ]
 
 

@@ -56,7 +56,7 @@ def test_disagreements_are_found_and_listed(
     row = said.splitlines()[1].split()
     assert status == 0 and row[:4] == [kept, "0.90", "judge:m@1", "0.10"]
     (entry,) = json.loads(deskhand("flywheel", "review", "--json")[1])
-    assert entry["disagreement"]["kind"] == "verifier_judge"
+    assert entry["kind"] == "verifier_judge"
     assert deskhand("flywheel", "review", "--resolved")[1].splitlines()[1:] == []
     rules = tmp_path / "rules.yaml"
     rules.write_text("verifier_judge: null\n")

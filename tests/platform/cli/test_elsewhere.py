@@ -1,0 +1,295 @@
+"""What reads and changes records: the same of this home and of a platform at an address."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deskhand_flywheel.store import Store
+from deskhand_flywheel.types import OutcomeScore, SelectionRule
+from deskhand_platform.accounts.access import Role
+from deskhand_platform.accounts.opening import Accounts
+from deskhand_platform.cli.app import main
+from deskhand_platform.services import Services
+from deskhand_platform.serving import address_of, listen, serve_api
+from deskhand_platform.settings import Settings
+
+Said = tuple[int, str, str]
+Deskhand = Callable[..., Awaitable[Said]]
+
+
+@pytest.fixture
+def deskhand(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Deskhand:
+    """Runs a command beside the server: its exit status, what it printed, and what it said."""
+
+    def run() -> int:
+        try:
+            main()
+        except SystemExit as ended:
+            return int(ended.code or 0)
+        return 0
+
+    async def deskhand(home: Path, *arguments: str, token: str = "", told: str = "") -> Said:
+        monkeypatch.delenv("DESKHAND_URL", raising=False)
+        monkeypatch.setenv("DESKHAND_HOME", str(home))
+        monkeypatch.setenv("DESKHAND_TOKEN", token)
+        monkeypatch.setattr("sys.argv", ["deskhand", *arguments])
+        monkeypatch.setattr("sys.stdin", io.StringIO(told))
+        status = await asyncio.to_thread(run)
+        printed, said = capsys.readouterr()
+        return status, printed, said
+
+    return deskhand
+
+
+@pytest.fixture
+async def url(services: Services) -> AsyncIterator[str]:
+    listener = listen("127.0.0.1", 0)
+    async with serve_api(services, listener):
+        yield address_of(listener)
+
+
+@pytest.fixture
+def there(deskhand: Deskhand, url: str, token: str, tmp_path: Path) -> Deskhand:
+    """As `deskhand`, of the platform at the address, from a home that holds nothing, and keeps doing so."""
+    home = tmp_path / "other"
+
+    async def asked(*arguments: str, token: str = token, told: str = "") -> Said:
+        answer = await deskhand(home, *arguments, "--url", url, token=token, told=told)
+        assert not (home / "deskhand.db").exists()
+        return answer
+
+    return asked
+
+
+@pytest.fixture
+async def ids(store: Store, settings: Settings, record_episode: Any) -> dict[str, str]:
+    """An episode that judges and people disagree on, and a policy that learned from it."""
+    episode = await record_episode(store, run="one")
+    await store.add_outcome_scores([OutcomeScore(trajectory_id=episode, score=0.1, scorer="judge:m@1")])
+    await store.mark(episode, 0, "ada", 1.0)
+    await store.mark(episode, 0, "bob", 1.0)
+    await store.select_dataset("demo/sft", SelectionRule.SUCCESS)
+    folder = settings.home / "kept"
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    metadata = {"run": "demo", "kind": "sft", "dataset": "demo/sft@1"}
+    policy = await store.keep_policy(folder, parent_id=None, metadata=metadata)
+    return {"episode": episode, "policy": policy.id}
+
+
+async def test_what_is_read_is_printed_the_same_here_and_elsewhere(
+    there: Deskhand, deskhand: Deskhand, settings: Settings, ids: dict[str, str], accounts: Accounts
+) -> None:
+    await accounts.users.add("ada", Role.ANNOTATOR)
+    assert (await there("policies", "list"))[0] == 0  # from now on the token has been used
+    for line, part in (
+        ("trajectories list --outcome success --min-steps 2 --text handle", ids["episode"]),
+        ("replay {episode}", "  1  +1.000  type"),
+        ("replay {episode} --html", "</html>"),
+        ("policies list", ids["policy"]),
+        ("flywheel lineage {policy}", "dataset demo/sft@1, 1 trajectories"),
+        ("flywheel lineage {policy} --json", '"kind": "dataset"'),
+        ("flywheel agreement --label run=one", "1 steps marked by several, 2 marks"),
+        ("flywheel agreement --json", '"human:bob"'),
+        ("flywheel review --label run=one", "judge:m@1"),
+        ("flywheel review --json", '"verifier_judge"'),
+        ("users list", "owner"),
+        ("users list --json", '"annotator"'),
+        ("tokens list", "machine"),
+        ("tokens list --user owner --json", '"machine"'),
+        ("annotators list", "ada"),
+    ):
+        asked = line.format(**ids).split()
+        status, printed, said = await there(*asked)
+        assert (status, said) == (0, ""), line
+        assert part in printed, line
+        assert await deskhand(settings.home, *asked) == (0, printed, ""), line
+
+
+async def test_replays_are_written_to_a_file(there: Deskhand, ids: dict[str, str], tmp_path: Path) -> None:
+    page = tmp_path / "replay.html"
+    assert (await there("replay", ids["episode"], "--html", "-o", str(page)))[:2] == (0, "")
+    assert "</html>" in page.read_text()
+
+
+async def test_people_of_a_platform_elsewhere_come_and_go(there: Deskhand, accounts: Accounts) -> None:
+    status, password, said = await there("users", "add", "ada", "--role", "researcher")
+    assert (status, said) == (0, "The password, shown this once:\n")
+    assert await accounts.users.knows_password("ada", password.strip())
+    assert await there("users", "password", "ada", "--ask", told="chosen by ada\n") == (0, "", "")
+    assert await accounts.users.knows_password("ada", "chosen by ada")
+    status, _, said = await there("users", "password", "ada", "--ask", told="\n")
+    assert status == 2 and "password" in said
+    assert await accounts.users.knows_password("ada", "chosen by ada")
+    assert (await there("users", "role", "ada", "operator"))[0] == 0
+    assert (await there("users", "disable", "ada"))[0] == 0
+    ada = await accounts.users.get("ada")
+    assert (ada.role, ada.disabled) == (Role.OPERATOR, True)
+    assert (await there("users", "disable", "ada", "--undo"))[0] == 0
+    assert not (await accounts.users.get("ada")).disabled
+    assert await there("users", "add", "ci", "--token-only") == (0, "", "")
+    assert not (await accounts.users.get("ci")).has_password
+
+
+async def test_tokens_of_a_platform_elsewhere_come_and_go(there: Deskhand, accounts: Accounts) -> None:
+    await accounts.users.add("ci", Role.SUBMITTER)
+    made = await there(
+        "tokens", "create", "nightly", "--user", "ci", "--scope", "tasks:write", "--lasts", "90d"
+    )
+    came = await accounts.tokens.holder(made[1].strip())
+    assert came is not None and (came.name, came.scopes) == ("ci", {"tasks:write"})
+    [kept] = json.loads((await there("tokens", "list", "--user", "ci", "--json"))[1])
+    own = (await there("tokens", "create", "laptop"))[1].strip()
+    came = await accounts.tokens.holder(own)
+    assert came is not None and came.name == "owner"
+    assert (await there("tokens", "revoke", kept["id"]))[0] == 0
+    assert await accounts.tokens.holder(made[1].strip()) is None
+
+
+async def test_who_administers_nothing_sees_and_makes_their_own_tokens(
+    there: Deskhand, person: Callable[..., Awaitable[str]], accounts: Accounts
+) -> None:
+    token = await person("ada", Role.RESEARCHER)
+    listed = json.loads((await there("tokens", "list", "--json", token=token))[1])
+    assert [one["owner"] for one in listed] == ["ada"]
+    made = await there("tokens", "create", "laptop", token=token)
+    came = await accounts.tokens.holder(made[1].strip())
+    assert came is not None and came.name == "ada"
+
+
+async def test_annotators_of_a_platform_elsewhere_come_and_go(there: Deskhand, accounts: Accounts) -> None:
+    token = (await there("annotators", "add", "ada"))[1].strip()
+    came = await accounts.tokens.holder(token)
+    assert came is not None and (came.name, came.role) == ("ada", Role.ANNOTATOR)
+    assert not (await accounts.users.get("ada")).has_password
+    status, _, said = await there("annotators", "remove", "owner")
+    assert status == 1 and "no annotator" in said
+    assert (await there("annotators", "remove", "ada"))[0] == 0
+    assert await accounts.tokens.holder(token) is None
+    again = (await there("annotators", "add", "ada"))[1].strip()
+    assert await accounts.tokens.holder(again) is not None and await accounts.tokens.holder(token) is None
+
+
+async def test_episodes_elsewhere_are_routed_by_rules_of_this_machine(
+    there: Deskhand, ids: dict[str, str], store: Store, tmp_path: Path
+) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("sft: {clean: false}\npool: null\nrejected: null\n")
+    routed = await there("flywheel", "route", str(rules), "--name", "mine", "--label", "run=one")
+    assert [line.split() for line in routed[1].splitlines()[1:]] == [["mine/sft@1", "sft", "1"]]
+    assert (await store.dataset("mine/sft", 1)).trajectory_ids == (ids["episode"],)
+    for command in ("route", "review"):
+        rules.write_text("nonsense: {outcome: sucess}\n")
+        status, _, said = await there("flywheel", command, *(["--rules"] * (command == "review")), str(rules))
+        assert status == 2 and "rules" in said, said
+        rules.unlink()
+        status, _, said = await there("flywheel", command, *(["--rules"] * (command == "review")), str(rules))
+        assert status == 2 and "rules.yaml cannot be read" in said
+
+
+COMMANDS = (
+    "trajectories list",
+    "replay {episode}",
+    "replay {episode} --html",
+    "policies list",
+    "flywheel lineage {policy}",
+    "flywheel agreement",
+    "flywheel review",
+    "flywheel route",
+    "users list",
+    "users add bob",
+    "users password owner",
+    "users role owner submitter",
+    "users disable owner",
+    "tokens list --user owner",
+    "tokens create x --user owner",
+    "tokens revoke machine",
+    "annotators list",
+    "annotators add bob",
+    "annotators remove owner",
+)
+
+
+async def test_a_wrong_token_is_told_what_to_do(there: Deskhand, ids: dict[str, str]) -> None:
+    for line in COMMANDS:
+        status, printed, said = await there(*line.format(**ids).split(), token="wrong")
+        assert (status, printed) == (1, ""), line
+        assert "has expired or was revoked; set DESKHAND_TOKEN" in said, line
+
+
+async def test_a_token_for_something_else_is_told_what_it_lacks(
+    there: Deskhand, ids: dict[str, str], accounts: Accounts
+) -> None:
+    await accounts.users.add("ada", Role.ADMIN)
+    _, token = await accounts.tokens.create("ada", "tasks alone", scopes=["tasks:read"])
+    for line in COMMANDS:
+        status, printed, said = await there(*line.format(**ids).split(), token=token)
+        assert (status, printed) == (1, ""), line
+        why = ("needs the scope", "for administrators", "sign in by password")
+        assert any(each in said for each in why), (line, said)
+
+
+async def test_roles_that_may_not_are_told_so(
+    there: Deskhand, ids: dict[str, str], person: Callable[..., Awaitable[str]]
+) -> None:
+    submitter, annotator = await person("sam", Role.SUBMITTER), await person("ann", Role.ANNOTATOR)
+    for line in COMMANDS[4:7]:
+        status, _, said = await there(*line.format(**ids).split(), token=submitter)
+        assert status == 1 and "an administrator can give another" in said, (line, said)
+    for line in COMMANDS[7:]:
+        status, _, said = await there(*line.format(**ids).split(), token=annotator)
+        hidden = line.startswith("tokens revoke")  # whose it is, is not told either
+        assert status == (2 if hidden else 1), (line, said)
+        assert ("no token" if hidden else "administrator") in said, (line, said)
+    assert ids["episode"] not in (await there("trajectories", "list", token=submitter))[1]
+    status, _, said = await there("replay", ids["episode"], token=submitter)
+    assert status == 2 and "no trajectory" in said
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("replay nothing", "no trajectory 'nothing'"),
+        ("replay nothing --html", "no trajectory 'nothing'"),
+        ("trajectories list --text=-admin", "text"),
+        ("flywheel lineage nothing", "no policy 'nothing'"),
+        ("users password adda", "did you mean ada"),
+        ("users role adda operator", "did you mean ada"),
+        ("users disable adda", "did you mean ada"),
+        ("tokens create x --user adda", "no user 'adda'"),
+        ("tokens create x --scope tasks:eat", "tasks:eat"),
+        ("tokens revoke nothing", "no token 'nothing'"),
+        ("annotators remove adda", "did you mean ada"),
+    ],
+)
+async def test_what_there_is_not_is_said_in_one_sentence_here_and_elsewhere(
+    there: Deskhand, deskhand: Deskhand, settings: Settings, accounts: Accounts, line: str, why: str
+) -> None:
+    await accounts.users.add("ada", Role.ANNOTATOR)
+    status, printed, said = await there(*line.split())
+    assert (status, printed) == (2, "")
+    assert why in said and said.startswith("deskhand: ") and said.count("\n") == 1
+    assert await deskhand(settings.home, *line.split()) == (status, printed, said)
+
+
+async def test_the_address_may_stand_in_the_environment(
+    deskhand: Deskhand, url: str, token: str, ids: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "config.yaml").write_text(f"url: {url}\n")
+    said = await deskhand(tmp_path / "other", "policies", "list", token=token)
+    assert said[0] == 0 and ids["policy"] in said[1]
+
+
+async def test_reading_an_empty_home_makes_nobody_its_administrator(
+    deskhand: Deskhand, tmp_path: Path
+) -> None:
+    assert (await deskhand(tmp_path, "trajectories", "list"))[2] == ""
+    assert "name      owner" in (await deskhand(tmp_path, "users", "list"))[2]
