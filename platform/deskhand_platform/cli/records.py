@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+import yaml
+from pydantic import BaseModel
 
 from deskhand_agent.checksums import write_sums
 from deskhand_agent.types import Failure
 from deskhand_flywheel.types import OutcomeFilter
 from deskhand_platform.api.models import PolicyModel
-from deskhand_platform.api.trajectory_models import TrajectoryPage
+from deskhand_platform.api.trajectory_models import TrajectoryDetail, TrajectoryPage
 from deskhand_platform.cli.client import HomeUrl, reached
 from deskhand_platform.cli.console import out, say, table, when
 from deskhand_platform.cli.opening import opened_store
@@ -26,6 +28,7 @@ from deskhand_trainer.admission import is_probe, only_measured
 
 trajectories = typer.Typer(help="Recorded episodes.", no_args_is_help=True)
 policies = typer.Typer(help="Kept checkpoints.", no_args_is_help=True)
+Json = Annotated[bool, typer.Option("--json", help="as JSON")]
 
 
 def register(app: typer.Typer) -> None:
@@ -105,6 +108,19 @@ def list_trajectories(
     out.print(lines)
 
 
+@trajectories.command(
+    epilog="Examples:  deskhand trajectories show 0199…   ·   "
+    "deskhand trajectories show 0199… --json --url https://deskhand.example.com"
+)
+def show(
+    id: Annotated[str, typer.Argument(help="id of the trajectory")],
+    as_json: Json = False,
+    url: HomeUrl = None,
+) -> None:
+    """What an episode was of, and how it came out; `deskhand replay` shows its turns."""
+    _print(asyncio.run(_trajectory(id, url)), as_json)
+
+
 @policies.command(
     "list",
     epilog="Examples:  deskhand policies list   ·   deskhand policies list --url https://deskhand.example.com",
@@ -119,6 +135,18 @@ def list_policies(url: HomeUrl = None) -> None:
         note = "promoted" if one.promoted else ""
         lines.add_row(one.id, one.parent_id or "", when(one.created_at_s), note)
     out.print(lines)
+
+
+@policies.command(
+    "show",
+    epilog="Examples:  deskhand policies show policy-1f…   ·   "
+    "deskhand policies show policy-1f… --json --url https://deskhand.example.com",
+)
+def show_policy(
+    id: Annotated[str, typer.Argument(help="id of the policy")], as_json: Json = False, url: HomeUrl = None
+) -> None:
+    """What is known of a policy: what it came of, and whether the next round starts from it."""
+    _print(asyncio.run(_policy(id, url)), as_json)
 
 
 @policies.command(epilog="Example:  deskhand policies export deskhand-tiny ./my-model --dtype bfloat16")
@@ -156,6 +184,11 @@ def merge(
     if len(weights) != len(policy) or min(weights) <= 0:
         raise InvalidField("--weight", f"give a positive one for each of the {len(policy)} policies, or none")
     out.print(f"policy: {asyncio.run(_merge(policy, weights))}", markup=False)
+
+
+def _print(found: BaseModel, as_json: bool) -> None:
+    text = yaml.safe_dump(found.model_dump(mode="json"), sort_keys=False, allow_unicode=True).rstrip()
+    out.print(found.model_dump_json(indent=1) if as_json else text, markup=False, soft_wrap=True)
 
 
 async def _replay(id: str, html: bool, url: str | None) -> str:
@@ -199,6 +232,16 @@ async def _merge(named: Sequence[str], weights: Sequence[float]) -> str:
 async def _trajectories(chosen: Mapping[str, Any], limit: int, url: str | None) -> TrajectoryPage:
     async with reached(url) as client:
         return await client.trajectory_page(limit=limit, **chosen)
+
+
+async def _trajectory(id: str, url: str | None) -> TrajectoryDetail:
+    async with reached(url) as client:
+        return await client.trajectory(id)
+
+
+async def _policy(id: str, url: str | None) -> PolicyModel:
+    async with reached(url) as client:
+        return await client.policy(id)
 
 
 async def _policies(url: str | None) -> list[PolicyModel]:

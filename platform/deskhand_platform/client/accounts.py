@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from urllib.parse import quote
 
 from deskhand_platform.accounts.access import Role
 from deskhand_platform.api.account_models import TokenMade, TokenModel, UserMade, UserModel
@@ -108,12 +107,12 @@ def _add_user(name: str, role: Role, password: str | None, token_only: bool) -> 
 def _change_user(name: str, role: Role | None, disabled: bool | None) -> Call[UserModel]:
     body = calls.given({"role": role, "disabled": disabled})
     return Call(
-        method="PATCH", path=f"/v1/users/{quote(name, safe='')}", read=calls.reading(UserModel), body=body
+        method="PATCH", path=f"/v1/users/{calls.part(name)}", read=calls.reading(UserModel), body=body
     )
 
 
 def _set_password(name: str, password: str | None) -> Call[UserMade]:
-    path, body = f"/v1/users/{quote(name, safe='')}/password", calls.given({"password": password})
+    path, body = f"/v1/users/{calls.part(name)}/password", calls.given({"password": password})
     return Call(method="PUT", path=path, read=calls.reading(UserMade), body=body)
 
 
@@ -130,4 +129,4 @@ def _create_token(
 
 
 def _revoke_token(id: str) -> Call[TokenModel]:
-    return Call(method="DELETE", path=f"/v1/tokens/{quote(id, safe='')}", read=calls.reading(TokenModel))
+    return Call(method="DELETE", path=f"/v1/tokens/{calls.part(id)}", read=calls.reading(TokenModel))

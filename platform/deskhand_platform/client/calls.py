@@ -31,6 +31,7 @@ from deskhand_platform.api.trajectory_models import (
     TrajectoryPage,
     TrajectorySummary,
 )
+from deskhand_platform.client.errors import Missing
 from deskhand_platform.client.flows import Call
 from deskhand_platform.states import WorkState
 from deskhand_platform.webhooks.about import About
@@ -59,6 +60,17 @@ def reading_list(kind: type[Model]) -> Callable[[httpx.Response], list[Model]]:
 def get(path: str, read: Callable[[httpx.Response], T], **params: Any) -> Call[T]:
     """A GET; parameters that are None are left out."""
     return Call(method="GET", path=path, read=read, params=given(params))
+
+
+def part(id: str) -> str:
+    """An id as a part of an address.
+
+    Raises:
+        Missing: nothing has such a one, and its address would be another thing's.
+    """
+    if id in ("", ".", "..") or "/" in id:
+        raise Missing(404, f"nothing is called {id!r}", kind="not_found")
+    return quote(id, safe="")
 
 
 def long(call: Call[T]) -> Call[T]:
@@ -142,7 +154,7 @@ def keyed(body: Any) -> Any:
 
 
 def task(id: str) -> Call[SubmittedTask]:
-    return get(f"/v1/tasks/{id}", reading(SubmittedTask))
+    return get(f"/v1/tasks/{part(id)}", reading(SubmittedTask))
 
 
 def tasks(
@@ -152,11 +164,11 @@ def tasks(
 
 
 def cancel(id: str) -> Call[SubmittedTask]:
-    return Call(method="DELETE", path=f"/v1/tasks/{id}", read=reading(SubmittedTask), safe=False)
+    return Call(method="DELETE", path=f"/v1/tasks/{part(id)}", read=reading(SubmittedTask), safe=False)
 
 
 def retry(id: str) -> Call[SubmittedTask]:
-    return Call(method="POST", path=f"/v1/tasks/{id}/retry", read=reading(SubmittedTask), safe=False)
+    return Call(method="POST", path=f"/v1/tasks/{part(id)}/retry", read=reading(SubmittedTask), safe=False)
 
 
 # ---- trajectories -----------------------------------------------------------------------------------
@@ -176,19 +188,19 @@ def trajectory_page(
 
 
 def trajectory(id: str) -> Call[TrajectoryDetail]:
-    return get(f"/v1/trajectories/{id}", reading(TrajectoryDetail))
+    return get(f"/v1/trajectories/{part(id)}", reading(TrajectoryDetail))
 
 
 def steps(id: str, offset: int) -> Call[StepPage]:
-    return get(f"/v1/trajectories/{id}/steps", reading(StepPage), offset=offset, limit=PAGE)
+    return get(f"/v1/trajectories/{part(id)}/steps", reading(StepPage), offset=offset, limit=PAGE)
 
 
 def scores(id: str) -> Call[list[ScoreModel]]:
-    return get(f"/v1/trajectories/{id}/scores", reading_list(ScoreModel))
+    return get(f"/v1/trajectories/{part(id)}/scores", reading_list(ScoreModel))
 
 
 def replay(id: str, html: bool) -> Call[str]:
-    path = f"/v1/trajectories/{quote(id, safe='')}/replay.{'html' if html else 'txt'}"
+    path = f"/v1/trajectories/{part(id)}/replay.{'html' if html else 'txt'}"
     return long(get(path, lambda response: response.text))
 
 
@@ -227,7 +239,7 @@ def policies() -> Call[list[PolicyModel]]:
 
 
 def policy(id: str) -> Call[PolicyModel]:
-    return get(f"/v1/policies/{id}", reading(PolicyModel))
+    return get(f"/v1/policies/{part(id)}", reading(PolicyModel))
 
 
 # ---- webhooks ---------------------------------------------------------------------------------------
@@ -247,15 +259,15 @@ def webhooks() -> Call[list[WebhookModel]]:
 
 
 def remove_webhook(id: str) -> Call[WebhookModel]:
-    return Call(method="DELETE", path=f"/v1/webhooks/{id}", read=reading(WebhookModel), safe=False)
+    return Call(method="DELETE", path=f"/v1/webhooks/{part(id)}", read=reading(WebhookModel), safe=False)
 
 
 def deliveries(id: str, state: str | None) -> Callable[[str | None], Call[Page[DeliveryModel]]]:
-    return page(f"/v1/webhooks/{id}/deliveries", DeliveryModel, state=state)
+    return page(f"/v1/webhooks/{part(id)}/deliveries", DeliveryModel, state=state)
 
 
 def retry_delivery(id: str, delivery_id: str) -> Call[DeliveryModel]:
-    path = f"/v1/webhooks/{id}/deliveries/{delivery_id}/retry"
+    path = f"/v1/webhooks/{part(id)}/deliveries/{part(delivery_id)}/retry"
     return Call(method="POST", path=path, read=reading(DeliveryModel), safe=False)
 
 

@@ -10,7 +10,7 @@ ClientError
     ├── Missing              404: no such thing; `suggestions` are names that exist and look alike
     ├── Conflict             409: the thing exists and cannot do that now, or the key is another task's
     ├── TooMany              429: a limit is reached; `retry_after_s` says when to try again
-    └── ServerTrouble        5xx: the platform's own fault, or it is overloaded
+    └── ServerTrouble        5xx: the platform's own fault, or it is overloaded; or it is no platform
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class TooMany(ApiError):
 
 
 class ServerTrouble(ApiError):
-    """The platform's own fault, or it is overloaded."""
+    """The platform's own fault, or it is overloaded; or what answers is no platform of this version."""
 
 
 _KINDS: dict[int, type[ApiError]] = {

@@ -15,7 +15,7 @@ import httpx
 
 from deskhand_agent.apis.client import growing_pause_s
 from deskhand_platform.api.models import SubmittedTask
-from deskhand_platform.client.errors import NotOver, Unreachable, refusal
+from deskhand_platform.client.errors import NotOver, ServerTrouble, Unreachable, refusal
 
 T = TypeVar("T")
 
@@ -78,7 +78,7 @@ def exchange(call: Call[T], patience: Patience) -> Flow[T]:
         answer = yield call
         tried += 1
         if isinstance(answer, httpx.Response) and not answer.is_error:
-            return call.read(answer)
+            return _read(call, answer, patience.address)
         pause_s = growing_pause_s(tried)
         if isinstance(answer, httpx.Response):
             error: Exception = (refused := refusal(answer))
@@ -92,6 +92,15 @@ def exchange(call: Call[T], patience: Patience) -> Flow[T]:
         if not passes or time.monotonic() + pause_s > until:
             raise error
         yield Pause(seconds=pause_s)
+
+
+def _read(call: Call[T], answer: httpx.Response, address: str) -> T:
+    try:
+        return call.read(answer)
+    except ValueError as error:
+        raise ServerTrouble(
+            answer.status_code, f"{address} does not answer as a platform of this version does; is it one?"
+        ) from error
 
 
 def until_over(look: Call[SubmittedTask], timeout_s: float | None, patience: Patience) -> Flow[SubmittedTask]:

@@ -73,3 +73,26 @@ async def test_what_is_asked_wrongly_is_refused(
 ) -> None:
     refused = await client.get(path)
     assert refused.status_code == 422 and refused.json()["error"].get("field") == field
+
+
+async def test_disagreements_are_found_by_rules_on_demand(
+    client: httpx.AsyncClient, store: Store, record_episode: Any
+) -> None:
+    ids = [await record_episode(store, run=run) for run in ("1", "2")]
+    for kept in ids:
+        await store.add_outcome_scores([OutcomeScore(trajectory_id=kept, score=0.2, scorer="judge:m@1")])
+    path = "/v1/review-queue"
+    assert (await client.post(path, json={"labels": {"run": "1"}})).json() == {"entries": 1}
+    assert [one["trajectory_id"] for one in (await client.get(path)).json()["items"]] == ids[:1]
+    assert (await client.post(path, json={})).json() == {"entries": 2}
+    none = {"rules": "verifier_judge: {threshold: 0.9}"}
+    assert (await client.post(path, json=none)).json() == {"entries": 0}
+    assert (await client.get(path)).json()["items"] == []
+    for rules, why in (
+        ("verifier_juge: null", "did you mean verifier_judge"),
+        ("- x", "mapping"),
+        ("a: [", "YAML"),
+    ):
+        refused = await client.post(path, json={"rules": rules})
+        assert (refused.status_code, refused.json()["error"]["field"]) == (422, "rules")
+        assert why in refused.json()["error"]["message"]

@@ -93,7 +93,10 @@ async def test_what_is_read_is_printed_the_same_here_and_elsewhere(
         ("trajectories list --outcome success --min-steps 2 --text handle", ids["episode"]),
         ("replay {episode}", "  1  +1.000  type"),
         ("replay {episode} --html", "</html>"),
+        ("trajectories show {episode}", "outcome_detail: looked"),
+        ("trajectories show {episode} --json", '"outcome_detail": "looked"'),
         ("policies list", ids["policy"]),
+        ("policies show {policy}", "dataset: demo/sft@1"),
         ("flywheel lineage {policy}", "dataset demo/sft@1, 1 trajectories"),
         ("flywheel lineage {policy} --json", '"kind": "dataset"'),
         ("flywheel agreement --label run=one", "1 steps marked by several, 2 marks"),
@@ -199,6 +202,8 @@ COMMANDS = (
     "replay {episode}",
     "replay {episode} --html",
     "policies list",
+    "policies show {policy}",
+    "trajectories show {episode}",
     "flywheel lineage {policy}",
     "flywheel agreement",
     "flywheel review",
@@ -240,10 +245,10 @@ async def test_roles_that_may_not_are_told_so(
     there: Deskhand, ids: dict[str, str], person: Callable[..., Awaitable[str]]
 ) -> None:
     submitter, annotator = await person("sam", Role.SUBMITTER), await person("ann", Role.ANNOTATOR)
-    for line in COMMANDS[4:7]:
+    for line in COMMANDS[6:9]:
         status, _, said = await there(*line.format(**ids).split(), token=submitter)
         assert status == 1 and "an administrator can give another" in said, (line, said)
-    for line in COMMANDS[7:]:
+    for line in COMMANDS[9:]:
         status, _, said = await there(*line.format(**ids).split(), token=annotator)
         hidden = line.startswith("tokens revoke")  # whose it is, is not told either
         assert status == (2 if hidden else 1), (line, said)
@@ -258,6 +263,8 @@ async def test_roles_that_may_not_are_told_so(
     [
         ("replay nothing", "no trajectory 'nothing'"),
         ("replay nothing --html", "no trajectory 'nothing'"),
+        ("trajectories show nothing", "no trajectory 'nothing'"),
+        ("policies show nothing", "no policy 'nothing'"),
         ("trajectories list --text=-admin", "text"),
         ("flywheel lineage nothing", "no policy 'nothing'"),
         ("users password adda", "did you mean ada"),

@@ -5,15 +5,20 @@ import inspect
 from collections.abc import AsyncIterator
 from typing import Any
 
+import httpx
 import pytest
 
 from deskhand_flywheel.store import Store
+from deskhand_flywheel.types import OutcomeScore
+from deskhand_platform.accounts.access import Role
+from deskhand_platform.accounts.opening import Accounts
 from deskhand_platform.client import (
     AsyncDeskhand,
     Conflict,
     Deskhand,
     InvalidRequest,
     Missing,
+    NotAllowed,
     NotOver,
     NotSignedIn,
     ServerTrouble,
@@ -88,6 +93,66 @@ async def test_what_was_recorded_is_read(client: AsyncDeskhand, store: Store, re
     assert await client.policies() == []
     assert len(await client.presets()) > 0
     assert (await client.get("/v1/proposals", limit=1))["items"] == []
+
+
+async def test_what_is_known_of_episodes(
+    client: AsyncDeskhand, store: Store, record_episode: Any, settings: Settings
+) -> None:
+    kept = await record_episode(store, run="one")
+    await store.add_outcome_scores([OutcomeScore(trajectory_id=kept, score=0.1, scorer="judge:m@1")])
+    await store.mark(kept, 0, "ada", 1.0)
+    await store.mark(kept, 0, "bob", 1.0)
+    page = await client.trajectory_page(labels={"run": "one"}, limit=1, outcome="success")
+    assert [one.id for one in page.items] == [kept] and page.unreadable == ()
+    assert "type" in await client.replay(kept) and "</html>" in await client.replay(kept, html=True)
+    assert (await client.find_reviews(labels={"run": "one"})).entries == 1
+    assert [one.trajectory_id async for one in client.reviews()] == [kept]
+    assert [one async for one in client.reviews("resolved")] == []
+    assert (await client.agreement(labels={"run": "one"})).marks == 2
+    routed = await client.route("mine", rules="sft: {clean: false}", labels={"run": "one"})
+    assert "mine/sft@1" in [one.dataset for one in routed]
+    assert (await client.lineage(dataset="mine/sft@1")).sources[0].name == "scripted"
+    with pytest.raises(Missing):
+        await client.lineage("nothing")
+    with pytest.raises(InvalidRequest) as refused:
+        await client.route(rules="- x")
+    assert refused.value.field == "rules"
+
+
+async def test_accounts(client: AsyncDeskhand, network: Any, accounts: Accounts) -> None:
+    made = await client.add_user("ada", Role.RESEARCHER)
+    assert made.password is not None and await accounts.users.knows_password("ada", made.password)
+    assert not (await client.add_user("ci", Role.SUBMITTER, token_only=True)).user.has_password
+    with pytest.raises(InvalidRequest) as refused:
+        await client.add_user("cj", Role.SUBMITTER, token_only=True, password="a long password")
+    assert refused.value.field == "token_only"
+    with pytest.raises(InvalidRequest):
+        await client.set_password("ada", "")
+    assert await accounts.users.knows_password("ada", made.password)
+    assert (await client.set_password("ada", "chosen by ada")).password is None
+    assert (await client.change_user("ada", role=Role.OPERATOR)).role is Role.OPERATOR
+    assert (await client.change_user("ci", disabled=True)).disabled
+    assert [one.name for one in await client.users()] == ["ada", "ci", "owner"]
+    token = await client.create_token("nightly", scopes=["tasks:read"], lasts_s=60, owner="ada")
+    assert [one.id for one in await client.tokens("ada")] == [token.about.id]
+    async with AsyncDeskhand(network.url, token.token) as ada:
+        with pytest.raises(NotAllowed, match="needs the scope 'rounds:read'"):
+            await ada.round(1)
+        with pytest.raises(NotAllowed, match="ada is operator"):
+            await ada.users()
+    assert (await client.revoke_token(token.about.id)).revoked_at_s is not None
+    for nobody in ("adda", "a/../owner", "..", ""):
+        with pytest.raises(Missing):
+            await client.change_user(nobody, disabled=True)
+
+
+async def test_what_is_no_platform_is_said(token: str) -> None:
+    page = httpx.MockTransport(lambda _: httpx.Response(200, html="<h1>A router</h1>"))
+    with (
+        Deskhand("http://127.0.0.1:9", token, transport=page) as nobody,
+        pytest.raises(ServerTrouble, match="is it one"),
+    ):
+        nobody.info()
 
 
 async def test_rounds(client: AsyncDeskhand) -> None:
