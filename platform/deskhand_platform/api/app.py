@@ -46,6 +46,7 @@ from deskhand_platform.api.routes import (
     vnc,
     webhooks,
 )
+from deskhand_platform.api.whole_text import WholeText
 from deskhand_platform.feed import EventFeed
 from deskhand_platform.services import Services
 
@@ -73,6 +74,7 @@ def create_app(services: Services | None = None, *, version: str = "0.1.0") -> F
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
+        default_response_class=WholeText,
         dependencies=[Depends(admit)],
         generate_unique_id_function=lambda route: route.name,
     )

@@ -28,6 +28,7 @@ from deskhand_flywheel.errors import (
 from deskhand_flywheel.errors import NotFound as NotStored
 from deskhand_platform.api.examples import example_at
 from deskhand_platform.api.models import ErrorAnswer, ErrorBody
+from deskhand_platform.api.whole_text import WholeText
 from deskhand_platform.errors import (
     Forbidden,
     InvalidField,
@@ -83,7 +84,7 @@ def install(app: FastAPI) -> None:
 def answer(status: int, kind: str, message: str, **more: object) -> JSONResponse:
     """An error as a response."""
     body = ErrorAnswer(error=ErrorBody.model_validate({"type": kind, "message": message, **more}))
-    return JSONResponse(body.model_dump(exclude_defaults=True), status_code=status)
+    return WholeText(body.model_dump(exclude_defaults=True), status_code=status)
 
 
 def most_precise(errors: Sequence[Any]) -> Any:

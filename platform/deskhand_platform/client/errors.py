@@ -6,7 +6,7 @@ ClientError
 └── ApiError                 the platform refused; has the status, the stable name, the field and suggestions
     ├── InvalidRequest       422, 400: a value is refused; `field` names it
     ├── NotSignedIn          401: no token, or a wrong one
-    ├── NotAllowed           403: the token is not for this
+    ├── NotAllowed           403: the role or the token is not for this
     ├── Missing              404: no such thing; `suggestions` are names that exist and look alike
     ├── Conflict             409: the thing exists and cannot do that now, or the key is another task's
     ├── TooMany              429: a limit is reached; `retry_after_s` says when to try again
@@ -66,7 +66,7 @@ class NotSignedIn(ApiError):
 
 
 class NotAllowed(ApiError):
-    """The token is not for this."""
+    """The role or the token is not for this."""
 
 
 class Missing(ApiError):

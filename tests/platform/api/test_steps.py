@@ -88,3 +88,20 @@ async def test_a_step_is_told_to_the_token(
     bare = (await client.get(f"/v1/trajectories/{plain}/curves")).json()
     assert (bare["rewards"], bare["values"], bare["scores"]) == ([0.0, 1.0], [None, None], {})
     assert (await client.get(f"/v1/trajectories/{new_id()}/curves")).status_code == 404
+
+
+async def test_half_a_character_breaks_no_answer(
+    client: httpx.AsyncClient, store: Store, record_episode: Any
+) -> None:
+    plain = await store.trajectory(await record_episode(store))
+    odd = new_id()
+    await store.begin(replace(plain.start, id=odd, instruction="Open \ud800"))
+    said = replace(plain.steps[0].decision, text="<think>\ud83d</think>", thought="\ud83d")
+    await store.step(odd, replace(plain.steps[0], decision=said))
+    for path in ("", f"/{odd}", f"/{odd}/steps", f"/{odd}/replay.txt", f"/{odd}/replay.html"):
+        answer = await client.get(f"/v1/trajectories{path}")
+        assert answer.status_code == 200, path
+    listed = (await client.get("/v1/trajectories")).json()["items"]
+    assert [one["instruction"] for one in listed] == ["Open \ufffd", "Open the door"]
+    lines = (await client.get(f"/v1/trajectories/{odd}/replay.txt")).text.splitlines()
+    assert lines == ["fake/door seed 3: Open ?", "  0  +0.000  <think>?</think>"]

@@ -27,6 +27,7 @@ Deskhand = Callable[..., Awaitable[Said]]
 @pytest.fixture
 def deskhand(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Deskhand:
     """Runs a command beside the server: its exit status, what it printed, and what it said."""
+    monkeypatch.delenv("DESKHAND_URL", raising=False)
 
     def run() -> int:
         try:
@@ -36,7 +37,6 @@ def deskhand(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
         return 0
 
     async def deskhand(home: Path, *arguments: str, token: str = "", told: str = "") -> Said:
-        monkeypatch.delenv("DESKHAND_URL", raising=False)
         monkeypatch.setenv("DESKHAND_HOME", str(home))
         monkeypatch.setenv("DESKHAND_TOKEN", token)
         monkeypatch.setattr("sys.argv", ["deskhand", *arguments])
@@ -286,12 +286,23 @@ async def test_what_there_is_not_is_said_in_one_sentence_here_and_elsewhere(
     assert await deskhand(settings.home, *line.split()) == (status, printed, said)
 
 
-async def test_the_address_may_stand_in_the_environment(
-    deskhand: Deskhand, url: str, token: str, ids: dict[str, str], tmp_path: Path
+async def test_the_address_may_stand_in_the_settings(
+    deskhand: Deskhand,
+    url: str,
+    token: str,
+    ids: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "config.yaml").write_text(f"url: {url}\n")
     said = await deskhand(tmp_path / "other", "policies", "list", token=token)
+    assert said[0] == 0 and ids["policy"] in said[1]
+    monkeypatch.setenv("DESKHAND_URL", "")
+    said = await deskhand(tmp_path / "other", "policies", "list", token=token)
+    assert said[0] == 0 and ids["policy"] not in said[1]
+    monkeypatch.setenv("DESKHAND_URL", url)
+    said = await deskhand(tmp_path, "policies", "list", token=token)
     assert said[0] == 0 and ids["policy"] in said[1]
 
 
