@@ -12,10 +12,15 @@ class WholeText(JSONResponse):
     """JSON in UTF-8, which has no bytes for half a character: U+FFFD stands in its place."""
 
     def render(self, content: Any) -> bytes:
-        try:
-            return to_json(content, inf_nan_mode="null")
-        except PydanticSerializationError:
-            return to_json(_mended(content), inf_nan_mode="null")
+        return whole_json(content)
+
+
+def whole_json(content: Any) -> bytes:
+    """What a model dumped in JSON's types, on one line."""
+    try:
+        return to_json(content, inf_nan_mode="null")
+    except PydanticSerializationError:
+        return to_json(_mended(content), inf_nan_mode="null")
 
 
 def _mended(content: Any) -> Any:

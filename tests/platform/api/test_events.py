@@ -18,7 +18,7 @@ from deskhand_platform.serving import address_of, listen, serve_api
 DATABASES = ("sqlite", "postgresql")
 
 
-async def append(store: Store, subject: str, number: int) -> int:
+async def append(store: Store, subject: str, number: int | str) -> int:
     event = Event(
         id=0,
         at_s=time.time(),
@@ -48,6 +48,13 @@ async def test_a_stream_begins_after_the_last_event_id(client: httpx.AsyncClient
         "/v1/events", params={"follow": "false", "after": 0}, headers={"Last-Event-ID": str(ids[1])}
     )
     assert [one[0] for one in parsed(resumed.text)] == ids[2:]
+
+
+async def test_half_a_character_breaks_no_stream(client: httpx.AsyncClient, store: Store) -> None:
+    await append(store, "round:1", "odd \ud83d")
+    await append(store, "round:1", 2)
+    got = parsed((await client.get("/v1/events", params={"follow": "false"})).text)
+    assert [one[2]["data"] for one in got] == [{"n": "odd \ufffd"}, {"n": 2}]
 
 
 async def test_a_stream_can_be_about_one_subject(client: httpx.AsyncClient, store: Store) -> None:

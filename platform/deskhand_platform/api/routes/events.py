@@ -8,11 +8,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import StreamingResponse
+from pydantic import BaseModel
 
 from deskhand_flywheel.types import Event
 from deskhand_platform.api.deps import Feed, Have, StillIn
 from deskhand_platform.api.models import ErrorAnswer, EventModel
 from deskhand_platform.api.recorded import plain
+from deskhand_platform.api.whole_text import whole_json
 from deskhand_platform.errors import NoLongerKept
 from deskhand_platform.feed import Chosen, EventFeed
 from deskhand_platform.retention import dropped_up_to
@@ -123,7 +125,7 @@ async def _stream(
 
 
 def frame(event: Event) -> str:
-    """An event in the wire form; its JSON holds no line break."""
+    """An event in the wire form."""
     body = EventModel(
         id=event.id,
         at_s=event.at_s,
@@ -132,4 +134,9 @@ def frame(event: Event) -> str:
         name=event.name,
         data=plain(event.data),
     )
-    return f"id: {event.id}\nevent: {event.kind}\ndata: {body.model_dump_json()}\n\n"
+    return framed(event.id, event.kind, body)
+
+
+def framed(id: int, kind: str, body: BaseModel) -> str:
+    """An event of a stream; its JSON holds no line break."""
+    return f"id: {id}\nevent: {kind}\ndata: {whole_json(body.model_dump(mode='json')).decode()}\n\n"

@@ -11,7 +11,7 @@ from deskhand_flywheel.types import Event
 from deskhand_platform.api.deps import Feed, Have, Label, StillIn, Who, labelled
 from deskhand_platform.api.models import ErrorAnswer
 from deskhand_platform.api.result_models import TaskEvent
-from deskhand_platform.api.routes.events import MAX_SUBJECTS, streaming
+from deskhand_platform.api.routes.events import MAX_SUBJECTS, framed, streaming
 from deskhand_platform.feed import Chosen
 from deskhand_platform.task_events import NAME, subject, told
 
@@ -51,5 +51,4 @@ async def stream_task_events(
 
 
 def _frame(event: Event) -> str:
-    body = TaskEvent.model_validate(told(event))
-    return f"id: {event.id}\nevent: task\ndata: {body.model_dump_json()}\n\n"
+    return framed(event.id, "task", TaskEvent.model_validate(told(event)))
