@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlalchemy import func, select
 
 from deskhand_agent.types import Step, TrajectoryEnd, TrajectoryStart
 from deskhand_flywheel import tables
+from deskhand_flywheel.database import in_chunks
 from deskhand_flywheel.errors import InvalidQuery, UnknownTrajectory
 from deskhand_flywheel.parts import StorePart
 from deskhand_flywheel.records import loads
@@ -38,6 +41,15 @@ class StepPages(StorePart):
         if total == 0:
             await self.end_of(trajectory_id)  # tells an episode without steps from none at all
         return StepPage(items=tuple(loads(Step, row) for row in rows), total=total)
+
+    async def count_steps(self, trajectory_ids: Sequence[str]) -> int:
+        """Steps of all these together."""
+        column, counted = tables.steps.c.trajectory_id, 0
+        async with self.database.read() as connection:
+            for few in in_chunks(trajectory_ids):
+                query = select(func.count()).where(column.in_(few))
+                counted += await connection.scalar(query) or 0
+        return counted
 
     async def notes_of(self, trajectory_id: str) -> str:
         """What its agent was told of earlier episodes; empty where it keeps no notebook.

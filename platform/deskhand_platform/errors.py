@@ -5,6 +5,7 @@ PlatformError
 ├── WrongState               the thing exists but cannot do that now
 ├── NoLongerKept             it was there, and is too old now
 ├── InvalidField             a value from outside is refused; names the field
+├── TooLarge                 what was sent, or is asked for, is beyond a limit; says both
 ├── NoRoom                   everything is taken now; says when to try again
 ├── Unauthorized             no token, or a wrong one
 ├── Forbidden                the role or the token is not for that, or the thing is another person's
@@ -60,6 +61,10 @@ class InvalidField(PlatformError):
         super().__init__(f"{field}: {message}")
         self.field = field
         self.reason = message
+
+
+class TooLarge(PlatformError):
+    """What was sent, or is asked for, is beyond a limit."""
 
 
 class NoRoom(PlatformError):

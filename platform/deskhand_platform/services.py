@@ -14,6 +14,7 @@ from deskhand_platform.rounds.book import RoundBook, RoundRecord
 from deskhand_platform.rounds.promoted import PromotedPolicies
 from deskhand_platform.rounds.schedules import Schedules
 from deskhand_platform.settings import Settings
+from deskhand_platform.transfers import Transfers
 
 if TYPE_CHECKING:
     from deskhand_flywheel.store import Store
@@ -104,6 +105,7 @@ class Services:
     schedules: Schedules
     hosting: Hosting
     talkers: Talkers
+    transfers: Transfers
     stopping: asyncio.Event
     """Set when the platform goes down: streams end."""
     started_at_s: float

@@ -35,6 +35,7 @@ from deskhand_platform.services import Hosting, Rounds, Services
 from deskhand_platform.settings import Settings
 from deskhand_platform.supervisor import StartHost, Supervisor
 from deskhand_platform.talkers import Talkers
+from deskhand_platform.transfers import Transfers
 from deskhand_platform.webhooks.sending import Sender
 from deskhand_sandbox.host import HostSettings, start_host
 from deskhand_sandbox.manager import PoolSettings
@@ -119,6 +120,7 @@ async def platform(settings: Settings, start_host: StartHost | None = None) -> A
                     controls = RoundControls(store.database)
                     conductor = RoundConductor(phases, book, controls, settings.workflows_url)
                     services = services_over(settings, store, accounts, rounds=conductor, hosting=supervisor)
+                    services.transfers.clear()
                     scheduler = Scheduler(services.schedules, book, conductor, store)
                     sender = Sender(store, settings.webhooks)
                     async with (
@@ -154,6 +156,7 @@ def services_over(
         schedules=Schedules(store.database),
         hosting=hosting,
         talkers=Talkers(settings, store),
+        transfers=Transfers(settings),
         stopping=asyncio.Event(),
         started_at_s=time.time(),
     )

@@ -156,6 +156,22 @@ class RetentionSettings(BaseModel):
     """How often it is looked what is older."""
 
 
+class TransferSettings(BaseModel):
+    """Episodes that go out and come in over HTTP, as archives."""
+
+    model_config = {"extra": "forbid", "frozen": True}
+
+    at_once: Annotated[int, Field(ge=1, le=64)] = 2
+    """Exports and imports under way; each needs room for a file of episodes, and memory for one episode."""
+    export_steps: Annotated[int, Field(ge=1)] = 250_000
+    """Steps of all episodes in one archive."""
+    import_bytes: Annotated[int, Field(ge=1)] = 8_000_000_000
+    """Of an archive that is sent."""
+    unpacked_bytes: Annotated[int, Field(ge=1)] = 16_000_000_000
+    """Of what it unpacks to."""
+    unpacked_files: Annotated[int, Field(ge=1)] = 1_000_000
+
+
 class Settings(BaseSettings):
     """Where the platform lives and how much of the machine it takes."""
 
@@ -189,6 +205,7 @@ class Settings(BaseSettings):
     chat: ChatSettings = ChatSettings()
     alarms: AlarmSettings = AlarmSettings()
     retention: RetentionSettings = RetentionSettings()
+    transfers: TransferSettings = TransferSettings()
 
     @classmethod
     def settings_customise_sources(

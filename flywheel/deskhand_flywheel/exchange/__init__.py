@@ -18,7 +18,7 @@ with its place, and nothing of it is in the store. An episode that is there alre
 
 from __future__ import annotations
 
-from deskhand_flywheel.exchange.exporting import Exported, export_trajectories
+from deskhand_flywheel.exchange.exporting import Exported, export_trajectories, read_whole
 from deskhand_flywheel.exchange.formats import format_named, format_names
 from deskhand_flywheel.exchange.importing import Imported, import_trajectories
 from deskhand_flywheel.exchange.types import Guidance, Progress, Recorded
@@ -33,4 +33,5 @@ __all__ = [
     "format_named",
     "format_names",
     "import_trajectories",
+    "read_whole",
 ]

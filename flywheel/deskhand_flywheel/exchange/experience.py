@@ -174,4 +174,8 @@ def _line(file: TextIO, values: dict[str, JsonValue]) -> None:
     file.write(json.dumps(values) + "\n")
 
 
-FORMAT = Format(name="experience", write=write)
+FORMAT = Format(
+    name="experience",
+    write=write,
+    growing=lambda folder: (folder / NEXT_STATES, folder / REFLECTIONS),
+)

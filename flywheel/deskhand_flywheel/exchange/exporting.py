@@ -50,10 +50,9 @@ async def export_trajectories(
         with chosen.write(staging) as add:
             for done, trajectory_id in enumerate(trajectory_ids):
                 progress(done, len(trajectory_ids))
-                trajectory = await store.trajectory(trajectory_id, images=True)
-                recorded = Recorded(trajectory=trajectory, remarks=await _remarks(store, trajectory_id))
+                recorded = await read_whole(store, trajectory_id)
                 await asyncio.to_thread(add, recorded)
-                steps += len(trajectory.steps)
+                steps += len(recorded.trajectory.steps)
         await asyncio.to_thread(_move_into_place, staging, folder)
     except BaseException:
         shutil.rmtree(staging, ignore_errors=True)
@@ -62,13 +61,20 @@ async def export_trajectories(
     return Exported(trajectories=len(trajectory_ids), steps=steps)
 
 
-async def _remarks(store: Store, trajectory_id: str) -> Remarks:
-    return Remarks(
+async def read_whole(store: Store, trajectory_id: str) -> Recorded:
+    """An episode with its pictures and what was said of it.
+
+    Raises:
+        UnknownTrajectory, MissingBlob, CorruptBlob: something of it is not in the store, or damaged.
+    """
+    trajectory = await store.trajectory(trajectory_id, images=True)
+    remarks = Remarks(
         scores=await store.scores(trajectory_id),
         outcome_scores=await store.outcome_scores(trajectory_id),
         step_values=await store.step_values(trajectory_ids=[trajectory_id]),
         notes=await store.notes(trajectory_id),
     )
+    return Recorded(trajectory=trajectory, remarks=remarks)
 
 
 def _staging(folder: Path) -> Path:

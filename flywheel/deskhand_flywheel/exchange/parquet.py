@@ -246,4 +246,14 @@ def _text(row: Row, name: str, place: str) -> str:
     return value
 
 
-FORMAT = Format(name="parquet", write=write, found=found, read=read_all)
+def growing(folder: Path) -> list[Path]:
+    """The newest file of each split."""
+    newest = {
+        (table, path.name.partition("-")[0]): path
+        for table in (STEPS, EPISODES)
+        for path in sorted((folder / table).glob("*.parquet"))
+    }
+    return [*newest.values()]
+
+
+FORMAT = Format(name="parquet", write=write, growing=growing, found=found, read=read_all)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,6 +81,8 @@ class Format:
     name: str
     write: Callable[[Path], AbstractContextManager[Add]]
     """Into an empty folder; the files are whole when the context ends."""
+    growing: Callable[[Path], Collection[Path]] = lambda folder: ()
+    """Files of the folder that episodes to come may still change; all others are whole already."""
     found: Callable[[Path], bool] = lambda path: False
     """Whether a path holds files of this kind."""
     read: Callable[[Path, Guidance], Iterator[Recorded]] | None = None

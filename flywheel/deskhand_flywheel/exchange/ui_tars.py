@@ -275,4 +275,6 @@ def _list(value: JsonObject, name: str, place: str) -> list[JsonValue]:
     return found
 
 
-FORMAT = Format(name="ui-tars", write=write, found=found, read=read_all)
+FORMAT = Format(
+    name="ui-tars", write=write, growing=lambda folder: (folder / LINES,), found=found, read=read_all
+)

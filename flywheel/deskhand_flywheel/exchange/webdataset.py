@@ -105,4 +105,9 @@ def _listed(records: Sequence[object]) -> str:
     return json.dumps([encode(record) for record in records])
 
 
-FORMAT = Format(name="webdataset", write=write)
+def growing(folder: Path) -> list[Path]:
+    """The newest shard."""
+    return sorted(folder.glob("shard-*.tar"))[-1:]
+
+
+FORMAT = Format(name="webdataset", write=write, growing=growing)

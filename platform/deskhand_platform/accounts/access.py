@@ -20,7 +20,7 @@ SCOPES: dict[str, str] = {
     "policies:write": "promote policies and roll back",
     "policies:use": "ask a policy for completions",
     "datasets:read": "see datasets and evaluations",
-    "datasets:write": "make datasets and evaluations",
+    "datasets:write": "make datasets and evaluations, bring episodes in",
     "sandboxes:read": "see sandboxes and their live screens",
     "sandboxes:write": "lease sandboxes and take them over",
     "metrics:read": "read the figures for Prometheus, and alarms",
@@ -128,6 +128,8 @@ ROUTES: dict[str, Rule] = {
     "GET /v1/trajectories/{id}/curves": Rule("trajectories:read", Own.TRAJECTORY),
     "POST /v1/trajectories/{id}/branch": Rule("tasks:write", Own.TRAJECTORY),
     "GET /v1/images/{digest}": Rule("trajectories:read", Own.ALL),
+    "GET /v1/export": Rule("trajectories:read", Own.LISTED),
+    "POST /v1/import": Rule("datasets:write"),
     # people's marks
     "GET /v1/trajectories/{id}/annotations": Rule("trajectories:read", Own.TRAJECTORY),
     "PUT /v1/trajectories/{id}/steps/{index}/marks/{annotator}": Rule("annotations:write"),

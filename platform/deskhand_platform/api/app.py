@@ -22,6 +22,7 @@ from deskhand_platform.api.routes import (
     datasets,
     evaluations,
     events,
+    exchange,
     flywheel,
     in_force,
     info,
@@ -85,7 +86,7 @@ def create_app(services: Services | None = None, *, version: str = "0.1.0") -> F
     parts = (info, task_events, previews, tasks, catalog, rounds, promotions, schedules, trajectories)
     seen = (policies, events, alarms, overview, datasets, flywheel, evaluations, steps, branches, live)
     people = (annotations, proposals, reviews, takeovers, users, tokens, quotas, audit, in_force)
-    for part in (*parts, *seen, vnc, webhooks, chat, *people):
+    for part in (*parts, *seen, exchange, vnc, webhooks, chat, *people):
         app.include_router(
             part.router,
             prefix=PREFIX,

@@ -14,8 +14,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 
 from deskhand_flywheel.errors import (
+    ConflictingRecord,
     CorruptBlob,
+    DamagedInput,
     DatasetRefused,
+    ExchangeExtraMissing,
     FlywheelError,
     InvalidQuery,
     InvalidScore,
@@ -24,6 +27,7 @@ from deskhand_flywheel.errors import (
     StillRunning,
     StorageFull,
     StoreUnavailable,
+    UnknownFormat,
 )
 from deskhand_flywheel.errors import NotFound as NotStored
 from deskhand_platform.api.examples import example_at
@@ -38,6 +42,7 @@ from deskhand_platform.errors import (
     PlatformError,
     PreviewFailed,
     ScreenUnavailable,
+    TooLarge,
     TooMuch,
     Unauthorized,
     WrongState,
@@ -54,7 +59,10 @@ STATUS: dict[type[Exception], int] = {
     WrongState: 409,
     StillRunning: 409,
     NoLongerKept: 410,
+    ConflictingRecord: 409,
     InvalidField: 422,
+    DamagedInput: 422,
+    UnknownFormat: 422,
     InvalidQuery: 422,
     InvalidScore: 422,
     DatasetRefused: 422,
@@ -62,6 +70,8 @@ STATUS: dict[type[Exception], int] = {
     NotTheirs: 403,
     Unauthorized: 401,
     TooMuch: 429,
+    TooLarge: 413,
+    ExchangeExtraMissing: 501,
     StorageFull: 507,
     StoreUnavailable: 503,
     HostUnreachable: 503,

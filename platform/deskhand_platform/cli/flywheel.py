@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
+from deskhand_platform.cli.client import Client, Url, connect
 from deskhand_platform.cli.console import bars, out, say
 from deskhand_platform.cli.opening import opened_store
 from deskhand_platform.errors import InvalidField
+from deskhand_platform.settings import load_settings
 
 if TYPE_CHECKING:
     from deskhand_flywheel.exchange import Exported, Guidance, Imported
+    from deskhand_platform.api.exchange_models import ImportedModel
 
 app = typer.Typer(help="The store: trajectories out and in, routes, lineage, upkeep.", no_args_is_help=True)
 
@@ -40,13 +43,14 @@ def export(
     policy: Annotated[str | None, typer.Option(help="only of this policy")] = None,
     outcome: Annotated[OutcomeFilter | None, typer.Option(help="only those that went so")] = None,
     label: Label = None,
+    url: Url = None,
 ) -> None:
     """Write trajectories, with pictures and scores, as files that others read.
 
     Parquet is loaded by `datasets.load_dataset(FOLDER)`, and WebDataset shards by its name; osworld and
     ui-tars are what their own runners and trainers use. They can be imported again, equal to the last bit;
     webdataset and experience, which is what actions led to, only go out. Without a choice every episode that
-    has ended is written.
+    has ended is written. With --url they are those of a platform elsewhere.
     """
     narrowed = task is not None or policy is not None or outcome is not None or bool(label)
     if sum((dataset is not None, bool(id), narrowed)) > 1:
@@ -58,6 +62,11 @@ def export(
         labels=labels_of(label or []),
         ended=True,
     )
+    settings = load_settings()
+    if url is not None or settings.url is not None:
+        asyncio.run(_export_from(connect(settings, url), folder, format, dataset, id or [], chosen))
+        say(f"written to {folder}")
+        return
     with bars() as told:
         shown = partial(told, "trajectories")
         done = asyncio.run(_export(folder, format, dataset, id or [], chosen, shown))
@@ -84,19 +93,25 @@ def import_(
     succeeded: Annotated[
         bool, typer.Option("--succeeded", help="take episodes of others without a verdict for successes")
     ] = False,
+    url: Url = None,
 ) -> None:
     """Bring trajectories into the store: what was exported, OSWorld's results, UI-TARS-style conversations.
 
     All files are read before anything is written: a damaged one is named, and nothing comes in. What is here
-    already stays as it is, so that importing twice is importing once.
+    already stays as it is, so that importing twice is importing once. With --url all is sent to a platform
+    elsewhere.
     """
     from deskhand_flywheel.exchange import Guidance
     from deskhand_sandbox.dialects import usual_frame
 
     usual_frame(dialect, (1, 1))  # refuses a name that there is not
+    settings = load_settings()
     guidance = Guidance(policy_id=policy, examples=examples, dialect=dialect, succeeded=succeeded)
-    with bars() as told:
-        done = asyncio.run(_import(path, format, guidance, partial(told, "trajectories")))
+    if url is not None or settings.url is not None:
+        done = asyncio.run(_import_to(connect(settings, url), path, format, guidance))
+    else:
+        with bars() as told:
+            done = asyncio.run(_import(path, format, guidance, partial(told, "trajectories")))
     out.print(f"{done.format}: {len(done.added)} new, {len(done.present)} here already", markup=False)
     if done.unread:
         say(f"{done.unread} turns hold an action that could not be read: they stand as turns without one")
@@ -133,6 +148,32 @@ async def _import(
 
     async with opened_store() as store:
         return await import_trajectories(store, path, format=format, guidance=guidance, progress=told)
+
+
+async def _export_from(
+    there: Client, folder: Path, format: str, dataset: str | None, ids: list[str], chosen: TrajectoryFilter
+) -> None:
+    filters = {
+        "task_id": None if chosen.task_ids is None else chosen.task_ids[0],
+        "policy_id": chosen.policy_id,
+        "outcome": chosen.outcome,
+    }
+    async with there as client:
+        await client.export_trajectories(
+            folder, format, ids=ids, dataset=dataset, labels=chosen.labels, **filters
+        )
+
+
+async def _import_to(there: Client, path: Path, format: str | None, guidance: Guidance) -> ImportedModel:
+    async with there as client:
+        return await client.import_trajectories(
+            path,
+            format,
+            examples=guidance.examples,
+            policy=guidance.policy_id,
+            dialect=guidance.dialect,
+            succeeded=guidance.succeeded,
+        )
 
 
 def labels_of(pairs: list[str]) -> dict[str, str]:

@@ -7,6 +7,7 @@ from deskhand_platform.client.asynchronous import AsyncDeskhand
 from deskhand_platform.client.blocking import Deskhand
 from deskhand_platform.client.errors import (
     ApiError,
+    BrokenOff,
     ClientError,
     Conflict,
     InvalidRequest,
@@ -22,6 +23,7 @@ from deskhand_platform.client.errors import (
 __all__ = [
     "ApiError",
     "AsyncDeskhand",
+    "BrokenOff",
     "ClientError",
     "Conflict",
     "Deskhand",

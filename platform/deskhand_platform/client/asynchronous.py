@@ -28,13 +28,14 @@ from deskhand_platform.api.trajectory_models import (
 )
 from deskhand_platform.client import calls
 from deskhand_platform.client.accounts import AsyncAccounts
+from deskhand_platform.client.exchanging import AsyncExchanging
 from deskhand_platform.client.flows import until_over
 from deskhand_platform.client.flywheel import AsyncFlywheel
 from deskhand_platform.states import WorkState
 from deskhand_platform.webhooks.about import About
 
 
-class AsyncDeskhand(AsyncAccounts, AsyncFlywheel):
+class AsyncDeskhand(AsyncAccounts, AsyncFlywheel, AsyncExchanging):
     """A platform, on this machine or another; `Deskhand` is the same for programs that block.
 
     Every call is sent again, after the pause the platform asks for or a growing one, where the platform had

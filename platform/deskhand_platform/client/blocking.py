@@ -28,13 +28,14 @@ from deskhand_platform.api.trajectory_models import (
 )
 from deskhand_platform.client import calls
 from deskhand_platform.client.accounts import Accounts
+from deskhand_platform.client.exchanging import Exchanging
 from deskhand_platform.client.flows import until_over
 from deskhand_platform.client.flywheel import Flywheel
 from deskhand_platform.states import WorkState
 from deskhand_platform.webhooks.about import About
 
 
-class Deskhand(Accounts, Flywheel):
+class Deskhand(Accounts, Flywheel, Exchanging):
     """`AsyncDeskhand` for programs that block: the same calls, the same errors."""
 
     def info(self) -> Info:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from contextlib import aclosing, closing
@@ -17,6 +16,7 @@ from deskhand_platform.api.models import Page
 from deskhand_platform.client.address import find
 from deskhand_platform.client.errors import Unreachable, refusal
 from deskhand_platform.client.flows import Answer, Call, Flow, Patience, Pause, exchange
+from deskhand_platform.client.sending import sent, sent_now
 from deskhand_platform.client.stream import EventReader, StreamPatience
 
 T = TypeVar("T")
@@ -96,14 +96,8 @@ class AsyncConnection:
                 answer = await self._sent(step)
 
     async def _sent(self, call: Call[Any]) -> Answer:
-        # escaped: a text may hold half a surrogate pair, which UTF-8 has no bytes for
-        content = None if call.body is None else json.dumps(call.body)
-        headers = None if content is None else {"Content-Type": "application/json"}
-        timeout = httpx.USE_CLIENT_DEFAULT if call.timeout_s is None else call.timeout_s
         try:
-            return await self._http.request(
-                call.method, call.path, params=call.params, content=content, headers=headers, timeout=timeout
-            )
+            return await sent(self._http, call)
         except httpx.TransportError as error:
             return error
 
@@ -208,14 +202,8 @@ class Connection:
                 answer = self._sent(step)
 
     def _sent(self, call: Call[Any]) -> Answer:
-        # escaped: a text may hold half a surrogate pair, which UTF-8 has no bytes for
-        content = None if call.body is None else json.dumps(call.body)
-        headers = None if content is None else {"Content-Type": "application/json"}
-        timeout = httpx.USE_CLIENT_DEFAULT if call.timeout_s is None else call.timeout_s
         try:
-            return self._http.request(
-                call.method, call.path, params=call.params, content=content, headers=headers, timeout=timeout
-            )
+            return sent_now(self._http, call)
         except httpx.TransportError as error:
             return error
 

@@ -2,6 +2,7 @@
 
 ClientError
 ├── Unreachable              nobody answers at the address, or the connection broke off
+├── BrokenOff                an export stopped in the middle: something of an episode is lost; says what
 ├── NotOver                  a task was still under way when the time to wait for it had passed
 └── ApiError                 the platform refused; has the status, the stable name, the field and suggestions
     ├── InvalidRequest       422, 400: a value is refused; `field` names it
@@ -28,6 +29,10 @@ class ClientError(Exception):
 
 class Unreachable(ClientError):
     """Nobody answers at the address."""
+
+
+class BrokenOff(ClientError):
+    """An export stopped in the middle, and says why; nothing was written."""
 
 
 class NotOver(ClientError):

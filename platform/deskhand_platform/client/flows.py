@@ -7,8 +7,9 @@ client carries flows out by blocking, the other by awaiting.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import httpx
@@ -37,8 +38,12 @@ class Call(Generic[T]):
     """What is sent as JSON; None: nothing."""
     safe: bool = True
     """Sent twice it does what it does once: it goes again when the connection breaks off."""
+    content: Callable[[], Iterator[bytes]] | None = None
+    """What is sent in the body's place, as it is; asked for anew whenever it is sent."""
+    into: Path | None = None
+    """The file that the answer is written to as it comes, unless that is an error."""
     timeout_s: float | None = None
-    """For the answer; None: as long as for most."""
+    """For this answer; None: the client's."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

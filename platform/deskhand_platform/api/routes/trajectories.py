@@ -7,20 +7,15 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse, PlainTextResponse, Response
 
-from deskhand_agent.types import Failure
-from deskhand_flywheel.errors import InvalidQuery
-from deskhand_flywheel.search import terms_of
-from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
-from deskhand_platform.api.deps import Cursor, Have, Label, Limit, Who, labelled
+from deskhand_platform.api.chosen import Chosen
+from deskhand_platform.api.deps import Cursor, Have, Limit
 from deskhand_platform.api.recorded import detail, image_type, score_model, step_model, summary
 from deskhand_platform.api.trajectory_models import ScoreModel, StepPage, TrajectoryDetail, TrajectoryPage
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.thumbnails import Thumbnails
-from deskhand_sandbox.types import Split
 
 router = APIRouter(tags=["trajectories"])
 MAX_OFFSET = 1_000_000
-TEXT = 'words of the instruction or of one thought, e.g. `login "sign in" pass* -admin`'
 FOREVER = "private, max-age=31536000, immutable"
 REPLAY_POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
@@ -31,45 +26,9 @@ REPLAY_POLICY = (
 
 @router.get("/trajectories")
 async def list_trajectories(
-    have: Have,
-    who: Who,
-    task_id: str | None = None,
-    policy_id: str | None = None,
-    split: Split | None = None,
-    outcome: OutcomeFilter | None = None,
-    ended: Annotated[bool | None, Query(description="whole episodes, or those that are not")] = None,
-    text: Annotated[str | None, Query(description=TEXT, max_length=500)] = None,
-    failure: Annotated[Failure | None, Query(description="what broke that was not the agent")] = None,
-    min_score: Annotated[float | None, Query(description="of the outcome")] = None,
-    max_score: float | None = None,
-    min_turns: Annotated[int | None, Query(ge=0, description="of whole episodes")] = None,
-    max_turns: Annotated[int | None, Query(ge=0)] = None,
-    since_s: Annotated[float | None, Query(description="begun at or after this Unix time")] = None,
-    until_s: Annotated[float | None, Query(description="begun before this Unix time")] = None,
-    label: Label = None,
-    cursor: Cursor = None,
-    limit: Limit = 50,
+    have: Have, chosen: Chosen, cursor: Cursor = None, limit: Limit = 50
 ) -> TrajectoryPage:
     """Trajectories, newest first; submitters see those of their tasks."""
-    labels = labelled(label or [])
-    if who.only is not None:
-        labels["owner"] = who.only
-    chosen = TrajectoryFilter(
-        task_ids=None if task_id is None else (task_id,),
-        policy_id=policy_id,
-        split=split,
-        outcome=outcome,
-        labels=labels,
-        ended=ended,
-        text=_searched(text),
-        failure=failure,
-        min_score=min_score,
-        max_score=max_score,
-        min_steps=min_turns,
-        max_steps=max_turns,
-        since_s=since_s,
-        until_s=until_s,
-    )
     found = await have.store.trajectories(chosen, cursor=cursor, limit=limit)
     return TrajectoryPage(
         items=[summary(one) for one in found.items],
@@ -148,13 +107,3 @@ async def get_image(
     else:
         data = await Thumbnails(have.store, have.settings.home / "thumbnails").get(digest, width)
     return Response(data, media_type=image_type(data), headers={"Cache-Control": FOREVER})
-
-
-def _searched(text: str | None) -> str | None:
-    if text is None:
-        return None
-    try:
-        terms_of(text)
-    except InvalidQuery as error:
-        raise InvalidField("text", str(error)) from error
-    return text

@@ -1,0 +1,179 @@
+"""/v1/export and /v1/import: episodes as archives of the files that others read."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from dataclasses import asdict, replace
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from deskhand_flywheel.types import TrajectoryFilter
+from deskhand_platform.accounts.access import Principal
+from deskhand_platform.api.chosen import Chosen
+from deskhand_platform.api.deps import Have, Noted, Who
+from deskhand_platform.api.exchange_models import ExportFormat, ImportedModel, ImportFormat
+from deskhand_platform.api.models import ErrorAnswer
+from deskhand_platform.errors import Forbidden, InvalidField, NotFound
+from deskhand_platform.services import Services
+
+router = APIRouter(tags=["exchange"])
+TAR = "application/x-tar"
+MORE: dict[int | str, dict[str, Any]] = {
+    status: {"model": ErrorAnswer, "description": why}
+    for status, why in {
+        413: "more than one archive may hold; says how much that is",
+        501: "the platform has no package for this format",
+        503: "others are under way; `Retry-After` says when to try again",
+        507: "no space is left",
+    }.items()
+}
+SENT: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "description": "a tar archive, which may be compressed by gzip, bzip2 or xz",
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
+
+
+class _Archive(StreamingResponse):
+    """A stream whose first piece is there; it is put away with the connection."""
+
+    def __init__(self, first: bytes, rest: AsyncGenerator[bytes], headers: dict[str, str]) -> None:
+        super().__init__(_after(first, rest), media_type=TAR, headers=headers)
+        self._rest = rest
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            await self._rest.aclose()
+
+
+@router.get(
+    "/export",
+    response_class=StreamingResponse,
+    responses={200: {"description": "a tar archive", "content": {TAR: {}}}, **MORE},
+)
+async def export_trajectories(
+    have: Have,
+    who: Who,
+    chosen: Chosen,
+    format: Annotated[ExportFormat, Query(description="of the files")] = "parquet",
+    dataset: Annotated[
+        str | None, Query(description="those of a dataset, NAME or NAME@VERSION", max_length=200)
+    ] = None,
+    id: Annotated[list[str] | None, Query(description="these", max_length=1000)] = None,
+) -> StreamingResponse:
+    """Trajectories with their pictures and what was said of them, as a tar archive of files that others read.
+
+    Chosen as `GET /v1/trajectories` lists them, or by `id`, or by `dataset`; only whole episodes where the
+    filters choose. The archive comes as it is put together. Where it breaks off, its last member is
+    `FAILED.json` and says why, and the connection ends before the answer does.
+    """
+    from deskhand_flywheel.exchange import format_named
+
+    ids = await _ids(have, who, chosen, dataset, id or [])
+    await have.transfers.check(have.store, ids)
+    pieces = have.transfers.export(have.store, ids, format_named(format))
+    # what is wrong at the beginning is told as an error, not as half an archive
+    first = await anext(pieces)
+    headers = {
+        "Content-Disposition": f'attachment; filename="trajectories-{format}.tar"',
+        "Cache-Control": "no-store",
+        "X-Trajectories": str(len(ids)),
+    }
+    return _Archive(first, pieces, headers)
+
+
+@router.post("/import", openapi_extra=SENT, responses=MORE)
+async def import_trajectories(
+    request: Request,
+    have: Have,
+    noted: Noted,
+    format: Annotated[ImportFormat | None, Query(description="seen from the files without")] = None,
+    policy: Annotated[
+        str, Query(description="who played, where the files do not say", min_length=1, max_length=64)
+    ] = "imported",
+    dialect: Annotated[
+        str, Query(description="conversations of others are in: ui_tars, ui_tars_1_0, ui_tars_mobile, …")
+    ] = "ui_tars",
+    succeeded: Annotated[
+        bool, Query(description="take episodes of others without a verdict for successes")
+    ] = False,
+) -> ImportedModel:
+    """Bring in what an archive of files holds: what was exported, or others' own.
+
+    All of it is read before anything is written: what is damaged is named, and nothing comes in. An episode
+    that is here already stays as it is, so that sending an archive twice is sending it once. A folder
+    `evaluation_examples` in it is taken for OSWorld's, where the instructions are.
+    """
+    from deskhand_flywheel.exchange import Guidance
+    from deskhand_sandbox.dialects import usual_frame
+
+    usual_frame(dialect, (1, 1))  # refuses a name that there is not
+    told = request.headers.get("content-length", "")
+    done = await have.transfers.take(
+        have.store,
+        request.stream(),
+        size=int(told) if told.isdecimal() else None,
+        format=format,
+        guidance=Guidance(policy_id=policy, dialect=dialect, succeeded=succeeded),
+    )
+    noted(f"{done.format}: {len(done.added)} new, {len(done.present)} here already")
+    return ImportedModel.model_validate(asdict(done))
+
+
+async def _after(first: bytes, rest: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+    yield first
+    async for piece in rest:
+        yield piece
+
+
+async def _ids(
+    have: Services, who: Principal, chosen: TrajectoryFilter, dataset: str | None, ids: list[str]
+) -> list[str]:
+    """Of the trajectories that are meant, oldest first where the filters choose.
+
+    Raises:
+        InvalidField: they are chosen in several ways, or none is.
+        Forbidden: who asks may not see datasets.
+        NotFound: one of the ids is nobody's, or another's who asks may not see.
+    """
+    own = TrajectoryFilter(labels={} if who.only is None else {"owner": who.only})
+    if sum((dataset is not None, bool(ids), replace(chosen, ended=None) != own)) > 1:
+        raise InvalidField("dataset", "choose by dataset, by id or by filters, not by several")
+    if dataset is not None:
+        if who.only is not None or "datasets:read" not in who.scopes:
+            raise Forbidden(f"{who.name} may not see datasets: choose by id or by filters")
+        found = [*(await have.store.dataset(*versioned(dataset))).trajectory_ids]
+    elif ids:
+        for one in ids:
+            owner = (await have.store.summary(one)).labels.get("owner")
+            if who.only is not None and owner != who.only:
+                raise NotFound("trajectory", one)
+        found = [*dict.fromkeys(ids)]
+    elif chosen.ended is False:
+        raise InvalidField("ended", "only whole episodes are exported, e.g. true")
+    else:
+        found = [*await have.store.trajectory_ids(replace(chosen, ended=True))]
+    if not found:
+        raise InvalidField("id", "nothing to export: no trajectory is chosen")
+    return found
+
+
+def versioned(dataset: str) -> tuple[str, int | None]:
+    """A dataset's name and version; None: the newest.
+
+    Raises:
+        InvalidField: it is not of the form NAME or NAME@VERSION.
+    """
+    name, at, version = dataset.rpartition("@")
+    if not at:
+        return dataset, None
+    if not name or not version.isdecimal() or int(version[:12]) >= 2**31:
+        raise InvalidField("dataset", f"{dataset!r} is not of the form NAME or NAME@VERSION")
+    return name, int(version)

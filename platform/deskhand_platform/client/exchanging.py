@@ -1,0 +1,173 @@
+"""Episodes out of a platform into a folder, and from a folder into a platform."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+from deskhand_flywheel import archives
+from deskhand_flywheel.archives import UnpackingLimits
+from deskhand_platform.api.exchange_models import ImportedModel
+from deskhand_platform.client.calls import labelled, reading
+from deskhand_platform.client.connection import AsyncConnection, Connection
+from deskhand_platform.client.errors import BrokenOff, Unreachable
+from deskhand_platform.client.flows import Call
+
+LONGEST_S = 3600.0
+"""An archive is put together, or read, for so long at most before anything comes."""
+EXAMPLES = "evaluation_examples"
+ANY_SIZE = UnpackingLimits(bytes=1 << 60, files=1 << 60)
+"""One's own platform is trusted with one's disk."""
+
+
+class Exchanging(Connection):
+    """Episodes as files, for programs that block."""
+
+    def export_trajectories(
+        self,
+        folder: Path,
+        format: str = "parquet",
+        *,
+        ids: Sequence[str] = (),
+        dataset: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        **filters: Any,
+    ) -> None:
+        """Write trajectories, with pictures and what was said of them, as files that others read.
+
+        Args:
+            folder: to be made, whole or not at all; must not be there, or be empty.
+            format: "parquet", "osworld", "ui-tars", "webdataset" or "experience".
+            ids: these; or `dataset`: those of NAME or NAME@VERSION; or else the filters choose among whole
+                episodes, as for `trajectories`.
+
+        Raises:
+            FileExistsError: the folder holds something.
+            BrokenOff: something of an episode is lost or damaged; says what.
+        """
+        with _staging(folder) as (archive, files):
+            try:
+                self._do(_export(archive, format, ids, dataset, labels, filters))
+            except Unreachable as error:
+                raise _why(archive, error) from error
+            archives.unpack(archive, files, ANY_SIZE)
+            _into_place(files, folder)
+
+    def import_trajectories(
+        self, path: Path, format: str | None = None, *, examples: Path | None = None, **guidance: Any
+    ) -> ImportedModel:
+        """Bring in what was exported, or others' own files; sent twice it comes in once.
+
+        Args:
+            path: a folder, or a file of conversations.
+            format: seen from the files without.
+            examples: OSWorld's `evaluation_examples`, where the instructions are.
+            guidance: what files of others leave open: policy, dialect, succeeded.
+        """
+        return self._do(_import(path, format, examples, guidance))
+
+
+class AsyncExchanging(AsyncConnection):
+    """Episodes as files, for programs that await."""
+
+    async def export_trajectories(
+        self,
+        folder: Path,
+        format: str = "parquet",
+        *,
+        ids: Sequence[str] = (),
+        dataset: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        **filters: Any,
+    ) -> None:
+        """Write trajectories, with pictures and what was said of them, as files that others read.
+
+        Args and Raises: as `Deskhand.export_trajectories`.
+        """
+        with _staging(folder) as (archive, files):
+            try:
+                await self._do(_export(archive, format, ids, dataset, labels, filters))
+            except Unreachable as error:
+                raise _why(archive, error) from error
+            await asyncio.to_thread(archives.unpack, archive, files, ANY_SIZE)
+            _into_place(files, folder)
+
+    async def import_trajectories(
+        self, path: Path, format: str | None = None, *, examples: Path | None = None, **guidance: Any
+    ) -> ImportedModel:
+        """Bring in what was exported, or others' own files; sent twice it comes in once.
+
+        Args: as `Deskhand.import_trajectories`.
+        """
+        return await self._do(_import(path, format, examples, guidance))
+
+
+def _export(
+    archive: Path,
+    format: str,
+    ids: Sequence[str],
+    dataset: str | None,
+    labels: Mapping[str, str] | None,
+    filters: Mapping[str, Any],
+) -> Call[None]:
+    params = {**filters, "format": format, "id": [*ids], "dataset": dataset, "label": labelled(labels)}
+    return Call(
+        method="GET",
+        path="/v1/export",
+        read=lambda response: None,
+        params={name: value for name, value in params.items() if value is not None},
+        into=archive,
+        timeout_s=LONGEST_S,
+        # what broke off says why, and would break off again
+        safe=False,
+    )
+
+
+def _import(
+    path: Path, format: str | None, examples: Path | None, guidance: Mapping[str, Any]
+) -> Call[ImportedModel]:
+    given = {"format": format, **guidance}
+    return Call(
+        method="POST",
+        path="/v1/import",
+        read=reading(ImportedModel),
+        params={name: value for name, value in given.items() if value is not None},
+        content=lambda: _packed(path, examples),
+        timeout_s=LONGEST_S,
+    )
+
+
+def _packed(path: Path, examples: Path | None) -> Iterator[bytes]:
+    yield from archives.packed_folder(path)
+    if examples is not None:
+        yield from archives.packed_folder(examples, EXAMPLES)
+    yield archives.ENDING
+
+
+@contextmanager
+def _staging(folder: Path) -> Generator[tuple[Path, Path]]:
+    """Where the archive comes, and an empty folder for its files; both are gone at the block's end."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise FileExistsError(f"{folder} is there already: name a new folder")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    staging = Path(mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        (staging / "files").mkdir()
+        yield staging / "archive.tar", staging / "files"
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _into_place(files: Path, folder: Path) -> None:
+    # replaces an empty folder, and fails on a full one
+    files.rename(folder)
+
+
+def _why(archive: Path, error: Unreachable) -> Exception:
+    said = archives.failure_in(archive)
+    return error if said is None else BrokenOff(said)

@@ -1,0 +1,226 @@
+"""Episodes on their way out and in, as archives: streamed, in folders that nothing outlives."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import shutil
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING
+
+from starlette.concurrency import run_in_threadpool
+
+from deskhand_flywheel import archives
+from deskhand_flywheel.archives import UnpackingLimits
+from deskhand_flywheel.errors import DamagedInput, FlywheelError, StorageFull, UnknownFormat
+from deskhand_platform.errors import NoRoom, TooLarge
+from deskhand_platform.settings import Settings
+
+if TYPE_CHECKING:
+    from deskhand_flywheel.exchange import Guidance, Imported
+    from deskhand_flywheel.exchange.types import Format
+    from deskhand_flywheel.store import Store
+
+log = logging.getLogger(__name__)
+WAIT_S = 10.0
+"""After which another try makes sense when others are under way."""
+EXAMPLES = "evaluation_examples"
+"""Folder of a sent archive that holds OSWorld's examples, where it has one."""
+
+
+class Transfers:
+    """Exports and imports of one platform."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._limits = settings.transfers
+        self._folder = settings.home / "transfers"
+        self._under_way = 0
+
+    def clear(self) -> None:
+        """Remove what a platform that was killed left; only who serves the home may."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    async def check(self, store: Store, ids: Sequence[str]) -> None:
+        """
+        Raises:
+            TooLarge: these episodes are more than one archive holds.
+        """
+        steps = await store.count_steps(ids)
+        if steps > self._limits.export_steps:
+            raise TooLarge(
+                f"the {len(ids):,} trajectories chosen have {steps:,} steps, and one export holds "
+                f"{self._limits.export_steps:,} (setting transfers.export_steps): narrow the choice, e.g. "
+                "by task_id or by since_s and until_s, and export the rest after it"
+            )
+
+    async def export(self, store: Store, ids: Sequence[str], format: Format) -> AsyncGenerator[bytes]:
+        """The episodes as an archive of the format's files, each as soon as it is whole.
+
+        An error after the first piece is a member of its own, the last: `archives.FAILED`.
+
+        Raises:
+            NoRoom: others are under way.
+            UnknownTrajectory, MissingBlob, CorruptBlob: something of an episode is not there.
+            ExchangeExtraMissing: a package that the format needs is not installed.
+            StorageFull: no space is left to put files together.
+        """
+        begun = False
+        async with self._place() as folder:
+            try:
+                async for piece in _written(store, ids, format, folder):
+                    begun = True
+                    yield piece
+                yield archives.ENDING
+            except (FlywheelError, OSError) as error:
+                if not begun:
+                    raise _told(error) from error
+                log.warning("an export broke off: %s", error)
+                yield archives.failure(error)
+                raise
+
+    async def take(
+        self,
+        store: Store,
+        sent: AsyncIterator[bytes],
+        *,
+        size: int | None,
+        format: str | None,
+        guidance: Guidance,
+    ) -> Imported:
+        """Bring in what an archive holds.
+
+        Args:
+            sent: the archive.
+            size: of it, where it was told; None: it is counted.
+
+        Raises:
+            NoRoom: others are under way.
+            TooLarge: it has more bytes than are taken.
+            DamagedInput, UnknownFormat, ConflictingRecord: it holds no episodes, or others; nothing came in.
+            StorageFull: no space is left for it.
+        """
+        from deskhand_flywheel.exchange import import_trajectories
+
+        async with self._place() as folder:
+            if size is not None:
+                self._refuse_large(size)
+                self._refuse_full(folder, size)
+            archive, files = folder / "archive", folder / "files"
+            files.mkdir()
+            try:
+                await self._receive(sent, archive)
+                limits = UnpackingLimits(bytes=self._limits.unpacked_bytes, files=self._limits.unpacked_files)
+                await run_in_threadpool(archives.unpack, archive, files, limits)
+                archive.unlink()
+                root, guidance = _found(files, guidance)
+                done = await import_trajectories(store, root, format=format, guidance=guidance)
+                if not done.added and not done.present:
+                    raise UnknownFormat(f"the archive holds no episode of the format {done.format}")
+                return done
+            except DamagedInput as error:
+                # what is told is told of the archive, not of where it was unpacked
+                place = error.place.removeprefix(f"{files}/")
+                raise DamagedInput(place, str(error.what).replace(f"{files}/", "")) from error
+            except UnknownFormat as error:
+                raise UnknownFormat(str(error).replace(str(files), "the archive")) from error
+            except OSError as error:
+                raise _told(error) from error
+
+    async def _receive(self, sent: AsyncIterator[bytes], archive: Path) -> None:
+        size = 0
+        with archive.open("wb") as file:
+            async for piece in sent:
+                size += len(piece)
+                self._refuse_large(size)
+                await run_in_threadpool(file.write, piece)
+
+    def _refuse_large(self, size: int) -> None:
+        limit = self._limits.import_bytes
+        if size > limit:
+            raise TooLarge(
+                f"the archive has {size:,} bytes or more, and {limit:,} are taken (setting "
+                "transfers.import_bytes): send the episodes in several archives"
+            )
+
+    def _refuse_full(self, folder: Path, size: int) -> None:
+        free = shutil.disk_usage(folder).free
+        if size > free:
+            raise StorageFull(f"the archive has {size:,} bytes, and {free:,} are free where it would lie")
+
+    @asynccontextmanager
+    async def _place(self) -> AsyncGenerator[Path]:
+        """A folder for the length of the block, one of few."""
+        if self._under_way >= self._limits.at_once:
+            raise NoRoom(
+                f"{self._under_way} exports and imports are under way, as many as there may be "
+                "(setting transfers.at_once)",
+                retry_after_s=WAIT_S,
+            )
+        self._under_way += 1
+        try:
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            folder = Path(mkdtemp(dir=self._folder))
+            try:
+                yield folder
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            self._under_way -= 1
+
+
+async def _written(store: Store, ids: Sequence[str], format: Format, folder: Path) -> AsyncGenerator[bytes]:
+    from deskhand_flywheel.exchange import read_whole
+
+    sent = set[int]()
+    with format.write(folder) as add:
+        for trajectory_id in ids:
+            # not a thread that goes on alone when whoever asked is gone: the folder is removed then
+            await run_in_threadpool(add, await read_whole(store, trajectory_id))
+            async for piece in _sent(folder, frozenset(format.growing(folder)), sent):
+                yield piece
+    async for piece in _sent(folder, frozenset(), sent):
+        yield piece
+
+
+async def _sent(folder: Path, growing: frozenset[Path], sent: set[int]) -> AsyncGenerator[bytes]:
+    """Whole files, which are removed then; one that was written again is the same as before."""
+    for path in await run_in_threadpool(_files, folder):
+        name = path.relative_to(folder).as_posix()
+        if path in growing:
+            continue
+        if hash(name) not in sent:
+            pieces = archives.packed(path, name)
+            while (piece := await run_in_threadpool(next, pieces, None)) is not None:
+                yield piece
+            sent.add(hash(name))
+        path.unlink()
+        # an episode's own folder; one for all of them is needed again
+        if name.count("/") > 1 and not any(path.parent.iterdir()):
+            path.parent.rmdir()
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def _found(files: Path, guidance: Guidance) -> tuple[Path, Guidance]:
+    """Where the episodes lie: an archive of a folder, or of one file, holds that alone."""
+    if (files / EXAMPLES).is_dir():
+        guidance = replace(guidance, examples=files / EXAMPLES)
+    root = files
+    while root.is_dir():
+        inside = [one for one in root.iterdir() if one != files / EXAMPLES]
+        if len(inside) != 1:
+            break
+        root = inside[0]
+    return root, guidance
+
+
+def _told(error: Exception) -> Exception:
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StorageFull(f"no space is left where archives are put together: {error.strerror}")
+    return error
