@@ -20,6 +20,7 @@ from deskhand_platform.alarms.watch import AlarmWatch
 from deskhand_platform.api.app import create_app
 from deskhand_platform.errors import PortInUse
 from deskhand_platform.evaluations.desk import EvaluationRunner
+from deskhand_platform.jobs.desk import JobRunner
 from deskhand_platform.live import LiveSandboxes
 from deskhand_platform.proposals import Proposals
 from deskhand_platform.queue import TaskQueue
@@ -128,6 +129,7 @@ async def platform(settings: Settings, start_host: StartHost | None = None) -> A
                         sender.running(),
                         services.talkers.running(),
                         EvaluationRunner(settings, supervisor).running(),
+                        JobRunner(settings, supervisor).running(),
                         AlarmWatch(settings, store).running(),
                         Retention(store.database, settings.retention).running(),
                         serve_api(services, listener),

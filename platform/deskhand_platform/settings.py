@@ -156,6 +156,17 @@ class RetentionSettings(BaseModel):
     """How often it is looked what is older."""
 
 
+class JobSettings(BaseModel):
+    """Work on the store that is asked for over HTTP: checks, collections, scoring."""
+
+    model_config = {"extra": "forbid", "frozen": True}
+
+    waiting: Annotated[int, Field(ge=1)] = 100
+    """Jobs that have not ended; more are refused."""
+    spares: tuple[str, ...] = ()
+    """URLs of blob stores, such as backups, that a check may be told to take lost blobs from."""
+
+
 class TransferSettings(BaseModel):
     """Episodes that go out and come in over HTTP, as archives."""
 
@@ -206,6 +217,7 @@ class Settings(BaseSettings):
     alarms: AlarmSettings = AlarmSettings()
     retention: RetentionSettings = RetentionSettings()
     transfers: TransferSettings = TransferSettings()
+    jobs: JobSettings = JobSettings()
 
     @classmethod
     def settings_customise_sources(
@@ -234,6 +246,11 @@ class Settings(BaseSettings):
     def workflows_url(self) -> str:
         """URL of the database in which DBOS keeps its own tables."""
         return f"sqlite:///{self.home / 'workflows.db'}"
+
+    @property
+    def jobs_folder(self) -> Path:
+        """Folder of the jobs, one folder each."""
+        return self.home / "jobs"
 
     @property
     def runs(self) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -284,3 +285,18 @@ def test_an_evaluation_that_was_asked_for_goes_on_after_a_kill(tmp_path: Path) -
     [row] = served.call("GET", f"/v1/evaluations/{first}")["rows"]
     assert (row["task"], row["mode"], row["episodes"]) == ("fake/press-button", "sampled", 2)
     assert served.end(signal.SIGTERM) == 143
+
+
+@pytest.mark.slow
+def test_a_check_that_was_asked_for_is_done_by_the_next_platform(served: Served) -> None:
+    served.start()
+    (served.home / "transfers" / "left").mkdir(parents=True, exist_ok=True)
+    job = served.call("POST", "/v1/jobs", {"kind": "fsck"})["id"]
+    folder = served.home / "jobs" / job
+    with (folder / "lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # its process waits, if it has not come before us
+        served.end(signal.SIGKILL)
+    served.start()
+    done = wait(lambda: (j := served.call("GET", f"/v1/jobs/{job}"))["state"] == "done" and j)
+    assert done["result"]["ok"] is True
+    assert not (served.home / "transfers").exists()

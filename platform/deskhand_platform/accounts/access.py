@@ -21,6 +21,7 @@ SCOPES: dict[str, str] = {
     "policies:use": "ask a policy for completions",
     "datasets:read": "see datasets and evaluations",
     "datasets:write": "make datasets and evaluations, bring episodes in",
+    "store:write": "check and mend the store, drop what may go",
     "sandboxes:read": "see sandboxes and their live screens",
     "sandboxes:write": "lease sandboxes and take them over",
     "metrics:read": "read the figures for Prometheus, and alarms",
@@ -174,6 +175,12 @@ ROUTES: dict[str, Rule] = {
     "GET /v1/scorers": Rule("datasets:read"),
     "GET /v1/calibrations": Rule("datasets:read"),
     "GET /v1/storage": Rule("datasets:read"),
+    # a check or a collection takes `store:write` as well: see `JOBS`
+    "GET /v1/jobs": Rule("datasets:read"),
+    "POST /v1/jobs": Rule("datasets:write"),
+    "GET /v1/jobs/{id}": Rule("datasets:read"),
+    "GET /v1/jobs/{id}/log": Rule("datasets:read"),
+    "POST /v1/jobs/{id}/cancel": Rule("datasets:write"),
     "GET /v1/evaluations": Rule("datasets:read"),
     "POST /v1/evaluations": Rule("datasets:write"),
     "GET /v1/evaluations/suites": Rule("datasets:read"),
@@ -198,6 +205,10 @@ ROUTES: dict[str, Rule] = {
     "GET /v1/audit": Rule("admin"),
     "GET /v1/settings": Rule("admin"),
 }
+
+
+JOBS = {"fsck": "store:write", "gc": "store:write"}
+"""What starting or cancelling a job of a kind takes beside the scope of the route."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -26,6 +26,7 @@ from deskhand_platform.api.routes import (
     flywheel,
     in_force,
     info,
+    jobs,
     live,
     operations,
     overview,
@@ -86,7 +87,7 @@ def create_app(services: Services | None = None, *, version: str = "0.1.0") -> F
     parts = (info, task_events, previews, tasks, catalog, rounds, promotions, schedules, trajectories)
     seen = (policies, events, alarms, overview, datasets, flywheel, evaluations, steps, branches, live)
     people = (annotations, proposals, reviews, takeovers, users, tokens, quotas, audit, in_force)
-    for part in (*parts, *seen, exchange, vnc, webhooks, chat, *people):
+    for part in (*parts, *seen, exchange, jobs, vnc, webhooks, chat, *people):
         app.include_router(
             part.router,
             prefix=PREFIX,

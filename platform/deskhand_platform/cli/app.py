@@ -27,6 +27,7 @@ from deskhand_platform.cli import (
     endpoint,
     evaluations,
     flywheel,
+    jobs,
     judging,
     prm,
     records,
@@ -69,6 +70,8 @@ app.add_typer(annotation.people, name="annotators")
 app.add_typer(accounts.people, name="users")
 app.add_typer(accounts.tokens, name="tokens")
 app.add_typer(prm.app, name="prm")
+app.add_typer(jobs.app, name="jobs")
+app.add_typer(jobs.app, name="jobs")
 tasks.register(app)
 endpoint.register(records.policies)
 upkeep.register(flywheel.app)

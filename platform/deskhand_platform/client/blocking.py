@@ -31,11 +31,12 @@ from deskhand_platform.client.accounts import Accounts
 from deskhand_platform.client.exchanging import Exchanging
 from deskhand_platform.client.flows import until_over
 from deskhand_platform.client.flywheel import Flywheel
+from deskhand_platform.client.jobs import Jobs
 from deskhand_platform.states import WorkState
 from deskhand_platform.webhooks.about import About
 
 
-class Deskhand(Accounts, Flywheel, Exchanging):
+class Deskhand(Accounts, Flywheel, Exchanging, Jobs):
     """`AsyncDeskhand` for programs that block: the same calls, the same errors."""
 
     def info(self) -> Info:

@@ -8,28 +8,23 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from deskhand_agent.ids import new_id
-from deskhand_platform.auth import write_private
-from deskhand_platform.errors import NotFound, PlatformError, RoundFailed, WrongState
-from deskhand_platform.evaluations.records import ENDED, EvaluationRecord, read_evaluation
+from deskhand_platform.errors import NotFound, RoundFailed, WrongState
+from deskhand_platform.evaluations.records import EvaluationRecord, read_evaluation
 from deskhand_platform.rounds.config import check_phase
 from deskhand_platform.rounds.phases import Host
-from deskhand_platform.rounds.process import RunHalted, RunRequest, bring_to_end
+from deskhand_platform.rounds.process import RunRequest, bring_to_end
+from deskhand_platform.rounds.run_queue import ask_to_stop, cancelled, work_through
 from deskhand_platform.rounds.runs import write_spec
 from deskhand_platform.settings import Settings
-from deskhand_platform.states import WorkState
 from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.runs import RunKind, RunSpec
 
-log = logging.getLogger(__name__)
 PREFIX = "evaluation-"
-CANCEL = "cancel"
-POLL_S = 0.5
 
 
 class EvaluationDesk:
@@ -64,7 +59,7 @@ class EvaluationDesk:
             raise NotFound("evaluation", evaluation_id)
         if found.state.over:
             raise WrongState(f"evaluation {evaluation_id} is {found.state} already")
-        (folder / CANCEL).touch()
+        ask_to_stop(folder)
         return found
 
 
@@ -77,26 +72,12 @@ class EvaluationRunner:
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
         """Work for the length of the block; at its end the run is stopped with its state safe."""
-        working = asyncio.create_task(self._work())
+        working = asyncio.create_task(work_through(lambda: asked(self._settings.runs), self._bring))
         try:
             yield
         finally:
             working.cancel()
             await asyncio.gather(working, return_exceptions=True)
-
-    async def _work(self) -> None:
-        while True:
-            waiting = await asyncio.to_thread(pending, self._settings.runs)
-            if waiting is None:
-                await asyncio.sleep(POLL_S)
-                continue
-            try:
-                await self._bring(waiting)
-            except RunHalted as halt:
-                _close(waiting, halt.state, "cancelled")
-            except (PlatformError, OSError) as error:
-                log.warning("%s failed: %s", waiting.name, error)
-                _close(waiting, WorkState.FAILED, str(error))
 
     async def _bring(self, folder: Path) -> None:
         token = ""
@@ -110,9 +91,6 @@ class EvaluationRunner:
             url, token = await self._host.address()
             return _spec(self._settings, folder, found.policy_id, config, url)
 
-        async def halted() -> WorkState | None:
-            return WorkState.CANCELLED if (folder / CANCEL).exists() else None
-
         limits = self._settings.rounds
         await bring_to_end(
             RunRequest(
@@ -120,7 +98,7 @@ class EvaluationRunner:
                 module=limits.run_module,
                 spec=spec,
                 environment=lambda: {"DESKHAND_SANDBOX_TOKEN": token},
-                halted=halted,
+                halted=lambda: cancelled(folder),
                 crashes=limits.crashes,
                 stop_grace_s=limits.stop_grace_s,
             )
@@ -130,16 +108,6 @@ class EvaluationRunner:
 def asked(runs: Path) -> list[Path]:
     """Folders of those asked for, oldest first."""
     return sorted(runs.glob(f"{PREFIX}*")) if runs.is_dir() else []
-
-
-def pending(runs: Path) -> Path | None:
-    """The oldest that has not ended."""
-    waiting = (each for each in asked(runs) if (each / "spec.json").exists())
-    return next((e for e in waiting if not (e / "result.json").exists() and not (e / ENDED).exists()), None)
-
-
-def _close(folder: Path, state: WorkState, reason: str) -> None:
-    write_private(folder / ENDED, json.dumps({"state": state.value, "reason": reason}))
 
 
 def _spec(

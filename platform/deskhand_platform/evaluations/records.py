@@ -10,14 +10,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from deskhand_platform.rounds.runs import read_error, read_result, read_state
+from deskhand_platform.rounds.run_queue import ENDED, state_of
+from deskhand_platform.rounds.runs import read_result, read_state
 from deskhand_platform.rounds.table import rate
 from deskhand_platform.states import WorkState
 from deskhand_trainer.runs import RunKind
 
 MODES = ("sampled", "greedy")
-ENDED = "ended.json"
-"""In a run's folder: how an evaluation that came to no result ended."""
 ALL_TASKS = "all"
 """Stands where a task's id does, for all tasks of a suite together."""
 
@@ -102,7 +101,7 @@ def read_evaluation(folder: Path) -> EvaluationRecord | None:
     config: Mapping[str, Any] = spec.get("config") or {}
     labels: Mapping[str, str] = spec.get("labels") or {}
     tasks = tuple(str(task) for task in config.get("tasks") or ())
-    state, reason = _state(folder)
+    state, reason = state_of(folder)
     progress, result = read_state(folder), read_result(folder)
     ended = folder / ("result.json" if result is not None else ENDED)
     return EvaluationRecord(
@@ -180,17 +179,3 @@ def _rows(metrics: Mapping[str, Any], tasks: Sequence[str]) -> tuple[Measured, .
                     )
                 )
     return tuple(found)
-
-
-def _state(folder: Path) -> tuple[WorkState, str | None]:
-    if (folder / "result.json").exists():
-        return WorkState.DONE, None
-    try:
-        said = json.loads((folder / ENDED).read_text())
-        return WorkState(said["state"]), said.get("reason")
-    except (OSError, ValueError, KeyError):
-        pass
-    error = read_error(folder)
-    if error is not None:
-        return WorkState.FAILED, f"{error.type}: {error.message}"
-    return (WorkState.QUEUED if read_state(folder) is None else WorkState.RUNNING), None

@@ -11,11 +11,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deskhand_platform.errors import RoundFailed
 from deskhand_platform.rounds.runs import read_error, read_result, read_state, write_spec
 from deskhand_platform.states import WorkState
-from deskhand_trainer.runs import RunResult, RunSpec
+from deskhand_trainer.runs import RunResult
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 LOOK_S = 0.5
 """How often it is looked whether to stop while a run works."""
@@ -44,8 +48,8 @@ class RunRequest:
     """A run to be brought to its end."""
 
     folder: Path
-    spec: Callable[[], Awaitable[RunSpec]]
-    """Asked before every start: the sandbox host's address may have changed meanwhile."""
+    spec: Callable[[], Awaitable[DataclassInstance]]
+    """What it is told. Asked before every start: the sandbox host's address may have changed meanwhile."""
     module: str
     """Run with `python -m MODULE FOLDER`."""
     environment: Callable[[], Mapping[str, str]]

@@ -7,11 +7,14 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from deskhand_flywheel.errors import MalformedRecord
 from deskhand_flywheel.records import decode
-from deskhand_trainer.runs import RunResult, RunSpec, RunState
+from deskhand_trainer.runs import RunResult, RunState
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 T = TypeVar("T")
 
@@ -24,7 +27,7 @@ class RunError:
     message: str
 
 
-def write_spec(folder: Path, spec: RunSpec) -> None:
+def write_spec(folder: Path, spec: DataclassInstance) -> None:
     """Put the spec in place, whole or not at all; an equal or older one is replaced."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = folder / f".spec.json.{os.getpid()}"

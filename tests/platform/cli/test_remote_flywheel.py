@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 
+from deskhand_platform.jobs.desk import JobRunner
 from deskhand_platform.services import Services
 from deskhand_platform.serving import address_of, listen, serve_api
 
 Record = Callable[..., Awaitable[str]]
 
 
+class NoHost:
+    async def address(self) -> tuple[str, str]:
+        raise AssertionError("these jobs need no sandboxes")
+
+
 async def deskhand(home: Path, token: str, *arguments: str) -> tuple[int | None, str, str]:
     environment = {name: value for name, value in os.environ.items() if name != "DESKHAND_URL"}
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "deskhand_platform.cli.app", "flywheel", *arguments,
+        sys.executable, "-m", "deskhand_platform.cli.app", *arguments,
         env={**environment, "DESKHAND_HOME": str(home), "DESKHAND_TOKEN": token, "COLUMNS": "200"},
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
@@ -33,29 +40,63 @@ async def test_episodes_of_a_platform_elsewhere(
     async with serve_api(services, listener):
         there, away = ("--url", address_of(listener)), tmp_path / "away"
         out = await deskhand(
-            away,
-            token,
-            "export",
-            str(tmp_path / "out"),
-            "--outcome",
-            "success",
-            "--format",
-            "osworld",
-            *there,
-        )
+            away, token, "flywheel", "export", str(tmp_path / "out"), "--outcome", "success",
+            "--format", "osworld", *there,
+        )  # fmt: skip
         assert out == (0, "", f"written to {tmp_path / 'out'}\n")
         assert [one.parent.name for one in (tmp_path / "out").rglob("traj.jsonl")] == [won]
         taken, unknown, back, lost = await asyncio.gather(
-            deskhand(away, token, "export", str(tmp_path / "out"), *there),
-            deskhand(away, token, "export", str(tmp_path / "csv"), "--format", "csv", *there),
-            deskhand(away, token, "import", str(tmp_path / "out"), *there),
-            deskhand(away, token, "import", str(tmp_path / "nothing"), *there),
+            deskhand(away, token, "flywheel", "export", str(tmp_path / "out"), *there),
+            deskhand(away, token, "flywheel", "export", str(tmp_path / "csv"), "--format", "csv", *there),
+            deskhand(away, token, "flywheel", "import", str(tmp_path / "out"), *there),
+            deskhand(away, token, "flywheel", "import", str(tmp_path / "nothing"), *there),
         )
         assert taken[0] == 1 and "there already" in taken[2]
         assert unknown[0] == 2 and "parquet" in unknown[2]
         assert back == (0, "osworld: 0 new, 1 here already\n", "")
         assert lost[0] == 2 and "nothing" in lost[2]
         (tmp_path / "empty").mkdir()
-        empty = await deskhand(away, token, "import", str(tmp_path / "empty"), *there)
+        empty = await deskhand(away, token, "flywheel", "import", str(tmp_path / "empty"), *there)
         assert empty[0] == 2 and "nothing that can be imported" in empty[2]
+        assert not (away / "deskhand.db").exists()
+
+
+async def test_upkeep_of_a_platform_elsewhere(
+    services: Services, token: str, record_episode: Record, tmp_path: Path
+) -> None:
+    episode = await record_episode(services.store)
+    listener, away = listen("127.0.0.1", 0), tmp_path / "away"
+    rule = tmp_path / "rule.yaml"
+    rule.write_text("drop:\n  - older_than_days: 0\norphans_after_hours: 0\n")
+    async with serve_api(services, listener), JobRunner(services.settings, NoHost()).running():
+
+        def there(*arguments: str) -> Coroutine[None, None, tuple[int | None, str, str]]:
+            return deskhand(away, token, *arguments, "--url", address_of(listener))
+
+        sound, plan = await asyncio.gather(
+            there("flywheel", "fsck"), there("flywheel", "gc", "--rule", str(rule))
+        )
+        assert sound[0] == 0 and sound[1].endswith("found: nothing\n"), sound
+        assert plan[0] == 0 and "would drop: 1 trajectories of 2 steps, 3 blobs" in plan[1], plan
+        assert "--apply does it" in plan[2] and "deskhand jobs show" in plan[2]
+        digest = (await services.store.trajectory(episode)).steps[0].observation.screenshot.digest
+        (services.settings.home / "blobs" / digest[:2] / digest).unlink()
+        lost, spare, listed = await asyncio.gather(
+            there("flywheel", "fsck", "--json"),
+            there("flywheel", "fsck", "--spare", "file:///etc"),
+            there("jobs", "list", "--kind", "gc"),
+        )
+        assert lost[0] == 1 and json.loads(lost[1])["counts"] == {"missing_blob": 1}
+        assert spare[0] == 2 and "jobs.spares" in spare[2]
+        assert listed[0] == 0 and "done" in listed[1] and "fsck" not in listed[1]
+        id = next(word for word in listed[1].split() if word.startswith("gc-"))
+        shown, log, over = await asyncio.gather(
+            there("jobs", "show", id), there("jobs", "log", id), there("jobs", "cancel", id)
+        )
+        assert json.loads(shown[1])["result"]["trajectories"] == [episode]
+        assert log[1].endswith("done\n")
+        assert over[0] == 1 and "done already" in over[2]
+        dropped = json.loads((await there("flywheel", "gc", "--rule", str(rule), "--apply", "--json"))[1])
+        assert dropped["trajectories"] == [episode]
+        assert await services.store.trajectory_ids() == ()
         assert not (away / "deskhand.db").exists()

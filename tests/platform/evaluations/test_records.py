@@ -9,8 +9,9 @@ import httpx
 import pytest
 
 from deskhand_flywheel.store import Store
-from deskhand_platform.evaluations.desk import pending
+from deskhand_platform.evaluations.desk import asked as all_asked
 from deskhand_platform.evaluations.records import Verdict, compare, evaluations
+from deskhand_platform.rounds.run_queue import pending
 from deskhand_platform.settings import Settings
 from deskhand_platform.states import WorkState
 from deskhand_trainer.wilson import wilson
@@ -84,7 +85,7 @@ async def test_one_is_asked_for_listed_and_cancelled(
     assert asked.status_code == 201
     found = asked.json()
     assert (found["state"], found["scripted"], found["tasks"]) == ("queued", True, ["fake/press-button"])
-    waiting = pending(settings.runs)
+    waiting = pending(all_asked(settings.runs))
     assert waiting is not None and waiting.name == found["id"]
     assert [one["id"] for one in (await client.get("/v1/evaluations")).json()] == [found["id"]]
     assert (await client.get(f"/v1/evaluations/{found['id']}")).json() == found
@@ -93,7 +94,7 @@ async def test_one_is_asked_for_listed_and_cancelled(
     assert (waiting / "cancel").exists()
     (waiting / "ended.json").write_text('{"state": "cancelled", "reason": "cancelled"}')
     assert (await client.post(f"/v1/evaluations/{found['id']}/cancel")).status_code == 409
-    assert pending(settings.runs) is None
+    assert pending(all_asked(settings.runs)) is None
 
 
 @pytest.mark.parametrize(

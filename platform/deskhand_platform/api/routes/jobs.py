@@ -1,0 +1,105 @@
+"""/v1/jobs: checks of the store and collections, asked for, looked at, cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Query
+
+from deskhand_platform.accounts.access import JOBS, Principal
+from deskhand_platform.api.deps import Have, Limit, Noted, Who
+from deskhand_platform.api.job_models import FsckOrder, GcOrder, JobKind, JobLog, JobModel, JobOrder
+from deskhand_platform.errors import Forbidden, InvalidField
+from deskhand_platform.jobs.desk import JobDesk
+from deskhand_platform.jobs.records import JobRecord, read_outcome
+from deskhand_platform.rounds.logs import PIECE_BYTES, read_log
+from deskhand_platform.services import Services
+from deskhand_platform.states import WorkState
+
+router = APIRouter(tags=["jobs"])
+
+
+@router.get("/jobs")
+async def list_jobs(
+    have: Have, kind: JobKind | None = None, state: WorkState | None = None, limit: Limit = 50
+) -> list[JobModel]:
+    """Jobs, newest first."""
+    found = await asyncio.to_thread(JobDesk(have.settings).list)
+    chosen = [one for one in found if kind in (None, one.kind) and state in (None, one.state)]
+    return [_shown(one) for one in chosen[:limit]]
+
+
+@router.post("/jobs", status_code=201)
+async def start_job(
+    have: Have, who: Who, noted: Noted, order: Annotated[JobOrder, Body(examples=[{"kind": "gc"}])]
+) -> JobModel:
+    """Queue one; checks and collections are worked one after the other, whatever dies meanwhile.
+
+    They take the scope `store:write`. Without `apply` a collection only says what would go.
+    """
+    _check_scope(who, order.kind)
+    await asyncio.to_thread(_check, have, order)
+    noted(order.model_dump_json())
+    desk = JobDesk(have.settings)
+    return _shown(await asyncio.to_thread(desk.ask, order.kind, order.model_dump(mode="json"), who.name))
+
+
+@router.get("/jobs/{id}")
+async def get_job(have: Have, id: str) -> JobModel:
+    """One of them, with how far it is and what came of it."""
+    desk = JobDesk(have.settings)
+    found = await asyncio.to_thread(desk.get, id)
+    outcome = await asyncio.to_thread(read_outcome, desk.folder(id))
+    return _shown(found).model_copy(update={"result": None if outcome is None else dict(outcome)})
+
+
+@router.get("/jobs/{id}/log")
+async def job_log(
+    have: Have,
+    id: str,
+    offset: Annotated[
+        int | None,
+        Query(ge=0, le=2**53, description="where to begin, in bytes: `next_offset` of the piece before"),
+    ] = None,
+    tail: Annotated[
+        int, Query(ge=1, le=PIECE_BYTES, description="without an offset: so many bytes at the end")
+    ] = 16384,
+) -> JobLog:
+    """A piece of what a job wrote; asked again with `next_offset`, what it wrote since."""
+    desk = JobDesk(have.settings)
+    found = await asyncio.to_thread(desk.get, id)
+    piece = await asyncio.to_thread(read_log, desk.folder(id), offset=offset, tail=tail)
+    return JobLog(**asdict(piece), over=found.state.over and piece.next_offset == piece.size)
+
+
+@router.post("/jobs/{id}/cancel")
+async def cancel_job(have: Have, who: Who, id: str) -> JobModel:
+    """Take it out of the queue, or stop it; what it has done stays done."""
+    desk = JobDesk(have.settings)
+    _check_scope(who, (await asyncio.to_thread(desk.get, id)).kind)
+    return _shown(await asyncio.to_thread(desk.cancel, id))
+
+
+def _check_scope(who: Principal, kind: str) -> None:
+    needed = JOBS.get(kind)
+    if needed is not None and needed not in who.scopes:
+        raise Forbidden(
+            f"{who.name} may not do this: {kind} takes the scope {needed!r}, which operators have"
+        )
+
+
+def _check(have: Services, order: FsckOrder | GcOrder) -> None:
+    """Refuse at once what the job would refuse."""
+    from deskhand_platform.jobs.work import rule_of
+
+    if isinstance(order, GcOrder):
+        rule_of(order)
+    elif order.spare is not None and order.spare not in have.settings.jobs.spares:
+        known = ", ".join(have.settings.jobs.spares) or "none"
+        raise InvalidField("spare", f"is none of the setting jobs.spares, which has {known}")
+
+
+def _shown(record: JobRecord) -> JobModel:
+    return JobModel.model_validate(asdict(record))

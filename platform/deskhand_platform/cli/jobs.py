@@ -1,0 +1,126 @@
+"""`deskhand jobs`, and how commands have their work done: here, or by a platform at an address."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Annotated, Any
+
+import typer
+from pydantic import BaseModel
+
+from deskhand_platform.api.job_models import JobModel
+from deskhand_platform.cli.client import Client, Url, connect
+from deskhand_platform.cli.console import bars, complain, out, say, table, when
+from deskhand_platform.cli.signals import run_until_signal
+from deskhand_platform.settings import load_settings
+from deskhand_platform.states import WorkState
+
+app = typer.Typer(help="Work on a platform's store: checks, collections.", no_args_is_help=True)
+LOOK_S = 0.5
+Id = Annotated[str, typer.Argument(help="of the job")]
+
+
+@app.command("list")
+def list_jobs(
+    kind: Annotated[str | None, typer.Option(help="only of this one")] = None,
+    state: Annotated[WorkState | None, typer.Option(help="only in this one")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=200)] = 20,
+    url: Url = None,
+) -> None:
+    """Jobs, newest first."""
+
+    async def listed() -> list[JobModel]:
+        async with connect(load_settings(), url) as client:
+            return await client.jobs(kind, state, limit)
+
+    lines = table("job", "state", "now", "by", "asked", "ended", "")
+    for one in asyncio.run(listed()):
+        now = "" if one.state.over or not one.phase else f"{one.phase} {one.done} of {one.total}"
+        lines.add_row(
+            one.id, one.state, now, one.by, when(one.asked_at_s), when(one.ended_at_s), one.reason or ""
+        )
+    out.print(lines)
+
+
+@app.command()
+def show(id: Id, url: Url = None) -> None:
+    """One of them, as JSON: what was asked for, how far it is, what came of it."""
+
+    async def found() -> JobModel:
+        async with connect(load_settings(), url) as client:
+            return await client.job(id)
+
+    out.print(asyncio.run(found()).model_dump_json(indent=1), markup=False, soft_wrap=True)
+
+
+@app.command()
+def cancel(id: Id, url: Url = None) -> None:
+    """Take it out of the queue, or stop it; what it has done stays done."""
+
+    async def asked() -> None:
+        async with connect(load_settings(), url) as client:
+            await client.cancel_job(id)
+
+    asyncio.run(asked())
+    out.print(f"{id} is stopping", soft_wrap=True)
+
+
+@app.command()
+def log(id: Id, url: Url = None) -> None:
+    """What it wrote, the last of it where that is long."""
+
+    async def read() -> str:
+        async with connect(load_settings(), url) as client:
+            return (await client.job_log(id)).text
+
+    typer.echo(asyncio.run(read()), nl=False)
+
+
+def done(order: BaseModel, url: str | None) -> dict[str, Any]:
+    """What came of an order, done on this home, or by the platform at `url` or of the settings.
+
+    Raises:
+        typer.Exit: it was stopped, or came to nothing; the reason has been said.
+    """
+    outcome: dict[str, Any] = {}
+
+    async def work() -> int:
+        settings = load_settings()
+        with bars() as told:
+            if url is not None or settings.url is not None:
+                over = await _followed(connect(settings, url), order, told)
+                outcome.update(over.result or {})
+                if over.state is not WorkState.DONE:
+                    complain(f"{over.id} is {over.state}: {over.reason or 'its log says why'}")
+                    return 1
+            else:
+                from deskhand_platform.jobs.work import WORK, Place
+
+                place = Place(store_url=settings.db_url, blobs_url=settings.blobs_url, home=settings.home)
+                kind: str = getattr(order, "kind")  # noqa: B009  every order has one
+                outcome.update(await WORK[kind](place, order, told))
+        return 0
+
+    status = run_until_signal(work())
+    if status:
+        raise typer.Exit(status)
+    return outcome
+
+
+async def _followed(there: Client, order: BaseModel, told: Any) -> JobModel:
+    async with there as client:
+        begun = await client.start_job(order)
+        say(f"job {begun.id}: `deskhand jobs show` looks at it, `deskhand jobs cancel` stops it")
+        while True:
+            now = await client.job(begun.id)
+            if now.state.over:
+                return now
+            if now.phase:
+                told(now.phase, now.done, now.total or None)
+            await asyncio.sleep(LOOK_S)
+
+
+def as_text(outcome: dict[str, Any]) -> str:
+    """For `--json`."""
+    return json.dumps(outcome, indent=1)

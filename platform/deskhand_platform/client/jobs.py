@@ -1,0 +1,125 @@
+"""Work on a platform's store that takes its time: asked for, looked at, waited for, cancelled."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from deskhand_platform.api.job_models import JobLog, JobModel
+from deskhand_platform.client.calls import get, reading, reading_list
+from deskhand_platform.client.connection import AsyncConnection, Connection
+from deskhand_platform.client.errors import NotOver
+from deskhand_platform.client.flows import LONGEST_LOOK_S, Call, Flow, Patience, Pause, exchange
+
+T = TypeVar("T")
+_FIRST_LOOK_S = 0.2
+
+
+class Jobs(Connection):
+    """Jobs of the store, for programs that block."""
+
+    def start_job(self, order: BaseModel | Mapping[str, Any]) -> JobModel:
+        """Queue a job.
+
+        Args:
+            order: of `deskhand_platform.api.job_models`, or as JSON: {"kind": "gc", "apply": true}.
+        """
+        return self._do(_start(order))
+
+    def jobs(self, kind: str | None = None, state: str | None = None, limit: int = 50) -> list[JobModel]:
+        """Jobs, newest first."""
+        return self._do(_list(kind, state, limit))
+
+    def job(self, id: str) -> JobModel:
+        """A job as it is now, with what came of it once it is done."""
+        return self._do(_get(id))
+
+    def cancel_job(self, id: str) -> JobModel:
+        """Take a job out of the queue, or stop it; what it has done stays done."""
+        return self._do(_cancel(id))
+
+    def job_log(self, id: str, offset: int | None = None) -> JobLog:
+        """What a job wrote from an offset on; None: its end."""
+        return self._do(_log(id, offset))
+
+    def wait_job(self, id: str, timeout_s: float | None = None) -> JobModel:
+        """The job when it is over.
+
+        Raises:
+            NotOver: the time has passed before; the job goes on.
+        """
+        return self._follow(_until_over(id, timeout_s, self._patience))
+
+
+class AsyncJobs(AsyncConnection):
+    """Jobs of the store, for programs that await."""
+
+    async def start_job(self, order: BaseModel | Mapping[str, Any]) -> JobModel:
+        """Queue a job.
+
+        Args:
+            order: as for `Deskhand.start_job`.
+        """
+        return await self._do(_start(order))
+
+    async def jobs(
+        self, kind: str | None = None, state: str | None = None, limit: int = 50
+    ) -> list[JobModel]:
+        """Jobs, newest first."""
+        return await self._do(_list(kind, state, limit))
+
+    async def job(self, id: str) -> JobModel:
+        """A job as it is now, with what came of it once it is done."""
+        return await self._do(_get(id))
+
+    async def cancel_job(self, id: str) -> JobModel:
+        """Take a job out of the queue, or stop it; what it has done stays done."""
+        return await self._do(_cancel(id))
+
+    async def job_log(self, id: str, offset: int | None = None) -> JobLog:
+        """What a job wrote from an offset on; None: its end."""
+        return await self._do(_log(id, offset))
+
+    async def wait_job(self, id: str, timeout_s: float | None = None) -> JobModel:
+        """The job when it is over.
+
+        Raises:
+            NotOver: the time has passed before; the job goes on.
+        """
+        return await self._follow(_until_over(id, timeout_s, self._patience))
+
+
+def _start(order: BaseModel | Mapping[str, Any]) -> Call[JobModel]:
+    body = order.model_dump(mode="json") if isinstance(order, BaseModel) else dict(order)
+    return Call(method="POST", path="/v1/jobs", read=reading(JobModel), body=body, safe=False)
+
+
+def _list(kind: str | None, state: str | None, limit: int) -> Call[list[JobModel]]:
+    return get("/v1/jobs", reading_list(JobModel), kind=kind, state=state, limit=limit)
+
+
+def _get(id: str) -> Call[JobModel]:
+    return get(f"/v1/jobs/{id}", reading(JobModel))
+
+
+def _cancel(id: str) -> Call[JobModel]:
+    return Call(method="POST", path=f"/v1/jobs/{id}/cancel", read=reading(JobModel), safe=False)
+
+
+def _log(id: str, offset: int | None) -> Call[JobLog]:
+    return get(f"/v1/jobs/{id}/log", reading(JobLog), offset=offset)
+
+
+def _until_over(id: str, timeout_s: float | None, patience: Patience) -> Flow[JobModel]:
+    began, pause_s = time.monotonic(), _FIRST_LOOK_S
+    while True:
+        found = yield from exchange(_get(id), patience)
+        if found.state.over:
+            return found
+        if timeout_s is not None and time.monotonic() - began > timeout_s:
+            raise NotOver(f"job {id} is {found.state} after {timeout_s:g} s")
+        yield Pause(seconds=pause_s)
+        pause_s = min(LONGEST_LOOK_S, pause_s * 1.5)

@@ -1,0 +1,93 @@
+"""The process behind a job: `python -m deskhand_platform.jobs.run FOLDER`.
+
+Exit status: 0 finished, 1 crashed, 2 refused, 3 stopped by a signal. Started again after any death it does
+the work anew: whatever a job does can be done twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from deskhand_agent.errors import AgentError
+from deskhand_flywheel.errors import FlywheelError, NotFound, StoreTooNew
+from deskhand_platform.api.job_models import JobOrder
+from deskhand_platform.errors import PlatformError
+from deskhand_platform.jobs.work import WORK, Place
+from deskhand_platform.lifeline import die_with_parent
+from deskhand_sandbox.errors import SandboxError, UnknownName
+from deskhand_trainer.errors import ConfigError, TrainerError
+from deskhand_trainer.run_folder import RunFolder
+from deskhand_trainer.runs import RunResult
+
+FINISHED, CRASHED, REFUSED, STOPPED = 0, 1, 2, 3
+REFUSALS = (PlatformError, ConfigError, NotFound, UnknownName, StoreTooNew, ValidationError)
+"""Starting again would not help."""
+EXPECTED = (FlywheelError, TrainerError, SandboxError, AgentError)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Do the job of the folder named on the command line."""
+    arguments = sys.argv[1:] if argv is None else argv
+    if len(arguments) != 1 or not Path(arguments[0]).is_dir():
+        print("usage: python -m deskhand_platform.jobs.run FOLDER", file=sys.stderr)
+        return REFUSED
+    die_with_parent(os.getppid())
+    folder = RunFolder(Path(arguments[0]))
+    try:
+        with folder.held():
+            if not folder.finished:
+                asyncio.run(_until_signal(folder))
+    except asyncio.CancelledError:
+        print("stopped by a signal", flush=True)
+        return STOPPED
+    except REFUSALS as error:
+        return _failed(folder, error, REFUSED)
+    except EXPECTED as error:
+        return _failed(folder, error, CRASHED)
+    except Exception as error:  # noqa: BLE001  the edge of the process: a bug must end in error.json
+        traceback.print_exc()
+        return _failed(folder, error, CRASHED)
+    return FINISHED
+
+
+def _failed(folder: RunFolder, error: Exception, status: int) -> int:
+    print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+    folder.fail(error)
+    return status
+
+
+async def _until_signal(folder: RunFolder) -> None:
+    task = asyncio.create_task(_run(folder))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    await task
+
+
+async def _run(folder: RunFolder) -> None:
+    began = time.time()
+    spec: dict[str, Any] = json.loads((folder.path / "spec.json").read_text())
+    order = TypeAdapter[Any](JobOrder).validate_python(spec["order"])
+    folder.progress("beginning", 0, 0)
+    print(f"{spec['kind']} for {spec['by']}: {order.model_dump_json()}", flush=True)
+
+    def tell(what: str, done: int, total: int | None) -> None:
+        folder.progress(what, done, total or 0)
+
+    place = Place(store_url=spec["store_url"], blobs_url=spec["blobs_url"], home=Path(spec["home"]))
+    outcome = await WORK[spec["kind"]](place, order, tell)
+    folder.finish(RunResult(policy_out=outcome.get("model"), metrics=outcome, seconds=time.time() - began))
+    print("done", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,124 @@
+"""What jobs do, each by its order: on this home by a command, or in the process of a platform's job."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from deskhand_flywheel.errors import InvalidQuery
+from deskhand_flywheel.store import Store
+from deskhand_flywheel.upkeep import Report, RetentionRule, collect, retention_rule
+from deskhand_flywheel.upkeep import fsck as check
+from deskhand_platform.api.job_models import FsckOrder, GcOrder
+from deskhand_platform.errors import InvalidField
+from deskhand_platform.rounds.book import RoundBook
+from deskhand_platform.rounds.runs import read_result
+
+Progress: TypeAlias = Callable[[str, int, int | None], None]
+"""Told what is counted, how many of it are done, and of how many (None: not known yet)."""
+Outcome: TypeAlias = dict[str, Any]
+"""As JSON."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Place:
+    """Where the work is done."""
+
+    store_url: str
+    blobs_url: str
+    home: Path
+
+    @asynccontextmanager
+    async def store(self) -> AsyncGenerator[Store]:
+        """The store, closed afterwards.
+
+        Raises:
+            StoreUnavailable, StoreTooNew, CorruptStore, StorageFull: as `Store.open`.
+        """
+        async with await Store.open(self.store_url, self.blobs_url) as store:
+            yield store
+
+
+async def fsck(place: Place, order: FsckOrder, progress: Progress) -> Outcome:
+    """Check every row and blob; what was found."""
+    from deskhand_flywheel.blobs import BlobStore
+
+    spare = None if order.spare is None else BlobStore(order.spare)
+    async with place.store() as store:
+        report = await check(
+            store, repair=order.repair, spare=spare, settle_s=order.settle_hours * 3600, progress=progress
+        )
+    return _as_json(report)
+
+
+async def gc(place: Place, order: GcOrder, progress: Progress) -> Outcome:
+    """Drop what may go, or say what would.
+
+    Raises:
+        InvalidField: the rule is none.
+    """
+    rule = rule_of(order)
+    async with place.store() as store:
+        runs = unfinished_runs(place.home / "runs") | await _of_rounds(RoundBook(store.database))
+        done = await collect(store, rule, apply=order.apply, runs=runs, progress=progress)
+    return json.loads(json.dumps(asdict(done)))
+
+
+def rule_of(order: GcOrder) -> RetentionRule:
+    """
+    Raises:
+        InvalidField: it is no rule; says where.
+    """
+    if order.rule is None:
+        return RetentionRule()
+    try:
+        return retention_rule(order.rule)
+    except InvalidQuery as error:
+        raise InvalidField("rule", str(error)) from error
+
+
+def unfinished_runs(folder: Path) -> set[str]:
+    """Ids of the runs that may go on from a checkpoint."""
+    return {spec.parent.name for spec in folder.glob("*/spec.json") if read_result(spec.parent) is None}
+
+
+async def _of_rounds(book: RoundBook) -> set[str]:
+    """Ids of all runs of rounds that are not over: what one phase recorded the next ones learn from."""
+    found: set[str] = set()
+    before: int | None = None
+    while some := await book.list(before=before):
+        before = some[-1].id
+        for record in some:
+            if not record.state.over:
+                found |= {phase.run_id or phase.run_of(record.id) for phase in record.phases}
+    return found
+
+
+def _as_json(report: Report) -> Outcome:
+    return {
+        "ok": report.ok,
+        "trajectories": report.trajectories,
+        "steps": report.steps,
+        "policies": report.policies,
+        "blobs": report.blobs,
+        "bytes": report.bytes,
+        "counts": dict(report.counts),
+        "findings": [
+            {
+                "kind": one.kind,
+                "subject": one.subject,
+                "detail": one.detail,
+                "harmless": one.kind.harmless,
+                "done": one.done,
+                "mended": one.mended,
+            }
+            for one in report.findings
+        ],
+    }
+
+
+WORK: dict[str, Callable[[Place, Any, Progress], Awaitable[Outcome]]] = {"fsck": fsck, "gc": gc}

@@ -1,0 +1,84 @@
+"""Folders of runs as a queue: worked one after the other, oldest first, whatever dies meanwhile.
+
+A folder is there before the asking is answered, so that what was asked for is worked; one that was begun goes
+on from its own state.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
+
+from deskhand_platform.auth import write_private
+from deskhand_platform.errors import PlatformError
+from deskhand_platform.rounds.process import RunHalted
+from deskhand_platform.rounds.runs import read_error, read_state
+from deskhand_platform.states import WorkState
+
+log = logging.getLogger(__name__)
+ENDED = "ended.json"
+"""In a run's folder: how one that came to no result ended."""
+CANCEL = "cancel"
+"""In a run's folder: somebody asked for it to stop."""
+POLL_S = 0.5
+
+
+def pending(folders: Iterable[Path]) -> Path | None:
+    """The first that has not ended."""
+    waiting = (each for each in folders if (each / "spec.json").exists())
+    return next((e for e in waiting if not (e / "result.json").exists() and not (e / ENDED).exists()), None)
+
+
+def ask_to_stop(folder: Path) -> None:
+    """Take it out of the queue, or stop it, as soon as whoever works the queue sees it."""
+    (folder / CANCEL).touch()
+
+
+async def cancelled(folder: Path) -> WorkState | None:
+    """What `RunRequest.halted` asks."""
+    return WorkState.CANCELLED if (folder / CANCEL).exists() else None
+
+
+async def work_through(
+    asked: Callable[[], Iterable[Path]], bring: Callable[[Path], Awaitable[object]]
+) -> None:
+    """Bring one after the other to its end, for ever.
+
+    Args:
+        asked: all there are, oldest first.
+        bring: raises as `bring_to_end`.
+    """
+    while True:
+        waiting = await asyncio.to_thread(lambda: pending(asked()))
+        if waiting is None:
+            await asyncio.sleep(POLL_S)
+            continue
+        try:
+            await bring(waiting)
+        except RunHalted as halt:
+            _close(waiting, halt.state, "cancelled")
+        except (PlatformError, OSError) as error:
+            log.warning("%s failed: %s", waiting.name, error)
+            _close(waiting, WorkState.FAILED, str(error))
+
+
+def state_of(folder: Path) -> tuple[WorkState, str | None]:
+    """Where it stands, and why when it came to nothing."""
+    if (folder / "result.json").exists():
+        return WorkState.DONE, None
+    try:
+        said = json.loads((folder / ENDED).read_text())
+        return WorkState(said["state"]), said.get("reason")
+    except (OSError, ValueError, KeyError):
+        pass
+    error = read_error(folder)
+    if error is not None:
+        return WorkState.FAILED, f"{error.type}: {error.message}"
+    return (WorkState.QUEUED if read_state(folder) is None else WorkState.RUNNING), None
+
+
+def _close(folder: Path, state: WorkState, reason: str) -> None:
+    write_private(folder / ENDED, json.dumps({"state": state.value, "reason": reason}))
