@@ -165,6 +165,9 @@ class JobSettings(BaseModel):
     """Jobs that have not ended; more are refused."""
     spares: tuple[str, ...] = ()
     """URLs of blob stores, such as backups, that a check may be told to take lost blobs from."""
+    endpoints: tuple[str, ...] = ()
+    """Base URLs of servers that models may be asked at to judge, with the platform's OPENAI_API_KEY, e.g.
+    "https://api.openai.com/v1"."""
 
 
 class TransferSettings(BaseModel):

@@ -9,7 +9,7 @@ against a written rubric, and says how good it was and why.
 
 from deskhand_flywheel.judges.judge import JudgeSettings, OutcomeJudge, ProcessJudge
 from deskhand_flywheel.judges.judging import JudgeReport, judge_store
-from deskhand_flywheel.judges.rubrics import Rubric, read_rubric
+from deskhand_flywheel.judges.rubrics import Rubric, read_rubric, rubric_of
 from deskhand_flywheel.judges.verdicts import Verdict, read_verdict
 
 __all__ = [
@@ -22,4 +22,5 @@ __all__ = [
     "judge_store",
     "read_rubric",
     "read_verdict",
+    "rubric_of",
 ]

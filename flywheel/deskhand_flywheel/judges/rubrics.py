@@ -44,6 +44,15 @@ def read_rubric(path: Path) -> Rubric:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidRubric(f"the rubric {path} cannot be read: {error}") from error
+    return rubric_of(text, str(path))
+
+
+def rubric_of(text: str, name: str) -> Rubric:
+    """One's own, of which the text is here.
+
+    Raises:
+        InvalidRubric: it says nothing; names it.
+    """
     if not text.strip():
-        raise InvalidRubric(f"the rubric {path} is empty: write how to score, in words")
+        raise InvalidRubric(f"the rubric {name} is empty: write how to score, in words")
     return Rubric(text=text)

@@ -6,8 +6,11 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, Field
 
+from deskhand_flywheel.types import OutcomeFilter
 from deskhand_platform.api.models import Incoming, JsonObject
 from deskhand_platform.states import WorkState
+
+LabelSource = Literal["monte-carlo", "human", "judge", "outcome"]
 
 
 class FsckOrder(Incoming):
@@ -34,8 +37,94 @@ class GcOrder(Incoming):
     """Drop it; else only what would go is said."""
 
 
-JobOrder: TypeAlias = Annotated[FsckOrder | GcOrder, Field(discriminator="kind")]
-JobKind = Literal["fsck", "gc"]
+class EpisodesOrder(Incoming):
+    """Something to be done with some episodes."""
+
+    tasks: Annotated[list[str], Field(min_length=1, max_length=200)] | None = None
+    """Only of these."""
+    policy_id: Annotated[str, Field(max_length=64)] | None = None
+    """Only those that it played."""
+    outcome: OutcomeFilter | None = None
+    """Only those that went so."""
+    labels: dict[str, str] = Field(default_factory=dict[str, str])
+    """Only those with all of these."""
+
+
+class JudgeOrder(EpisodesOrder):
+    """Let a model judge what it has not judged yet."""
+
+    kind: Literal["judge"] = "judge"
+    what: Literal["steps", "outcomes"] = "steps"
+    model: Annotated[str, Field(min_length=1, max_length=200)]
+    """One that takes pictures, by its name at the endpoint."""
+    endpoint: Annotated[str, Field(max_length=1000)] | None = None
+    """Of the setting `jobs.endpoints`; None: OpenAI's own, which has to be there as well."""
+    rubric: Annotated[str, Field(max_length=100_000)] | None = None
+    """How to score, in words; None: the package's own."""
+    settings: JsonObject = Field(default_factory=dict, examples=[{"retries": 5}])
+    limit: Annotated[int, Field(ge=1)] | None = None
+    """Trajectories at most."""
+    concurrency: Annotated[int, Field(ge=1, le=256)] = 4
+    """Requests at a time."""
+
+
+class LabelOrder(EpisodesOrder):
+    """Label steps by episodes that go on from each state."""
+
+    kind: Literal["label"] = "label"
+    policy: Annotated[str, Field(max_length=64)] = "deskhand-tiny"
+    """Who goes on: a kept one, or "scripted" for the oracles."""
+    continuations: Annotated[int, Field(ge=1, le=100_000)] = 8
+    """From each state of an episode."""
+    temperature: Annotated[float, Field(ge=0, le=10)] = 1.0
+    max_tokens: Annotated[int, Field(ge=1, le=4096)] = 64
+    max_steps: Annotated[int, Field(ge=1, le=2**31 - 1)] = 50
+    """Episodes of more are left out."""
+    limit: Annotated[int, Field(ge=1)] | None = None
+    """Episodes at most, newest first."""
+    workers: Annotated[int, Field(ge=1, le=512)] = 4
+    """Episodes labelled at a time."""
+
+
+class TrainOrder(Incoming):
+    """Train a process reward model on labels of the store, and keep it."""
+
+    kind: Literal["prm-train"] = "prm-train"
+    policy: Annotated[str, Field(max_length=64)] = "deskhand-tiny"
+    """Whose model reads the steps."""
+    settings: JsonObject = Field(
+        default_factory=dict, examples=[{"labels": ["human", "monte-carlo"], "epochs": 20}]
+    )
+    """Those of a round's section `score`."""
+
+
+class ScoreOrder(EpisodesOrder):
+    """Score the episodes that a process reward model has not scored yet."""
+
+    kind: Literal["prm-score"] = "prm-score"
+    model: Annotated[str, Field(max_length=64)]
+
+
+class CalibrateOrder(Incoming):
+    """Say how good a process reward model's scores are, and scale them to their labels."""
+
+    kind: Literal["calibrate"] = "calibrate"
+    model: Annotated[str, Field(max_length=64)]
+    sources: Annotated[list[LabelSource], Field(min_length=1, max_length=4)] = Field(
+        default_factory=lambda: ["monte-carlo"]
+    )
+    """Who says how good steps are; the first that speaks of a step counts."""
+    inexact: bool = False
+    """Also labels from states that looked other than recorded."""
+    tasks: Annotated[list[str], Field(min_length=1, max_length=200)] | None = None
+    """Only of these."""
+    keep: bool = True
+    """Keep the calibrated model."""
+
+
+Order: TypeAlias = FsckOrder | GcOrder | JudgeOrder | LabelOrder | TrainOrder | ScoreOrder | CalibrateOrder
+JobOrder: TypeAlias = Annotated[Order, Field(discriminator="kind")]
+JobKind = Literal["fsck", "gc", "judge", "label", "prm-train", "prm-score", "calibrate"]
 
 
 class JobModel(BaseModel):

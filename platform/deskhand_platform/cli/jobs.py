@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from deskhand_platform.api.job_models import JobModel
 from deskhand_platform.cli.client import Client, Url, connect
 from deskhand_platform.cli.console import bars, complain, out, say, table, when
 from deskhand_platform.cli.signals import run_until_signal
+from deskhand_platform.errors import InvalidField
 from deskhand_platform.settings import load_settings
 from deskhand_platform.states import WorkState
 
-app = typer.Typer(help="Work on a platform's store: checks, collections.", no_args_is_help=True)
+Order = TypeVar("Order", bound=BaseModel)
+app = typer.Typer(help="Work on a platform's store: checks, collections, scoring.", no_args_is_help=True)
 LOOK_S = 0.5
+OPTIONS = {"sources": "labels", "tasks": "task", "policy-id": "by"}
+"""What commands call a field otherwise."""
 Id = Annotated[str, typer.Argument(help="of the job")]
 
 
@@ -77,6 +81,21 @@ def log(id: Id, url: Url = None) -> None:
     typer.echo(asyncio.run(read()), nl=False)
 
 
+def made(kind: type[Order], **values: Any) -> Order:
+    """An order as a command has it.
+
+    Raises:
+        InvalidField: a value is refused; names the option.
+    """
+    try:
+        return kind(**values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0]).replace("_", "-") if first["loc"] else "order"
+        name = OPTIONS.get(name, name)
+        raise InvalidField(f"--{name}", str(first["msg"])) from error
+
+
 def done(order: BaseModel, url: str | None) -> dict[str, Any]:
     """What came of an order, done on this home, or by the platform at `url` or of the settings.
 
@@ -95,7 +114,8 @@ def done(order: BaseModel, url: str | None) -> dict[str, Any]:
                     complain(f"{over.id} is {over.state}: {over.reason or 'its log says why'}")
                     return 1
             else:
-                from deskhand_platform.jobs.work import WORK, Place
+                from deskhand_platform.jobs.place import Place
+                from deskhand_platform.jobs.work import WORK
 
                 place = Place(store_url=settings.db_url, blobs_url=settings.blobs_url, home=settings.home)
                 kind: str = getattr(order, "kind")  # noqa: B009  every order has one

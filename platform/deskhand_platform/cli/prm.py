@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import tempfile
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 import yaml
 
 from deskhand_agent.shipped import DESKHAND_TINY
-from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
-from deskhand_platform.cli import overrides
-from deskhand_platform.cli.console import bars, out, say, table
+from deskhand_flywheel.types import OutcomeFilter
+from deskhand_platform.api.job_models import CalibrateOrder, LabelOrder, ScoreOrder, TrainOrder
+from deskhand_platform.cli import jobs, overrides
+from deskhand_platform.cli.client import Url
+from deskhand_platform.cli.console import out, say, table
 from deskhand_platform.cli.flywheel import labels_of
-from deskhand_platform.cli.opening import opened_store
-from deskhand_platform.cli.signals import run_until_signal
 from deskhand_platform.settings import load_settings
-
-if TYPE_CHECKING:
-    from deskhand_agent.types import Policy
-    from deskhand_flywheel.prm.labelling import Labelled
-    from deskhand_flywheel.prm.scoring import ProcessRewardModel
-    from deskhand_flywheel.store import Store
-    from deskhand_flywheel.types import PolicyRecord
-    from deskhand_trainer.prm.config import ScoreConfig
-    from deskhand_trainer.prm.scaling import Calibration
-    from deskhand_trainer.prm.train import PrmReport
 
 app = typer.Typer(
     help="The process reward model: label steps, train on the labels, score, calibrate.", no_args_is_help=True
@@ -74,6 +58,7 @@ def label(
     limit: Annotated[int | None, typer.Option(min=1, help="at most so many episodes, newest first")] = None,
     workers: Annotated[int, typer.Option(min=1, max=512, help="episodes labelled at a time")] = 4,
     as_json: Json = False,
+    url: Url = None,
 ) -> None:
     """Label steps by Monte-Carlo continuation: Q(s, a) − V(s), by episodes that go on from each state.
 
@@ -81,76 +66,31 @@ def label(
     actions are replayed from the seeded start, and labels are marked inexact where a screen differs. What is
     labelled stays labelled: the same command goes on with what is new.
     """
-    chosen = replace(_filter(task, by, outcome, label), max_steps=max_steps)
-    drawn = {"temperature": temperature, "max_tokens": max_tokens}
-
-    async def work() -> int:
-        with bars() as told:
-            done = await _label(
-                policy, drawn, continuations, chosen, limit, workers, partial(told, "episodes")
-            )
-        if as_json:
-            out.print_json(json.dumps(asdict(done)))
-        else:
-            out.print(
-                f"{done.labeller}: {done.steps} steps of {done.trajectories} episodes labelled"
-                + (f", {done.inexact} of them inexact" if done.inexact else ""),
-                markup=False,
-            )
-        for why, count in done.left_out.items():
-            say(f"left out {count}: {why}")
-        return 0
-
-    raise typer.Exit(run_until_signal(work()))
-
-
-async def _label(
-    policy: str,
-    drawn: Mapping[str, Any],
-    continuations: int,
-    chosen: TrajectoryFilter,
-    limit: int | None,
-    workers: int,
-    progress: Any,
-) -> Labelled:
-    from deskhand_flywheel.prm.continuation import Continuing
-    from deskhand_flywheel.prm.labelling import LabelSettings, label_store, labeller_of
-    from deskhand_sandbox.manager import PoolSettings, SandboxManager
-    from deskhand_sandbox.registry import backend_kinds
-
-    settings = LabelSettings(
-        continuing=Continuing(continuations=continuations), concurrency=workers, limit=limit
+    order = jobs.made(
+        LabelOrder,
+        policy=policy,
+        continuations=continuations,
+        temperature=temperature,
+        max_tokens=max_tokens,
+        tasks=task,
+        policy_id=by,
+        outcome=outcome,
+        labels=labels_of(label or []),
+        max_steps=max_steps,
+        limit=limit,
+        workers=workers,
     )
-    pools = {kind: PoolSettings(max_sandboxes=workers) for kind in backend_kinds()}
-    async with (
-        opened_store() as store,
-        _acting(store, policy, drawn) as (acting, name),
-        SandboxManager(pools) as source,
-    ):
-        return await label_store(
-            store,
-            policy=acting,
-            source=source,
-            labeller=labeller_of(name, settings.continuing),
-            settings=settings,
-            chosen=chosen,
-            progress=progress,
+    done = jobs.done(order, url)
+    if as_json:
+        out.print_json(json.dumps(done))
+    else:
+        out.print(
+            f"{done['labeller']}: {done['steps']} steps of {done['trajectories']} episodes labelled"
+            + (f", {done['inexact']} of them inexact" if done["inexact"] else ""),
+            markup=False,
         )
-
-
-@asynccontextmanager
-async def _acting(store: Store, policy: str, drawn: Mapping[str, Any]) -> AsyncGenerator[tuple[Policy, str]]:
-    """Who goes on, and what labels by it are named after."""
-    from deskhand_platform.policies import PolicyMaker
-    from deskhand_platform.task_orders import PolicyRef
-
-    with tempfile.TemporaryDirectory(prefix="deskhand-prm-") as folder:
-        maker = PolicyMaker(store, Path(folder))
-        if policy == "scripted":
-            yield await maker.make(PolicyRef(name=policy, settings={})), policy
-            return
-        acting = await maker.make(PolicyRef(name="local", settings={"policy_id": policy, **drawn}))
-        yield acting, f"{acting.id}@t{drawn['temperature']:g},{drawn['max_tokens']}"
+    for why, count in done["left_out"].items():
+        say(f"left out {count}: {why}")
 
 
 @app.command(
@@ -166,49 +106,22 @@ def train(
         list[str] | None, typer.Option("--set", help="override of a setting, e.g. epochs=20; repeatable")
     ] = None,
     as_json: Json = False,
+    url: Url = None,
 ) -> None:
     """Train a process reward model on labels of the store, and keep it there.
 
     Held-out tasks and seeds are never trained on; a fifth of the other tasks is kept for the figures. The
     settings are those of a round's section `score`.
     """
-    told = _score_config(labels, set_)
+    from deskhand_platform.jobs.scoring import score_config
 
-    async def work() -> int:
-        with bars() as shown:
-            model, report = await _train(policy, told, shown)
-        figures = {"model": model.id, **_figures(report)}
-        if as_json:
-            out.print_json(json.dumps(figures))
-        else:
-            out.print(yaml.safe_dump(figures, sort_keys=False).strip(), markup=False)
-        return 0
-
-    raise typer.Exit(run_until_signal(work()))
-
-
-async def _train(policy: str, config: ScoreConfig, shown: Any) -> tuple[PolicyRecord, PrmReport]:
-    from deskhand_agent.models.bundle import load_bundle
-    from deskhand_flywheel.prm.scoring import ProcessRewardModel
-    from deskhand_trainer.prm.keeping import about
-    from deskhand_trainer.prm.material import refuse_one_kind, training_material
-    from deskhand_trainer.prm.train import train_reward_model
-
-    async with opened_store() as store, _scratch() as folder:
-        named = await store.policy_named(policy)
-        material = await training_material(store, config, progress=partial(shown, "episodes"))
-        refuse_one_kind(material.targets)
-        bundle = await asyncio.to_thread(
-            load_bundle, await store.materialise_policy(named.id, folder / "policy")
-        )
-        trained = await asyncio.to_thread(
-            train_reward_model, bundle, material, config, progress=partial(shown, "epochs")
-        )
-        model = ProcessRewardModel(trained.bundle, trained.head)
-        await asyncio.to_thread(model.save, folder / "model")
-        metadata = {**about(config, trained.report), "scorer": model.scorer}
-        kept = await store.keep_policy(folder / "model", parent_id=named.id, metadata=metadata)
-        return kept, trained.report
+    settings = {**({"labels": labels} if labels else {}), **overrides.parse(set_ or [])}
+    score_config(settings)
+    figures = jobs.done(jobs.made(TrainOrder, policy=policy, settings=settings), url)
+    if as_json:
+        out.print_json(json.dumps(figures))
+    else:
+        out.print(yaml.safe_dump(figures, sort_keys=False).strip(), markup=False)
 
 
 @app.command(
@@ -221,26 +134,25 @@ def score(
     outcome: OfOutcome = None,
     label: OfLabel = None,
     as_json: Json = False,
+    url: Url = None,
 ) -> None:
     """Score every step of the episodes that this model has not scored yet.
 
     Scores carry the model's version and stand beside those of others.
     """
-    chosen = _filter(task, by, outcome, label)
-
-    async def work() -> int:
-        from deskhand_flywheel.prm.scoring import score_store
-
-        async with opened_store() as store, _loaded(store, model) as (_, loaded):
-            with bars() as told:
-                count = await score_store(store, loaded, chosen, progress=partial(told, "episodes"))
-        if as_json:
-            out.print_json(json.dumps({"scorer": loaded.scorer, "scored": count}))
-        else:
-            out.print(f"{loaded.scorer}: {count} episodes scored", markup=False)
-        return 0
-
-    raise typer.Exit(run_until_signal(work()))
+    order = jobs.made(
+        ScoreOrder,
+        model=model,
+        tasks=task,
+        policy_id=by,
+        outcome=outcome,
+        labels=labels_of(label or []),
+    )
+    done = jobs.done(order, url)
+    if as_json:
+        out.print_json(json.dumps(done))
+    else:
+        out.print(f"{done['scorer']}: {done['scored']} episodes scored", markup=False)
 
 
 @app.command(
@@ -260,124 +172,59 @@ def calibrate(
     ] = None,
     keep: Annotated[bool, typer.Option(help="keep the calibrated model in the store")] = True,
     as_json: Json = False,
+    url: Url = None,
 ) -> None:
     """Say how good a model's scores are on episodes it was not trained on, and scale them to their labels.
 
     What is kept is a new model, with a version of its own. The AUC is over steps whose labels tell whether
     they help; the calibration error and Brier score are over all; kappa is the agreement with people.
     """
-    told = replace(_score_config(labels, None), inexact=inexact)
-
-    async def work() -> int:
-        async with opened_store() as store, _loaded(store, model) as (record, loaded):
-            with bars() as shown:
-                done, kept = await _calibrate(store, record, loaded, told, task, keep, shown)
-        from deskhand_trainer.prm.reliability import draw_reliability
-
-        path = plot or load_settings().home / "prm" / f"{done.scorer.replace(':', '-')}.png"
-        draw_reliability({"before": done.before, "calibrated": done.after}, done.measured_on, path)
-        if as_json:
-            out.print_json(json.dumps({"model": kept, "plot": str(path), **asdict(done)}))
-        else:
-            _print_calibration(done, kept)
-            say(f"reliability diagram: {path}")
-        return 0
-
-    raise typer.Exit(run_until_signal(work()))
+    order = jobs.made(
+        CalibrateOrder,
+        model=model,
+        sources=labels or [*MONTE_CARLO],
+        inexact=inexact,
+        tasks=task,
+        keep=keep,
+    )
+    done = jobs.done(order, url)
+    path = plot or load_settings().home / "prm" / f"{done['scorer'].replace(':', '-')}.png"
+    _draw(done, path)
+    if as_json:
+        out.print_json(json.dumps({"model": done["model"], "plot": str(path), **done}))
+    else:
+        _print_calibration(done)
+        say(f"reliability diagram: {path}")
 
 
-async def _calibrate(
-    store: Store,
-    record: PolicyRecord,
-    model: ProcessRewardModel,
-    config: ScoreConfig,
-    tasks: list[str] | None,
-    keep: bool,
-    shown: Any,
-) -> tuple[Calibration, str | None]:
-    from deskhand_trainer.prm.material import measuring_material, refuse_one_kind
-    from deskhand_trainer.prm.scaling import calibrate as fit
+def _draw(done: dict[str, Any], path: Path) -> None:
+    from deskhand_flywheel.prm.calibration import Quality
+    from deskhand_flywheel.records import decode
+    from deskhand_trainer.prm.reliability import draw_reliability
 
-    chosen = TrajectoryFilter(task_ids=None if tasks is None else tuple(tasks))
-    material = await measuring_material(store, config, chosen, progress=partial(shown, "episodes"))
-    refuse_one_kind(material.targets)
-    marked = await measuring_material(store, replace(config, labels=("human",)), chosen)
-    calibrated, done = await asyncio.to_thread(fit, model, material, marked, record.metadata)
-    if not keep:
-        return done, None
-    async with _scratch() as folder:
-        await asyncio.to_thread(calibrated.save, folder / "model")
-        metadata = {
-            **record.metadata,
-            "scorer": done.scorer,
-            "calibration": json.loads(json.dumps(asdict(done))),
-        }
-        kept = await store.keep_policy(folder / "model", parent_id=record.id, metadata=metadata)
-    return done, kept.id
+    found = {
+        name: decode(Quality, done[field]) for name, field in (("before", "before"), ("calibrated", "after"))
+    }
+    draw_reliability(found, done["measured_on"], path)
 
 
-def _print_calibration(done: Calibration, kept: str | None) -> None:
+def _print_calibration(done: dict[str, Any]) -> None:
     lines = table("", "before", "calibrated")
     for name, field in (
         ("AUC", "auc"),
         ("expected calibration error", "calibration_error"),
         ("Brier score", "brier"),
     ):
-        lines.add_row(name, *(_number(getattr(each, field)) for each in (done.before, done.after)))
+        lines.add_row(name, *(_number(done[when][field]) for when in ("before", "after")))
     out.print(lines)
+    after = done["after"]
     out.print(
-        f"on {done.after.steps} steps of {done.measured_on}, of which {done.after.settled} surely help or "
-        f"harm; kappa with people {_number(done.kappa)} on {done.marked} steps",
+        f"on {after['steps']} steps of {done['measured_on']}, of which {after['settled']} surely help or "
+        f"harm; kappa with people {_number(done['kappa'])} on {done['marked']} steps",
         markup=False,
     )
-    out.print(f"model: {kept}" if kept else "nothing was kept", markup=False)
+    out.print(f"model: {done['model']}" if done["model"] else "nothing was kept", markup=False)
 
 
 def _number(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.3f}"
-
-
-@asynccontextmanager
-async def _loaded(store: Store, model: str) -> AsyncGenerator[tuple[PolicyRecord, ProcessRewardModel]]:
-    """A process reward model of the store.
-
-    Raises:
-        UnknownPolicy: there is nothing of that id.
-        RewardModelError: it is no process reward model, or damaged.
-    """
-    from deskhand_flywheel.prm.scoring import ProcessRewardModel
-
-    record = await store.policy_named(model)
-    async with _scratch() as folder:
-        files = await store.materialise_policy(record.id, folder / "model")
-        yield record, await asyncio.to_thread(ProcessRewardModel.load, files)
-
-
-@asynccontextmanager
-async def _scratch() -> AsyncGenerator[Path]:
-    with tempfile.TemporaryDirectory(prefix="deskhand-prm-") as folder:
-        yield Path(folder)
-
-
-def _score_config(labels: list[str] | None, set_: list[str] | None) -> ScoreConfig:
-    from deskhand_trainer.config_parsing import parse_config
-    from deskhand_trainer.prm.config import ScoreConfig
-
-    return parse_config(ScoreConfig, {"labels": labels or [*MONTE_CARLO], **overrides.parse(set_ or [])})
-
-
-def _figures(report: PrmReport) -> dict[str, Any]:
-    from deskhand_trainer.prm.keeping import figures_of
-
-    return figures_of(report)
-
-
-def _filter(
-    tasks: list[str] | None, by: str | None, outcome: OutcomeFilter | None, labels: list[str] | None
-) -> TrajectoryFilter:
-    return TrajectoryFilter(
-        task_ids=None if tasks is None else tuple(tasks),
-        policy_id=by,
-        outcome=outcome,
-        labels=labels_of(labels or []),
-    )

@@ -36,7 +36,8 @@ def fsck(
     url: Url = None,
 ) -> None:
     """Check every row and blob; exit status 1 when something is lost or damaged and not mended."""
-    report = jobs.done(FsckOrder(repair=repair, spare=spare, settle_hours=settle_hours), url)
+    order = jobs.made(FsckOrder, repair=repair, spare=spare, settle_hours=settle_hours)
+    report = jobs.done(order, url)
     if as_json:
         out.print(jobs.as_text(report), markup=False, soft_wrap=True)
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -14,7 +14,6 @@ from deskhand_platform.client.connection import AsyncConnection, Connection
 from deskhand_platform.client.errors import NotOver
 from deskhand_platform.client.flows import LONGEST_LOOK_S, Call, Flow, Patience, Pause, exchange
 
-T = TypeVar("T")
 _FIRST_LOOK_S = 0.2
 
 

@@ -6,10 +6,12 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from deskhand_agent.ids import new_id
 from deskhand_platform.errors import NotFound, RoundFailed, TooMuch, WrongState
+from deskhand_platform.jobs.place import TOKEN_VARIABLE
 from deskhand_platform.jobs.records import JobRecord, JobSpec, folders, read_job
 from deskhand_platform.rounds.phases import Host
 from deskhand_platform.rounds.process import RunRequest, bring_to_end
@@ -20,8 +22,11 @@ from deskhand_sandbox.types import JsonValue
 
 MODULE = "deskhand_platform.jobs.run"
 UPKEEP = frozenset({"fsck", "gc"})
-LANES = (UPKEEP,)
+SCORING = frozenset({"judge", "label", "prm-train", "prm-score", "calibrate"})
+LANES = (UPKEEP, SCORING)
 """Kinds of which one job works at a time."""
+SANDBOXED = frozenset({"label"})
+"""Kinds that need sandboxes."""
 AGAIN_S = 60.0
 
 
@@ -118,8 +123,15 @@ class JobRunner:
         if found is None:
             raise RoundFailed(f"{folder / 'spec.json'} cannot be read")
 
+        token = ""
+
         async def spec() -> JobSpec:
-            return spec_of(self._settings, folder.name, found.kind, found.order, found.by)
+            nonlocal token
+            made = spec_of(self._settings, folder.name, found.kind, found.order, found.by)
+            if found.kind not in SANDBOXED:
+                return made
+            url, token = await self._host.address()
+            return replace(made, sandbox_url=url)
 
         limits = self._settings.rounds
         await bring_to_end(
@@ -127,7 +139,7 @@ class JobRunner:
                 folder=folder,
                 module=MODULE,
                 spec=spec,
-                environment=dict,
+                environment=lambda: {TOKEN_VARIABLE: token},
                 halted=lambda: cancelled(folder),
                 crashes=limits.crashes,
                 stop_grace_s=limits.stop_grace_s,

@@ -18,11 +18,19 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from deskhand_agent.errors import AgentError
-from deskhand_flywheel.errors import FlywheelError, NotFound, StoreTooNew
+from deskhand_agent.errors import AgentError, EndpointError
+from deskhand_flywheel.errors import (
+    FlywheelError,
+    JudgeError,
+    NoLabels,
+    NotFound,
+    RewardModelError,
+    StoreTooNew,
+)
 from deskhand_platform.api.job_models import JobOrder
 from deskhand_platform.errors import PlatformError
-from deskhand_platform.jobs.work import WORK, Place
+from deskhand_platform.jobs.place import Place
+from deskhand_platform.jobs.work import WORK
 from deskhand_platform.lifeline import die_with_parent
 from deskhand_sandbox.errors import SandboxError, UnknownName
 from deskhand_trainer.errors import ConfigError, TrainerError
@@ -30,7 +38,18 @@ from deskhand_trainer.run_folder import RunFolder
 from deskhand_trainer.runs import RunResult
 
 FINISHED, CRASHED, REFUSED, STOPPED = 0, 1, 2, 3
-REFUSALS = (PlatformError, ConfigError, NotFound, UnknownName, StoreTooNew, ValidationError)
+REFUSALS = (
+    PlatformError,
+    ConfigError,
+    NotFound,
+    NoLabels,
+    RewardModelError,
+    JudgeError,
+    EndpointError,
+    UnknownName,
+    StoreTooNew,
+    ValidationError,
+)
 """Starting again would not help."""
 EXPECTED = (FlywheelError, TrainerError, SandboxError, AgentError)
 
@@ -83,7 +102,12 @@ async def _run(folder: RunFolder) -> None:
     def tell(what: str, done: int, total: int | None) -> None:
         folder.progress(what, done, total or 0)
 
-    place = Place(store_url=spec["store_url"], blobs_url=spec["blobs_url"], home=Path(spec["home"]))
+    place = Place(
+        store_url=spec["store_url"],
+        blobs_url=spec["blobs_url"],
+        home=Path(spec["home"]),
+        sandbox_url=spec["sandbox_url"],
+    )
     outcome = await WORK[spec["kind"]](place, order, tell)
     folder.finish(RunResult(policy_out=outcome.get("model"), metrics=outcome, seconds=time.time() - began))
     print("done", flush=True)

@@ -3,44 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from deskhand_flywheel.errors import InvalidQuery
-from deskhand_flywheel.store import Store
 from deskhand_flywheel.upkeep import Report, RetentionRule, collect, retention_rule
 from deskhand_flywheel.upkeep import fsck as check
 from deskhand_platform.api.job_models import FsckOrder, GcOrder
 from deskhand_platform.errors import InvalidField
+from deskhand_platform.jobs import scoring
+from deskhand_platform.jobs.place import Outcome, Place, Progress
 from deskhand_platform.rounds.book import RoundBook
 from deskhand_platform.rounds.runs import read_result
-
-Progress: TypeAlias = Callable[[str, int, int | None], None]
-"""Told what is counted, how many of it are done, and of how many (None: not known yet)."""
-Outcome: TypeAlias = dict[str, Any]
-"""As JSON."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Place:
-    """Where the work is done."""
-
-    store_url: str
-    blobs_url: str
-    home: Path
-
-    @asynccontextmanager
-    async def store(self) -> AsyncGenerator[Store]:
-        """The store, closed afterwards.
-
-        Raises:
-            StoreUnavailable, StoreTooNew, CorruptStore, StorageFull: as `Store.open`.
-        """
-        async with await Store.open(self.store_url, self.blobs_url) as store:
-            yield store
 
 
 async def fsck(place: Place, order: FsckOrder, progress: Progress) -> Outcome:
@@ -121,4 +97,12 @@ def _as_json(report: Report) -> Outcome:
     }
 
 
-WORK: dict[str, Callable[[Place, Any, Progress], Awaitable[Outcome]]] = {"fsck": fsck, "gc": gc}
+WORK: dict[str, Callable[[Place, Any, Progress], Awaitable[Outcome]]] = {
+    "fsck": fsck,
+    "gc": gc,
+    "judge": scoring.judge,
+    "label": scoring.label,
+    "prm-train": scoring.train,
+    "prm-score": scoring.score,
+    "calibrate": scoring.calibrate,
+}

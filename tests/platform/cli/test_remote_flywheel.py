@@ -8,10 +8,14 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
+from typing import Any
+
+from starlette.responses import JSONResponse
 
 from deskhand_platform.jobs.desk import JobRunner
 from deskhand_platform.services import Services
 from deskhand_platform.serving import address_of, listen, serve_api
+from deskhand_platform.settings import JobSettings
 
 Record = Callable[..., Awaitable[str]]
 
@@ -99,4 +103,36 @@ async def test_upkeep_of_a_platform_elsewhere(
         dropped = json.loads((await there("flywheel", "gc", "--rule", str(rule), "--apply", "--json"))[1])
         assert dropped["trajectories"] == [episode]
         assert await services.store.trajectory_ids() == ()
+        assert not (away / "deskhand.db").exists()
+
+
+async def test_scoring_by_a_platform_elsewhere(
+    services: Services, token: str, record_episode: Record, tmp_path: Path, endpoint: Any
+) -> None:
+    episode = await record_episode(services.store)
+    answer = {"choices": [{"message": {"content": '{"rationale": "Fine.", "score": "90%"}'}}]}
+    endpoint.reply = lambda: JSONResponse(answer)
+    object.__setattr__(services.settings, "jobs", JobSettings(endpoints=(endpoint.url,)))
+    listener, away = listen("127.0.0.1", 0), tmp_path / "away"
+    (tmp_path / "rubric.txt").write_text("How kind was it?")
+    async with serve_api(services, listener), JobRunner(services.settings, NoHost()).running():
+
+        def there(*arguments: str) -> Coroutine[None, None, tuple[int | None, str, str]]:
+            return deskhand(away, token, *arguments, "--url", address_of(listener))
+
+        asked = ("flywheel", "judge", "steps", "--model", "m", "--rubric", str(tmp_path / "rubric.txt"))
+        judged, other, train, score, label = await asyncio.gather(
+            there(*asked, "--endpoint", endpoint.url, "--set", "asks=1"),
+            there(*asked, "--endpoint", "http://127.0.0.1:1/v1"),
+            there("prm", "train", "--policy", "nobody"),
+            there("prm", "score", "nobody"),
+            there("prm", "calibrate", "nobody", "--labels", "hearsay"),
+        )
+        assert judged[0] == 0 and "2 steps judged" in judged[1], judged
+        assert other[0] == 2 and "jobs.endpoints" in other[2]
+        assert train[0] == score[0] == 2 and "nobody" in train[2] and "nobody" in score[2]
+        assert label[0] == 2 and "--labels" in label[2]
+        untrained = await there("prm", "train", "--policy", "deskhand-tiny")
+        assert untrained[0] == 1 and "prm-train-" in untrained[2] and "NoLabels" in untrained[2]
+        assert len(await services.store.scores(episode)) == 2
         assert not (away / "deskhand.db").exists()

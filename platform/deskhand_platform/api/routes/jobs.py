@@ -1,8 +1,9 @@
-"""/v1/jobs: checks of the store and collections, asked for, looked at, cancelled."""
+"""/v1/jobs: work on the store that takes its time, asked for, looked at, cancelled."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
 
@@ -10,15 +11,31 @@ from fastapi import APIRouter, Body, Query
 
 from deskhand_platform.accounts.access import JOBS, Principal
 from deskhand_platform.api.deps import Have, Limit, Noted, Who
-from deskhand_platform.api.job_models import FsckOrder, GcOrder, JobKind, JobLog, JobModel, JobOrder
+from deskhand_platform.api.job_models import (
+    CalibrateOrder,
+    FsckOrder,
+    GcOrder,
+    JobKind,
+    JobLog,
+    JobModel,
+    JobOrder,
+    JudgeOrder,
+    LabelOrder,
+    Order,
+    ScoreOrder,
+    TrainOrder,
+)
 from deskhand_platform.errors import Forbidden, InvalidField
 from deskhand_platform.jobs.desk import JobDesk
 from deskhand_platform.jobs.records import JobRecord, read_outcome
 from deskhand_platform.rounds.logs import PIECE_BYTES, read_log
 from deskhand_platform.services import Services
 from deskhand_platform.states import WorkState
+from deskhand_trainer.errors import ConfigError
 
 router = APIRouter(tags=["jobs"])
+OPENAI = "https://api.openai.com/v1"
+"""What is asked where an order names no endpoint."""
 
 
 @router.get("/jobs")
@@ -35,12 +52,13 @@ async def list_jobs(
 async def start_job(
     have: Have, who: Who, noted: Noted, order: Annotated[JobOrder, Body(examples=[{"kind": "gc"}])]
 ) -> JobModel:
-    """Queue one; checks and collections are worked one after the other, whatever dies meanwhile.
+    """Queue one; it is done whatever dies meanwhile.
 
-    They take the scope `store:write`. Without `apply` a collection only says what would go.
+    Checks and collections (fsck, gc) are worked one after the other, and so is all that scores, beside them.
+    The former take the scope `store:write`. Without `apply` a collection only says what would go.
     """
     _check_scope(who, order.kind)
-    await asyncio.to_thread(_check, have, order)
+    await _check(have, order)
     noted(order.model_dump_json())
     desk = JobDesk(have.settings)
     return _shown(await asyncio.to_thread(desk.ask, order.kind, order.model_dump(mode="json"), who.name))
@@ -90,15 +108,38 @@ def _check_scope(who: Principal, kind: str) -> None:
         )
 
 
-def _check(have: Services, order: FsckOrder | GcOrder) -> None:
-    """Refuse at once what the job would refuse."""
+async def _check(have: Services, order: Order) -> None:
+    """Refuse at once what the job would refuse, and what the platform is not to be used for."""
+    from deskhand_platform.jobs.scoring import SCRIPTED, judge_settings, score_config
     from deskhand_platform.jobs.work import rule_of
 
-    if isinstance(order, GcOrder):
-        rule_of(order)
-    elif order.spare is not None and order.spare not in have.settings.jobs.spares:
-        known = ", ".join(have.settings.jobs.spares) or "none"
-        raise InvalidField("spare", f"is none of the setting jobs.spares, which has {known}")
+    allowed = have.settings.jobs
+    match order:
+        case FsckOrder():
+            if order.spare is not None:
+                _check_named("spare", order.spare, "spares", allowed.spares)
+        case GcOrder():
+            rule_of(order)
+        case JudgeOrder():
+            _check_named("endpoint", order.endpoint or OPENAI, "endpoints", allowed.endpoints)
+            judge_settings(order)
+        case LabelOrder() | TrainOrder():
+            if order.policy != SCRIPTED or isinstance(order, TrainOrder):
+                await have.store.policy_named(order.policy)
+            if isinstance(order, TrainOrder):
+                try:
+                    score_config(order.settings)
+                except ConfigError as error:
+                    raise InvalidField("settings", str(error)) from error
+        case ScoreOrder() | CalibrateOrder():
+            await have.store.policy_named(order.model)
+
+
+def _check_named(field: str, url: str, setting: str, allowed: Sequence[str]) -> None:
+    """The platform's own hands and keys reach only where its settings say."""
+    if url not in allowed:
+        known = ", ".join(allowed) or "none"
+        raise InvalidField(field, f"{url} is none of the setting jobs.{setting}, which has {known}")
 
 
 def _shown(record: JobRecord) -> JobModel:

@@ -1,0 +1,247 @@
+"""Scoring the store: judging, labelling, and the process reward model that learns from both."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from deskhand_flywheel.types import TrajectoryFilter
+from deskhand_platform.api.job_models import (
+    CalibrateOrder,
+    EpisodesOrder,
+    JudgeOrder,
+    LabelOrder,
+    ScoreOrder,
+    TrainOrder,
+)
+from deskhand_platform.errors import InvalidField
+from deskhand_platform.jobs.place import Outcome, Place, Progress
+
+if TYPE_CHECKING:
+    from deskhand_agent.types import Policy
+    from deskhand_flywheel.judges import JudgeSettings
+    from deskhand_flywheel.prm.scoring import ProcessRewardModel
+    from deskhand_flywheel.store import Store
+    from deskhand_flywheel.types import PolicyRecord
+    from deskhand_trainer.prm.config import ScoreConfig
+
+SCRIPTED = "scripted"
+
+
+async def judge(place: Place, order: JudgeOrder, progress: Progress) -> Outcome:
+    """Let a model judge what it has not judged yet; what it came to.
+
+    Raises:
+        InvalidField: a setting is none; InvalidRubric: the rubric says nothing.
+        EndpointError: OpenAI's own endpoint is asked for without a key.
+    """
+    from deskhand_flywheel.judges import OutcomeJudge, ProcessJudge, judge_store, rubric_of
+    from deskhand_flywheel.review_rules import read_review_rules
+
+    settings = judge_settings(order)
+    own = None if order.rubric is None else rubric_of(order.rubric, "given")
+    judging = ProcessJudge(settings, own) if order.what == "steps" else OutcomeJudge(settings, own)
+    try:
+        async with place.store() as store:
+            report = await judge_store(
+                store,
+                judging,
+                chosen(order),
+                limit=order.limit,
+                concurrency=order.concurrency,
+                progress=partial(progress, "trajectories"),
+            )
+            rules = read_review_rules({})
+            for trajectory_id in report.trajectories:
+                await store.find_disagreements_of(trajectory_id, rules)
+    finally:
+        await judging.close()
+    return _json(asdict(report))
+
+
+def judge_settings(order: JudgeOrder) -> JudgeSettings:
+    """
+    Raises:
+        InvalidField: there is no such setting, it has no such value, or it is a key.
+    """
+    from deskhand_agent.policies.settings import read_settings
+    from deskhand_flywheel.judges import JudgeSettings
+
+    values: dict[str, Any] = {**order.settings, "model": order.model}
+    if "api_key" in values:
+        raise InvalidField("settings", "orders are seen by others: give keys in OPENAI_API_KEY")
+    if "base_url" in values:
+        raise InvalidField("settings", "say where the model is by `endpoint`")
+    if order.endpoint is not None:
+        values["base_url"] = order.endpoint
+    try:
+        return read_settings(JudgeSettings, values)
+    except TypeError as error:
+        raise InvalidField("settings", str(error).partition("() ")[2] or str(error)) from error
+
+
+async def label(place: Place, order: LabelOrder, progress: Progress) -> Outcome:
+    """Label steps by Monte-Carlo continuation.
+
+    Raises:
+        UnknownPolicy: there is none of that id.
+    """
+    from deskhand_flywheel.prm.continuation import Continuing
+    from deskhand_flywheel.prm.labelling import LabelSettings, label_store, labeller_of
+
+    settings = LabelSettings(
+        continuing=Continuing(continuations=order.continuations), concurrency=order.workers, limit=order.limit
+    )
+    async with (
+        place.store() as store,
+        _acting(store, order) as (acting, name),
+        place.sandboxes(order.workers) as source,
+    ):
+        done = await label_store(
+            store,
+            policy=acting,
+            source=source,
+            labeller=labeller_of(name, settings.continuing),
+            settings=settings,
+            chosen=replace(chosen(order), max_steps=order.max_steps),
+            progress=partial(progress, "episodes"),
+        )
+    return _json(asdict(done))
+
+
+@asynccontextmanager
+async def _acting(store: Store, order: LabelOrder) -> AsyncGenerator[tuple[Policy, str]]:
+    """Who goes on, and what labels by it are named after."""
+    from deskhand_platform.policies import PolicyMaker
+    from deskhand_platform.task_orders import PolicyRef
+
+    async with _scratch() as folder:
+        maker = PolicyMaker(store, folder)
+        if order.policy == SCRIPTED:
+            yield await maker.make(PolicyRef(name=SCRIPTED, settings={})), SCRIPTED
+            return
+        drawn = {"temperature": order.temperature, "max_tokens": order.max_tokens}
+        acting = await maker.make(PolicyRef(name="local", settings={"policy_id": order.policy, **drawn}))
+        yield acting, f"{acting.id}@t{order.temperature:g},{order.max_tokens}"
+
+
+async def train(place: Place, order: TrainOrder, progress: Progress) -> Outcome:
+    """Train a process reward model, and keep it.
+
+    Raises:
+        ConfigError: a setting is refused; UnknownPolicy: there is none of that id.
+        NoLabels: nothing says how good the steps are, or all of it says the same.
+    """
+    from deskhand_agent.models.bundle import load_bundle
+    from deskhand_flywheel.prm.scoring import ProcessRewardModel
+    from deskhand_trainer.prm.keeping import about, figures_of
+    from deskhand_trainer.prm.material import refuse_one_kind, training_material
+    from deskhand_trainer.prm.train import train_reward_model
+
+    config = score_config(order.settings)
+    async with place.store() as store, _scratch() as folder:
+        named = await store.policy_named(order.policy)
+        material = await training_material(store, config, progress=partial(progress, "episodes"))
+        refuse_one_kind(material.targets)
+        bundle = await asyncio.to_thread(
+            load_bundle, await store.materialise_policy(named.id, folder / "policy")
+        )
+        trained = await asyncio.to_thread(
+            train_reward_model, bundle, material, config, progress=partial(progress, "epochs")
+        )
+        model = ProcessRewardModel(trained.bundle, trained.head)
+        await asyncio.to_thread(model.save, folder / "model")
+        metadata = {**about(config, trained.report), "scorer": model.scorer}
+        kept = await store.keep_policy(folder / "model", parent_id=named.id, metadata=metadata)
+    return _json({"model": kept.id, **figures_of(trained.report)})
+
+
+def score_config(settings: Mapping[str, Any]) -> ScoreConfig:
+    """
+    Raises:
+        ConfigError: there is no such setting, or it has no such value.
+    """
+    from deskhand_trainer.config_parsing import parse_config
+    from deskhand_trainer.prm.config import ScoreConfig
+
+    return parse_config(ScoreConfig, {"labels": ["monte-carlo"], **settings})
+
+
+async def score(place: Place, order: ScoreOrder, progress: Progress) -> Outcome:
+    """Score every step of the episodes that a model has not scored yet.
+
+    Raises:
+        UnknownPolicy, RewardModelError: there is no such model, or it is damaged.
+    """
+    from deskhand_flywheel.prm.scoring import score_store
+
+    async with place.store() as store, _loaded(store, order.model) as (_, loaded):
+        count = await score_store(store, loaded, chosen(order), progress=partial(progress, "episodes"))
+    return {"scorer": loaded.scorer, "scored": count}
+
+
+async def calibrate(place: Place, order: CalibrateOrder, progress: Progress) -> Outcome:
+    """Say how good a model's scores are, and scale them to their labels.
+
+    Raises:
+        UnknownPolicy, RewardModelError: there is no such model, or it is damaged.
+        NoLabels: there is nothing to measure it on.
+    """
+    from deskhand_trainer.prm.material import measuring_material, refuse_one_kind
+    from deskhand_trainer.prm.scaling import calibrate as fit
+
+    config = replace(score_config({"labels": [*order.sources]}), inexact=order.inexact)
+    of = TrajectoryFilter(task_ids=_tasks(order.tasks))
+    async with place.store() as store, _loaded(store, order.model) as (record, model):
+        material = await measuring_material(store, config, of, progress=partial(progress, "episodes"))
+        refuse_one_kind(material.targets)
+        marked = await measuring_material(store, replace(config, labels=("human",)), of)
+        calibrated, done = await asyncio.to_thread(fit, model, material, marked, record.metadata)
+        kept: str | None = None
+        if order.keep:
+            async with _scratch() as folder:
+                await asyncio.to_thread(calibrated.save, folder / "model")
+                metadata = {**record.metadata, "scorer": done.scorer, "calibration": _json(asdict(done))}
+                kept = (await store.keep_policy(folder / "model", parent_id=record.id, metadata=metadata)).id
+    return _json({"model": kept, **asdict(done)})
+
+
+@asynccontextmanager
+async def _loaded(store: Store, model: str) -> AsyncGenerator[tuple[PolicyRecord, ProcessRewardModel]]:
+    from deskhand_flywheel.prm.scoring import ProcessRewardModel
+
+    record = await store.policy_named(model)
+    async with _scratch() as folder:
+        files = await store.materialise_policy(record.id, folder / "model")
+        yield record, await asyncio.to_thread(ProcessRewardModel.load, files)
+
+
+def chosen(order: EpisodesOrder) -> TrajectoryFilter:
+    """The episodes that an order is about."""
+    return TrajectoryFilter(
+        task_ids=_tasks(order.tasks),
+        policy_id=order.policy_id,
+        outcome=order.outcome,
+        labels=order.labels,
+    )
+
+
+def _tasks(tasks: list[str] | None) -> tuple[str, ...] | None:
+    return None if tasks is None else tuple(tasks)
+
+
+@asynccontextmanager
+async def _scratch() -> AsyncGenerator[Path]:
+    with tempfile.TemporaryDirectory(prefix="deskhand-scoring-") as folder:
+        yield Path(folder)
+
+
+def _json(value: Any) -> Outcome:
+    return json.loads(json.dumps(value))
