@@ -357,6 +357,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Trajectories
+         * @description Trajectories with their pictures and what was said of them, as a tar archive of files that others read.
+         *
+         *     Chosen as `GET /v1/trajectories` lists them, or by `id`, or by `dataset`; only whole episodes where the
+         *     filters choose. The archive comes as it is put together. Where it breaks off, its last member is
+         *     `FAILED.json` and says why, and the connection ends before the answer does.
+         */
+        get: operations["export_trajectories"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/images/{digest}": {
         parameters: {
             query?: never;
@@ -377,6 +401,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Import Trajectories
+         * @description Bring in what an archive of files holds: what was exported, or others' own.
+         *
+         *     All of it is read before anything is written: what is damaged is named, and nothing comes in. An episode
+         *     that is here already stays as it is, so that sending an archive twice is sending it once. A folder
+         *     `evaluation_examples` in it is taken for OSWorld's, where the instructions are.
+         */
+        post: operations["import_trajectories"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/info": {
         parameters: {
             query?: never;
@@ -389,6 +437,93 @@ export interface paths {
          * @description Which platform this is and how it stands.
          */
         get: operations["get_info"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Jobs
+         * @description Jobs, newest first.
+         */
+        get: operations["list_jobs"];
+        put?: never;
+        /**
+         * Start Job
+         * @description Queue one; it is done whatever dies meanwhile.
+         *
+         *     Checks and collections (fsck, gc) are worked one after the other, and so is all that scores, beside them.
+         *     The former take the scope `store:write`. Without `apply` a collection only says what would go.
+         */
+        post: operations["start_job"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/jobs/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Job
+         * @description One of them, with how far it is and what came of it.
+         */
+        get: operations["get_job"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/jobs/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel Job
+         * @description Take it out of the queue, or stop it; what it has done stays done.
+         */
+        post: operations["cancel_job"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/jobs/{id}/log": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Job Log
+         * @description A piece of what a job wrote; asked again with `next_offset`, what it wrote since.
+         */
+        get: operations["job_log"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1927,6 +2062,33 @@ export interface components {
             step: number;
         };
         /**
+         * CalibrateOrder
+         * @description Say how good a process reward model's scores are, and scale them to their labels.
+         */
+        CalibrateOrder: {
+            /**
+             * Inexact
+             * @default false
+             */
+            inexact: boolean;
+            /**
+             * Keep
+             * @default true
+             */
+            keep: boolean;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "calibrate";
+            /** Model */
+            model: string;
+            /** Sources */
+            sources?: ("monte-carlo" | "human" | "judge" | "outcome")[];
+            /** Tasks */
+            tasks?: string[] | null;
+        };
+        /**
          * CalibrationModel
          * @description A process reward model as `deskhand prm calibrate` kept it.
          */
@@ -2374,6 +2536,61 @@ export interface components {
          * @enum {string}
          */
         Failure: "sandbox_died" | "sandbox_timeout" | "sandbox_lease" | "sandbox_setup" | "model_timeout" | "model_error" | "verifier";
+        /**
+         * FsckOrder
+         * @description Check every row and blob.
+         */
+        FsckOrder: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "fsck";
+            /**
+             * Repair
+             * @default false
+             */
+            repair: boolean;
+            /**
+             * Settle Hours
+             * @default 1
+             */
+            settle_hours: number;
+            /** Spare */
+            spare?: string | null;
+        };
+        /**
+         * GcOrder
+         * @description Drop old trajectories by a rule, and blobs nothing cites; never what a dataset, policy or run cites.
+         */
+        GcOrder: {
+            /**
+             * Apply
+             * @default false
+             */
+            apply: boolean;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "gc";
+            /**
+             * Rule
+             * @example {
+             *       "drop": [
+             *         {
+             *           "older_than_days": 30,
+             *           "where": {
+             *             "outcome": "failure"
+             *           }
+             *         }
+             *       ]
+             *     }
+             */
+            rule?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+        };
         /** HeldModel */
         HeldModel: {
             /** Blobs */
@@ -2414,6 +2631,22 @@ export interface components {
             url: string;
         };
         /**
+         * ImportedModel
+         * @description What came in.
+         */
+        ImportedModel: {
+            /** Added */
+            added: string[];
+            /** Format */
+            format: string;
+            /** Present */
+            present: string[];
+            /** Unread */
+            unread: number;
+            /** Without First */
+            without_first: number;
+        };
+        /**
          * Info
          * @description Which platform this is and how it stands.
          */
@@ -2438,7 +2671,159 @@ export interface components {
             /** Version */
             version: string;
         };
+        /**
+         * JobLog
+         * @description A piece of what a job wrote.
+         */
+        JobLog: {
+            /** Next Offset */
+            next_offset: number;
+            /** Offset */
+            offset: number;
+            /** Over */
+            over: boolean;
+            /** Size */
+            size: number;
+            /** Text */
+            text: string;
+        };
+        /**
+         * JobModel
+         * @description Something to be done with the store, how far it is, and what came of it.
+         */
+        JobModel: {
+            /** Asked At S */
+            asked_at_s: number;
+            /** By */
+            by: string;
+            /** Done */
+            done: number;
+            /** Ended At S */
+            ended_at_s: number | null;
+            /** Id */
+            id: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "fsck" | "gc" | "judge" | "label" | "prm-train" | "prm-score" | "calibrate";
+            /** Order */
+            order: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /** Phase */
+            phase: string;
+            /** Reason */
+            reason: string | null;
+            /** Result */
+            result?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+            state: components["schemas"]["WorkState"];
+            /** Total */
+            total: number;
+        };
         JsonValue: unknown;
+        /**
+         * JudgeOrder
+         * @description Let a model judge what it has not judged yet.
+         */
+        JudgeOrder: {
+            /**
+             * Concurrency
+             * @default 4
+             */
+            concurrency: number;
+            /** Endpoint */
+            endpoint?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "judge";
+            /** Labels */
+            labels?: {
+                [key: string]: string;
+            };
+            /** Limit */
+            limit?: number | null;
+            /** Model */
+            model: string;
+            outcome?: components["schemas"]["OutcomeFilter"] | null;
+            /** Policy Id */
+            policy_id?: string | null;
+            /** Rubric */
+            rubric?: string | null;
+            /**
+             * Settings
+             * @example {
+             *       "retries": 5
+             *     }
+             */
+            settings?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /** Tasks */
+            tasks?: string[] | null;
+            /**
+             * What
+             * @default steps
+             * @enum {string}
+             */
+            what: "steps" | "outcomes";
+        };
+        /**
+         * LabelOrder
+         * @description Label steps by episodes that go on from each state.
+         */
+        LabelOrder: {
+            /**
+             * Continuations
+             * @default 8
+             */
+            continuations: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "label";
+            /** Labels */
+            labels?: {
+                [key: string]: string;
+            };
+            /** Limit */
+            limit?: number | null;
+            /**
+             * Max Steps
+             * @default 50
+             */
+            max_steps: number;
+            /**
+             * Max Tokens
+             * @default 64
+             */
+            max_tokens: number;
+            outcome?: components["schemas"]["OutcomeFilter"] | null;
+            /**
+             * Policy
+             * @default deskhand-tiny
+             */
+            policy: string;
+            /** Policy Id */
+            policy_id?: string | null;
+            /** Tasks */
+            tasks?: string[] | null;
+            /**
+             * Temperature
+             * @default 1
+             */
+            temperature: number;
+            /**
+             * Workers
+             * @default 4
+             */
+            workers: number;
+        };
         /** LimitsBody */
         LimitsBody: {
             /**
@@ -3426,6 +3811,28 @@ export interface components {
             step_index: number;
         };
         /**
+         * ScoreOrder
+         * @description Score the episodes that a process reward model has not scored yet.
+         */
+        ScoreOrder: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "prm-score";
+            /** Labels */
+            labels?: {
+                [key: string]: string;
+            };
+            /** Model */
+            model: string;
+            outcome?: components["schemas"]["OutcomeFilter"] | null;
+            /** Policy Id */
+            policy_id?: string | null;
+            /** Tasks */
+            tasks?: string[] | null;
+        };
+        /**
          * ScorerModel
          * @description Somebody, or something, that scored steps.
          */
@@ -3882,6 +4289,35 @@ export interface components {
             scopes: string[] | null;
             /** Used At S */
             used_at_s: number | null;
+        };
+        /**
+         * TrainOrder
+         * @description Train a process reward model on labels of the store, and keep it.
+         */
+        TrainOrder: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "prm-train";
+            /**
+             * Policy
+             * @default deskhand-tiny
+             */
+            policy: string;
+            /**
+             * Settings
+             * @example {
+             *       "epochs": 20,
+             *       "labels": [
+             *         "human",
+             *         "monte-carlo"
+             *       ]
+             *     }
+             */
+            settings?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
         };
         /** TrajectoryDetail */
         TrajectoryDetail: {
@@ -5798,6 +6234,154 @@ export interface operations {
             };
         };
     };
+    export_trajectories: {
+        parameters: {
+            query?: {
+                /** @description of the files */
+                format?: "parquet" | "osworld" | "ui-tars" | "webdataset" | "experience";
+                /** @description those of a dataset, NAME or NAME@VERSION */
+                dataset?: string | null;
+                /** @description these */
+                id?: string[] | null;
+                task_id?: string | null;
+                policy_id?: string | null;
+                split?: components["schemas"]["Split"] | null;
+                outcome?: components["schemas"]["OutcomeFilter"] | null;
+                /** @description whole episodes, or those that are not */
+                ended?: boolean | null;
+                /** @description words of the instruction or of one thought, e.g. `login "sign in" pass* -admin` */
+                text?: string | null;
+                /** @description what broke that was not the agent */
+                failure?: components["schemas"]["Failure"] | null;
+                /** @description of the outcome */
+                min_score?: number | null;
+                max_score?: number | null;
+                /** @description of whole episodes */
+                min_turns?: number | null;
+                max_turns?: number | null;
+                /** @description begun at or after this Unix time */
+                since_s?: number | null;
+                /** @description begun before this Unix time */
+                until_s?: number | null;
+                /** @description `key=value`; all of them must match */
+                label?: string[] | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description a tar archive */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-tar": unknown;
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description more than one archive may hold; says how much that is */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description the platform has no package for this format */
+            501: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description others are under way; `Retry-After` says when to try again */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description no space is left */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     get_image: {
         parameters: {
             query?: {
@@ -5886,6 +6470,139 @@ export interface operations {
             };
         };
     };
+    import_trajectories: {
+        parameters: {
+            query?: {
+                /** @description seen from the files without */
+                format?: ("parquet" | "osworld" | "ui-tars") | null;
+                /** @description who played, where the files do not say */
+                policy?: string;
+                /** @description conversations of others are in: ui_tars, ui_tars_1_0, ui_tars_mobile, … */
+                dialect?: string;
+                /** @description take episodes of others without a verdict for successes */
+                succeeded?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description a tar archive, which may be compressed by gzip, bzip2 or xz */
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportedModel"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description more than one archive may hold; says how much that is */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description the platform has no package for this format */
+            501: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description others are under way; `Retry-After` says when to try again */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description no space is left */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     get_info: {
         parameters: {
             query?: never;
@@ -5902,6 +6619,441 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Info"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    list_jobs: {
+        parameters: {
+            query?: {
+                kind?: ("fsck" | "gc" | "judge" | "label" | "prm-train" | "prm-score" | "calibrate") | null;
+                state?: components["schemas"]["WorkState"] | null;
+                /** @description how many at most */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobModel"][];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    start_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FsckOrder"] | components["schemas"]["GcOrder"] | components["schemas"]["JudgeOrder"] | components["schemas"]["LabelOrder"] | components["schemas"]["TrainOrder"] | components["schemas"]["ScoreOrder"] | components["schemas"]["CalibrateOrder"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobModel"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobModel"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    cancel_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobModel"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    job_log: {
+        parameters: {
+            query?: {
+                /** @description where to begin, in bytes: `next_offset` of the piece before */
+                offset?: number | null;
+                /** @description without an offset: so many bytes at the end */
+                tail?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobLog"];
                 };
             };
             /** @description Bad Request */
@@ -10536,6 +11688,10 @@ export interface operations {
     list_trajectories: {
         parameters: {
             query?: {
+                /** @description `next_cursor` of the page before */
+                cursor?: string | null;
+                /** @description how many at most */
+                limit?: number;
                 task_id?: string | null;
                 policy_id?: string | null;
                 split?: components["schemas"]["Split"] | null;
@@ -10558,10 +11714,6 @@ export interface operations {
                 until_s?: number | null;
                 /** @description `key=value`; all of them must match */
                 label?: string[] | null;
-                /** @description `next_cursor` of the page before */
-                cursor?: string | null;
-                /** @description how many at most */
-                limit?: number;
             };
             header?: never;
             path?: never;
