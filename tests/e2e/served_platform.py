@@ -139,18 +139,19 @@ def in_a_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         return pool.submit(lambda: asyncio.run(work())).result()
 
 
-def record(platform: Platform, steps: int = 0, *, other_at: int | None = None) -> str:
+def record(platform: Platform, steps: int = 0, *, other_at: int | None = None, marked: bool = True) -> str:
     """An episode written by another process than the server: every text markup, or so many plain steps.
 
     Args:
         other_at: the step that is not as plain as the others.
+        marked: a person marked its first step.
     """
 
     async def write() -> str:
         async with await platform.store() as store:
             plain_ones = [plain(at) if at != other_at else OTHER for at in range(steps)]
             decisions = tuple(plain_ones) or HOSTILE
-            return await write_end(store, await write_steps(store, decisions))
+            return await write_end(store, await write_steps(store, decisions), marked=marked)
 
     return in_a_thread(write)
 
@@ -213,7 +214,7 @@ async def begin(store: Store) -> str:
     return start.id
 
 
-async def write_end(store: Store, trajectory: str) -> str:
+async def write_end(store: Store, trajectory: str, *, marked: bool = True) -> str:
     end = TrajectoryEnd(
         final_observation=screen(200),
         outcome=Outcome(score=0.0, success=False, detail=f"verdict {MARKUP}"),
@@ -222,6 +223,8 @@ async def write_end(store: Store, trajectory: str) -> str:
         ended_at_s=time.time(),
     )
     await store.end(trajectory, end)
+    if not marked:
+        return trajectory
     scored = StepScore(
         trajectory_id=trajectory, step_index=0, score=0.2, scorer="human:ada", rationale=MARKUP
     )

@@ -22,7 +22,10 @@ OFFERED: dict[str, dict[str, str]] = {
     "/rounds": {"Start a round": "rounds:write"},
     "/rounds/policy": {"Promote or roll back": "policies:write"},
     "/rounds/schedules": dict.fromkeys(("Add a schedule", "Delete schedule 1"), "rounds:write"),
-    "/flywheel": {"Route episodes": "datasets:write"},
+    "/flywheel": {
+        "Route episodes": "datasets:write",
+        **dict.fromkeys(("Check the store", "See what may go"), "store:write"),
+    },
     "/tasks/evaluations": {"Measure": "datasets:write"},
     "/tasks": dict.fromkeys(("Submit", "Preview"), "tasks:write"),
     "replay": {

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import tarfile
 from pathlib import Path
 
+import pyarrow.parquet as parquet
 import pytest
 import sqlalchemy as sa
 from playwright.sync_api import expect
@@ -182,3 +184,41 @@ def test_a_list_says_what_it_could_not_read(platform: Platform, signed: Signed) 
     signed.open("/trajectories")
     expect(page.get_by_role("table", name="Trajectories")).to_be_visible()
     expect(page.get_by_role("note")).to_have_count(0)
+
+
+def test_the_store_is_checked_and_what_may_go_is_seen_before_it_is_dropped(
+    platform: Platform, signed: Signed
+) -> None:
+    marked, trajectory = record(platform), record(platform, steps=2, marked=False)
+    page = signed.open("/flywheel")
+    jobs = page.get_by_role("list", name="Checks and collections").get_by_role("listitem")
+    page.get_by_role("button", name="Check the store").click()
+    expect(jobs.first).to_contain_text("Check: nothing is lost among", timeout=60_000)
+    page.get_by_label("Episodes older than so many days, too").fill("0")
+    page.get_by_role("button", name="See what may go").click()
+    expect(jobs.first).to_contain_text(
+        re.compile("What may go of what is older than 0 days: .* would go"), timeout=60_000
+    )
+    jobs.first.get_by_role("button", name="Drop it…").click()
+    asked = page.get_by_role("alertdialog")
+    expect(asked).to_contain_text("would go.")
+    asked.get_by_role("button", name="Keep it").click()
+    assert platform.get(f"/v1/trajectories/{trajectory}")["id"] == trajectory
+    jobs.first.get_by_role("button", name="Drop it…").click()
+    page.get_by_role("alertdialog").get_by_role("button", name="Drop it").click()
+    expect(jobs.first).to_contain_text("dropped.", timeout=60_000)
+    expect(page.get_by_role("alertdialog")).to_have_count(0)
+    listed = platform.get("/v1/trajectories?limit=200")["items"]
+    assert marked in [one["id"] for one in listed] and trajectory not in [one["id"] for one in listed]
+
+
+def test_what_a_list_shows_is_downloaded(platform: Platform, signed: Signed, tmp_path: Path) -> None:
+    trajectory = record(platform, steps=2)
+    page = signed.open("/trajectories?task=fake%2Fmarkup&outcome=failure")
+    with page.expect_download() as begun:
+        page.get_by_role("link", name="Download").click()
+    begun.value.save_as(tmp_path / "archive.tar")
+    with tarfile.open(tmp_path / "archive.tar") as archive:
+        archive.extractall(tmp_path / "files", filter="data")
+    [table] = (tmp_path / "files" / "trajectories").iterdir()
+    assert trajectory in parquet.read_table(table, columns=["id"])["id"].to_pylist()

@@ -108,6 +108,15 @@ function trajectoryParams(filter: TrajectoryFilter) {
   };
 }
 
+/** Where the whole episodes that a list shows are had as an archive of files. */
+export function exportAddress(filter: TrajectoryFilter): string {
+  const query = new URLSearchParams({ format: "parquet" });
+  for (const [name, value] of Object.entries(trajectoryParams(filter))) {
+    for (const each of Array.isArray(value) ? value : [value]) query.append(name, String(each));
+  }
+  return `/v1/export?${query.toString()}`;
+}
+
 export function trajectoriesQuery(filter: TrajectoryFilter) {
   return infiniteQueryOptions({
     queryKey: ["trajectories", filter],

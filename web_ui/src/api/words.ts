@@ -55,3 +55,5 @@ export type Quality = Schemas["QualityModel"];
 export type Scorer = Schemas["ScorerModel"];
 export type Evaluation = Schemas["EvaluationModel"];
 export type Comparison = Schemas["ComparisonModel"];
+export type Job = Schemas["JobModel"];
+export type JobOrder = Schemas["FsckOrder"] | Schemas["GcOrder"];

@@ -16,6 +16,7 @@ import { Policies } from "./Policies";
 import { routingQuery, scorersQuery, storageQuery } from "./queries";
 import { Reliability } from "./Reliability";
 import { RouteDialog } from "./RouteDialog";
+import { Upkeep } from "./Upkeep";
 
 const route = getRouteApi("/flywheel");
 
@@ -146,6 +147,9 @@ function Storage() {
           </Line>
         </dl>
       )}
+      <May scope="store:write">
+        <Upkeep />
+      </May>
     </Panel>
   );
 }

@@ -3,6 +3,7 @@
 import { queryOptions } from "@tanstack/react-query";
 
 import { answer, api } from "../api/client";
+import { over } from "../api/queries";
 import type { FlywheelSearch } from "./search";
 
 export const datasetsQuery = queryOptions({
@@ -34,6 +35,24 @@ export const storageQuery = queryOptions({
   queryFn: ({ signal }) => answer(api.GET("/v1/storage", { signal })),
   staleTime: 60_000,
 });
+
+export const upkeepQuery = queryOptions({
+  queryKey: ["jobs"],
+  queryFn: async ({ signal }) => {
+    const found = await answer(api.GET("/v1/jobs", { params: { query: { limit: 200 } }, signal }));
+    return found.filter((job) => job.kind === "fsck" || job.kind === "gc");
+  },
+  refetchInterval: (query) => (query.state.data?.some((job) => !over(job.state)) ? 1000 : 15_000),
+});
+
+/** One job with what came of it, which does not change once it is done. */
+export function jobQuery(id: string) {
+  return queryOptions({
+    queryKey: ["job", id],
+    queryFn: ({ signal }) => answer(api.GET("/v1/jobs/{id}", { params: { path: { id } }, signal })),
+    staleTime: Infinity,
+  });
+}
 
 export function lineageQuery({ dataset, policy }: FlywheelSearch) {
   const query = { ...(dataset ? { dataset } : {}), ...(policy ? { policy } : {}) };

@@ -4,7 +4,7 @@ import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-quer
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 
-import { newestTrajectoryQuery, trajectoriesQuery, type TrajectoryFilter } from "../api/queries";
+import { exportAddress, newestTrajectoryQuery, trajectoriesQuery, type TrajectoryFilter } from "../api/queries";
 import { Empty, Failed, Loading } from "../parts/Notice";
 import { Page } from "../parts/Page";
 import { dropEmpty } from "./filter";
@@ -35,6 +35,18 @@ export function TrajectoriesPage() {
   return (
     <Page
       title="Trajectories"
+      actions={
+        rows.length === 0 ? null : (
+          <a
+            className="button"
+            href={exportAddress(filter)}
+            download
+            title="The whole episodes of this list, with pictures and scores, as Parquet files in a tar archive"
+          >
+            Download
+          </a>
+        )
+      }
       beside={
         <>
           {grown ? (
