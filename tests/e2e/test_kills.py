@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+
+from deskhand_agent.policies.scripted import ScriptedPolicy
+from deskhand_agent.worker import Job, run_episodes
+from deskhand_flywheel.exchange import export_trajectories
+from deskhand_flywheel.store import Store
+from deskhand_platform.client import Deskhand, Unreachable
+from deskhand_sandbox.manager import PoolSettings, SandboxManager
+from deskhand_sandbox.tasks import make_task
+from deskhand_sandbox.tasks.splits import seeds
+from deskhand_sandbox.types import Split
 
 PROGRAMS = Path(__file__).parents[1] / "platform/programs"
 ROUND = {"preset": "smoke", "overrides": {"evaluate": None, "explore": None}}
@@ -300,3 +313,45 @@ def test_a_check_that_was_asked_for_is_done_by_the_next_platform(served: Served)
     done = wait(lambda: (j := served.call("GET", f"/v1/jobs/{job}"))["state"] == "done" and j)
     assert done["result"]["ok"] is True
     assert not (served.home / "transfers").exists()
+
+
+async def exported(folder: Path, episodes: int) -> None:
+    """Episodes of an oracle, played and exported far from the platform."""
+    home = folder.with_name("elsewhere")
+    home.mkdir()
+    async with (
+        await Store.open(f"sqlite+aiosqlite:///{home / 'deskhand.db'}", f"file://{home / 'blobs'}") as store,
+        SandboxManager({"fake": PoolSettings(max_sandboxes=2)}) as source,
+    ):
+        chosen = seeds("fake/press-button", Split.TRAIN, episodes)
+        jobs = [Job(task=make_task("fake/press-button", seed)) for seed in chosen]
+        await run_episodes(jobs, source=source, policy=ScriptedPolicy(), sink=store)
+        await export_trajectories(store, await store.trajectory_ids(), folder, "osworld")
+
+
+@pytest.mark.slow
+def test_an_import_killed_in_the_middle_is_whole_the_second_time(
+    served: Served, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("away") / "out"
+    asyncio.run(exported(folder, 60))
+    served.start()
+    token = (served.home / "token").read_text().strip()
+    database = served.home / "deskhand.db"
+
+    def came() -> int:
+        with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
+            return connection.execute("SELECT count(*) FROM trajectories").fetchone()[0]
+
+    with ThreadPoolExecutor(1) as pool, Deskhand(served.url, token, patience_s=0) as client:
+        sending = pool.submit(client.import_trajectories, folder)
+        wait(lambda: came() >= 5 or sending.done())
+        served.end(signal.SIGKILL)
+        assert isinstance(sending.exception(60), Unreachable) or came() == 60
+    served.start()
+    assert not (served.home / "transfers").exists()
+    with Deskhand(served.url, token) as client:
+        done = client.import_trajectories(folder)
+        assert len(done.added) + len(done.present) == came() == 60
+        checked = client.wait_job(client.start_job({"kind": "fsck", "settle_hours": 0}).id, 60)
+    assert checked.result is not None and checked.result["ok"] and checked.result["counts"] == {}
