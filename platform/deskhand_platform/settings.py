@@ -98,8 +98,10 @@ class WebhookSettings(BaseModel):
     model_config = {"extra": "forbid", "frozen": True}
 
     networks: tuple[IPvAnyNetwork, ...] = ()
-    """Networks a webhook may be in beside the public ones, e.g. ["10.1.0.0/16"]; ["127.0.0.0/8", "::1/128"]
-    lets it be on this machine."""
+    """Networks a webhook may be in beside the public ones, whoever's it is, e.g. ["10.1.0.0/16"];
+    ["127.0.0.0/8", "::1/128"] lets it be on this machine."""
+    per_owner: Annotated[int, Field(ge=0)] = 20
+    """Webhooks that one owner may have."""
     attempts: Annotated[int, Field(ge=1, le=100)] = 12
     """Times something is sent before it is given up."""
     first_pause_s: Annotated[float, Field(gt=0.0)] = 2.0

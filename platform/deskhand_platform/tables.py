@@ -216,6 +216,8 @@ webhooks = sa.Table(
     "webhooks",
     metadata,
     sa.Column("id", sa.String(32), primary_key=True),
+    # None: from before webhooks had owners
+    sa.Column("owner", sa.String(32)),
     sa.Column("url", sa.Text, nullable=False),
     # in full: what is sent is signed with it
     sa.Column("secret", sa.String(64), nullable=False),

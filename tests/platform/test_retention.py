@@ -87,11 +87,13 @@ async def test_nothing_goes_that_a_webhook_has_not_been_told(store: Store) -> No
     await cancel_some(store, 4)
     told = await ids_of_tasks(store)
     await age(store, 90)
-    slow, _ = await book.add("https://example.com", About.TASKS, {}, [WorkState.CANCELLED], told[1])
-    await book.add("https://example.com", About.ALARMS, {}, [], told[3])
+    slow, _ = await book.add("ada", 5, "https://example.com", About.TASKS, {}, [WorkState.CANCELLED], told[1])
+    await book.add("ada", 5, "https://example.com", About.ALARMS, {}, [], told[3])
     assert await drop(store) == 2
     assert await ids_of_tasks(store) == told[2:]
-    await book.spread(slow, await store.events_after(slow.after_event, name="task"), told[3])
+    await book.spread(
+        slow.after_event, [slow], await store.events_after(slow.after_event, name="task"), told[3]
+    )
     assert await drop(store) == 2
     deliveries = await book.deliveries(slow.id)
     assert [one.payload["data"]["event_id"] for one in deliveries[::-1]] == told[2:]  # pyright: ignore
@@ -100,8 +102,8 @@ async def test_nothing_goes_that_a_webhook_has_not_been_told(store: Store) -> No
 async def test_deliveries_go_when_they_are_over_and_old(store: Store) -> None:
     book = WebhookBook(store.database)
     await cancel_some(store, 5)
-    hook, _ = await book.add("https://example.com", About.TASKS, {}, [WorkState.CANCELLED], 0)
-    await book.spread(hook, await store.events_after(0, name="task"), await store.last_event_id())
+    hook, _ = await book.add("ada", 5, "https://example.com", About.TASKS, {}, [WorkState.CANCELLED], 0)
+    await book.spread(0, [hook], await store.events_after(0, name="task"), await store.last_event_id())
     waiting, arrived, dead, again, young = (await book.deliveries(hook.id))[::-1]
     for one in (arrived, young):
         await book.delivered(one)

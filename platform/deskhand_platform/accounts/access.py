@@ -65,6 +65,13 @@ class Own(StrEnum):
     """`{id}` has to be a task of theirs."""
     TRAJECTORY = "trajectory"
     """`{id}` has to be an episode of theirs."""
+    WEBHOOK = "webhook"
+    """`{id}` has to be a webhook of theirs."""
+
+    @property
+    def of_id(self) -> bool:
+        """Whether it depends on whose `{id}` is."""
+        return self in (Own.TASK, Own.TRAJECTORY, Own.WEBHOOK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +101,12 @@ ROUTES: dict[str, Rule] = {
     "GET /v1/tasks/events": Rule("tasks:read", Own.LISTED),
     "POST /v1/tasks/preview": Rule("tasks:write", Own.ALL),
     "GET /v1/catalog": Rule("tasks:read", Own.ALL),
-    # results are sent whose tasks they may be: not for those who see only their own
-    "GET /v1/webhooks": Rule("tasks:read"),
-    "POST /v1/webhooks": Rule("tasks:write"),
-    "GET /v1/webhooks/{id}": Rule("tasks:read"),
-    "DELETE /v1/webhooks/{id}": Rule("tasks:write"),
-    "GET /v1/webhooks/{id}/deliveries": Rule("tasks:read"),
-    "POST /v1/webhooks/{id}/deliveries/{delivery_id}/retry": Rule("tasks:write"),
+    "GET /v1/webhooks": Rule("tasks:read", Own.LISTED),
+    "POST /v1/webhooks": Rule("tasks:write", Own.LISTED),
+    "GET /v1/webhooks/{id}": Rule("tasks:read", Own.WEBHOOK),
+    "DELETE /v1/webhooks/{id}": Rule("tasks:write", Own.WEBHOOK),
+    "GET /v1/webhooks/{id}/deliveries": Rule("tasks:read", Own.WEBHOOK),
+    "POST /v1/webhooks/{id}/deliveries/{delivery_id}/retry": Rule("tasks:write", Own.WEBHOOK),
     # rounds
     "GET /v1/presets": Rule("rounds:read"),
     "POST /v1/rounds": Rule("rounds:write"),

@@ -14,6 +14,7 @@ from deskhand_platform.api.origin import refuse_other_sites
 from deskhand_platform.errors import Forbidden, InvalidField, NotFound, PlatformError, Unauthorized
 from deskhand_platform.feed import EventFeed
 from deskhand_platform.services import Services
+from deskhand_platform.webhooks.book import WebhookBook
 
 MAX_PAGE = 200
 PREFIX = "/v1"
@@ -60,7 +61,7 @@ async def admit(connection: HTTPConnection, have: Have) -> Principal | None:
     Raises:
         Unauthorized: they did not say who they are, or that is not so.
         Forbidden: their role or their token is not for this route, or another site's page sent them.
-        NotFound: the task or the episode is not theirs to see.
+        NotFound: the task, episode or webhook is not theirs to see.
     """
     route = route_of(connection)
     if route in OPEN:
@@ -70,7 +71,7 @@ async def admit(connection: HTTPConnection, have: Have) -> Principal | None:
     rule = ROUTES.get(route)
     if rule is None or not who.may(rule):
         raise Forbidden(_refusal(who, rule))
-    if who.only is not None and rule.own in (Own.TASK, Own.TRAJECTORY):
+    if who.only is not None and rule.own.of_id:
         await _check_own(have, rule.own, connection.path_params["id"], who.only)
     return who
 
@@ -99,6 +100,8 @@ def _refusal(who: Principal, rule: Rule | None) -> str:
 async def _check_own(have: Services, own: Own, id: str, name: str) -> None:
     if own is Own.TASK:
         whose, what = (await have.queue.get(id)).owner, "submitted task"
+    elif own is Own.WEBHOOK:
+        whose, what = (await WebhookBook(have.store.database).get(id)).owner, "webhook"
     else:
         whose, what = (await have.store.summary(id)).labels.get("owner"), "trajectory"
     if whose != name:

@@ -72,6 +72,8 @@ class WebhookModel(BaseModel):
     """Somebody who is told what becomes of tasks, or of alarms."""
 
     id: str
+    owner: str | None = None
+    """Who made it: it is told what they may see. None: it was made before webhooks had owners."""
     url: str
     about: About
     labels: dict[str, str]

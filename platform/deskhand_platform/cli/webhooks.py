@@ -35,12 +35,12 @@ def add(
 
 @app.command("list")
 def list_webhooks(url: Url = None) -> None:
-    """Who is told, and of what."""
-    lines = table("id", "to", "about", "labels", "states", "since")
+    """Who is told, and of what; submitters see their own."""
+    lines = table("id", "owner", "to", "about", "labels", "states", "since")
     for one in asyncio.run(_list(url)):
         labels = " ".join(f"{key}={value}" for key, value in one.labels.items())
         states = " ".join(one.states) if one.about is About.TASKS else ""
-        lines.add_row(one.id, one.url, one.about, labels, states, when(one.created_at_s))
+        lines.add_row(one.id, one.owner or "", one.url, one.about, labels, states, when(one.created_at_s))
     out.print(lines)
 
 

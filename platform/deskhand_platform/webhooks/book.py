@@ -17,20 +17,31 @@ import sqlalchemy as sa
 from sqlalchemy import RowMapping
 
 from deskhand_agent.ids import new_id
-from deskhand_flywheel.database import Database
+from deskhand_flywheel.database import Database, in_chunks
 from deskhand_flywheel.types import Event, EventKind
+from deskhand_platform.accounts.access import Role
 from deskhand_platform.alarms.book import STATE, AlarmState
 from deskhand_platform.client.signature import new_secret
-from deskhand_platform.errors import InvalidField, NotFound, WrongState
+from deskhand_platform.errors import NotFound, QuotaExceeded, WrongState
 from deskhand_platform.feed import Chosen
 from deskhand_platform.states import WorkState
-from deskhand_platform.tables import webhook_deliveries, webhooks
+from deskhand_platform.tables import users, webhook_deliveries, webhooks
 from deskhand_platform.task_events import NAME, told
 from deskhand_platform.webhooks.about import About
 from deskhand_sandbox.types import JsonValue
 
-MOST = 100
-"""Webhooks of one platform."""
+RETRY_S = 3600.0
+"""Of an owner who has as many as they may: none goes by itself."""
+
+
+class Sees(StrEnum):
+    """What the owner of a webhook may see now: it is told no more than that."""
+
+    ALL = "all"
+    OWN = "own"
+    """Tasks of theirs, and no alarms."""
+    NOTHING = "nothing"
+    """They are shut out."""
 
 
 class DeliveryState(StrEnum):
@@ -47,6 +58,9 @@ class Webhook:
     """Somebody who is told."""
 
     id: str
+    owner: str | None
+    """Who made it; None: it was made before webhooks had owners, and is told like an operator's."""
+    sees: Sees
     url: str
     about: About
     labels: Mapping[str, str]
@@ -75,6 +89,17 @@ class Delivery:
     ended_at_s: float | None
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Due:
+    """A delivery to be sent now."""
+
+    delivery: Delivery
+    owner: str
+    """Of its webhook; empty where it has none."""
+    url: str
+    secret: str
+
+
 class WebhookBook:
     """Who is told, and of what."""
 
@@ -83,6 +108,8 @@ class WebhookBook:
 
     async def add(
         self,
+        owner: str,
+        limit: int,
         url: str,
         about: About,
         labels: Mapping[str, str],
@@ -91,12 +118,16 @@ class WebhookBook:
     ) -> tuple[Webhook, str]:
         """Tell somebody from the event after `after_event` on; the secret is told this once.
 
+        Args:
+            limit: how many its owner may have.
+
         Raises:
-            InvalidField: there are too many already.
+            QuotaExceeded: they have as many.
         """
         secret = new_secret()
         values: dict[str, Any] = {
             "id": new_id(),
+            "owner": owner,
             "url": url,
             "secret": secret,
             "about": about,
@@ -106,16 +137,31 @@ class WebhookBook:
             "created_at_s": time.time(),
         }
         async with self._database.write() as connection:
-            count = await connection.scalar(sa.select(sa.func.count()).select_from(webhooks))
-            if (count or 0) >= MOST:
-                raise InvalidField("url", f"there are {MOST} webhooks already: remove one first")
+            # two at once do not get past the limit together
+            await connection.execute(sa.select(users.c.name).where(users.c.name == owner).with_for_update())
+            theirs = sa.select(sa.func.count()).select_from(webhooks).where(webhooks.c.owner == owner)
+            count = await connection.scalar(theirs) or 0
+            if count >= limit:
+                raise QuotaExceeded(
+                    f"{owner} has {count} webhooks of {limit}: remove one first, or have the setting "
+                    "webhooks.per_owner raised",
+                    used=count,
+                    limit=limit,
+                    asked=1,
+                    retry_s=RETRY_S,
+                )
             await connection.execute(webhooks.insert().values(values))
         return await self.get(values["id"]), secret
 
-    async def list(self) -> tuple[Webhook, ...]:
-        """Everybody who is told, newest first."""
+    async def list(self, owner: str | None = None) -> tuple[Webhook, ...]:
+        """Everybody who is told, newest first.
+
+        Args:
+            owner: only theirs; None: everybody's.
+        """
+        query = _SEEN if owner is None else _SEEN.where(webhooks.c.owner == owner)
         async with self._database.read() as connection:
-            rows = (await connection.execute(sa.select(webhooks).order_by(webhooks.c.id.desc()))).mappings()
+            rows = (await connection.execute(query.order_by(webhooks.c.id.desc()))).mappings()
             return tuple(_webhook(row) for row in rows)
 
     async def get(self, id: str) -> Webhook:
@@ -125,9 +171,7 @@ class WebhookBook:
             NotFound: there is none of that id.
         """
         async with self._database.read() as connection:
-            row = (
-                (await connection.execute(sa.select(webhooks).where(webhooks.c.id == id))).mappings().first()
-            )
+            row = (await connection.execute(_SEEN.where(webhooks.c.id == id))).mappings().first()
         if row is None:
             raise NotFound("webhook", id)
         return _webhook(row)
@@ -145,9 +189,18 @@ class WebhookBook:
         return found
 
     async def deliveries(
-        self, id: str, *, state: DeliveryState | None = None, before: str | None = None, limit: int = 50
+        self,
+        id: str,
+        *,
+        only: str | None = None,
+        state: DeliveryState | None = None,
+        before: str | None = None,
+        limit: int = 50,
     ) -> tuple[Delivery, ...]:
         """What one of them was and is to be told, newest first.
+
+        Args:
+            only: of this owner's tasks; None: of whatever.
 
         Raises:
             NotFound: there is none of that id.
@@ -155,6 +208,8 @@ class WebhookBook:
         await self.get(id)
         table = webhook_deliveries
         query = sa.select(table).where(table.c.webhook_id == id).order_by(table.c.id.desc()).limit(limit)
+        if only is not None:
+            query = query.where(_tells_of(only))
         if state is not None:
             query = query.where(table.c.state == state)
         if before is not None:
@@ -163,8 +218,11 @@ class WebhookBook:
             rows = (await connection.execute(query)).mappings().all()
         return tuple(_delivery(row) for row in rows)
 
-    async def retry(self, id: str, delivery_id: str) -> Delivery:
+    async def retry(self, id: str, delivery_id: str, only: str | None = None) -> Delivery:
         """Send again what was given up.
+
+        Args:
+            only: where it tells of this owner's tasks; None: whatever.
 
         Raises:
             NotFound: there is no such webhook, or none of its deliveries has that id.
@@ -172,6 +230,8 @@ class WebhookBook:
         """
         await self.get(id)
         mine = sa.and_(webhook_deliveries.c.webhook_id == id, webhook_deliveries.c.id == delivery_id)
+        if only is not None:
+            mine = sa.and_(mine, _tells_of(only))
         again: dict[str, Any] = {
             "state": DeliveryState.PENDING,
             "attempts": 0,
@@ -190,47 +250,60 @@ class WebhookBook:
 
     # ---- for who delivers ----
 
-    async def spread(self, webhook: Webhook, events: Sequence[Event], seen: int) -> int:
-        """Make what a webhook is told of some events into deliveries; how many.
+    async def spread(self, after: int, told: Sequence[Webhook], events: Sequence[Event], seen: int) -> None:
+        """Make what webhooks are told of some events into deliveries.
 
         Args:
+            after: up to which event their deliveries have been made: those that are further by now are told
+                nothing twice.
             seen: the last event that has been looked at.
         """
         now = time.time()
-        rows = [
-            {
-                "id": new_id(),
-                "webhook_id": webhook.id,
-                "state": DeliveryState.PENDING,
-                "payload": payload,
-                "due_at_s": now,
-                "created_at_s": now,
-            }
-            for event in events
-            if (payload := _payload(webhook, event)) is not None
-        ]
-        here = webhooks.c.id == webhook.id, webhooks.c.after_event == webhook.after_event
+        of = {each.id: each for each in told}
         async with self._database.write() as connection:
-            moved = await connection.execute(webhooks.update().where(*here).values(after_event=seen))
-            if not moved.rowcount:
-                return 0
-            if rows:
-                await connection.execute(webhook_deliveries.insert(), rows)
-        return len(rows)
+            for ids in in_chunks([*of]):
+                here = webhooks.c.id.in_(ids), webhooks.c.after_event == after
+                move = webhooks.update().where(*here).values(after_event=seen).returning(webhooks.c.id)
+                rows = [
+                    {
+                        "id": new_id(),
+                        "webhook_id": id,
+                        "state": DeliveryState.PENDING,
+                        "payload": payload,
+                        "due_at_s": now,
+                        "created_at_s": now,
+                    }
+                    for id in (await connection.scalars(move)).all()
+                    for event in events
+                    if (payload := _payload(of[id], event)) is not None
+                ]
+                if rows:
+                    await connection.execute(webhook_deliveries.insert(), rows)
 
-    async def due(self, limit: int, without: Sequence[str]) -> tuple[tuple[Delivery, str, str], ...]:
-        """What is to be sent now, the longest overdue first: each with its URL and secret."""
+    async def due(self, limit: int, without: Sequence[str], but: Sequence[str] = ()) -> tuple[Due, ...]:
+        """What is to be sent now and its owner may still see, the longest overdue first.
+
+        Args:
+            without: ids of deliveries that are left out.
+            but: owners whose webhooks are.
+        """
         table = webhook_deliveries
+        owner = sa.func.coalesce(webhooks.c.owner, "").label("owner")
+        still = sa.or_(_SEES == Sees.ALL, sa.and_(_SEES == Sees.OWN, _tells_of(webhooks.c.owner)))
         query = (
-            sa.select(table, webhooks.c.url, webhooks.c.secret)
+            sa.select(table, owner, webhooks.c.url, webhooks.c.secret)
             .join(webhooks, webhooks.c.id == table.c.webhook_id)
-            .where(table.c.due_at_s <= time.time(), table.c.id.not_in(without))
+            .outerjoin(users, users.c.name == webhooks.c.owner)
+            .where(table.c.due_at_s <= time.time(), still, table.c.id.not_in(without), owner.not_in(but))
             .order_by(table.c.due_at_s)
             .limit(limit)
         )
         async with self._database.read() as connection:
             rows = (await connection.execute(query)).mappings().all()
-        return tuple((_delivery(row), row["url"], row["secret"]) for row in rows)
+        return tuple(
+            Due(delivery=_delivery(row), owner=row["owner"], url=row["url"], secret=row["secret"])
+            for row in rows
+        )
 
     async def delivered(self, delivery: Delivery) -> None:
         """It has arrived."""
@@ -250,15 +323,32 @@ class WebhookBook:
             await connection.execute(change)
 
 
+_SEES = sa.case(
+    (users.c.disabled.is_(True), Sees.NOTHING.value),
+    (users.c.role == Role.SUBMITTER, Sees.OWN.value),
+    else_=Sees.ALL.value,
+)
+_SEEN = sa.select(webhooks, _SEES.label("sees")).outerjoin(users, users.c.name == webhooks.c.owner)
+
+
+def _tells_of(owner: str | sa.Column[str]) -> sa.ColumnElement[bool]:
+    """A delivery tells of a task of theirs."""
+    return webhook_deliveries.c.payload["data"]["owner"].as_string() == owner
+
+
 def _payload(webhook: Webhook, event: Event) -> dict[str, JsonValue] | None:
     """What it is told of an event; None: nothing."""
+    if webhook.sees is Sees.NOTHING:
+        return None
     if webhook.about is About.ALARMS:
-        if event.kind is not EventKind.ALARM:
+        if webhook.sees is not Sees.ALL or event.kind is not EventKind.ALARM:
             return None
         state = event.data.get(STATE, AlarmState.RAISED.value)
         named: dict[str, JsonValue] = {"subject": event.subject, "name": event.name, STATE: state}
         return {"type": f"alarm.{state}", "data": {**told(event), **named}}
-    if event not in Chosen(name=NAME, labels=webhook.labels) or event.data["state"] not in webhook.states:
+    owner = webhook.owner if webhook.sees is Sees.OWN else None
+    chosen = Chosen(name=NAME, labels=webhook.labels, owner=owner)
+    if event not in chosen or event.data["state"] not in webhook.states:
         return None
     return {"type": f"task.{event.data['state']}", "data": told(event)}
 
@@ -266,6 +356,8 @@ def _payload(webhook: Webhook, event: Event) -> dict[str, JsonValue] | None:
 def _webhook(row: RowMapping) -> Webhook:
     return Webhook(
         id=row["id"],
+        owner=row["owner"],
+        sees=Sees(row["sees"]),
         url=row["url"],
         about=About(row["about"]),
         labels=row["labels"],

@@ -6,8 +6,10 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncGenerator
+from collections import Counter
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from itertools import groupby
 
 import httpx
 
@@ -20,13 +22,13 @@ from deskhand_platform.errors import InvalidField
 from deskhand_platform.settings import WebhookSettings
 from deskhand_platform.task_events import NAME
 from deskhand_platform.webhooks.about import About
-from deskhand_platform.webhooks.book import Delivery, Webhook, WebhookBook
+from deskhand_platform.webhooks.book import Delivery, Due, Webhook, WebhookBook
 from deskhand_platform.webhooks.destinations import Refused, resolve
 
 log = logging.getLogger(__name__)
 LOOK_S = 0.25
-AT_ONCE = 32
-"""Requests under way; a receiver that hangs holds up that many at most."""
+AT_ONCE, OF_ONE = 96, 32
+"""Requests under way, and those of one owner: whoever's receivers hang holds up nobody else."""
 SAID = 200
 """Characters of a receiver's answer that are kept where it is no."""
 
@@ -38,7 +40,8 @@ class Sender:
         self._store = store
         self._book = WebhookBook(store.database)
         self._settings = settings
-        self._under_way: dict[str, asyncio.Task[None]] = {}
+        self._under_way: dict[str, tuple[str, asyncio.Task[None]]] = {}
+        """By the delivery's id; with the owner."""
         # no proxy and no redirect: the address that was checked is the one that is asked
         self._http = httpx.AsyncClient(timeout=settings.timeout_s, trust_env=False, follow_redirects=False)
 
@@ -49,7 +52,7 @@ class Sender:
         try:
             yield
         finally:
-            tasks = [working, *self._under_way.values()]
+            tasks = [working, *(task for _, task in self._under_way.values())]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -69,30 +72,37 @@ class Sender:
     async def _spread(self) -> bool:
         """New events into deliveries; whether there are more."""
         newest = await self._store.last_event_id()
-        behind = [one for one in await self._book.list() if one.after_event < newest]
-        return any([await self._spread_one(one, newest) for one in behind])
+        behind = sorted((one for one in await self._book.list() if one.after_event < newest), key=_place)
+        groups = [(*place, [*some]) for place, some in groupby(behind, key=_place)]
+        return any([await self._spread_some(*group, newest) for group in groups])
 
-    async def _spread_one(self, webhook: Webhook, newest: int) -> bool:
-        if webhook.about is About.ALARMS:
-            events = await self._store.events_after(webhook.after_event, kind=EventKind.ALARM)
+    async def _spread_some(self, about: About, after: int, told: Sequence[Webhook], newest: int) -> bool:
+        if about is About.ALARMS:
+            events = await self._store.events_after(after, kind=EventKind.ALARM)
         else:
-            events = await self._store.events_after(webhook.after_event, name=NAME)
+            events = await self._store.events_after(after, name=NAME)
         more = len(events) == MAX_EVENTS
         seen = events[-1].id if more else max([newest, *(event.id for event in events[-1:])])
-        await self._book.spread(webhook, events, seen)
+        await self._book.spread(after, told, events, seen)
         return more
 
     async def _begin(self) -> bool:
         room = AT_ONCE - len(self._under_way)
-        due = await self._book.due(room, [*self._under_way]) if room else ()
-        for delivery, url, secret in due:
-            task = asyncio.create_task(self._deliver(delivery, url, secret))
-            self._under_way[delivery.id] = task
-            task.add_done_callback(lambda _, id=delivery.id: self._under_way.pop(id))
+        busy = Counter(owner for owner, _ in self._under_way.values())
+        full = [owner for owner, count in busy.items() if count >= OF_ONE]
+        due = await self._book.due(room, [*self._under_way], full) if room else ()
+        for one in due:
+            if busy[one.owner] >= OF_ONE:
+                continue
+            busy[one.owner] += 1
+            id, task = one.delivery.id, asyncio.create_task(self._deliver(one))
+            self._under_way[id] = one.owner, task
+            task.add_done_callback(lambda _, id=id: self._under_way.pop(id))
         return len(due) == room > 0
 
-    async def _deliver(self, delivery: Delivery, url: str, secret: str) -> None:
-        reason, hopeless = await self._send(delivery, url, secret)
+    async def _deliver(self, due: Due) -> None:
+        delivery = due.delivery
+        reason, hopeless = await self._send(delivery, due.url, due.secret)
         try:
             if reason is None:
                 await self._book.delivered(delivery)
@@ -140,3 +150,8 @@ class Sender:
             f"answered {response.status_code}: {said.decode(errors='replace')[:SAID]}",
             response.status_code == 410,
         )
+
+
+def _place(webhook: Webhook) -> tuple[About, int]:
+    """What it is told of, and how far that is: those of one place are told of the same events."""
+    return webhook.about, webhook.after_event

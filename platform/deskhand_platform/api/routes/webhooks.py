@@ -4,33 +4,44 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from deskhand_platform.api.deps import Cursor, Have, Limit
+from deskhand_platform.api.deps import Cursor, Have, Limit, Noted, Who
 from deskhand_platform.api.models import Page
 from deskhand_platform.api.result_models import DeliveryModel, NewWebhook, WebhookBody, WebhookModel
-from deskhand_platform.errors import InvalidField
+from deskhand_platform.errors import Forbidden, InvalidField
 from deskhand_platform.services import Services
+from deskhand_platform.webhooks.about import About
 from deskhand_platform.webhooks.book import Delivery, DeliveryState, Webhook, WebhookBook
 from deskhand_platform.webhooks.destinations import Refused, resolve
 
 router = APIRouter(tags=["webhooks"])
+NEEDED = {About.TASKS: "tasks:read", About.ALARMS: "metrics:read"}
+"""The scope of who has it sent: nobody is told what they may not read."""
 
 
 @router.post("/webhooks", status_code=201)
-async def add_webhook(have: Have, body: WebhookBody) -> NewWebhook:
-    """Have results, or alarms, sent from now on, signed with a secret that is shown this once."""
+async def add_webhook(have: Have, who: Who, noted: Noted, body: WebhookBody) -> NewWebhook:
+    """Have results, or alarms, sent from now on, signed with a secret that is shown this once. Submitters
+    have results of their own tasks sent, and no alarms.
+    """
+    needed = NEEDED[body.about]
+    if needed not in who.scopes:
+        raise Forbidden(f"{who.name} may not be told of {body.about}: that needs the scope {needed!r}")
     try:
         await resolve(body.url, have.settings.webhooks.networks)
     except Refused as error:
         raise InvalidField("url", str(error)) from error
-    newest = await have.store.last_event_id()
-    made, secret = await _book(have).add(body.url, body.about, body.labels, body.states, newest)
+    newest, limit = await have.store.last_event_id(), have.settings.webhooks.per_owner
+    made, secret = await _book(have).add(
+        who.name, limit, body.url, body.about, body.labels, body.states, newest
+    )
+    noted(made.id)
     return NewWebhook(**shown(made).model_dump(), secret=secret)
 
 
 @router.get("/webhooks")
-async def list_webhooks(have: Have) -> list[WebhookModel]:
-    """Everybody who is told, newest first."""
-    return [shown(one) for one in await _book(have).list()]
+async def list_webhooks(have: Have, who: Who) -> list[WebhookModel]:
+    """Everybody who is told, newest first; submitters see their own."""
+    return [shown(one) for one in await _book(have).list(who.only)]
 
 
 @router.get("/webhooks/{id}")
@@ -47,24 +58,30 @@ async def remove_webhook(have: Have, id: str) -> WebhookModel:
 
 @router.get("/webhooks/{id}/deliveries")
 async def list_deliveries(
-    have: Have, id: str, state: DeliveryState | None = None, cursor: Cursor = None, limit: Limit = 50
+    have: Have,
+    who: Who,
+    id: str,
+    state: DeliveryState | None = None,
+    cursor: Cursor = None,
+    limit: Limit = 50,
 ) -> Page[DeliveryModel]:
     """What it was and is to be told, newest first."""
-    found = await _book(have).deliveries(id, state=state, before=cursor, limit=limit)
+    found = await _book(have).deliveries(id, only=who.only, state=state, before=cursor, limit=limit)
     more = found[-1].id if len(found) == limit else None
     return Page[DeliveryModel](items=[_delivery(one) for one in found], next_cursor=more)
 
 
 @router.post("/webhooks/{id}/deliveries/{delivery_id}/retry")
-async def retry_delivery(have: Have, id: str, delivery_id: str) -> DeliveryModel:
+async def retry_delivery(have: Have, who: Who, id: str, delivery_id: str) -> DeliveryModel:
     """Send again what was given up."""
-    return _delivery(await _book(have).retry(id, delivery_id))
+    return _delivery(await _book(have).retry(id, delivery_id, who.only))
 
 
 def shown(webhook: Webhook) -> WebhookModel:
     """A webhook for the wire: without its secret."""
     return WebhookModel(
         id=webhook.id,
+        owner=webhook.owner,
         url=webhook.url,
         about=webhook.about,
         labels=dict(webhook.labels),
