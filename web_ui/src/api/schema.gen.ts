@@ -1829,13 +1829,14 @@ export interface paths {
         };
         /**
          * List Webhooks
-         * @description Everybody who is told, newest first.
+         * @description Everybody who is told, newest first; submitters see their own.
          */
         get: operations["list_webhooks"];
         put?: never;
         /**
          * Add Webhook
-         * @description Have results, or alarms, sent from now on, signed with a secret that is shown this once.
+         * @description Have results, or alarms, sent from now on, signed with a secret that is shown this once. Submitters
+         *     have results of their own tasks sent, and no alarms.
          */
         post: operations["add_webhook"];
         delete?: never;
@@ -3009,6 +3010,8 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
+            /** Owner */
+            owner?: string | null;
             /** Secret */
             secret: string;
             /** States */
@@ -4516,6 +4519,8 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
+            /** Owner */
+            owner?: string | null;
             /** States */
             states: components["schemas"]["WorkState"][];
             /** Url */
