@@ -53,6 +53,21 @@ def test_the_printed_address_signs_in_and_forgets_the_token(platform: Platform, 
     context.close()
 
 
+def test_a_slow_click_submits_the_task_just_typed(signed: Signed) -> None:
+    page = signed.open("/tasks")
+    expect(page.get_by_role("button", name="fake/press-in-order")).to_be_visible()
+    page.get_by_label("Task", exact=True).fill("fake/press-in-order")
+    page.get_by_label("Seed").fill("77")
+    page.get_by_label("Task", exact=True).focus()
+    page.get_by_role("button", name="Submit").hover()
+    page.mouse.down()
+    # leaving the field has put the task into the address
+    expect(page).to_have_url(re.compile("task=fake"))
+    page.mouse.up()
+    expect(page.get_by_role("status").filter(has_text="Queued")).to_be_visible()
+    expect(page.get_by_role("textbox", name="Seed")).to_have_value("77")
+
+
 def test_a_submitted_task_can_be_followed_into_its_replay(platform: Platform, signed: Signed) -> None:
     page = signed.open("/tasks")
     page.get_by_label("Search tasks").fill("in-order")

@@ -20,6 +20,13 @@ export function SubmitForm({ taskId, onTask }: { taskId: string; onTask: (id: st
     model: "",
   });
   const [errors, setErrors] = useState<DraftErrors>({});
+  const [chosen, setChosen] = useState(taskId);
+  if (chosen !== taskId) {
+    // in the catalog, or by leaving the field; the form stays, or the click that left the field would be lost
+    setChosen(taskId);
+    setDraft((now) => ({ ...now, taskId }));
+    setErrors({});
+  }
   const client = useQueryClient();
   const catalog = useQuery(catalogQuery);
   const list = useId();
@@ -37,7 +44,9 @@ export function SubmitForm({ taskId, onTask }: { taskId: string; onTask: (id: st
     setErrors(found);
     if (Object.keys(found).length === 0) send.mutate(draft);
   };
-  const suggestions = send.error instanceof ApiError ? send.error.suggestions : [];
+  const about = send.variables?.taskId === draft.taskId;
+  const refused = about ? send.error : null;
+  const suggestions = refused instanceof ApiError ? refused.suggestions : [];
   return (
     <Panel title="Submit a task">
       <form
@@ -128,7 +137,7 @@ export function SubmitForm({ taskId, onTask }: { taskId: string; onTask: (id: st
             </>
           ) : null}
         </div>
-        <Trouble error={send.error} />
+        <Trouble error={refused} />
         {suggestions.length > 0 ? (
           <p className="flex flex-wrap gap-2">
             {suggestions.map((name) => (
@@ -142,7 +151,7 @@ export function SubmitForm({ taskId, onTask }: { taskId: string; onTask: (id: st
           <button type="submit" className="button button-main" disabled={send.isPending}>
             {send.isPending ? "Submitting…" : "Submit"}
           </button>
-          {send.isSuccess ? (
+          {about && send.isSuccess ? (
             <p role="status" className="text-good">
               Queued.
             </p>

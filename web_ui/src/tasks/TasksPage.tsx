@@ -20,7 +20,7 @@ export function TasksPage() {
       <div className="grid items-start gap-3 lg:grid-cols-[minmax(0,5fr)_minmax(0,7fr)]">
         <div className="flex min-w-0 flex-col gap-3 lg:order-2">
           <May scope="tasks:write">
-            <SubmitForm key={search.task ?? ""} taskId={search.task ?? ""} onTask={choose} />
+            <SubmitForm taskId={search.task ?? ""} onTask={choose} />
           </May>
           <Queue
             state={search.state}
