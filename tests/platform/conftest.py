@@ -20,11 +20,10 @@ from deskhand_platform.accounts import passwords
 from deskhand_platform.accounts.access import Role
 from deskhand_platform.accounts.opening import Accounts, FirstAdmin, open_accounts
 from deskhand_platform.api.app import create_app
-from deskhand_platform.rounds.book import RoundBook, RoundRecord
-from deskhand_platform.rounds.config import merge
+from deskhand_platform.bench.api.standing import RoundsUnbegun
+from deskhand_platform.rounds.book import RoundBook
 from deskhand_platform.rounds.controls import RoundControls
-from deskhand_platform.rounds.presets import checked_config, checked_preset
-from deskhand_platform.services import Services
+from deskhand_platform.services import HostState, Services
 from deskhand_platform.serving import services_over
 from deskhand_platform.settings import Settings, load_settings
 from deskhand_sandbox.types import (
@@ -99,40 +98,8 @@ async def record_episode(store: Store, *, task: Task = TASK, success: bool = Tru
     return start.id
 
 
-class BookOnly:
-    """Rounds that are written down and never begin: what the API tests need of a conductor."""
-
-    def __init__(self, book: RoundBook, controls: RoundControls) -> None:
-        self._book = book
-        self._controls = controls
-
-    async def start(self, name: str, overrides: dict[str, Any], key: str | None = None) -> RoundRecord:
-        return await self._book.get((await self._book.create(name, checked_preset(name, overrides), key))[0])
-
-    async def clone(self, round_id: int, overrides: dict[str, Any], key: str | None = None) -> RoundRecord:
-        record = await self._book.get(round_id)
-        config = checked_config(merge(record.config, overrides))
-        return await self._book.get((await self._book.create(record.preset, config, key or new_id()))[0])
-
-    async def pause(self, round_id: int) -> RoundRecord:
-        await self._controls.pause(round_id)
-        return await self._book.get(round_id)
-
-    async def resume(self, round_id: int) -> RoundRecord:
-        await self._controls.resume(round_id)
-        return await self._book.get(round_id)
-
-    async def retry(self, round_id: int, phase: str | None, *, afresh: bool = False) -> RoundRecord:
-        await self._controls.retry(round_id, phase, afresh=afresh)
-        return await self._book.get(round_id)
-
-    async def cancel(self, round_id: int) -> RoundRecord:
-        await self._book.request_cancel(round_id)
-        return await self._book.get(round_id)
-
-
 class HostUp:
-    host_state = "up"
+    host_state: HostState = "up"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -198,7 +165,7 @@ def person(accounts: Accounts) -> Callable[..., Awaitable[str]]:
 @pytest.fixture
 def services(settings: Settings, store: Store, accounts: Accounts) -> Services:
     book = RoundBook(store.database)
-    rounds = BookOnly(book, RoundControls(store.database))
+    rounds = RoundsUnbegun(book, RoundControls(store.database))
     return services_over(settings, store, accounts, rounds=rounds, hosting=HostUp())
 
 

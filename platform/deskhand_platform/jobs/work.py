@@ -16,6 +16,7 @@ from deskhand_platform.errors import InvalidField
 from deskhand_platform.jobs import scoring
 from deskhand_platform.jobs.place import Outcome, Place, Progress
 from deskhand_platform.rounds.book import RoundBook
+from deskhand_platform.rounds.run_queue import ENDED
 from deskhand_platform.rounds.runs import read_result
 
 
@@ -59,7 +60,8 @@ def rule_of(order: GcOrder) -> RetentionRule:
 
 def unfinished_runs(folder: Path) -> set[str]:
     """Ids of the runs that may go on from a checkpoint."""
-    return {spec.parent.name for spec in folder.glob("*/spec.json") if read_result(spec.parent) is None}
+    begun = (spec.parent for spec in folder.glob("*/spec.json"))
+    return {each.name for each in begun if read_result(each) is None and not (each / ENDED).exists()}
 
 
 async def _of_rounds(book: RoundBook) -> set[str]:

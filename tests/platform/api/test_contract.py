@@ -53,6 +53,11 @@ def test_every_body_and_every_route_is_described() -> None:
 
 @pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**40])
 async def test_a_number_no_database_holds_is_refused(client: httpx.AsyncClient, number: int) -> None:
-    for path in (f"/v1/rounds/{number}", f"/v1/trajectories?min_turns={abs(number)}"):
+    for path in (
+        f"/v1/rounds/{number}",
+        f"/v1/trajectories?min_turns={abs(number)}",
+        f"/v1/events?follow=false&after={abs(number)}",
+        f"/v1/tasks/events?follow=false&after={abs(number)}",
+    ):
         refused = await client.get(path)
         assert refused.status_code == 422, path

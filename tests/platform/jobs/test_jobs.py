@@ -32,6 +32,7 @@ from deskhand_platform.client import (
     TooMany,
 )
 from deskhand_platform.jobs.desk import JobDesk, JobRunner
+from deskhand_platform.jobs.work import unfinished_runs
 from deskhand_platform.rounds.config import round_config
 from deskhand_platform.rounds.plan import plan
 from deskhand_platform.rounds.presets import checked_preset
@@ -248,6 +249,15 @@ async def test_one_that_runs_is_stopped(client: AsyncDeskhand, services: Service
             await client.cancel_job(id)
             over = await client.wait_job(id, 60)
     assert (over.state, over.reason, over.result) == (WorkState.CANCELLED, "cancelled", None)
+
+
+def test_only_a_run_that_may_go_on_holds_episodes_back(tmp_path: Path) -> None:
+    for name, end in (("goes-on", None), ("done", "result.json"), ("called-off", "ended.json")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "spec.json").write_text("{}")
+        if end is not None:
+            (tmp_path / name / end).write_text('{"policy_out": null, "metrics": {}, "seconds": 1.0}')
+    assert unfinished_runs(tmp_path) == {"goes-on"}
 
 
 async def test_a_collection_killed_in_the_middle_loses_nothing_that_is_needed(

@@ -27,6 +27,10 @@ LOOK_S = 1.0
 HEARTBEAT_S = 10.0
 ASK_AGAIN_S = 5.0
 """So long somebody who is shut out, or whose token is revoked, goes on hearing."""
+LARGEST_ID = 2**63 - 1
+"""That databases count to."""
+After = Annotated[int, Query(ge=0, le=LARGEST_ID, description="where to begin when no Last-Event-ID is sent")]
+LastEventId = Annotated[int | None, Header(ge=0, le=LARGEST_ID)]
 MAX_SUBJECTS = 100
 """In one stream: browsers open six connections to a server at most, so a page follows all it shows in one."""
 
@@ -45,9 +49,9 @@ async def stream_events(
         list[str] | None,
         Query(max_length=MAX_SUBJECTS, description="only events about one of these, e.g. run:round-3-ppo"),
     ] = None,
-    after: Annotated[int, Query(ge=0, description="where to begin when no Last-Event-ID is sent")] = 0,
+    after: After = 0,
     follow: Annotated[bool, Query(description="false: end when all that is there has been sent")] = True,
-    last_event_id: Annotated[int | None, Header(ge=0)] = None,
+    last_event_id: LastEventId = None,
 ) -> StreamingResponse:
     """Each event's `data` is an `EventModel`, its `event` the kind, its `id` the row.
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
 
 from deskhand_flywheel.types import Event
 from deskhand_platform.api.deps import Feed, Have, Label, StillIn, Who, labelled
 from deskhand_platform.api.models import ErrorAnswer
 from deskhand_platform.api.result_models import TaskEvent
-from deskhand_platform.api.routes.events import MAX_SUBJECTS, framed, streaming
+from deskhand_platform.api.routes.events import MAX_SUBJECTS, After, LastEventId, framed, streaming
 from deskhand_platform.feed import Chosen
 from deskhand_platform.task_events import NAME, subject, told
 
@@ -33,9 +33,9 @@ async def stream_task_events(
         list[str] | None, Query(max_length=MAX_SUBJECTS, description="only of these submitted tasks")
     ] = None,
     label: Label = None,
-    after: Annotated[int, Query(ge=0, description="where to begin when no Last-Event-ID is sent")] = 0,
+    after: After = 0,
     follow: Annotated[bool, Query(description="false: end when all that is there has been sent")] = True,
-    last_event_id: Annotated[int | None, Header(ge=0)] = None,
+    last_event_id: LastEventId = None,
 ) -> StreamingResponse:
     """Every change of a task's state: each event's `data` is a `TaskEvent`, its `event` is "task".
 

@@ -60,32 +60,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = parser.parse_args(arguments)
     if min(getattr(options, name) for name in QUICK) < 1:
         parser.error(f"{', '.join(QUICK)} must be positive")
-    try:
-        figures = asyncio.run(_measure(options))
-    except (PlatformError, ClientError, FlywheelError, OSError) as error:
-        print(f"cannot measure: {error}", file=sys.stderr)
-        return 1
-    for figure in figures:
-        print(f"{figure}\n    {figure.note}")
-    if not options.quick:
-        write_figures(options.results / "api.json", figures)
-        write_results_page(options.results)
+    for part in PARTS:
+        if part not in options.only:
+            continue
+        try:
+            figures = asyncio.run(_measure(part, options))
+        except (PlatformError, ClientError, FlywheelError, OSError) as error:
+            print(f"cannot measure {part}: {error}", file=sys.stderr)
+            return 1
+        for figure in figures:
+            print(f"{figure}\n    {figure.note}", flush=True)
+        if not options.quick:
+            write_figures(options.results / "api.json", figures)
+            write_results_page(options.results)
     return 0
 
 
-async def _measure(options: argparse.Namespace) -> list[Figure]:
-    figures: list[Figure] = []
-    if "submitting" in options.only:
-        figures += await bench_submitting(
+async def _measure(part: str, options: argparse.Namespace) -> list[Figure]:
+    if part == "submitting":
+        return await bench_submitting(
             submissions=options.submissions, pairs=options.pairs, seconds=options.seconds
         )
-    if "draining" in options.only:
-        figures += await bench_draining(
-            tasks=options.tasks, streams=options.streams, told=options.told, say=_say
-        )
-    if "contract" in options.only:
-        figures += await _contract(options.examples)
-    return figures
+    if part == "draining":
+        return await bench_draining(tasks=options.tasks, streams=options.streams, told=options.told, say=_say)
+    return await _contract(options.examples)
 
 
 async def _contract(examples: int) -> list[Figure]:

@@ -51,6 +51,8 @@ def contract_breaks(
                 _sort(error, case.operation.label, errors, breaks)
         except AssertionError as error:
             _sort(error, case.operation.label, errors, breaks)
+        except OSError as error:  # an answer that breaks off
+            errors.append(f"{case.operation.label}: {error}")
     return errors, breaks, made
 
 

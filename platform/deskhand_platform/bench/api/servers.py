@@ -26,7 +26,10 @@ from deskhand_flywheel.store import Store
 from deskhand_platform.accounts.opening import Accounts, open_accounts
 from deskhand_platform.api.app import create_app
 from deskhand_platform.auth import read_token
+from deskhand_platform.bench.api.standing import NoHost, RoundsUnbegun
 from deskhand_platform.errors import ChildFailed
+from deskhand_platform.rounds.book import RoundBook
+from deskhand_platform.rounds.controls import RoundControls
 from deskhand_platform.serving import address_of, answering, listen, services_over
 from deskhand_platform.settings import Settings, load_settings
 from deskhand_platform.states import WorkState
@@ -100,10 +103,9 @@ def bare(store: Store) -> FastAPI:
 
 
 def ours(settings: Settings, store: Store, accounts: Accounts) -> FastAPI:
-    """The whole API; no worker, so that nobody else uses the processors."""
-    # none of what is asked for needs rounds or a sandbox host
-    none: Any = None
-    return create_app(services_over(settings, store, accounts, rounds=none, hosting=none))
+    """The whole API; nothing works behind it, so that nobody else uses the processors."""
+    rounds = RoundsUnbegun(RoundBook(store.database), RoundControls(store.database))
+    return create_app(services_over(settings, store, accounts, rounds=rounds, hosting=NoHost()))
 
 
 async def _serve(which: str, home: Path) -> None:
