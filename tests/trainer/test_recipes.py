@@ -25,6 +25,9 @@ KINDS = {
     "demonstrations": CollectConfig,
     "forms": CollectConfig,
     "sft": SftConfig,
+    "hard-demonstrations": CollectConfig,
+    "more-forms": CollectConfig,
+    "sft-hard": SftConfig,
 }
 
 
@@ -37,7 +40,7 @@ def test_every_file_is_a_run() -> None:
     assert read("pretrain").model == PretrainConfig().model
 
 
-@pytest.mark.parametrize("name", ["demonstrations", "forms", "sft"])
+@pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind is not PretrainConfig])
 def test_nothing_is_shown_that_is_measured_as_unseen(name: str) -> None:
     config = read(name)
     assert set(config.tasks) <= set(oracle_tasks())
@@ -48,3 +51,7 @@ def test_nothing_is_shown_that_is_measured_as_unseen(name: str) -> None:
 def test_what_is_imitated_was_demonstrated() -> None:
     shown = set(read("demonstrations").tasks) | set(read("forms").tasks)
     assert set(read("sft").tasks) == shown and set(train_tasks()) <= shown
+    hard = read("sft-hard")
+    assert set(hard.tasks) == shown
+    more = (read("hard-demonstrations"), read("more-forms"))
+    assert set(hard.hard_tasks) == {task for each in more for task in each.tasks}
