@@ -2,6 +2,8 @@
 
 SQLite (in WAL mode) or PostgreSQL, by URL. A write transaction takes SQLite's write lock at its start: one
 that begins by reading would fail at once, whatever the busy timeout, when somebody else writes in between.
+Writers of one process take turns before they ask SQLite for that lock: there is no queue behind it, whoever
+finds it taken sleeps and asks again.
 """
 
 from __future__ import annotations
@@ -56,6 +58,7 @@ class Database:
     def __init__(self, engine: AsyncEngine) -> None:
         self.engine = engine
         self._writing = engine.execution_options(**{_WRITES: True})
+        self._turn = asyncio.Lock() if self.is_sqlite else None
 
     @classmethod
     async def open(cls, url: str) -> Database:
@@ -93,12 +96,28 @@ class Database:
         """A write transaction, committed at the block's end and rolled back if it raises.
 
         Raises:
-            StoreUnavailable: other processes kept the database locked for `BUSY_TIMEOUT_S`.
+            StoreUnavailable: others kept the database locked for `BUSY_TIMEOUT_S`.
             StorageFull: no space is left.
         """
-        with storage_errors():
-            async with self._writing.begin() as connection:
-                yield connection
+        async with self._our_turn():
+            with storage_errors():
+                async with self._writing.begin() as connection:
+                    yield connection
+
+    @asynccontextmanager
+    async def _our_turn(self) -> AsyncGenerator[None]:
+        if self._turn is None:
+            yield
+            return
+        try:
+            async with asyncio.timeout(BUSY_TIMEOUT_S):
+                await self._turn.acquire()
+        except TimeoutError as error:
+            raise _kept_locked() from error
+        try:
+            yield
+        finally:
+            self._turn.release()
 
     @property
     def is_sqlite(self) -> bool:
@@ -165,10 +184,7 @@ def _said(said: str) -> StoreError | None:
     if "disk is full" in low or "no space left" in low:
         return StorageFull("the disk is full: the database could not grow; free some space and start again")
     if "locked" in low or "busy" in low:
-        return StoreUnavailable(
-            f"another process kept the database locked for {BUSY_TIMEOUT_S:.0f} s; "
-            "see what else has it open, then try again"
-        )
+        return _kept_locked()
     if "malformed" in low or "not a database" in low:
         return CorruptStore(f"the database file is damaged or is no database ({said}); restore a copy of it")
     if "unable to open" in low or "readonly" in low or "disk i/o" in low:
@@ -178,6 +194,13 @@ def _said(said: str) -> StoreError | None:
     if "connect" in low:
         return StoreUnavailable(f"the database does not answer ({said})")
     return None
+
+
+def _kept_locked() -> StoreUnavailable:
+    return StoreUnavailable(
+        f"the database was kept locked for {BUSY_TIMEOUT_S:.0f} s; "
+        "see what else has it open, then try again"
+    )
 
 
 def _create_engine(url: str) -> AsyncEngine:

@@ -26,6 +26,8 @@ HOLD_S = 20.0
 """Controls that nobody renews are let go after so long."""
 LONGEST_S = 3600.0
 """One turn may wait for a person so long at most."""
+REACH_S = 10.0
+"""What a person did is waited for so long before their next action is refused, or their hands are off."""
 POLL_S = 0.1
 
 
@@ -88,11 +90,13 @@ class Takeovers:
         return found
 
     async def act(self, trajectory_id: str, answer: PersonsAnswer) -> Takeover:
-        """Hand an action over to the episode; it is carried out when its turn comes.
+        """Hand an action over to the episode, after what they did before; it is carried out in its turn.
 
         Raises:
-            WrongState: they do not hold the controls, or what they did before is not carried out yet.
+            WrongState: they do not hold the controls, or what they did before is not carried out yet after
+                `REACH_S`.
         """
+        await self._reached(trajectory_id, answer.by)
         mine = [
             takeovers.c.trajectory_id == trajectory_id,
             takeovers.c.by == answer.by,
@@ -113,11 +117,20 @@ class Takeovers:
         return found or Takeover(trajectory_id=trajectory_id, by=answer.by, since_s=time.time(), pending=True)
 
     async def let_go(self, trajectory_id: str, by: str) -> bool:
-        """Hand the controls back; False when they were not theirs."""
+        """Hand the controls back once what they did last is carried out; False when they were not theirs."""
+        await self._reached(trajectory_id, by)
         mine = [takeovers.c.trajectory_id == trajectory_id, takeovers.c.by == by]
         async with self._database.write() as connection:
             done = await connection.execute(sa.delete(takeovers).where(*mine))
         return bool(done.rowcount)
+
+    async def _reached(self, trajectory_id: str, by: str) -> None:
+        """Until what they did has reached the sandbox, `REACH_S` at most."""
+        until = time.monotonic() + REACH_S
+        while (row := await self._held(trajectory_id)) is not None and row.by == by:
+            if row.answer is None or time.monotonic() >= until:
+                return
+            await asyncio.sleep(POLL_S)
 
     async def _held(self, trajectory_id: str) -> Row[Any] | None:
         query = sa.select(takeovers).where(

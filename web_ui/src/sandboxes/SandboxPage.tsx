@@ -67,7 +67,7 @@ function Live({ one }: { one: LiveSandbox }) {
           {one.kind} · {span(one.age_s)}
         </span>
       }
-      actions={one.trajectory_id ? <Controls one={one} id={one.trajectory_id} mine={mine} /> : null}
+      actions={one.trajectory_id ? <Controls one={one} id={one.trajectory_id} mine={mine} settled={steering.settled} /> : null}
     >
       <div className="grid min-h-0 items-start gap-3 lg:grid-cols-[minmax(0,1fr)_20rem]">
         <section className={`panel flex min-w-0 flex-col ${mine ? "border-accent" : ""}`} aria-label="Screen">
@@ -82,7 +82,14 @@ function Live({ one }: { one: LiveSandbox }) {
   );
 }
 
-function Controls({ one, id, mine }: { one: LiveSandbox; id: string; mine: boolean }) {
+interface ControlsProps {
+  one: LiveSandbox;
+  id: string;
+  mine: boolean;
+  settled: () => Promise<void>;
+}
+
+function Controls({ one, id, mine, settled }: ControlsProps) {
   const client = useQueryClient();
   const refresh = () => client.invalidateQueries({ queryKey: ["sandbox", one.id] });
   const params = { path: { id } };
@@ -91,7 +98,10 @@ function Controls({ one, id, mine }: { one: LiveSandbox; id: string; mine: boole
     onSettled: refresh,
   });
   const back = useMutation({
-    mutationFn: () => answer(api.DELETE("/v1/trajectories/{id}/takeover", { params })),
+    mutationFn: async () => {
+      await settled();
+      return answer(api.DELETE("/v1/trajectories/{id}/takeover", { params }));
+    },
     onSettled: refresh,
   });
   const renew = take.mutate;

@@ -16,6 +16,8 @@ export interface Steering {
   /** An action in the agent's grammar. */
   say: (reply: string) => void;
   done: readonly { number: number; reply: string; sent: boolean }[];
+  /** Until everything that was done is handed over. */
+  settled: () => Promise<void>;
   error: unknown;
 }
 
@@ -77,10 +79,14 @@ export function useSteering(trajectory: string | null, holding: boolean): Steeri
     window.addEventListener("keydown", listen);
     return () => window.removeEventListener("keydown", listen);
   }, [holding]);
-  return { act, say, done, error };
+  const settled = () => {
+    flush();
+    return chain.current;
+  };
+  return { act, say, done, settled, error };
 }
 
-/** Hands an action over, as soon as the one before has been carried out. */
+/** Hands an action over; the platform waits a while for the one before, and is asked again after that. */
 async function send(id: string, reply: string, holding: () => boolean): Promise<void> {
   for (;;) {
     try {
