@@ -40,6 +40,10 @@ from deskhand_flywheel.errors import (
 BUSY_TIMEOUT_S = 30.0
 """How long a writer waits for another process's transaction before `StoreUnavailable`."""
 
+CONNECTIONS = 16
+"""Of one process to SQLite that are kept open, and as many more for a while: each has a thread, and to open
+one for every request costs more than the request."""
+
 _MIGRATION_LOCK = 0x6465736B
 """Key of the advisory lock that keeps two processes from migrating one PostgreSQL database at once."""
 _WRITES = "deskhand_writes"
@@ -198,8 +202,7 @@ def _said(said: str) -> StoreError | None:
 
 def _kept_locked() -> StoreUnavailable:
     return StoreUnavailable(
-        f"the database was kept locked for {BUSY_TIMEOUT_S:.0f} s; "
-        "see what else has it open, then try again"
+        f"the database was kept locked for {BUSY_TIMEOUT_S:.0f} s; see what else has it open, then try again"
     )
 
 
@@ -209,7 +212,9 @@ def _create_engine(url: str) -> AsyncEngine:
         _make_folder(parsed)
         if parsed.get_backend_name() != "sqlite":
             return create_async_engine(parsed, pool_pre_ping=True)
-        engine = create_async_engine(parsed, connect_args={"timeout": BUSY_TIMEOUT_S})
+        engine = create_async_engine(
+            parsed, connect_args={"timeout": BUSY_TIMEOUT_S}, pool_size=CONNECTIONS, max_overflow=CONNECTIONS
+        )
     except (ArgumentError, NoSuchModuleError, ImportError) as error:
         raise StoreUnavailable(
             f"{url!r} is no usable database URL ({error}); for a file it looks like "

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy import RowMapping
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from deskhand_platform.accounts.quotas import Quotas
+from deskhand_platform.accounts.quotas import Quotas, Room, check_room
 from deskhand_platform.errors import PlatformError, QuotaExceeded, WrongState
 from deskhand_platform.tables import tasks
 
@@ -55,10 +55,11 @@ async def append(
         known |= {key_of(row): row for row in found}
     new: list[dict[str, Any]] = []
     taken: Counter[str] = Counter()
+    rooms: dict[str, Room] = {}
     for each in asked:
         each.known = {key_of(row): known[key_of(row)] for row in each.rows if key_of(row) in known}
         fresh = [row for row in each.rows if key_of(row) not in each.known]
-        each.refused = _another(each) or await _too_many(connection, quotas, taken, fresh)
+        each.refused = _another(each) or await _too_many(connection, quotas, rooms, taken, fresh)
         if each.refused is None:
             known |= {key_of(row): row for row in fresh if row["key"] is not None}
             new += fresh
@@ -79,14 +80,21 @@ def _another(asked: Submission) -> WrongState | None:
 async def _too_many(
     connection: AsyncConnection,
     quotas: Quotas | None,
+    rooms: dict[str, Room],
     taken: Counter[str],
     fresh: Sequence[Mapping[str, Any]],
 ) -> QuotaExceeded | None:
-    """Beyond what their owner may have, with the tasks that this transaction has `taken` from others."""
+    """Beyond what their owner may have, with the tasks that this transaction has `taken` from others.
+
+    Args:
+        rooms: what owners had when the transaction began; grows by who is not in it.
+    """
     if quotas is not None:
         for owner, count in Counter(row["owner"] for row in fresh).items():
+            if owner not in rooms:
+                rooms[owner] = await quotas.room(connection, owner)
             try:
-                await quotas.check_tasks(connection, owner, count, taken[owner])
+                await check_room(connection, rooms[owner], count, taken[owner])
             except QuotaExceeded as error:
                 return error
     return None

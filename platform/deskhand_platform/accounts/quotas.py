@@ -48,6 +48,18 @@ class Usage:
     """What their account says; None: what the settings say."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Room:
+    """What is left to somebody, at the beginning of a transaction."""
+
+    owner: str
+    limits: Quota
+    tasks: int
+    """Queued and running; 0 where their number does not count."""
+    bytes: int
+    """Stored; 0 where it does not count."""
+
+
 class Quotas:
     """Everybody's limits, and what they have."""
 
@@ -93,42 +105,26 @@ class Quotas:
             set_here=set_here,
         )
 
-    async def check_tasks(self, connection: AsyncConnection, owner: str, asked: int, others: int = 0) -> None:
-        """Refuse tasks beyond what their owner may have queued and running, or stored.
+    async def check_tasks(self, connection: AsyncConnection, owner: str, asked: int) -> None:
+        """Refuse tasks beyond what their owner may have queued and running, or stored; `room` for one time.
 
         Args:
             connection: of the transaction that adds them: two at once do not get past it together.
             asked: how many are about to be added.
-            others: how many others the transaction adds before.
 
         Raises:
             QuotaExceeded: with the numbers, and when there may be room.
         """
+        await check_room(connection, await self.room(connection, owner), asked)
+
+    async def room(self, connection: AsyncConnection, owner: str) -> Room:
+        """What somebody has and may have, as a transaction finds it that adds tasks of theirs."""
         limits = (await self._found(connection, owner))[0]
+        held = 0
         if limits.tasks is not None:
-            there = await connection.scalar(_count(owner, WorkState.QUEUED, WorkState.RUNNING)) or 0
-            used = there + others
-            over = used + asked - limits.tasks
-            if over > 0:
-                raise QuotaExceeded(
-                    f"{owner} may have {limits.tasks} tasks queued and running; "
-                    f"with these there were {used + asked}",
-                    used=used,
-                    limit=limits.tasks,
-                    asked=asked,
-                    retry_s=await _room_in(connection, owner, over),
-                )
-        if limits.bytes is not None:
-            stored = await self._stored_of(connection, owner)
-            if stored >= limits.bytes:
-                raise QuotaExceeded(
-                    f"{owner}'s episodes take {stored:,} bytes of {limits.bytes:,}; "
-                    "ask for some to be deleted, or for more",
-                    used=stored,
-                    limit=limits.bytes,
-                    asked=asked,
-                    retry_s=LONGEST_S,
-                )
+            held = await connection.scalar(_count(owner, WorkState.QUEUED, WorkState.RUNNING)) or 0
+        stored = 0 if limits.bytes is None else await self._stored_of(connection, owner)
+        return Room(owner=owner, limits=limits, tasks=held, bytes=stored)
 
     async def check_sandboxes(self, owner: str, held: int, asked: int = 1) -> None:
         """Refuse sandboxes beyond what somebody may hold.
@@ -188,6 +184,36 @@ class Quotas:
             known = await connection.scalar(_stored(owner)) or 0
             self._bytes[owner] = time.monotonic(), known
         return known
+
+
+async def check_room(connection: AsyncConnection, room: Room, asked: int, others: int = 0) -> None:
+    """Refuse tasks for which there is no room.
+
+    Args:
+        others: how many others of the same owner the transaction adds before.
+
+    Raises:
+        QuotaExceeded: with the numbers, and when there may be room.
+    """
+    owner, limits = room.owner, room.limits
+    used = room.tasks + others
+    if limits.tasks is not None and used + asked > limits.tasks:
+        raise QuotaExceeded(
+            f"{owner} may have {limits.tasks} tasks queued and running; with these there were {used + asked}",
+            used=used,
+            limit=limits.tasks,
+            asked=asked,
+            retry_s=await _room_in(connection, owner, used + asked - limits.tasks),
+        )
+    if limits.bytes is not None and room.bytes >= limits.bytes:
+        raise QuotaExceeded(
+            f"{owner}'s episodes take {room.bytes:,} bytes of {limits.bytes:,}; "
+            "ask for some to be deleted, or for more",
+            used=room.bytes,
+            limit=limits.bytes,
+            asked=asked,
+            retry_s=LONGEST_S,
+        )
 
 
 async def note_recorded(database: Database, trajectory_id: str, owner: str, size: int) -> None:

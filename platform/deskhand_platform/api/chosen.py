@@ -17,7 +17,7 @@ from deskhand_sandbox.types import Split
 TEXT = 'words of the instruction or of one thought, e.g. `login "sign in" pass* -admin`'
 
 
-def chosen(
+async def chosen(
     who: Who,
     task_id: str | None = None,
     policy_id: str | None = None,

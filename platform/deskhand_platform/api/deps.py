@@ -125,7 +125,10 @@ async def _signed_in(connection: HTTPConnection, have: Services) -> Principal:
     )
 
 
-def who(found: Annotated[Principal | None, Depends(admit)]) -> Principal:
+# Dependencies are asynchronous though they wait for nothing: FastAPI sends a plain one to a thread.
+
+
+async def who(found: Annotated[Principal | None, Depends(admit)]) -> Principal:
     """Who asks.
 
     Raises:
@@ -139,7 +142,7 @@ def who(found: Annotated[Principal | None, Depends(admit)]) -> Principal:
 Who = Annotated[Principal, Depends(who)]
 
 
-def still_in(connection: HTTPConnection, have: Have) -> Callable[[], Awaitable[bool]]:
+async def still_in(connection: HTTPConnection, have: Have) -> Callable[[], Awaitable[bool]]:
     """For what goes on for long: whether who asked would be let in now, too."""
 
     async def ask() -> bool:
@@ -154,7 +157,7 @@ def still_in(connection: HTTPConnection, have: Have) -> Callable[[], Awaitable[b
 StillIn = Annotated[Callable[[], Awaitable[bool]], Depends(still_in)]
 
 
-def user(who: Who) -> str:
+async def user(who: Who) -> str:
     """The name of who asks."""
     return who.name
 
@@ -162,7 +165,7 @@ def user(who: Who) -> str:
 User = Annotated[str, Depends(user)]
 
 
-def noted(request: Request) -> Callable[[str], None]:
+async def noted(request: Request) -> Callable[[str], None]:
     """Takes down for the audit log what the address does not say."""
 
     def note(detail: str) -> None:
