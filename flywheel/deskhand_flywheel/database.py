@@ -2,16 +2,18 @@
 
 SQLite (in WAL mode) or PostgreSQL, by URL. A write transaction takes SQLite's write lock at its start: one
 that begins by reading would fail at once, whatever the busy timeout, when somebody else writes in between.
-Writers of one process take turns before they ask SQLite for that lock: there is no queue behind it, whoever
-finds it taken sleeps and asks again.
+There is no queue behind that lock: whoever finds it taken sleeps and asks again. So writers of one process
+take turns before they ask, and ask often, lest a busy process keeps the others out.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import AsyncGenerator, Generator, Iterator, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -23,7 +25,7 @@ from sqlalchemy import Connection, event, text
 from sqlalchemy.connectors.asyncio import AsyncAdapt_terminate
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.engine.url import URL, make_url
-from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, NoSuchModuleError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 from sqlalchemy.util.concurrency import in_greenlet
@@ -46,7 +48,8 @@ one for every request costs more than the request."""
 
 _MIGRATION_LOCK = 0x6465736B
 """Key of the advisory lock that keeps two processes from migrating one PostgreSQL database at once."""
-_WRITES = "deskhand_writes"
+_ASKS_S = 0.005
+"""How long SQLite itself sleeps for the write lock; left to it, it soon asks ten times a second only."""
 
 
 _AT_ONCE = 200
@@ -59,9 +62,10 @@ class Database:
     Shared by everything in this process that keeps tables of its own in the same database.
     """
 
-    def __init__(self, engine: AsyncEngine) -> None:
+    def __init__(self, engine: AsyncEngine, *, writing: AsyncEngine) -> None:
+        """Args: writing: for write transactions; PostgreSQL has one engine for all."""
         self.engine = engine
-        self._writing = engine.execution_options(**{_WRITES: True})
+        self._writing = writing
         self._turn = asyncio.Lock() if self.is_sqlite else None
 
     @classmethod
@@ -77,14 +81,14 @@ class Database:
             CorruptStore: the file is no database.
             StorageFull: no space for the tables.
         """
-        engine = _create_engine(url)
-        database = cls(engine)
+        engine, writing = _create_engines(url)
+        database = cls(engine, writing=writing)
         try:
             if database.is_sqlite:
                 await asyncio.to_thread(_try_file, engine.url.database or "")
             await database._migrate()
         except BaseException:
-            await engine.dispose()
+            await database.close()
             raise
         return database
 
@@ -130,6 +134,7 @@ class Database:
     async def close(self) -> None:
         """Close every connection; safe to call twice."""
         await self.engine.dispose()
+        await self._writing.dispose()
 
     async def _migrate(self) -> None:
         async with self.read() as connection:
@@ -206,24 +211,33 @@ def _kept_locked() -> StoreUnavailable:
     )
 
 
-def _create_engine(url: str) -> AsyncEngine:
+def _create_engines(url: str) -> tuple[AsyncEngine, AsyncEngine]:
+    """For reading and for writing."""
     try:
         parsed = make_url(url)
         _make_folder(parsed)
         if parsed.get_backend_name() != "sqlite":
-            return create_async_engine(parsed, pool_pre_ping=True)
-        engine = create_async_engine(
-            parsed, connect_args={"timeout": BUSY_TIMEOUT_S}, pool_size=CONNECTIONS, max_overflow=CONNECTIONS
+            engine = create_async_engine(parsed, pool_pre_ping=True)
+            return engine, engine
+        wait = {"timeout": BUSY_TIMEOUT_S}
+        reading = create_async_engine(
+            parsed, connect_args=wait, pool_size=CONNECTIONS, max_overflow=CONNECTIONS
         )
+        # they take turns: one connection is enough
+        writing = create_async_engine(parsed, connect_args=wait, pool_size=1)
     except (ArgumentError, NoSuchModuleError, ImportError) as error:
         raise StoreUnavailable(
             f"{url!r} is no usable database URL ({error}); for a file it looks like "
             "sqlite+aiosqlite:////folder/deskhand.db"
         ) from error
-    engine.dialect.do_terminate = _close_cancelled
-    event.listen(engine.sync_engine, "connect", _prepare_sqlite)
-    event.listen(engine.sync_engine, "begin", _begin_sqlite)
-    return engine
+    for engine, waits_s, begin in (
+        (reading, BUSY_TIMEOUT_S, _begin_reading),
+        (writing, _ASKS_S, _begin_writing),
+    ):
+        engine.dialect.do_terminate = _close_cancelled
+        event.listen(engine.sync_engine, "connect", partial(_prepare_sqlite, waits_s=waits_s))
+        event.listen(engine.sync_engine, "begin", begin)
+    return reading, writing
 
 
 def _make_folder(url: URL) -> None:
@@ -268,16 +282,16 @@ def _close_cancelled(dbapi_connection: DBAPIConnection) -> None:
         cast("AsyncAdapt_terminate", dbapi_connection).terminate()
 
 
-def _prepare_sqlite(connection: DBAPIConnection, _record: ConnectionPoolEntry) -> None:
-    # transactions are begun by `_begin_sqlite` alone
+def _prepare_sqlite(connection: DBAPIConnection, _record: ConnectionPoolEntry, *, waits_s: float) -> None:
+    # transactions are begun by `_begin_reading` and `_begin_writing` alone
     connection.isolation_level = None
     try:
         cursor = connection.cursor()
         for pragma in (
-            f"busy_timeout={int(BUSY_TIMEOUT_S * 1000)}",
             "journal_mode=WAL",
             "synchronous=NORMAL",
             "foreign_keys=ON",
+            f"busy_timeout={int(waits_s * 1000)}",
         ):
             cursor.execute(f"PRAGMA {pragma}")
         cursor.close()
@@ -287,9 +301,19 @@ def _prepare_sqlite(connection: DBAPIConnection, _record: ConnectionPoolEntry) -
         raise
 
 
-def _begin_sqlite(connection: Connection) -> None:
-    writes = connection.get_execution_options().get(_WRITES, False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+def _begin_reading(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN")
+
+
+def _begin_writing(connection: Connection) -> None:
+    until = time.monotonic() + BUSY_TIMEOUT_S
+    while True:
+        try:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            return
+        except OperationalError as error:
+            if not isinstance(_named(error), StoreUnavailable) or time.monotonic() >= until:
+                raise
 
 
 def _is_newest(connection: Connection) -> bool:

@@ -178,6 +178,26 @@ async def test_a_database_locked_for_too_long_is_a_typed_error(
     await database.close()
 
 
+async def test_a_busy_writer_does_not_keep_others_out(url: str) -> None:
+    busy, other = await Database.open(url), await Database.open(url)  # as two processes have one each
+    touch = text("DELETE FROM datasets")
+
+    async def write_on() -> None:
+        while True:
+            async with busy.write() as connection:
+                await connection.execute(touch)
+
+    writers = [asyncio.create_task(write_on()) for _ in range(4)]
+    for _ in range(50):
+        async with other.write() as connection:
+            await connection.execute(touch)
+    for writer in writers:
+        writer.cancel()
+    await asyncio.wait(writers)
+    await busy.close()
+    await other.close()
+
+
 async def test_readers_do_not_wait_for_a_writer(url: str) -> None:
     database = await Database.open(url)
     async with database.write() as writing:
