@@ -11,17 +11,17 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import AsyncGenerator, Generator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, event, text
+from sqlalchemy import Connection, RowMapping, Select, event, text
 from sqlalchemy.connectors.asyncio import AsyncAdapt_terminate
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.engine.url import URL, make_url
@@ -48,6 +48,7 @@ one for every request costs more than the request."""
 
 _MIGRATION_LOCK = 0x6465736B
 """Key of the advisory lock that keeps two processes from migrating one PostgreSQL database at once."""
+_ALONE = "deskhand_alone"
 _ASKS_S = 0.005
 """How long SQLite itself sleeps for the write lock; left to it, it soon asks ten times a second only."""
 
@@ -65,6 +66,7 @@ class Database:
     def __init__(self, engine: AsyncEngine, *, writing: AsyncEngine) -> None:
         """Args: writing: for write transactions; PostgreSQL has one engine for all."""
         self.engine = engine
+        self._alone = engine.execution_options(**{_ALONE: True})
         self._writing = writing
         self._turn = asyncio.Lock() if self.is_sqlite else None
 
@@ -98,6 +100,17 @@ class Database:
         with storage_errors():
             async with self.engine.connect() as connection:
                 yield connection
+
+    async def first(
+        self, query: Select[*tuple[Any, ...]], parameters: Mapping[str, Any] | None = None
+    ) -> RowMapping | None:
+        """The first row that a query finds, None where it finds none.
+
+        A single query is consistent by itself: in SQLite it goes without a transaction, which costs as much.
+        """
+        with storage_errors():
+            async with self._alone.connect() as connection:
+                return (await connection.execute(query, parameters)).mappings().first()
 
     @asynccontextmanager
     async def write(self) -> AsyncGenerator[AsyncConnection]:
@@ -302,7 +315,8 @@ def _prepare_sqlite(connection: DBAPIConnection, _record: ConnectionPoolEntry, *
 
 
 def _begin_reading(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN")
+    if not connection.get_execution_options().get(_ALONE, False):
+        connection.exec_driver_sql("BEGIN")
 
 
 def _begin_writing(connection: Connection) -> None:

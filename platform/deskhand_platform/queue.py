@@ -79,10 +79,7 @@ class TaskQueue:
         Raises:
             NotFound: no task was submitted under that id.
         """
-        async with self._database.read() as connection:
-            row = (
-                (await connection.execute(sa.select(tasks).where(tasks.c.id == queued_id))).mappings().first()
-            )
+        row = await self._database.first(sa.select(tasks).where(tasks.c.id == queued_id))
         if row is None:
             raise NotFound("submitted task", queued_id)
         return _record(row)

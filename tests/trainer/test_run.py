@@ -31,8 +31,9 @@ from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.splits import seeds
 from deskhand_sandbox.types import Click, Finish, Split, Wait
 from deskhand_trainer.presets import method
-from deskhand_trainer.run import FINISHED, REFUSED, STOPPED, _guarded
+from deskhand_trainer.run import _guarded
 from deskhand_trainer.run_folder import RunFolder, hold
+from deskhand_trainer.run_process import FINISHED, REFUSED, STOPPED
 
 TASK = "fake/press-button"
 PPO: dict[str, Any] = {

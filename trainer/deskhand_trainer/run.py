@@ -12,49 +12,27 @@ Rank 0 does the run, the others help it compute (`ranks`). Started with more or 
 
 from __future__ import annotations
 
-import asyncio
 import ctypes
 import os
 import signal
 import sys
 import time
-import traceback
 from collections.abc import Awaitable, Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from deskhand_agent.errors import AgentError
-from deskhand_flywheel.errors import FlywheelError, StoreTooNew
-from deskhand_sandbox.errors import BackendMissing, SandboxError, UnknownName
 from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.config_parsing import parse_config
-from deskhand_trainer.errors import (
-    CheckpointDamaged,
-    CheckpointMismatch,
-    ConfigError,
-    DiskFull,
-    RunRefused,
-    TrainerError,
-)
+from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.run_folder import RunFolder
+from deskhand_trainer.run_process import CRASHED, FINISHED, REFUSED, guarded
 from deskhand_trainer.runs import RunKind, RunResult, RunSpec
 
 if TYPE_CHECKING:
     from deskhand_trainer.ranks import Ranks
 
-FINISHED, CRASHED, REFUSED, STOPPED = 0, 1, 2, 3
-REFUSALS = (
-    RunRefused,
-    ConfigError,
-    UnknownName,
-    BackendMissing,
-    CheckpointDamaged,
-    CheckpointMismatch,
-    StoreTooNew,
-)
-"""Starting again would not help: somebody has to do something first."""
-EXPECTED = (TrainerError, SandboxError, AgentError, FlywheelError)
 CONFIGS = {
     RunKind.COLLECT: "CollectConfig",
     RunKind.LABEL: "LabelConfig",
@@ -116,49 +94,8 @@ def _helped(ranks: Ranks) -> int:
 
 
 def _guarded(folder: RunFolder, ranks: Ranks | None = None) -> int:
-    """Run to an exit status; why it was not 0 stands in error.json."""
-    try:
-        with folder.held():
-            if not folder.finished:
-                (folder.path / "error.json").unlink(missing_ok=True)
-                asyncio.run(_until_signal(folder, ranks))
-    except asyncio.CancelledError:
-        print("stopped by a signal; started again, the run goes on from here", flush=True)
-        return STOPPED
-    except REFUSALS as error:
-        return _failed(folder, error, REFUSED)
-    except EXPECTED as error:
-        return _failed(folder, error, CRASHED)
-    except Exception as error:  # noqa: BLE001  the edge of the process: a bug must end in error.json
-        traceback.print_exc()
-        return _failed(folder, error, CRASHED)
-    return FINISHED
-
-
-def _failed(folder: RunFolder, error: Exception, status: int) -> int:
-    print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
-    try:
-        folder.fail(error)
-    except (DiskFull, OSError) as second:
-        print(f"and error.json could not be written: {second}", file=sys.stderr, flush=True)
-    return status
-
-
-async def _until_signal(folder: RunFolder, ranks: Ranks | None) -> None:
-    """Do the run; SIGTERM and SIGINT cancel it where it stands, and checkpoints are whole at any moment."""
-    task = asyncio.create_task(_run(folder, ranks))
-
-    def stop() -> None:
-        lost = None if ranks is None else ranks.lost()
-        if lost is not None:
-            # torchrun ends the others where one failed; a call that it had a part in may never return
-            os._exit(_failed(folder, lost, CRASHED))
-        task.cancel()
-
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop)
-    await task
+    lost = (lambda: None) if ranks is None else ranks.lost
+    return guarded(folder, partial(_run, folder, ranks), lost=lost)
 
 
 async def _run(folder: RunFolder, ranks: Ranks | None) -> None:

@@ -52,8 +52,7 @@ class Sessions:
                 sa.or_(sessions.c.token_id.is_(None), good(now)),
             )
         )
-        async with self._database.read() as connection:
-            row = (await connection.execute(query)).mappings().first()
+        row = await self._database.first(query)
         if row is None:
             return None
         return principal(row["user"], row["role"], token=None if row["id"] is None else row)

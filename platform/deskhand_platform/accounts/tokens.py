@@ -96,13 +96,12 @@ class Tokens:
 
     async def _role(self, owner: str) -> Role:
         query = sa.select(users.c.role, users.c.disabled).where(users.c.name == owner)
-        async with self._database.read() as connection:
-            row = (await connection.execute(query)).first()
+        row = await self._database.first(query)
         if row is None:
             raise NotFound("user", owner)
-        if row.disabled:
+        if row["disabled"]:
             raise WrongState(f"{owner} is disabled")
-        return Role(row.role)
+        return Role(row["role"])
 
     async def get(self, token_id: str) -> Token:
         """One of them.
@@ -111,8 +110,7 @@ class Tokens:
             NotFound: there is none of that id.
         """
         query = sa.select(api_tokens).where(api_tokens.c.id == token_id)
-        async with self._database.read() as connection:
-            row = (await connection.execute(query)).mappings().first()
+        row = await self._database.first(query)
         if row is None:
             raise NotFound("token", token_id)
         return _token(row)
@@ -144,9 +142,7 @@ class Tokens:
         """Who comes with a token; None: it opens nothing."""
         # a hash of 256 random bits: how long the index takes to find nothing tells nobody anything
         now = time.time()
-        asked = {"hash": hash_token(token), "now": now}
-        async with self._database.read() as connection:
-            row = (await connection.execute(_HOLDER, asked)).mappings().first()
+        row = await self._database.first(_HOLDER, {"hash": hash_token(token), "now": now})
         if row is None:
             return None
         if now - (row["used_at_s"] or 0.0) > USE_NOTED_S:

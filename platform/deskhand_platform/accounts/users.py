@@ -63,8 +63,7 @@ class Users:
         Raises:
             NotFound: nobody has the name; carries suggestions.
         """
-        async with self._database.read() as connection:
-            row = (await connection.execute(sa.select(users).where(users.c.name == name))).mappings().first()
+        row = await self._database.first(sa.select(users).where(users.c.name == name))
         if row is None:
             raise NotFound("user", name, [each.name for each in await self.list()])
         return _user(row)
@@ -115,10 +114,9 @@ class Users:
     async def knows_password(self, name: str, password: str) -> bool:
         """Whether that is their password, and they may come in; takes as long when nobody has the name."""
         query = sa.select(users.c.password, users.c.disabled).where(users.c.name == name)
-        async with self._database.read() as connection:
-            row = (await connection.execute(query)).first()
-        right = await passwords.matches(password, None if row is None else row.password)
-        return right and row is not None and not row.disabled
+        row = await self._database.first(query)
+        right = await passwords.matches(password, None if row is None else row["password"])
+        return right and row is not None and not row["disabled"]
 
 
 async def _end_sessions(connection: AsyncConnection, name: str) -> None:

@@ -13,6 +13,7 @@ from deskhand_platform.accounts.access import OPEN, ROLES, ROUTES, Own, Principa
 from deskhand_platform.api.origin import refuse_other_sites
 from deskhand_platform.errors import Forbidden, InvalidField, NotFound, PlatformError, Unauthorized
 from deskhand_platform.feed import EventFeed
+from deskhand_platform.rounds.logs import PIECE_BYTES
 from deskhand_platform.services import Services
 from deskhand_platform.webhooks.book import WebhookBook
 
@@ -40,6 +41,16 @@ Cursor = Annotated[str | None, Query(description="`next_cursor` of the page befo
 
 RowId = Annotated[int, Path(ge=1, le=2**31 - 1)]
 """The number of a row that is counted up."""
+
+
+LogOffset = Annotated[
+    int | None,
+    Query(ge=0, le=2**53, description="where to begin, in bytes: `next_offset` of the piece before"),
+]
+LogTail = Annotated[
+    int, Query(ge=1, le=PIECE_BYTES, description="without an offset: so many bytes at the end")
+]
+"""Of a log that grows."""
 
 
 def before(cursor: str | None) -> int | None:

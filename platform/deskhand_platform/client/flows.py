@@ -15,10 +15,12 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import httpx
 
 from deskhand_agent.apis.client import growing_pause_s
+from deskhand_platform.api.job_models import JobModel
 from deskhand_platform.api.models import SubmittedTask
 from deskhand_platform.client.errors import NotOver, ServerTrouble, Unreachable, refusal
 
 T = TypeVar("T")
+Asked = TypeVar("Asked", SubmittedTask, JobModel)
 
 BUSY = frozenset({429, 503})
 """The platform did not take the request: it can be sent again, whatever it asked for."""
@@ -108,11 +110,11 @@ def _read(call: Call[T], answer: httpx.Response, address: str) -> T:
         ) from error
 
 
-def until_over(look: Call[SubmittedTask], timeout_s: float | None, patience: Patience) -> Flow[SubmittedTask]:
-    """A task when it is over.
+def until_over(look: Call[Asked], timeout_s: float | None, patience: Patience) -> Flow[Asked]:
+    """What was asked for when it is over.
 
     Raises:
-        NotOver: the time has passed before; the task goes on.
+        NotOver: the time has passed before; it goes on.
         Unreachable, ApiError: as `exchange`.
     """
     began, pause_s = time.monotonic(), FIRST_LOOK_S
@@ -123,7 +125,7 @@ def until_over(look: Call[SubmittedTask], timeout_s: float | None, patience: Pat
         if timeout_s is not None:
             left_s = began + timeout_s - time.monotonic()
             if left_s <= 0:
-                raise NotOver(f"task {found.id} is {found.state} after {timeout_s:g} s")
+                raise NotOver(f"{found.id} is {found.state} after {timeout_s:g} s")
             pause_s = min(pause_s, left_s)
         yield Pause(seconds=pause_s)
         pause_s = min(LONGEST_LOOK_S, pause_s * 1.5)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,10 +10,7 @@ from pydantic import BaseModel
 from deskhand_platform.api.job_models import JobLog, JobModel
 from deskhand_platform.client.calls import get, reading, reading_list
 from deskhand_platform.client.connection import AsyncConnection, Connection
-from deskhand_platform.client.errors import NotOver
-from deskhand_platform.client.flows import LONGEST_LOOK_S, Call, Flow, Patience, Pause, exchange
-
-_FIRST_LOOK_S = 0.2
+from deskhand_platform.client.flows import Call, until_over
 
 
 class Jobs(Connection):
@@ -50,7 +46,7 @@ class Jobs(Connection):
         Raises:
             NotOver: the time has passed before; the job goes on.
         """
-        return self._follow(_until_over(id, timeout_s, self._patience))
+        return self._follow(until_over(_get(id), timeout_s, self._patience))
 
 
 class AsyncJobs(AsyncConnection):
@@ -88,7 +84,7 @@ class AsyncJobs(AsyncConnection):
         Raises:
             NotOver: the time has passed before; the job goes on.
         """
-        return await self._follow(_until_over(id, timeout_s, self._patience))
+        return await self._follow(until_over(_get(id), timeout_s, self._patience))
 
 
 def _start(order: BaseModel | Mapping[str, Any]) -> Call[JobModel]:
@@ -110,15 +106,3 @@ def _cancel(id: str) -> Call[JobModel]:
 
 def _log(id: str, offset: int | None) -> Call[JobLog]:
     return get(f"/v1/jobs/{id}/log", reading(JobLog), offset=offset)
-
-
-def _until_over(id: str, timeout_s: float | None, patience: Patience) -> Flow[JobModel]:
-    began, pause_s = time.monotonic(), _FIRST_LOOK_S
-    while True:
-        found = yield from exchange(_get(id), patience)
-        if found.state.over:
-            return found
-        if timeout_s is not None and time.monotonic() - began > timeout_s:
-            raise NotOver(f"job {id} is {found.state} after {timeout_s:g} s")
-        yield Pause(seconds=pause_s)
-        pause_s = min(LONGEST_LOOK_S, pause_s * 1.5)

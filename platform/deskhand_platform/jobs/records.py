@@ -65,9 +65,6 @@ def read_job(folder: Path) -> JobRecord | None:
     except (OSError, json.JSONDecodeError):
         return None
     state, reason = state_of(folder)
-    if state is WorkState.FAILED and not (folder / ENDED).exists():
-        # one life failed, and another is about to begin
-        state, reason = WorkState.RUNNING, None
     progress = read_state(folder)
     ended = folder / ("result.json" if state is WorkState.DONE else ENDED)
     return JobRecord(

@@ -6,52 +6,29 @@ the work anew: whatever a job does can be done twice.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
-import signal
 import sys
 import time
-import traceback
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from deskhand_agent.errors import AgentError, EndpointError
-from deskhand_flywheel.errors import (
-    FlywheelError,
-    JudgeError,
-    NoLabels,
-    NotFound,
-    RewardModelError,
-    StoreTooNew,
-)
+from deskhand_agent.errors import EndpointError
+from deskhand_flywheel.errors import JudgeError, NoLabels, NotFound, RewardModelError
 from deskhand_platform.api.job_models import JobOrder
 from deskhand_platform.errors import PlatformError
 from deskhand_platform.jobs.place import Place
 from deskhand_platform.jobs.work import WORK
 from deskhand_platform.lifeline import die_with_parent
-from deskhand_sandbox.errors import SandboxError, UnknownName
-from deskhand_trainer.errors import ConfigError, TrainerError
 from deskhand_trainer.run_folder import RunFolder
+from deskhand_trainer.run_process import REFUSED, guarded
 from deskhand_trainer.runs import RunResult
 
-FINISHED, CRASHED, REFUSED, STOPPED = 0, 1, 2, 3
-REFUSALS = (
-    PlatformError,
-    ConfigError,
-    NotFound,
-    NoLabels,
-    RewardModelError,
-    JudgeError,
-    EndpointError,
-    UnknownName,
-    StoreTooNew,
-    ValidationError,
-)
-"""Starting again would not help."""
-EXPECTED = (FlywheelError, TrainerError, SandboxError, AgentError)
+REFUSALS = (PlatformError, NotFound, NoLabels, RewardModelError, JudgeError, EndpointError, ValidationError)
+"""Of a job alone."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -62,34 +39,7 @@ def main(argv: list[str] | None = None) -> int:
         return REFUSED
     die_with_parent(os.getppid())
     folder = RunFolder(Path(arguments[0]))
-    try:
-        with folder.held():
-            if not folder.finished:
-                asyncio.run(_until_signal(folder))
-    except asyncio.CancelledError:
-        print("stopped by a signal", flush=True)
-        return STOPPED
-    except REFUSALS as error:
-        return _failed(folder, error, REFUSED)
-    except EXPECTED as error:
-        return _failed(folder, error, CRASHED)
-    except Exception as error:  # noqa: BLE001  the edge of the process: a bug must end in error.json
-        traceback.print_exc()
-        return _failed(folder, error, CRASHED)
-    return FINISHED
-
-
-def _failed(folder: RunFolder, error: Exception, status: int) -> int:
-    print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
-    folder.fail(error)
-    return status
-
-
-async def _until_signal(folder: RunFolder) -> None:
-    task = asyncio.create_task(_run(folder))
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
-    await task
+    return guarded(folder, partial(_run, folder), also_refused=REFUSALS)
 
 
 async def _run(folder: RunFolder) -> None:

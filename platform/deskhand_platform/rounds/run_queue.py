@@ -15,7 +15,7 @@ from pathlib import Path
 from deskhand_platform.auth import write_private
 from deskhand_platform.errors import PlatformError
 from deskhand_platform.rounds.process import RunHalted
-from deskhand_platform.rounds.runs import read_error, read_state
+from deskhand_platform.rounds.runs import read_state
 from deskhand_platform.states import WorkState
 
 log = logging.getLogger(__name__)
@@ -74,9 +74,7 @@ def state_of(folder: Path) -> tuple[WorkState, str | None]:
         return WorkState(said["state"]), said.get("reason")
     except (OSError, ValueError, KeyError):
         pass
-    error = read_error(folder)
-    if error is not None:
-        return WorkState.FAILED, f"{error.type}: {error.message}"
+    # where one life failed another is about to begin, until whoever works the queue has said that it is over
     return (WorkState.QUEUED if read_state(folder) is None else WorkState.RUNNING), None
 
 

@@ -69,8 +69,7 @@ class Schedules:
             NotFound: there is none of that number.
         """
         query = sa.select(round_schedules).where(round_schedules.c.id == schedule_id)
-        async with self._database.read() as connection:
-            row = (await connection.execute(query)).mappings().first()
+        row = await self._database.first(query)
         if row is None:
             raise NotFound("schedule", schedule_id)
         return Schedule(**row)

@@ -170,8 +170,7 @@ class WebhookBook:
         Raises:
             NotFound: there is none of that id.
         """
-        async with self._database.read() as connection:
-            row = (await connection.execute(_SEEN.where(webhooks.c.id == id))).mappings().first()
+        row = await self._database.first(_SEEN.where(webhooks.c.id == id))
         if row is None:
             raise NotFound("webhook", id)
         return _webhook(row)

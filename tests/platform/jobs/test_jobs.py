@@ -37,7 +37,6 @@ from deskhand_platform.rounds.config import round_config
 from deskhand_platform.rounds.plan import plan
 from deskhand_platform.rounds.presets import checked_preset
 from deskhand_platform.services import Services
-from deskhand_platform.serving import address_of, listen, serve_api
 from deskhand_platform.settings import JobSettings, Settings
 from deskhand_platform.states import WorkState
 
@@ -54,19 +53,6 @@ class NoHost:
 async def worked(settings: Settings) -> AsyncIterator[None]:
     async with JobRunner(settings, NoHost()).running():
         yield
-
-
-@pytest.fixture
-async def url(services: Services) -> AsyncIterator[str]:
-    listener = listen("127.0.0.1", 0)
-    async with serve_api(services, listener):
-        yield address_of(listener)
-
-
-@pytest.fixture
-async def client(url: str, token: str) -> AsyncIterator[AsyncDeskhand]:
-    async with AsyncDeskhand(url, token, patience_s=5) as made:
-        yield made
 
 
 def blob_of(settings: Settings, digest: str) -> Path:

@@ -22,7 +22,6 @@ from deskhand_platform.client import AsyncDeskhand, InvalidRequest, Missing, Not
 from deskhand_platform.jobs.desk import JobDesk, JobRunner
 from deskhand_platform.jobs.run import main
 from deskhand_platform.services import Services
-from deskhand_platform.serving import address_of, listen, serve_api
 from deskhand_platform.settings import JobSettings, Settings
 from deskhand_platform.states import WorkState
 from deskhand_sandbox.host import HostProcess, HostSettings, start_host
@@ -50,19 +49,6 @@ class Host:
 async def worked(settings: Settings, host: Host) -> AsyncIterator[None]:
     async with JobRunner(settings, host).running():
         yield
-
-
-@pytest.fixture
-async def url(services: Services) -> AsyncIterator[str]:
-    listener = listen("127.0.0.1", 0)
-    async with serve_api(services, listener):
-        yield address_of(listener)
-
-
-@pytest.fixture
-async def client(url: str, token: str) -> AsyncIterator[AsyncDeskhand]:
-    async with AsyncDeskhand(url, token, patience_s=5) as made:
-        yield made
 
 
 async def done(client: AsyncDeskhand, order: Any) -> dict[str, Any]:

@@ -18,8 +18,9 @@ from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import TrajectoryFilter
 from deskhand_trainer.config import EvaluateConfig, parse_config
 from deskhand_trainer.errors import ConfigError
-from deskhand_trainer.run import FINISHED, REFUSED, _guarded
+from deskhand_trainer.run import _guarded
 from deskhand_trainer.run_folder import RunFolder
+from deskhand_trainer.run_process import FINISHED, REFUSED
 
 TASK = "fake/press-button"
 

@@ -14,8 +14,9 @@ from deskhand_agent.models.bundle import ModelBundle, save_bundle
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import TrajectoryFilter
 from deskhand_trainer.presets import method
-from deskhand_trainer.run import FINISHED, REFUSED, _guarded
+from deskhand_trainer.run import _guarded
 from deskhand_trainer.run_folder import RunFolder
+from deskhand_trainer.run_process import FINISHED, REFUSED
 
 TASK = "worlds/chain"
 FLOW: dict[str, Any] = {

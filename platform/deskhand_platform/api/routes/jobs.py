@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Query
+from fastapi import APIRouter, Body
 
 from deskhand_platform.accounts.access import JOBS, Principal
-from deskhand_platform.api.deps import Have, Limit, Noted, Who
+from deskhand_platform.api.deps import Have, Limit, LogOffset, LogTail, Noted, Who
 from deskhand_platform.api.job_models import (
     CalibrateOrder,
     FsckOrder,
@@ -28,7 +28,7 @@ from deskhand_platform.api.job_models import (
 from deskhand_platform.errors import Forbidden, InvalidField
 from deskhand_platform.jobs.desk import JobDesk
 from deskhand_platform.jobs.records import JobRecord, read_outcome
-from deskhand_platform.rounds.logs import PIECE_BYTES, read_log
+from deskhand_platform.rounds.logs import read_log
 from deskhand_platform.services import Services
 from deskhand_platform.states import WorkState
 from deskhand_trainer.errors import ConfigError
@@ -77,13 +77,8 @@ async def get_job(have: Have, id: str) -> JobModel:
 async def job_log(
     have: Have,
     id: str,
-    offset: Annotated[
-        int | None,
-        Query(ge=0, le=2**53, description="where to begin, in bytes: `next_offset` of the piece before"),
-    ] = None,
-    tail: Annotated[
-        int, Query(ge=1, le=PIECE_BYTES, description="without an offset: so many bytes at the end")
-    ] = 16384,
+    offset: LogOffset = None,
+    tail: LogTail = 16384,
 ) -> JobLog:
     """A piece of what a job wrote; asked again with `next_offset`, what it wrote since."""
     desk = JobDesk(have.settings)

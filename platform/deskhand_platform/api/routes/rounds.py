@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import asdict
-from typing import Annotated, Any, cast
+from typing import Any, cast
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 
-from deskhand_platform.api.deps import Cursor, Have, Limit, RowId, before
+from deskhand_platform.api.deps import Cursor, Have, Limit, LogOffset, LogTail, RowId, before
 from deskhand_platform.api.models import (
     EvaluationRow,
     JsonObject,
@@ -25,7 +25,7 @@ from deskhand_platform.api.models_rounds import PhaseLog, RoundClone, RoundForm,
 from deskhand_platform.errors import NotFound
 from deskhand_platform.rounds.book import PhaseRecord, RoundRecord
 from deskhand_platform.rounds.config import as_json
-from deskhand_platform.rounds.logs import PIECE_BYTES, read_log
+from deskhand_platform.rounds.logs import read_log
 from deskhand_platform.rounds.presets import preset, preset_names
 from deskhand_platform.rounds.runs import read_state
 from deskhand_platform.rounds.schema import round_schema
@@ -113,13 +113,8 @@ async def phase_log(
     have: Have,
     id: RowId,
     name: str,
-    offset: Annotated[
-        int | None,
-        Query(ge=0, le=2**53, description="where to begin, in bytes: `next_offset` of the piece before"),
-    ] = None,
-    tail: Annotated[
-        int, Query(ge=1, le=PIECE_BYTES, description="without an offset: so many bytes at the end")
-    ] = 16384,
+    offset: LogOffset = None,
+    tail: LogTail = 16384,
 ) -> PhaseLog:
     """A piece of what a phase's run wrote; asked again with `next_offset`, what it wrote since."""
     phases = (await have.book.get(id)).phases

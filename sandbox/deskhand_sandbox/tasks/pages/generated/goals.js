@@ -65,7 +65,6 @@ function once(draw, verbs, thing, wanted) {
   return {
     verb,
     object: thing.name,
-    words: `${verb} ${thing.name}`,
     met: () => thing.state() === wanted,
     next: () => ({ click: centre(thing.element) }),
   };
@@ -75,7 +74,7 @@ function switched(draw, thing, on, off) {
   return thing.state() === "on" ? once(draw, off, thing, "off") : once(draw, on, thing, "on");
 }
 
-/** Goals as one sentence, the last of it the button that ends the task; what one verb does stands together. */
+/** Goals, each in words of its own or as a verb and its object, as one sentence, the last of it the button that ends the task; what one verb does stands together. */
 function asked(draw, goals, ending) {
   const parts = [];
   for (const { words, verb, object } of goals) {
