@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
 import typer
+import uvloop
 
 from deskhand_platform.cli import overrides
 from deskhand_platform.cli.client import Client, connect
@@ -38,7 +39,7 @@ def run(preset: Preset = None, set_: Set = None, exit_: Exit = False, port: Port
     settings, changed = load_settings(port=port), overrides.parse(set_ or [])
     name = DEFAULT if preset is None else preset
     checked_preset(name, changed)  # what is wrong with it is said before anything starts
-    raise typer.Exit(run_until_signal(_run(settings, name, changed, exit_)))
+    raise typer.Exit(run_until_signal(_run(settings, name, changed, exit_), run=uvloop.run))
 
 
 async def _run(settings: Settings, preset: str, changed: dict[str, Any], exit_: bool) -> int:

@@ -8,6 +8,7 @@ import os
 from typing import Annotated
 
 import typer
+import uvloop
 
 from deskhand_platform.accounts.opening import FirstAdmin
 from deskhand_platform.auth import read_token
@@ -35,7 +36,7 @@ def serve(port: Port = None, host: Host = None) -> None:
     quiet = logging.WARNING if settings.logs == "text" else logging.INFO
     logs.configure(settings.logs, process="platform", level=quiet)
     os.environ[logs.VARIABLE] = settings.logs
-    raise typer.Exit(run_until_signal(_serve(settings)))
+    raise typer.Exit(run_until_signal(_serve(settings), run=uvloop.run))
 
 
 async def _serve(settings: Settings) -> int:

@@ -3,7 +3,8 @@
     python -m deskhand_platform.bench.api.servers ours HOME
     python -m deskhand_platform.bench.api.servers bare HOME
 
-Both serve the same home folder's database by the same uvicorn, and print their address and token.
+Both serve the same home folder's database by the same uvicorn on the same kind of event loop, and print their
+address and token.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import uvloop
 from fastapi import FastAPI
 from pydantic import BaseModel
 
@@ -120,4 +122,4 @@ async def _serve(which: str, home: Path) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve(sys.argv[1], Path(sys.argv[2])))
+    uvloop.run(_serve(sys.argv[1], Path(sys.argv[2])))
