@@ -1,13 +1,14 @@
-"""Episodes on their way out and in, as archives: streamed, in folders that nothing outlives."""
+"""Episodes and policies on their way out, and episodes in: archives, in folders that nothing outlives."""
 
 from __future__ import annotations
 
 import errno
 import logging
 import shutil
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from deskhand_flywheel.exchange import Guidance, Imported
     from deskhand_flywheel.exchange.types import Format
     from deskhand_flywheel.store import Store
+    from deskhand_flywheel.types import PolicyRecord
 
 log = logging.getLogger(__name__)
 WAIT_S = 10.0
@@ -57,7 +59,7 @@ class Transfers:
                 "by task_id or by since_s and until_s, and export the rest after it"
             )
 
-    async def export(self, store: Store, ids: Sequence[str], format: Format) -> AsyncGenerator[bytes]:
+    def export(self, store: Store, ids: Sequence[str], format: Format) -> AsyncGenerator[bytes]:
         """The episodes as an archive of the format's files, each as soon as it is whole.
 
         An error after the first piece is a member of its own, the last: `archives.FAILED`.
@@ -68,12 +70,26 @@ class Transfers:
             ExchangeExtraMissing: a package that the format needs is not installed.
             StorageFull: no space is left to put files together.
         """
+        return self._archive(partial(_written, store, ids, format))
+
+    def policy(self, store: Store, record: PolicyRecord) -> AsyncGenerator[bytes]:
+        """A policy's files as an archive, as `export`.
+
+        Raises:
+            NoRoom: others are under way.
+            MissingBlob, CorruptBlob: a file is not there.
+            StorageFull: no space is left.
+        """
+        return self._archive(partial(_kept, store, record))
+
+    async def _archive(self, pieces: Callable[[Path], AsyncGenerator[bytes]]) -> AsyncGenerator[bytes]:
         begun = False
         async with self._place() as folder:
             try:
-                async for piece in _written(store, ids, format, folder):
-                    begun = True
-                    yield piece
+                async with aclosing(pieces(folder)) as some:
+                    async for piece in some:
+                        begun = True
+                        yield piece
                 yield archives.ENDING
             except (FlywheelError, OSError) as error:
                 if not begun:
@@ -184,6 +200,16 @@ async def _written(store: Store, ids: Sequence[str], format: Format, folder: Pat
                 yield piece
     async for piece in _sent(folder, frozenset(), sent):
         yield piece
+
+
+async def _kept(store: Store, record: PolicyRecord, folder: Path) -> AsyncGenerator[bytes]:
+    for name, digest in sorted(record.manifest.items()):
+        path = folder / "file"
+        await store.blobs.get_file(digest, path)
+        pieces = archives.packed(path, name)
+        while (piece := await run_in_threadpool(next, pieces, None)) is not None:
+            yield piece
+        path.unlink()
 
 
 async def _sent(folder: Path, growing: frozenset[Path], sent: set[int]) -> AsyncGenerator[bytes]:

@@ -165,6 +165,7 @@ ROUTES: dict[str, Rule] = {
     # policies
     "GET /v1/policies": Rule("policies:read", Own.ALL),
     "GET /v1/policies/{id}": Rule("policies:read", Own.ALL),
+    "GET /v1/policies/{id}/files": Rule("policies:use"),
     "GET /v1/promotions": Rule("policies:read"),
     "POST /v1/promotions": Rule("policies:write"),
     "GET /v1/models": Rule("policies:read", Own.ALL),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 
 from deskhand_flywheel.types import OutcomeFilter
 from deskhand_platform.api.models import Incoming, JsonObject
@@ -122,9 +122,28 @@ class CalibrateOrder(Incoming):
     """Keep the calibrated model."""
 
 
-Order: TypeAlias = FsckOrder | GcOrder | JudgeOrder | LabelOrder | TrainOrder | ScoreOrder | CalibrateOrder
+class MergeOrder(Incoming):
+    """Make one policy of several by the weighted mean of their weights, and keep it."""
+
+    kind: Literal["merge"] = "merge"
+    policies: Annotated[list[Annotated[str, Field(max_length=64)]], Field(min_length=2, max_length=32)]
+    weights: (
+        Annotated[list[Annotated[float, Field(gt=0, le=1e9)]], Field(min_length=2, max_length=32)] | None
+    ) = None
+    """Of each, in order; None: all the same."""
+
+    @model_validator(mode="after")
+    def _one_each(self) -> Self:
+        if self.weights is not None and len(self.weights) != len(self.policies):
+            raise ValueError(f"weights: give one for each of the {len(self.policies)} policies, or none")
+        return self
+
+
+Order: TypeAlias = (
+    FsckOrder | GcOrder | JudgeOrder | LabelOrder | TrainOrder | ScoreOrder | CalibrateOrder | MergeOrder
+)
 JobOrder: TypeAlias = Annotated[Order, Field(discriminator="kind")]
-JobKind = Literal["fsck", "gc", "judge", "label", "prm-train", "prm-score", "calibrate"]
+JobKind = Literal["fsck", "gc", "judge", "label", "prm-train", "prm-score", "calibrate", "merge"]
 
 
 class JobModel(BaseModel):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,14 +17,15 @@ from pydantic import BaseModel
 from deskhand_agent.checksums import write_sums
 from deskhand_agent.types import Failure
 from deskhand_flywheel.types import OutcomeFilter
+from deskhand_platform.api.job_models import MergeOrder
 from deskhand_platform.api.models import PolicyModel
 from deskhand_platform.api.trajectory_models import TrajectoryDetail, TrajectoryPage
-from deskhand_platform.cli.client import HomeUrl, reached
+from deskhand_platform.cli import jobs
+from deskhand_platform.cli.client import HomeUrl, Url, connect, reached
 from deskhand_platform.cli.console import out, say, table, when
 from deskhand_platform.cli.opening import opened_store
 from deskhand_platform.errors import InvalidField
-from deskhand_sandbox.types import JsonValue
-from deskhand_trainer.admission import is_probe, only_measured
+from deskhand_platform.settings import load_settings
 
 trajectories = typer.Typer(help="Recorded episodes.", no_args_is_help=True)
 policies = typer.Typer(help="Kept checkpoints.", no_args_is_help=True)
@@ -149,21 +150,30 @@ def show_policy(
     _print(asyncio.run(_policy(id, url)), as_json)
 
 
-@policies.command(epilog="Example:  deskhand policies export deskhand-tiny ./my-model --dtype bfloat16")
+@policies.command(
+    epilog="Examples:  deskhand policies export deskhand-tiny ./my-model --dtype bfloat16   ·   "
+    "deskhand policies export policy-1f… ./theirs --url https://deskhand.example.com"
+)
 def export(
     policy: Annotated[str, typer.Argument(help="id of a policy, or deskhand-tiny")],
     folder: Annotated[Path, typer.Argument(help="folder to write; must not be there, or be empty")],
     dtype: Annotated[str, typer.Option(help="of the weights: float32 or bfloat16")] = "float32",
+    url: Url = None,
 ) -> None:
-    """Write a policy of this home as a plain transformers folder, with checksums.
-
-    The weights are read from this home's store: for a platform elsewhere run it on that platform's machine.
-    """
+    """Write a policy as a plain transformers folder, with checksums."""
     if dtype not in ("float32", "bfloat16"):
         raise InvalidField("--dtype", "must be float32 or bfloat16")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidField("FOLDER", f"{folder} is there already: name a new one")
-    asyncio.run(_export(policy, folder, dtype))
+    import torch
+
+    from deskhand_agent.models.bundle import load_bundle, save_bundle
+
+    with tempfile.TemporaryDirectory(prefix="deskhand-export-") as scratch:
+        kept = Path(scratch) / "policy"
+        asyncio.run(_kept(policy, kept, url))
+        save_bundle(load_bundle(kept), folder, dtype=getattr(torch, dtype))
+    write_sums(folder)
     say(f"written to {folder}")
 
 
@@ -173,17 +183,15 @@ def merge(
     weight: Annotated[
         list[float] | None, typer.Option(help="of each, in order; all the same without")
     ] = None,
+    url: Url = None,
 ) -> None:
-    """Make one policy of several of this home by the weighted mean of their weights, and keep it.
-
-    The weights are read from this home's store: for a platform elsewhere run it on that platform's machine.
-    """
-    weights = weight or [1.0] * len(policy)
+    """Make one policy of several by the weighted mean of their weights, and keep it."""
     if len(policy) < 2:
         raise InvalidField("POLICY", "name two policies or more")
-    if len(weights) != len(policy) or min(weights) <= 0:
+    if weight and (len(weight) != len(policy) or min(weight) <= 0):
         raise InvalidField("--weight", f"give a positive one for each of the {len(policy)} policies, or none")
-    out.print(f"policy: {asyncio.run(_merge(policy, weights))}", markup=False)
+    done = jobs.done(jobs.made(MergeOrder, policies=policy, weights=weight or None), url)
+    out.print(f"policy: {done['policy']}", markup=False)
 
 
 def _print(found: BaseModel, as_json: bool) -> None:
@@ -196,37 +204,14 @@ async def _replay(id: str, html: bool, url: str | None) -> str:
         return await client.replay(id, html=html)
 
 
-async def _export(policy: str, folder: Path, dtype: str) -> None:
-    import torch
-
-    from deskhand_agent.models.bundle import load_bundle, save_bundle
-
-    with tempfile.TemporaryDirectory(prefix="deskhand-export-") as scratch:
-        async with opened_store() as store:
-            named = await store.policy_named(policy)
-            kept = await store.materialise_policy(named.id, Path(scratch) / "policy")
-        bundle = load_bundle(kept)
-        save_bundle(bundle, folder, dtype=getattr(torch, dtype))
-    write_sums(folder)
-
-
-async def _merge(named: Sequence[str], weights: Sequence[float]) -> str:
-    from deskhand_agent.models.bundle import load_bundle, save_bundle
-    from deskhand_agent.models.merging import merged
-
-    with tempfile.TemporaryDirectory(prefix="deskhand-merge-") as scratch:
-        async with opened_store() as store:
-            records = [await store.policy_named(name) for name in named]
-            for record in records:
-                if is_probe(record.metadata):
-                    raise InvalidField("POLICY", only_measured(record.id))
-            folders = [await store.materialise_policy(r.id, Path(scratch) / r.id) for r in records]
-            save_bundle(merged([load_bundle(each) for each in folders], weights), Path(scratch) / "merged")
-            parts: dict[str, JsonValue] = {r.id: w for r, w in zip(records, weights, strict=True)}
-            kept = await store.keep_policy(
-                Path(scratch) / "merged", parent_id=records[0].id, metadata={"kind": "merge", "merged": parts}
-            )
-    return kept.id
+async def _kept(policy: str, folder: Path, url: str | None) -> None:
+    settings = load_settings()
+    if url is not None or settings.url is not None:
+        async with connect(settings, url) as client:
+            await client.download_policy(policy, folder)
+        return
+    async with opened_store() as store:
+        await store.materialise_policy((await store.policy_named(policy)).id, folder)
 
 
 async def _trajectories(chosen: Mapping[str, Any], limit: int, url: str | None) -> TrajectoryPage:

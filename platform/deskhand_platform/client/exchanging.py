@@ -1,4 +1,4 @@
-"""Episodes out of a platform into a folder, and from a folder into a platform."""
+"""Episodes and policies out of a platform into a folder, and episodes from a folder into a platform."""
 
 from __future__ import annotations
 
@@ -71,6 +71,25 @@ class Exchanging(Connection):
         """
         return self._do(_import(path, format, examples, guidance))
 
+    def download_policy(self, id: str, folder: Path) -> None:
+        """Write the files of a policy, which transformers load.
+
+        Args:
+            id: of a policy, or deskhand-tiny.
+            folder: to be made, whole or not at all; must not be there, or be empty.
+
+        Raises:
+            FileExistsError: the folder holds something.
+            BrokenOff: a file is lost or damaged; says which.
+        """
+        with _staging(folder) as (archive, files):
+            try:
+                self._do(_download(id, archive))
+            except Unreachable as error:
+                raise _why(archive, error) from error
+            archives.unpack(archive, files, ANY_SIZE)
+            _into_place(files, folder)
+
 
 class AsyncExchanging(AsyncConnection):
     """Episodes as files, for programs that await."""
@@ -106,6 +125,19 @@ class AsyncExchanging(AsyncConnection):
         """
         return await self._do(_import(path, format, examples, guidance))
 
+    async def download_policy(self, id: str, folder: Path) -> None:
+        """Write the files of a policy, which transformers load.
+
+        Args and Raises: as `Deskhand.download_policy`.
+        """
+        with _staging(folder) as (archive, files):
+            try:
+                await self._do(_download(id, archive))
+            except Unreachable as error:
+                raise _why(archive, error) from error
+            await asyncio.to_thread(archives.unpack, archive, files, ANY_SIZE)
+            _into_place(files, folder)
+
 
 def _export(
     archive: Path,
@@ -116,9 +148,17 @@ def _export(
     filters: Mapping[str, Any],
 ) -> Call[None]:
     params = {**filters, "format": format, "id": [*ids], "dataset": dataset, "label": labelled(labels)}
+    return _archived("/v1/export", archive, params)
+
+
+def _download(id: str, archive: Path) -> Call[None]:
+    return _archived(f"/v1/policies/{id}/files", archive, {})
+
+
+def _archived(path: str, archive: Path, params: Mapping[str, Any]) -> Call[None]:
     return Call(
         method="GET",
-        path="/v1/export",
+        path=path,
         read=lambda response: None,
         params={name: value for name, value in params.items() if value is not None},
         into=archive,

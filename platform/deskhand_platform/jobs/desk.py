@@ -22,8 +22,8 @@ from deskhand_sandbox.types import JsonValue
 
 MODULE = "deskhand_platform.jobs.run"
 UPKEEP = frozenset({"fsck", "gc"})
-SCORING = frozenset({"judge", "label", "prm-train", "prm-score", "calibrate"})
-LANES = (UPKEEP, SCORING)
+LEARNING = frozenset({"judge", "label", "prm-train", "prm-score", "calibrate", "merge"})
+LANES = (UPKEEP, LEARNING)
 """Kinds of which one job works at a time."""
 SANDBOXED = frozenset({"label"})
 """Kinds that need sandboxes."""

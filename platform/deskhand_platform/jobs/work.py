@@ -14,6 +14,7 @@ from deskhand_flywheel.upkeep import fsck as check
 from deskhand_platform.api.job_models import FsckOrder, GcOrder
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.jobs import scoring
+from deskhand_platform.jobs.merging import merge
 from deskhand_platform.jobs.place import Outcome, Place, Progress
 from deskhand_platform.rounds.book import RoundBook
 from deskhand_platform.rounds.run_queue import ENDED
@@ -107,4 +108,5 @@ WORK: dict[str, Callable[[Place, Any, Progress], Awaitable[Outcome]]] = {
     "prm-train": scoring.train,
     "prm-score": scoring.score,
     "calibrate": scoring.calibrate,
+    "merge": merge,
 }

@@ -16,6 +16,7 @@ import pytest
 from PIL import Image as Picture
 
 from deskhand_agent.ids import new_id
+from deskhand_agent.shipped import shipped_model
 from deskhand_agent.types import Decision, Step, StepTimings, TrajectoryStart
 from deskhand_flywheel.archives import ENDING, failure_in, packed_folder, unpack
 from deskhand_flywheel.archives import UnpackingLimits as Limits
@@ -107,6 +108,21 @@ async def test_an_archive_holds_what_the_command_writes(
     assert len(contents(tmp_path / "api")) > 2
     assert left_over(services) == []
     assert [one.name for one in tmp_path.iterdir() if one.name.startswith(".")] == []
+
+
+async def test_the_files_of_a_policy(here: tuple[Services, AsyncDeskhand], tmp_path: Path) -> None:
+    services, client = here
+    await client.download_policy("deskhand-tiny", tmp_path / "theirs")
+    assert contents(tmp_path / "theirs") == contents(shipped_model())
+    assert left_over(services) == []
+    with pytest.raises(Missing, match="nobody"):
+        await client.download_policy("nobody", tmp_path / "nobody")
+    kept = await services.store.policy_named("deskhand-tiny")
+    digest = kept.manifest["model.safetensors"]
+    (services.settings.home / "blobs" / digest[:2] / digest).unlink()
+    with pytest.raises(BrokenOff, match=digest):
+        await client.download_policy(kept.id, tmp_path / "lost")
+    assert not (tmp_path / "lost").exists()
 
 
 @pytest.mark.parametrize("format", get_args(ImportFormat))

@@ -10,8 +10,13 @@ from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+import torch
+from safetensors.torch import load_file
 from starlette.responses import JSONResponse
 
+from deskhand_agent.checksums import check_files
+from deskhand_agent.models.bundle import build_tiny, save_bundle
+from deskhand_agent.models.tiny import TinyConfig
 from deskhand_platform.jobs.desk import JobRunner
 from deskhand_platform.services import Services
 from deskhand_platform.serving import address_of, listen, serve_api
@@ -136,3 +141,33 @@ async def test_scoring_by_a_platform_elsewhere(
         assert untrained[0] == 1 and "prm-train-" in untrained[2] and "NoLabels" in untrained[2]
         assert len(await services.store.scores(episode)) == 2
         assert not (away / "deskhand.db").exists()
+
+
+async def test_policies_of_a_platform_elsewhere(services: Services, token: str, tmp_path: Path) -> None:
+    listener, away = listen("127.0.0.1", 0), tmp_path / "away"
+    save_bundle(build_tiny(TinyConfig(seed=1)), tmp_path / "one")
+    save_bundle(build_tiny(TinyConfig(seed=2)), tmp_path / "two")
+    one, two = [
+        (await services.store.keep_policy(tmp_path / name, parent_id=None, metadata={})).id
+        for name in ("one", "two")
+    ]
+    async with serve_api(services, listener), JobRunner(services.settings, NoHost()).running():
+
+        def there(*arguments: str) -> Coroutine[None, None, tuple[int | None, str, str]]:
+            return deskhand(away, token, "policies", *arguments, "--url", address_of(listener))
+
+        merged, alone, unknown = await asyncio.gather(
+            there("merge", one, two, "--weight", "3", "--weight", "1"),
+            there("merge", one, two, "--weight", "3"),
+            there("merge", one, "nobody"),
+        )
+        assert merged[0] == 0, merged
+        assert alone[0] == 2 and "a positive one for each of the 2" in alone[2]
+        assert unknown[0] == 2 and "nobody" in unknown[2]
+        out = await there("export", merged[1].split()[-1], str(tmp_path / "out"))
+        assert out[0] == 0, out
+    check_files(tmp_path / "out")
+    means, ones, twos = [load_file(tmp_path / name / "model.safetensors") for name in ("out", "one", "two")]
+    for name, mean in means.items():
+        assert torch.allclose(mean, (3 * ones[name] + twos[name]) / 4, atol=1e-6), name
+    assert not (away / "deskhand.db").exists()

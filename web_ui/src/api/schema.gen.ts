@@ -462,7 +462,7 @@ export interface paths {
          * Start Job
          * @description Queue one; it is done whatever dies meanwhile.
          *
-         *     Checks and collections (fsck, gc) are worked one after the other, and so is all that scores, beside them.
+         *     Checks and collections (fsck, gc) are worked one after the other, and so are all others, beside them.
          *     The former take the scope `store:write`. Without `apply` a collection only says what would go.
          */
         post: operations["start_job"];
@@ -688,6 +688,28 @@ export interface paths {
          * @description One kept policy.
          */
         get: operations["get_policy"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/policies/{id}/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Policy Files
+         * @description A policy as it is kept: a folder that transformers load, with checksums, as a tar archive.
+         *
+         *     Where it breaks off, its last member is `FAILED.json`, as of an export.
+         */
+        get: operations["get_policy_files"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2707,7 +2729,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "fsck" | "gc" | "judge" | "label" | "prm-train" | "prm-score" | "calibrate";
+            kind: "fsck" | "gc" | "judge" | "label" | "prm-train" | "prm-score" | "calibrate" | "merge";
             /** Order */
             order: {
                 [key: string]: components["schemas"]["JsonValue"];
@@ -2937,6 +2959,21 @@ export interface components {
             success: number;
             /** Task */
             task: string;
+        };
+        /**
+         * MergeOrder
+         * @description Make one policy of several by the weighted mean of their weights, and keep it.
+         */
+        MergeOrder: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "merge";
+            /** Policies */
+            policies: string[];
+            /** Weights */
+            weights?: number[] | null;
         };
         /**
          * ModelCard
@@ -6694,7 +6731,7 @@ export interface operations {
     list_jobs: {
         parameters: {
             query?: {
-                kind?: ("fsck" | "gc" | "judge" | "label" | "prm-train" | "prm-score" | "calibrate") | null;
+                kind?: ("fsck" | "gc" | "judge" | "label" | "prm-train" | "prm-score" | "calibrate" | "merge") | null;
                 state?: components["schemas"]["WorkState"] | null;
                 /** @description how many at most */
                 limit?: number;
@@ -6788,7 +6825,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["FsckOrder"] | components["schemas"]["GcOrder"] | components["schemas"]["JudgeOrder"] | components["schemas"]["LabelOrder"] | components["schemas"]["TrainOrder"] | components["schemas"]["ScoreOrder"] | components["schemas"]["CalibrateOrder"];
+                "application/json": components["schemas"]["FsckOrder"] | components["schemas"]["GcOrder"] | components["schemas"]["JudgeOrder"] | components["schemas"]["LabelOrder"] | components["schemas"]["TrainOrder"] | components["schemas"]["ScoreOrder"] | components["schemas"]["CalibrateOrder"] | components["schemas"]["MergeOrder"];
             };
         };
         responses: {
@@ -7935,6 +7972,128 @@ export interface operations {
             };
             /** @description Too Many Requests */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_policy_files: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description of a policy, or deskhand-tiny */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description a tar archive */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-tar": unknown;
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description more than one archive may hold; says how much that is */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description the platform has no package for this format */
+            501: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description others are under way; `Retry-After` says when to try again */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description no space is left */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };

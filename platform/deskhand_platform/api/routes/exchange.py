@@ -1,12 +1,13 @@
-"""/v1/export and /v1/import: episodes as archives of the files that others read."""
+"""/v1/export, /v1/import: episodes as archives of files that others read; the files of policies as well."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import asdict, replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
+from fastapi import Path as PathPart
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
@@ -42,8 +43,15 @@ SENT: dict[str, Any] = {
 class _Archive(StreamingResponse):
     """A stream whose first piece is there; it is put away with the connection."""
 
-    def __init__(self, first: bytes, rest: AsyncGenerator[bytes], headers: dict[str, str]) -> None:
-        super().__init__(_after(first, rest), media_type=TAR, headers=headers)
+    def __init__(
+        self, name: str, first: bytes, rest: AsyncGenerator[bytes], headers: Mapping[str, str] | None = None
+    ) -> None:
+        told = {
+            "Content-Disposition": f'attachment; filename="{name}.tar"',
+            "Cache-Control": "no-store",
+            **(headers or {}),
+        }
+        super().__init__(_after(first, rest), media_type=TAR, headers=told)
         self._rest = rest
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -81,12 +89,25 @@ async def export_trajectories(
     pieces = have.transfers.export(have.store, ids, format_named(format))
     # what is wrong at the beginning is told as an error, not as half an archive
     first = await anext(pieces)
-    headers = {
-        "Content-Disposition": f'attachment; filename="trajectories-{format}.tar"',
-        "Cache-Control": "no-store",
-        "X-Trajectories": str(len(ids)),
-    }
-    return _Archive(first, pieces, headers)
+    return _Archive(f"trajectories-{format}", first, pieces, {"X-Trajectories": str(len(ids))})
+
+
+@router.get(
+    "/policies/{id}/files",
+    response_class=StreamingResponse,
+    responses={200: {"description": "a tar archive", "content": {TAR: {}}}, **MORE},
+)
+async def get_policy_files(
+    have: Have, id: Annotated[str, PathPart(description="of a policy, or deskhand-tiny")]
+) -> StreamingResponse:
+    """A policy as it is kept: a folder that transformers load, with checksums, as a tar archive.
+
+    Where it breaks off, its last member is `FAILED.json`, as of an export.
+    """
+    record = await have.store.policy_named(id)
+    pieces = have.transfers.policy(have.store, record)
+    first = await anext(pieces)
+    return _Archive(record.id, first, pieces)
 
 
 @router.post("/import", openapi_extra=SENT, responses=MORE)

@@ -21,12 +21,14 @@ from deskhand_platform.api.job_models import (
     JobOrder,
     JudgeOrder,
     LabelOrder,
+    MergeOrder,
     Order,
     ScoreOrder,
     TrainOrder,
 )
 from deskhand_platform.errors import Forbidden, InvalidField
 from deskhand_platform.jobs.desk import JobDesk
+from deskhand_platform.jobs.merging import mergeable
 from deskhand_platform.jobs.records import JobRecord, read_outcome
 from deskhand_platform.rounds.logs import read_log
 from deskhand_platform.services import Services
@@ -54,7 +56,7 @@ async def start_job(
 ) -> JobModel:
     """Queue one; it is done whatever dies meanwhile.
 
-    Checks and collections (fsck, gc) are worked one after the other, and so is all that scores, beside them.
+    Checks and collections (fsck, gc) are worked one after the other, and so are all others, beside them.
     The former take the scope `store:write`. Without `apply` a collection only says what would go.
     """
     _check_scope(who, order.kind)
@@ -128,6 +130,8 @@ async def _check(have: Services, order: Order) -> None:
                     raise InvalidField("settings", str(error)) from error
         case ScoreOrder() | CalibrateOrder():
             await have.store.policy_named(order.model)
+        case MergeOrder():
+            await mergeable(have.store, order.policies)
 
 
 def _check_named(field: str, url: str, setting: str, allowed: Sequence[str]) -> None:
