@@ -54,7 +54,6 @@ def failure_in(archive: Path) -> str | None:
     """Why an archive broke off; None where it does not say."""
     try:
         with tarfile.open(archive, "r:") as opened:
-            # only what the last member says is the packer's own
             last: tarfile.TarInfo | None = None
             with suppress(tarfile.TarError):
                 # only what the last member says is the packer's own
