@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import httpx
@@ -51,8 +51,8 @@ async def exposition(services: Services) -> bytes:
     now = time.time()
     async with services.store.database.read() as connection:
         families = [
-            await _by_state(connection, "deskhand_tasks", tasks),
-            await _by_state(connection, "deskhand_rounds", rounds),
+            await _by_state(connection, "deskhand_tasks", tasks, but=(WorkState.SKIPPED, WorkState.PAUSED)),
+            await _by_state(connection, "deskhand_rounds", rounds, but=(WorkState.SKIPPED,)),
             await _oldest_wait(connection, now),
             await _episodes(connection),
             await _failures(connection),
@@ -66,12 +66,14 @@ async def exposition(services: Services) -> bytes:
     return generate_latest(registry) + await _host_figures(services)
 
 
-async def _by_state(connection: AsyncConnection, name: str, table: sa.Table) -> GaugeMetricFamily:
+async def _by_state(
+    connection: AsyncConnection, name: str, table: sa.Table, *, but: Collection[WorkState]
+) -> GaugeMetricFamily:
     query = sa.select(table.c.state, sa.func.count()).group_by(table.c.state)
     counts = dict((await connection.execute(query)).all())
     family = GaugeMetricFamily(name, "By state", labels=["state"])
     for state in WorkState:
-        if state not in (WorkState.SKIPPED, WorkState.PAUSED):
+        if state not in but:
             family.add_metric([state], counts.get(state, 0))
     return family
 

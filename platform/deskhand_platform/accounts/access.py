@@ -91,6 +91,7 @@ OPEN = frozenset({"GET /healthz", "GET /readyz", "POST /login", "POST /logout", 
 ROUTES: dict[str, Rule] = {
     "GET /metrics": Rule("metrics:read"),
     "GET /v1/info": Rule(None, Own.ALL),
+    "GET /v1/openapi.json": Rule(None, Own.ALL),
     # tasks
     "POST /v1/tasks": Rule("tasks:write", Own.LISTED),
     "POST /v1/tasks/batch": Rule("tasks:write", Own.LISTED),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import Depends, FastAPI
 from starlette.datastructures import MutableHeaders
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -11,6 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from deskhand_platform.api import errors, page, record, session
 from deskhand_platform.api.deps import PREFIX, admit
+from deskhand_platform.api.description import described
 from deskhand_platform.api.models import ErrorAnswer
 from deskhand_platform.api.routes import (
     alarms,
@@ -53,8 +52,6 @@ from deskhand_platform.feed import EventFeed
 from deskhand_platform.services import Services
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
-OPEN = ("/healthz", "/readyz", "/login", "/logout")
-"""Who has no token has to be able to ask these."""
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; font-src 'self'; "
     "connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -80,7 +77,7 @@ def create_app(services: Services | None = None, *, version: str = "0.1.0") -> F
         dependencies=[Depends(admit)],
         generate_unique_id_function=lambda route: route.name,
     )
-    app.openapi = lambda: _described(app)
+    app.openapi = lambda: described(app)
     app.state.services = services
     app.state.feed = None if services is None else EventFeed(services.store)
     errors.install(app)
@@ -104,29 +101,6 @@ def create_app(services: Services | None = None, *, version: str = "0.1.0") -> F
         open_to_all = services.settings.host in ("0.0.0.0", "::")
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=["*"] if open_to_all else hosts)
     return app
-
-
-def _described(app: FastAPI) -> dict[str, Any]:
-    """The description, with how one signs in."""
-    if app.openapi_schema is None:
-        made = FastAPI.openapi(app)
-        schemes = {
-            "token": {"type": "http", "scheme": "bearer", "description": "an API token"},
-            "session": {
-                "type": "apiKey",
-                "in": "cookie",
-                "name": "deskhand_00000000",
-                "description": "what `POST /login` sets; its name ends in the platform's own digits",
-            },
-        }
-        made.setdefault("components", {})["securitySchemes"] = schemes
-        made["security"] = [{"token": []}, {"session": []}]
-        for path, operations in made["paths"].items():
-            for operation in operations.values():
-                if path in OPEN:
-                    operation["security"] = []
-    assert app.openapi_schema is not None
-    return app.openapi_schema
 
 
 class _Hardened:

@@ -125,10 +125,13 @@ async def _typed(_connection: HTTPConnection, error: Exception) -> JSONResponse:
 def refused_field(request: Request, error: RequestValidationError) -> tuple[str, str]:
     """The field that is wrong, and what is wrong with it, with an example of what would be right."""
     first = most_precise(error.errors())
+    if first["type"] == "json_invalid":  # its place is a position in the text
+        at = f"{first['msg']} at character {first['loc'][-1]}: {first['ctx']['error']}"
+        first = {**first, "loc": ("body",), "msg": at}
     # the leading part says body, query or path
     where = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
     said = f"{where}: {first['msg']}"
-    if first["type"] in ("extra_forbidden", "json_invalid"):
+    if first["type"] == "extra_forbidden":
         return where, said
     description, path = request.app.openapi(), getattr(request.scope.get("route"), "path", "")
     # a route of a router that was included may or may not know its prefix

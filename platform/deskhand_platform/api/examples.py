@@ -32,7 +32,7 @@ def example_at(description: Json, method: str, path: str, where: Sequence[object
         schema, way = (named[0]["schema"] if named else None), way[1:]
     for step in way:
         schema = None if schema is None else _inside(description, schema, step)
-    return None if schema is None else json.dumps(_value(description, schema, 0), ensure_ascii=False)
+    return None if schema is None else json.dumps(value_of(description, schema), ensure_ascii=False)
 
 
 def _forms(description: Json, schema: Json) -> list[Json]:
@@ -58,7 +58,8 @@ def _inside(description: Json, schema: Json, step: object) -> Json | None:
     return schema if isinstance(step, str) and len(_forms(description, schema)) > 1 else None
 
 
-def _value(description: Json, schema: Json, depth: int) -> Any:
+def value_of(description: Json, schema: Json, depth: int = 0) -> Any:
+    """A value that the schema takes."""
     for form in (schema, *_forms(description, schema)):
         if "example" in form:
             return form["example"]
@@ -72,10 +73,10 @@ def _value(description: Json, schema: Json, depth: int) -> Any:
     match form.get("type"):
         case "object":
             needed = form.get("required", ()) if depth < _DEEPEST else ()
-            return {name: _value(description, form["properties"][name], depth + 1) for name in needed}
+            return {name: value_of(description, form["properties"][name], depth + 1) for name in needed}
         case "array":
             few = form.get("minItems", 1) if depth < _DEEPEST else 0
-            return [_value(description, form.get("items", {}), depth + 1)] * min(few, 1)
+            return [value_of(description, form.get("items", {}), depth + 1)] * min(few, 1)
         case "integer" | "number":
             least, most = form.get("minimum"), form.get("maximum")
             return least if least is not None else most if most is not None else _PLAIN[form["type"]]

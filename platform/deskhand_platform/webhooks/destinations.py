@@ -60,7 +60,8 @@ async def resolve(url: str, networks: Sequence[Network]) -> Destination:
     """Where a request to a webhook goes now.
 
     Raises:
-        Refused: its host is unknown, or all its addresses are in networks nothing is sent into.
+        Refused: its host is unknown, or all its addresses are in networks nothing is sent into; it does not
+            say which, for that tells of the inner network.
     """
     parsed = checked_url(url)
     port = parsed.port or (443 if parsed.scheme == "https" else 80)
@@ -73,8 +74,8 @@ async def resolve(url: str, networks: Sequence[Network]) -> Destination:
     open_ones = [each for each in addresses if reachable(each, networks)]
     if not open_ones:
         raise Refused(
-            f"{parsed.host} is at {addresses[0]}, which is not public; the setting webhooks.networks "
-            f'allows more, e.g. ["{_network_of(addresses[0])}"]'
+            f"{parsed.host} is at no public address; the setting webhooks.networks allows more, "
+            'e.g. ["10.1.0.0/16"]'
         )
     return Destination(
         url=parsed.copy_with(host=str(open_ones[0])),
@@ -99,8 +100,3 @@ def _carried(address: Address) -> Address:
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     teredo = address.teredo[1] if address.teredo else None
     return address.ipv4_mapped or address.sixtofour or teredo or address
-
-
-def _network_of(address: Address) -> str:
-    inner = _carried(address)
-    return f"{inner}/{inner.max_prefixlen}"

@@ -36,6 +36,22 @@ async def test_every_change_leaves_who_what_when_where_and_its_result(
     assert all(one["source"] == "127.0.0.1" and one["at_s"] > 0 for one in entries)
 
 
+async def test_the_log_says_which_round_policy_and_schedule(client: httpx.AsyncClient) -> None:
+    begun = (await client.post("/v1/rounds", json={"preset": "smoke", "key": "k"})).json()
+    again = (await client.post(f"/v1/rounds/{begun['id']}/clone", json={"key": "l"})).json()
+    await client.post("/v1/promotions", json={"policy_id": "nobody", "reason": "why not"})
+    timed = (await client.post("/v1/schedules", json={"preset": "smoke", "cron": "0 3 * * *"})).json()
+    await client.put(f"/v1/schedules/{timed['id']}", json={"preset": "smoke", "new_successes": 20})
+    entries = (await client.get("/v1/audit")).json()["items"]
+    assert [(one["status"], one["detail"]) for one in entries] == [
+        (200, '{"preset":"smoke","new_successes":20}'),
+        (201, f'{timed["id"]}: {{"preset":"smoke","cron":"0 3 * * *"}}'),
+        (422, "nobody: why not"),
+        (201, f'{again["id"]}: {{"key":"l"}}'),
+        (201, f'{begun["id"]}: {{"preset":"smoke","key":"k"}}'),
+    ]
+
+
 async def test_the_log_is_filtered_and_paged(client: httpx.AsyncClient, accounts: Accounts) -> None:
     for at in range(7):
         entry = Entry(

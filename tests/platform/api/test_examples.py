@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
+import jsonschema
 import pytest
 
 from deskhand_platform.api.app import create_app
@@ -14,16 +16,18 @@ BUTTON = {"task_id": "fake/press-button"}
 @pytest.mark.parametrize(
     ("method", "path", "body", "field", "example"),
     [
-        ("POST", "/v1/tasks", {**BUTTON, "seed": "x"}, "seed", "e.g. 0"),
-        ("POST", "/v1/tasks", {**BUTTON, "priority": 101}, "priority", "e.g. -100"),
+        ("POST", "/v1/tasks", {**BUTTON, "seed": "x"}, "seed", "e.g. 3"),
+        ("POST", "/v1/tasks", {**BUTTON, "priority": 101}, "priority", "e.g. 5"),
         ("POST", "/v1/tasks", {**BUTTON, "policy": {"review_s": 0}}, "policy.review_s", "e.g. "),
         ("POST", "/v1/tasks", {"task": {"id": "t"}}, "task.environment", 'e.g. {"kind": "text"}'),
         ("POST", "/v1/tasks", {**BUTTON, "labels": {"a": 3}}, "labels.a", 'e.g. "text"'),
         ("POST", "/v1/tasks/batch", {"tasks": []}, "tasks", "e.g. ["),
-        ("POST", "/v1/webhooks", {}, "url", 'e.g. "'),
+        ("POST", "/v1/webhooks", {}, "url", 'e.g. "https://'),
         ("GET", "/v1/tasks?state=gone", None, "state", 'e.g. "queued"'),
-        ("GET", "/v1/tasks?limit=0", None, "limit", "e.g. 1"),
-        ("GET", "/v1/rounds/x", None, "id", "e.g. 1"),
+        ("GET", "/v1/tasks?limit=0", None, "limit", "e.g. 50"),
+        ("POST", "/v1/tokens", {"label": "t", "lasts_s": 0}, "lasts_s", "e.g. 7776000"),
+        ("POST", "/v1/tasks", [], "body", 'e.g. {"task_id": "miniwob/click-test"'),
+        ("GET", "/v1/rounds/x", None, "id", "e.g. 3"),
     ],
 )
 async def test_an_error_names_the_field_and_an_example(
@@ -40,3 +44,43 @@ async def test_a_field_that_there_is_not_has_no_example(client: httpx.AsyncClien
     assert refused["field"] == "sed" and "e.g." not in refused["message"]
     assert example_at(create_app().openapi(), "POST", "/v1/tasks", ["body", "sed"]) is None
     assert example_at(create_app().openapi(), "GET", "/nowhere", ["query", "x"]) is None
+
+
+@pytest.mark.parametrize("text", [b"{", b'{"task_id": ', b'{"task_id": "fake/press-button",}'])
+async def test_a_body_that_is_no_json_is_called_the_body(client: httpx.AsyncClient, text: bytes) -> None:
+    refused = await client.post("/v1/tasks", content=text, headers={"Content-Type": "application/json"})
+    error = refused.json()["error"]
+    assert (refused.status_code, error["field"]) == (422, "body")
+    assert error["message"].startswith("body: JSON decode error at character ")
+    assert 'e.g. {"task_id": "miniwob/click-test"' in error["message"]
+
+
+def _examples() -> Iterator[Any]:
+    described = create_app().openapi()
+    for path, methods in described["paths"].items():
+        for method, operation in methods.items():
+            name = f"{method.upper()} {path}"
+            for parameter in operation.get("parameters", ()):
+                yield pytest.param(described, parameter["schema"], id=f"{name} {parameter['name']}")
+            for kind, content in operation.get("requestBody", {}).get("content", {}).items():
+                schema = content["schema"]
+                known = described["components"]["schemas"].get(
+                    schema.get("$ref", "").rpartition("/")[2], schema
+                )
+                if kind == "application/json":
+                    yield pytest.param(described, known, id=f"{name} body")
+
+
+@pytest.mark.parametrize(("described", "schema"), list(_examples()))
+def test_each_body_and_parameter_has_an_example_that_fits(described: Any, schema: Any) -> None:
+    examples = schema.get("examples") or [schema["example"]]
+    judge = jsonschema.Draft202012Validator({**schema, "components": described["components"]})
+    assert [error.message for one in examples for error in judge.iter_errors(one)] == []
+
+
+async def test_the_platform_serves_its_description_to_who_is_signed_in(
+    anonymous: httpx.AsyncClient, token: str
+) -> None:
+    assert (await anonymous.get("/v1/openapi.json")).status_code == 401
+    served = await anonymous.get("/v1/openapi.json", headers={"Authorization": f"Bearer {token}"})
+    assert served.json() == create_app().openapi()

@@ -33,12 +33,15 @@ async def test_the_platform_stands_in_figures(
         data = {"loss": loss, "step": step, "note": "words are no figures", "on": True}
         event = Event(id=0, at_s=time.time(), subject="run:r1", kind=EventKind.METRIC, name="ppo", data=data)
         await store.append_event(event)
+    begun = (await client.post("/v1/rounds", json={"preset": "smoke"})).json()
+    assert (await client.post(f"/v1/rounds/{begun['id']}/pause")).json()["state"] == "paused"
     alarm = Event(id=0, at_s=time.time(), subject="run:r1", kind=EventKind.ALARM, name="kl_high", data={})
     await store.append_event(alarm)
     response = await client.get("/metrics")
     assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
     figures = told(response.text)
     assert figures["deskhand_tasks", "queued"] == 3 and figures["deskhand_tasks", "running"] == 0
+    assert figures["deskhand_rounds", "paused"] == 1 and ("deskhand_tasks", "paused") not in figures
     assert figures["deskhand_trajectories", "success"] == figures["deskhand_trajectories", "failure"] == 1
     assert figures["deskhand_run", "loss", "r1", "ppo"] == 0.25
     assert ("deskhand_run", "note", "r1", "ppo") not in figures

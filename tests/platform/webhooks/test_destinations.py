@@ -46,6 +46,12 @@ async def test_other_ways_to_write_an_address_lead_nowhere_else(url: str) -> Non
         await resolve(url, ())
 
 
+async def test_a_refusal_does_not_say_where_a_name_leads() -> None:
+    with pytest.raises(Refused, match="localhost is at no public address") as refused:
+        await resolve("http://localhost/", ())
+    assert "127." not in str(refused.value) and "::1" not in str(refused.value)
+
+
 @pytest.mark.parametrize(
     "url", ["", "nothing", "ftp://example.com", "file:///etc/passwd", "http://", "http://u:p@example.com/"]
 )

@@ -130,7 +130,7 @@ async def test_submitters_find_their_own_alone(ask: Asks, store: Store, door: Do
         while not (dead := (await ask("bob", "GET", f"{bobs}/deliveries?state=dead"))["items"]):
             await asyncio.sleep(0.02)
     # what is public is asked of everybody's alike
-    assert "not public" in dead[0]["reason"] and door.came == 0
+    assert "no public address" in dead[0]["reason"] and door.came == 0
     again = f"{bobs}/deliveries/{dead[0]['id']}/retry"
     for method, path in (("GET", bobs), ("DELETE", bobs), ("GET", f"{bobs}/deliveries"), ("POST", again)):
         await ask("ada", method, path, 404)

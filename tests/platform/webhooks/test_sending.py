@@ -209,7 +209,7 @@ async def test_what_leads_inside_is_refused_now_and_later(
     closed = WebhookSettings(attempts=1)
     async with asyncio.timeout(60), Sender(store, closed).running():
         [dead] = await settled(client, made["id"], 1, "dead")
-    assert "not public" in dead["reason"] and receiver.got == []
+    assert "no public address" in dead["reason"] and receiver.got == []
 
 
 async def test_a_webhook_is_removed_with_what_it_was_to_be_told(

@@ -2058,14 +2058,34 @@ export interface components {
         /**
          * BranchBody
          * @description Where new episodes leave a recorded one, and who decides from there.
+         * @example {
+         *       "episodes": 8,
+         *       "labels": {
+         *         "batch": "nightly"
+         *       },
+         *       "policy": {
+         *         "name": "local",
+         *         "settings": {
+         *           "policy_id": "policy-cdba5f85db6383cb"
+         *         }
+         *       },
+         *       "priority": 5,
+         *       "step": 4
+         *     }
          */
         BranchBody: {
             /**
              * Episodes
              * @default 1
+             * @example 8
              */
             episodes: number;
-            /** Labels */
+            /**
+             * Labels
+             * @example {
+             *       "batch": "nightly"
+             *     }
+             */
             labels?: {
                 [key: string]: string;
             };
@@ -2074,14 +2094,24 @@ export interface components {
              *       "name": "scripted",
              *       "settings": {}
              *     }
+             * @example {
+             *       "name": "local",
+             *       "settings": {
+             *         "policy_id": "policy-cdba5f85db6383cb"
+             *       }
+             *     }
              */
             policy: components["schemas"]["PolicyChoice"];
             /**
              * Priority
              * @default 0
+             * @example 5
              */
             priority: number;
-            /** Step */
+            /**
+             * Step
+             * @example 4
+             */
             step: number;
         };
         /**
@@ -2492,24 +2522,52 @@ export interface components {
         /**
          * EvaluationOrder
          * @description A policy to be measured.
+         * @example {
+         *       "episodes": 64,
+         *       "modes": [
+         *         "sampled",
+         *         "greedy"
+         *       ],
+         *       "policy_id": "policy-cdba5f85db6383cb",
+         *       "split": "test",
+         *       "tasks": [
+         *         "miniwob/click-test"
+         *       ]
+         *     }
          */
         EvaluationOrder: {
             /**
              * Episodes
              * @default 32
+             * @example 64
              */
             episodes: number;
-            /** Modes */
+            /**
+             * Modes
+             * @example [
+             *       "sampled",
+             *       "greedy"
+             *     ]
+             */
             modes?: ("sampled" | "greedy")[];
-            /** Policy Id */
+            /**
+             * Policy Id
+             * @example policy-cdba5f85db6383cb
+             */
             policy_id?: string | null;
             /**
              * Split
              * @default test
+             * @example test
              * @enum {string}
              */
             split: "test" | "validation";
-            /** Tasks */
+            /**
+             * Tasks
+             * @example [
+             *       "miniwob/click-test"
+             *     ]
+             */
             tasks: string[];
         };
         /**
@@ -2918,14 +2976,24 @@ export interface components {
             /** Items */
             items: components["schemas"]["LiveSandbox"][];
         };
-        /** MarkBody */
+        /**
+         * MarkBody
+         * @example {
+         *       "reason": "the wrong button",
+         *       "score": 0
+         *     }
+         */
         MarkBody: {
             /**
              * Reason
              * @default
+             * @example the wrong button
              */
             reason: string;
-            /** Score */
+            /**
+             * Score
+             * @example 0
+             */
             score: number;
         };
         /**
@@ -3007,28 +3075,76 @@ export interface components {
              */
             object: "list";
         };
-        /** NewPassword */
+        /**
+         * NewPassword
+         * @example {
+         *       "password": "correct horse battery staple"
+         *     }
+         */
         NewPassword: {
-            /** Password */
+            /**
+             * Password
+             * @example correct horse battery staple
+             */
             password?: string | null;
         };
-        /** NewToken */
+        /**
+         * NewToken
+         * @example {
+         *       "label": "nightly",
+         *       "lasts_s": 7776000,
+         *       "owner": "ada",
+         *       "scopes": [
+         *         "tasks:read",
+         *         "tasks:write"
+         *       ]
+         *     }
+         */
         NewToken: {
-            /** Label */
+            /**
+             * Label
+             * @example nightly
+             */
             label: string;
-            /** Lasts S */
+            /**
+             * Lasts S
+             * @example 7776000
+             */
             lasts_s?: number | null;
-            /** Owner */
+            /**
+             * Owner
+             * @example ada
+             */
             owner?: string | null;
-            /** Scopes */
+            /**
+             * Scopes
+             * @example [
+             *       "tasks:read",
+             *       "tasks:write"
+             *     ]
+             */
             scopes?: string[] | null;
         };
-        /** NewUser */
+        /**
+         * NewUser
+         * @example {
+         *       "name": "ada",
+         *       "password": "correct horse battery staple",
+         *       "role": "researcher"
+         *     }
+         */
         NewUser: {
-            /** Name */
+            /**
+             * Name
+             * @example ada
+             */
             name: string;
-            /** Password */
+            /**
+             * Password
+             * @example correct horse battery staple
+             */
             password?: string | null;
+            /** @example researcher */
             role: components["schemas"]["Role"];
             /**
              * Token Only
@@ -3056,9 +3172,17 @@ export interface components {
             /** Url */
             url: string;
         };
-        /** NoteBody */
+        /**
+         * NoteBody
+         * @example {
+         *       "text": "The list was sorted the other way round."
+         *     }
+         */
         NoteBody: {
-            /** Text */
+            /**
+             * Text
+             * @example The list was sorted the other way round.
+             */
             text: string;
         };
         /**
@@ -3147,17 +3271,25 @@ export interface components {
                 [key: string]: number;
             };
         };
-        /** OwnPassword */
+        /**
+         * OwnPassword
+         * @example {
+         *       "current": "what it is now",
+         *       "password": "correct horse battery staple"
+         *     }
+         */
         OwnPassword: {
             /**
              * Current
              * @description 10 to 256 characters
              * @default
+             * @example what it is now
              */
             current: string;
             /**
              * Password
              * @description 10 to 256 characters
+             * @example correct horse battery staple
              */
             password: string;
         };
@@ -3273,18 +3405,32 @@ export interface components {
         /**
          * PolicyChoice
          * @description Who works the task.
+         * @example {
+         *       "name": "local",
+         *       "review_s": 60,
+         *       "settings": {
+         *         "policy_id": "policy-cdba5f85db6383cb"
+         *       }
+         *     }
          */
         PolicyChoice: {
             /**
              * Name
              * @default scripted
+             * @example local
              */
             name: string;
-            /** Review S */
+            /**
+             * Review S
+             * @example 60
+             */
             review_s?: number | null;
             /**
              * Settings
              * @default {}
+             * @example {
+             *       "policy_id": "policy-cdba5f85db6383cb"
+             *     }
              */
             settings: {
                 [key: string]: components["schemas"]["JsonValue"];
@@ -3342,11 +3488,23 @@ export interface components {
             /** Name */
             name: string;
         };
-        /** PromotionBody */
+        /**
+         * PromotionBody
+         * @example {
+         *       "policy_id": "policy-cdba5f85db6383cb",
+         *       "reason": "better on held-out tasks by eye, too"
+         *     }
+         */
         PromotionBody: {
-            /** Policy Id */
+            /**
+             * Policy Id
+             * @example policy-cdba5f85db6383cb
+             */
             policy_id: string;
-            /** Reason */
+            /**
+             * Reason
+             * @example better on held-out tasks by eye, too
+             */
             reason: string;
         };
         /**
@@ -3377,20 +3535,28 @@ export interface components {
         /**
          * ProposalAnswer
          * @description A person's word on it.
+         * @example {
+         *       "reason": "the other button",
+         *       "reply": "click(point='<point>80 149</point>')",
+         *       "verdict": "replaced"
+         *     }
          */
         ProposalAnswer: {
             /**
              * Reason
              * @default
+             * @example the other button
              */
             reason: string;
             /**
              * Reply
              * @default
+             * @example click(point='<point>80 149</point>')
              */
             reply: string;
             /**
              * Verdict
+             * @example replaced
              * @enum {string}
              */
             verdict: "accepted" | "replaced";
@@ -3450,13 +3616,27 @@ export interface components {
         /**
          * QuotaBody
          * @description An owner's limits; None: what the settings say.
+         * @example {
+         *       "bytes": 10000000000,
+         *       "sandboxes": 4,
+         *       "tasks": 1000
+         *     }
          */
         QuotaBody: {
-            /** Bytes */
+            /**
+             * Bytes
+             * @example 10000000000
+             */
             bytes?: number | null;
-            /** Sandboxes */
+            /**
+             * Sandboxes
+             * @example 4
+             */
             sandboxes?: number | null;
-            /** Tasks */
+            /**
+             * Tasks
+             * @example 1000
+             */
             tasks?: number | null;
         };
         /**
@@ -3553,9 +3733,21 @@ export interface components {
         /**
          * ReviewOrder
          * @description Whose disagreements are to be found.
+         * @example {
+         *       "labels": {
+         *         "batch": "nightly"
+         *       },
+         *       "rules": "verifier_judge: {threshold: 0.4}",
+         *       "task_id": "miniwob/click-test"
+         *     }
          */
         ReviewOrder: {
-            /** Labels */
+            /**
+             * Labels
+             * @example {
+             *       "batch": "nightly"
+             *     }
+             */
             labels?: {
                 [key: string]: string;
             };
@@ -3564,9 +3756,13 @@ export interface components {
             /**
              * Rules
              * @default
+             * @example verifier_judge: {threshold: 0.4}
              */
             rules: string;
-            /** Task Id */
+            /**
+             * Task Id
+             * @example miniwob/click-test
+             */
             task_id?: string | null;
         };
         /**
@@ -3628,11 +3824,31 @@ export interface components {
             started_at_s: number | null;
             state: components["schemas"]["WorkState"];
         };
-        /** RoundClone */
+        /**
+         * RoundClone
+         * @example {
+         *       "key": "longer-1",
+         *       "overrides": {
+         *         "ppo": {
+         *           "iterations": 60
+         *         }
+         *       }
+         *     }
+         */
         RoundClone: {
-            /** Key */
+            /**
+             * Key
+             * @example longer-1
+             */
             key?: string | null;
-            /** Overrides */
+            /**
+             * Overrides
+             * @example {
+             *       "ppo": {
+             *         "iterations": 60
+             *       }
+             *     }
+             */
             overrides?: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
@@ -3649,23 +3865,52 @@ export interface components {
             /** Presets */
             presets: components["schemas"]["Preset"][];
         };
-        /** RoundRetry */
+        /**
+         * RoundRetry
+         * @example {
+         *       "afresh": true,
+         *       "phase": "ppo"
+         *     }
+         */
         RoundRetry: {
             /**
              * Afresh
              * @default false
+             * @example true
              */
             afresh: boolean;
-            /** Phase */
+            /**
+             * Phase
+             * @example ppo
+             */
             phase?: string | null;
         };
-        /** RoundStart */
+        /**
+         * RoundStart
+         * @example {
+         *       "key": "tuesday-1",
+         *       "overrides": {
+         *         "ppo": {
+         *           "iterations": 4
+         *         }
+         *       },
+         *       "preset": "smoke"
+         *     }
+         */
         RoundStart: {
-            /** Key */
+            /**
+             * Key
+             * @example tuesday-1
+             */
             key?: string | null;
             /**
              * Overrides
              * @default {}
+             * @example {
+             *       "ppo": {
+             *         "iterations": 4
+             *       }
+             *     }
              */
             overrides: {
                 [key: string]: components["schemas"]["JsonValue"];
@@ -3673,6 +3918,7 @@ export interface components {
             /**
              * Preset
              * @default from-scratch
+             * @example smoke
              */
             preset: string;
         };
@@ -3710,15 +3956,29 @@ export interface components {
         /**
          * RouteOrder
          * @description Episodes to be routed into datasets.
+         * @example {
+         *       "labels": {
+         *         "batch": "nightly"
+         *       },
+         *       "name": "mine",
+         *       "rules": "sft: {outcome: success}",
+         *       "task_id": "miniwob/click-test"
+         *     }
          */
         RouteOrder: {
-            /** Labels */
+            /**
+             * Labels
+             * @example {
+             *       "batch": "nightly"
+             *     }
+             */
             labels?: {
                 [key: string]: string;
             };
             /**
              * Name
              * @default routed
+             * @example mine
              */
             name: string;
             /** Policy Id */
@@ -3726,9 +3986,13 @@ export interface components {
             /**
              * Rules
              * @default
+             * @example sft: {outcome: success}
              */
             rules: string;
-            /** Task Id */
+            /**
+             * Task Id
+             * @example miniwob/click-test
+             */
             task_id?: string | null;
         };
         /**
@@ -3779,29 +4043,53 @@ export interface components {
         /**
          * ScheduleBody
          * @description Either `cron` or `new_successes`.
+         * @example {
+         *       "cron": "0 3 * * 1-5",
+         *       "enabled": true,
+         *       "overrides": {
+         *         "ppo": {
+         *           "minutes": 30
+         *         }
+         *       },
+         *       "preset": "flywheel",
+         *       "timezone": "Europe/Berlin"
+         *     }
          */
         ScheduleBody: {
-            /** Cron */
+            /**
+             * Cron
+             * @example 0 3 * * 1-5
+             */
             cron?: string | null;
             /**
              * Enabled
              * @default true
+             * @example true
              */
             enabled: boolean;
             /** New Successes */
             new_successes?: number | null;
-            /** Overrides */
+            /**
+             * Overrides
+             * @example {
+             *       "ppo": {
+             *         "minutes": 30
+             *       }
+             *     }
+             */
             overrides?: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
             /**
              * Preset
              * @default from-scratch
+             * @example flywheel
              */
             preset: string;
             /**
              * Timezone
              * @default UTC
+             * @example Europe/Berlin
              */
             timezone: string;
         };
@@ -3932,9 +4220,15 @@ export interface components {
         /**
          * SteeringAction
          * @description What the person at the controls does next.
+         * @example {
+         *       "reply": "click(point='<point>80 149</point>')"
+         *     }
          */
         SteeringAction: {
-            /** Reply */
+            /**
+             * Reply
+             * @example click(point='<point>80 149</point>')
+             */
             reply: string;
         };
         /**
@@ -4137,9 +4431,39 @@ export interface components {
         /**
          * TaskBatch
          * @description Tasks to be queued together: all of them, or none.
+         * @example {
+         *       "tasks": [
+         *         {
+         *           "labels": {
+         *             "batch": "nightly"
+         *           },
+         *           "seed": 3,
+         *           "task_id": "miniwob/click-test"
+         *         },
+         *         {
+         *           "seed": 4,
+         *           "task_id": "miniwob/click-test"
+         *         }
+         *       ]
+         *     }
          */
         TaskBatch: {
-            /** Tasks */
+            /**
+             * Tasks
+             * @example [
+             *       {
+             *         "labels": {
+             *           "batch": "nightly"
+             *         },
+             *         "seed": 3,
+             *         "task_id": "miniwob/click-test"
+             *       },
+             *       {
+             *         "seed": 4,
+             *         "task_id": "miniwob/click-test"
+             *       }
+             *     ]
+             */
             tasks: components["schemas"]["TaskSubmission"][];
         };
         /**
@@ -4246,15 +4570,40 @@ export interface components {
         /**
          * TaskSubmission
          * @description A task to be worked: one of the catalog by id, or one in full.
+         * @example {
+         *       "deadline_s": 1893456000,
+         *       "key": "mine-3",
+         *       "labels": {
+         *         "batch": "nightly"
+         *       },
+         *       "policy": {
+         *         "name": "local",
+         *         "settings": {
+         *           "policy_id": "policy-cdba5f85db6383cb"
+         *         }
+         *       },
+         *       "priority": 5,
+         *       "seed": 3,
+         *       "task_id": "miniwob/click-test"
+         *     }
          */
         TaskSubmission: {
-            /** Deadline S */
+            /**
+             * Deadline S
+             * @example 1893456000
+             */
             deadline_s?: number | null;
-            /** Key */
+            /**
+             * Key
+             * @example mine-3
+             */
             key?: string | null;
             /**
              * Labels
              * @default {}
+             * @example {
+             *       "batch": "nightly"
+             *     }
              */
             labels: {
                 [key: string]: string;
@@ -4264,20 +4613,31 @@ export interface components {
              *       "name": "scripted",
              *       "settings": {}
              *     }
+             * @example {
+             *       "name": "local",
+             *       "settings": {
+             *         "policy_id": "policy-cdba5f85db6383cb"
+             *       }
+             *     }
              */
             policy: components["schemas"]["PolicyChoice"];
             /**
              * Priority
              * @default 0
+             * @example 5
              */
             priority: number;
             /**
              * Seed
              * @default 0
+             * @example 3
              */
             seed: number;
             task?: components["schemas"]["TaskBody"] | null;
-            /** Task Id */
+            /**
+             * Task Id
+             * @example miniwob/click-test
+             */
             task_id?: string | null;
         };
         /** TextPart */
@@ -4472,10 +4832,18 @@ export interface components {
         /**
          * UserChange
          * @description What is to change; what is left out stays.
+         * @example {
+         *       "disabled": false,
+         *       "role": "operator"
+         *     }
          */
         UserChange: {
-            /** Disabled */
+            /**
+             * Disabled
+             * @example false
+             */
             disabled?: boolean | null;
+            /** @example operator */
             role?: components["schemas"]["Role"] | null;
         };
         /**
@@ -4524,22 +4892,44 @@ export interface components {
          * WebhookBody
          * @description Who is to be told, and of what.
          * @example {
+         *       "about": "tasks",
          *       "labels": {
          *         "batch": "nightly"
          *       },
+         *       "states": [
+         *         "done",
+         *         "failed"
+         *       ],
          *       "url": "https://example.com/hooks/deskhand"
          *     }
          */
         WebhookBody: {
-            /** @default tasks */
+            /**
+             * @default tasks
+             * @example tasks
+             */
             about: components["schemas"]["About"];
-            /** Labels */
+            /**
+             * Labels
+             * @example {
+             *       "batch": "nightly"
+             *     }
+             */
             labels?: {
                 [key: string]: string;
             };
-            /** States */
+            /**
+             * States
+             * @example [
+             *       "done",
+             *       "failed"
+             *     ]
+             */
             states?: components["schemas"]["WorkState"][];
-            /** Url */
+            /**
+             * Url
+             * @example https://example.com/hooks/deskhand
+             */
             url: string;
         };
         /**

@@ -1,8 +1,10 @@
-"""GET /v1/info."""
+"""/v1/info, and the API's own description."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from typing import Any
+
+from fastapi import APIRouter, Request
 
 from deskhand_platform.api.deps import Have, Who
 from deskhand_platform.api.models import Info
@@ -23,3 +25,9 @@ async def get_info(have: Have, who: Who) -> Info:
         scopes=sorted(who.scopes),
         limited=who.limited,
     )
+
+
+@router.get("/openapi.json", include_in_schema=False)
+async def get_description(request: Request) -> dict[str, Any]:
+    """The OpenAPI document, for client generators."""
+    return request.app.openapi()

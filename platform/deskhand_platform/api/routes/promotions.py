@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from fastapi import APIRouter
 
-from deskhand_platform.api.deps import Cursor, Have, Limit, User, before
+from deskhand_platform.api.deps import Cursor, Have, Limit, Noted, User, before
 from deskhand_platform.api.models import Page
 from deskhand_platform.api.models_rounds import PromotionBody, PromotionModel
 from deskhand_platform.rounds.promoted import Promotion
@@ -23,8 +23,9 @@ async def list_promotions(have: Have, cursor: Cursor = None, limit: Limit = 50) 
 
 
 @router.post("/promotions", status_code=201)
-async def promote(have: Have, user: User, body: PromotionBody) -> PromotionModel:
+async def promote(have: Have, user: User, noted: Noted, body: PromotionBody) -> PromotionModel:
     """Promote a policy by hand, or go back to one; the next round starts from it."""
+    noted(f"{body.policy_id}: {body.reason}")
     return shown(await have.promoted.by_hand(body.policy_id, body.reason, user))
 
 

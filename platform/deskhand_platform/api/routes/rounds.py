@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from fastapi import APIRouter
 
-from deskhand_platform.api.deps import Cursor, Have, Limit, LogOffset, LogTail, RowId, before
+from deskhand_platform.api.deps import Cursor, Have, Limit, LogOffset, LogTail, Noted, RowId, before
 from deskhand_platform.api.models import (
     EvaluationRow,
     JsonObject,
@@ -47,13 +47,14 @@ async def list_presets() -> list[Preset]:
 
 
 @router.post("/rounds", status_code=201)
-async def start_round(have: Have, body: RoundStart) -> Round:
+async def start_round(have: Have, noted: Noted, body: RoundStart) -> Round:
     """Start a round, or queue it behind the one that runs.
 
     Two starts of the same are one round: of one key, or, without keys, of an equal config while the round is
     not over.
     """
     record = await have.rounds.start(body.preset, cast(dict[str, Any], body.overrides), body.key)
+    noted(f"{record.id}: {body.model_dump_json(exclude_unset=True)}")
     return shown(record, have)
 
 
@@ -97,9 +98,11 @@ async def resume_round(have: Have, id: RowId) -> Round:
 
 
 @router.post("/rounds/{id}/clone", status_code=201)
-async def clone_round(have: Have, id: RowId, body: RoundClone) -> Round:
+async def clone_round(have: Have, noted: Noted, id: RowId, body: RoundClone) -> Round:
     """Start a round that is told what this one was, with overrides."""
-    return shown(await have.rounds.clone(id, cast(dict[str, Any], body.overrides), body.key), have)
+    record = await have.rounds.clone(id, cast(dict[str, Any], body.overrides), body.key)
+    noted(f"{record.id}: {body.model_dump_json(exclude_unset=True)}")
+    return shown(record, have)
 
 
 @router.post("/rounds/{id}/retry")

@@ -6,7 +6,7 @@ from typing import cast
 
 from fastapi import APIRouter
 
-from deskhand_platform.api.deps import Have, RowId
+from deskhand_platform.api.deps import Have, Noted, RowId
 from deskhand_platform.api.models import JsonObject
 from deskhand_platform.api.models_rounds import ScheduleBody, ScheduleModel
 from deskhand_platform.rounds.scheduler import successes
@@ -23,14 +23,17 @@ async def list_schedules(have: Have) -> list[ScheduleModel]:
 
 
 @router.post("/schedules", status_code=201)
-async def create_schedule(have: Have, body: ScheduleBody) -> ScheduleModel:
+async def create_schedule(have: Have, noted: Noted, body: ScheduleBody) -> ScheduleModel:
     """Let rounds begin by themselves; never two at a time."""
-    return await shown(await have.schedules.create(order(body)), have)
+    made = await have.schedules.create(order(body))
+    noted(f"{made.id}: {body.model_dump_json(exclude_unset=True)}")
+    return await shown(made, have)
 
 
 @router.put("/schedules/{id}")
-async def replace_schedule(have: Have, id: RowId, body: ScheduleBody) -> ScheduleModel:
+async def replace_schedule(have: Have, noted: Noted, id: RowId, body: ScheduleBody) -> ScheduleModel:
     """Change a schedule, or switch it on or off."""
+    noted(body.model_dump_json(exclude_unset=True))
     return await shown(await have.schedules.replace(id, order(body)), have)
 
 

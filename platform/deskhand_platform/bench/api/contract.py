@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 
-from deskhand_platform.api.app import OPEN
+from deskhand_platform.api.description import OPEN
 
 TIMEOUT_S = 60.0
 
