@@ -307,3 +307,39 @@ def test_a_researchers_day(platform: Platform, signed: Signed) -> None:
     expect(left).to_contain_text("success")
     left.get_by_role("link", name="compare").click()
     expect(page.get_by_text("They never part.")).to_be_visible()
+
+
+def test_a_task_is_cancelled_when_that_is_meant_and_tried_again(platform: Platform, signed: Signed) -> None:
+    body = {"task_id": "fake/press-in-order", "seed": 51, "policy": {"name": "scripted", "review_s": 300}}
+    task = begun(platform, body)
+    page = signed.open("/tasks")
+    page.get_by_role("button", name="Cancel fake/press-in-order, seed 51").click()
+    page.get_by_role("button", name="Keep it").click()
+    assert platform.get(f"/v1/tasks/{task['id']}")["state"] == "running"
+    page.get_by_role("button", name="Cancel fake/press-in-order, seed 51").click()
+    page.get_by_role("button", name="Cancel the task").click()
+    until(lambda: platform.get(f"/v1/tasks/{task['id']}")["state"] == "cancelled")
+    page.get_by_role("button", name="Try fake/press-in-order, seed 51, again").click()
+    until(lambda: platform.get(f"/v1/tasks/{task['id']}")["state"] == "running")
+    stop(platform, task["id"])
+
+
+def test_a_task_without_an_oracle_is_not_given_to_one(platform: Platform, signed: Signed) -> None:
+    page = signed.open("/tasks?task=fake/never-done")
+    expect(page.get_by_role("table", name="Catalog")).to_contain_text("fake/never-done")
+    page.get_by_role("button", name="Submit").click()
+    expect(page.get_by_role("alert")).to_contain_text("Nobody wrote an oracle")
+    # a program that submits it all the same is told why it failed, on a phone too
+    send(platform, "POST", "/v1/tasks", {"task_id": "fake/never-done", "seed": 52})
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(page.get_by_role("table", name="Queue")).to_contain_text("no oracle for task")
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 390
+
+
+def test_a_computer_without_a_network_serves_its_own_page(platform: Platform, signed: Signed) -> None:
+    page = signed.open("/rounds")
+    expect(page).to_have_title("Rounds · Deskhand")
+    page.evaluate("() => window.dispatchEvent(new Event('offline'))")
+    page.get_by_role("link", name="Tasks", exact=True).first.click()
+    expect(page.get_by_role("table", name="Catalog")).to_contain_text("fake/press-button")
+    expect(page).to_have_title("Tasks · Deskhand")
