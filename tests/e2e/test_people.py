@@ -217,19 +217,23 @@ def test_a_sandbox_is_looked_at_taken_over_and_handed_back(platform: Platform, s
     # what the policy had proposed meanwhile is nobody's to answer any more
     until(lambda: not platform.get("/v1/proposals")["items"])
     surface = page.get_by_role("application")
+    surface.dblclick(position={"x": 90, "y": 90})
     surface.click(position={"x": 12, "y": 14})
     drag(page, surface, (20, 20), (60, 60))
     page.keyboard.type("hi there")
     page.keyboard.press("Enter")
     did = page.get_by_role("list", name="What you did").get_by_role("listitem")
-    expect(did).to_have_count(4)
+    expect(did).to_have_count(5)
     expect(did.get_by_label("waiting")).to_have_count(0)
-    page.get_by_role("button", name="Hand back").click()
+    expect(did.last).to_contain_text("left_double(")  # the first of them: the newest is on top
+    page.keyboard.press("Shift+Escape")
+    expect(page.get_by_role("button", name="Hand back")).to_be_focused()
+    page.keyboard.press("Enter")
     expect(page.get_by_role("button", name="Take over")).to_be_visible()
     steps = platform.get(f"/v1/trajectories/{task['trajectory_id']}/steps")["items"]
     ours = [s for s in steps if s["review"] and s["review"]["verdict"] in ("steered", "replaced")]
     kinds = [action["type"] for step in ours for action in step["actions"]]
-    assert kinds[:4] == ["click", "drag", "type_text", "press"]
+    assert kinds[:5] == ["click", "click", "drag", "type_text", "press"]
     send(platform, "DELETE", f"/v1/tasks/{task['id']}")
     expect(page.get_by_text("This sandbox was given back")).to_be_visible()
     page.get_by_role("link", name="Replay what happened").click()
