@@ -347,3 +347,17 @@ def test_a_computer_without_a_network_serves_its_own_page(platform: Platform, si
     page.get_by_role("link", name="Tasks", exact=True).first.click()
     expect(page.get_by_role("table", name="Catalog")).to_contain_text("fake/press-button")
     expect(page).to_have_title("Tasks · Deskhand")
+
+
+def test_a_page_that_cannot_be_loaded_says_so_and_is_tried_again(platform: Platform, signed: Signed) -> None:
+    page = signed.open("/rounds")
+    expect(page.get_by_text("Sandboxes up")).to_be_visible()
+    page.context.set_offline(True)
+    page.get_by_role("link", name="Flywheel").first.click()
+    expect(page.get_by_role("alert")).to_contain_text("The platform does not answer")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("alert")).to_contain_text("The platform does not answer")
+    page.context.set_offline(False)
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("heading", name="Flywheel")).to_be_visible()
+    signed.complaints.clear()  # the browser notes what it could not load
