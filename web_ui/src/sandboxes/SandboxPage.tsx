@@ -175,7 +175,7 @@ function Steered({ steering }: { steering: Steering }) {
           </button>
         </form>
         <Trouble error={steering.error} />
-        <ol className="flex max-h-40 flex-col gap-0.5 overflow-y-auto" aria-label="What you did">
+        <ol tabIndex={0} className="flex max-h-40 flex-col gap-0.5 overflow-y-auto" aria-label="What you did">
           {steering.done.map((each) => (
             <li key={each.number} className="font-mono text-xs break-all">
               <span className="text-muted" aria-label={each.sent ? "sent" : "waiting"}>
