@@ -319,6 +319,7 @@ def test_a_task_is_cancelled_when_that_is_meant_and_tried_again(platform: Platfo
     page = signed.open("/tasks")
     page.get_by_role("button", name="Cancel fake/press-in-order, seed 51").click()
     page.get_by_role("button", name="Keep it").click()
+    expect(page.get_by_role("button", name="Cancel fake/press-in-order, seed 51")).to_be_focused()
     assert platform.get(f"/v1/tasks/{task['id']}")["state"] == "running"
     page.get_by_role("button", name="Cancel fake/press-in-order, seed 51").click()
     page.get_by_role("button", name="Cancel the task").click()
