@@ -68,7 +68,11 @@ def pages(platform: Platform, tmp_path_factory: pytest.TempPathFactory) -> dict[
     send(platform, "/v1/schedules", {"preset": "smoke", "cron": "0 3 1 1 *"})
     alarm = {"state": "raised", "value": 1.5, "limit": 2.0, "unit": "GB free", "advice": "make room"}
     platform.tell("platform", EventKind.ALARM, "disk_low", alarm)
-    platform.tell(f"run:round-{started}-ppo", EventKind.ALARM, "kl_high", {"value": 0.4, "limit": 0.15})
+    for step in range(8):  # more than are shown at once
+        told = {"value": 0.4, "limit": 0.15, "iteration": step}
+        platform.tell(f"run:round-{started}-ppo", EventKind.ALARM, "kl_high", told)
+    over = send(platform, "/v1/rounds", {"preset": "smoke", "overrides": {"ppo": {"iterations": 3}}})["id"]
+    send(platform, f"/v1/rounds/{over}/cancel", {})
     measured = {"policy_id": None, "tasks": ["fake/press-button"], "episodes": 2, "modes": ["sampled"]}
     send(platform, "/v1/evaluations", {**measured, "split": "test"})
     reviewed = {"name": "scripted", "review_s": 600}
@@ -89,6 +93,7 @@ def pages(platform: Platform, tmp_path_factory: pytest.TempPathFactory) -> dict[
         "rounds/policy": "/rounds/policy",
         "rounds/schedules": "/rounds/schedules",
         "round": f"/rounds/{started}",
+        "a round that is over": f"/rounds/{over}",
         "trajectories": "/trajectories",
         "replay": f"/trajectories/{trajectory}?step=1",
         "its end": f"/trajectories/{other}?step=end",

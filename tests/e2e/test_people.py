@@ -217,19 +217,23 @@ def test_a_sandbox_is_looked_at_taken_over_and_handed_back(platform: Platform, s
     # what the policy had proposed meanwhile is nobody's to answer any more
     until(lambda: not platform.get("/v1/proposals")["items"])
     surface = page.get_by_role("application")
+    surface.dblclick(position={"x": 90, "y": 90})
     surface.click(position={"x": 12, "y": 14})
     drag(page, surface, (20, 20), (60, 60))
     page.keyboard.type("hi there")
     page.keyboard.press("Enter")
     did = page.get_by_role("list", name="What you did").get_by_role("listitem")
-    expect(did).to_have_count(4)
+    expect(did).to_have_count(5)
     expect(did.get_by_label("waiting")).to_have_count(0)
-    page.get_by_role("button", name="Hand back").click()
+    expect(did.last).to_contain_text("left_double(")  # the first of them: the newest is on top
+    page.keyboard.press("Shift+Escape")
+    expect(page.get_by_role("button", name="Hand back")).to_be_focused()
+    page.keyboard.press("Enter")
     expect(page.get_by_role("button", name="Take over")).to_be_visible()
     steps = platform.get(f"/v1/trajectories/{task['trajectory_id']}/steps")["items"]
     ours = [s for s in steps if s["review"] and s["review"]["verdict"] in ("steered", "replaced")]
     kinds = [action["type"] for step in ours for action in step["actions"]]
-    assert kinds[:4] == ["click", "drag", "type_text", "press"]
+    assert kinds[:5] == ["click", "click", "drag", "type_text", "press"]
     send(platform, "DELETE", f"/v1/tasks/{task['id']}")
     expect(page.get_by_text("This sandbox was given back")).to_be_visible()
     page.get_by_role("link", name="Replay what happened").click()
@@ -307,3 +311,54 @@ def test_a_researchers_day(platform: Platform, signed: Signed) -> None:
     expect(left).to_contain_text("success")
     left.get_by_role("link", name="compare").click()
     expect(page.get_by_text("They never part.")).to_be_visible()
+
+
+def test_a_task_is_cancelled_when_that_is_meant_and_tried_again(platform: Platform, signed: Signed) -> None:
+    body = {"task_id": "fake/press-in-order", "seed": 51, "policy": {"name": "scripted", "review_s": 300}}
+    task = begun(platform, body)
+    page = signed.open("/tasks")
+    page.get_by_role("button", name="Cancel fake/press-in-order, seed 51").click()
+    page.get_by_role("button", name="Keep it").click()
+    expect(page.get_by_role("button", name="Cancel fake/press-in-order, seed 51")).to_be_focused()
+    assert platform.get(f"/v1/tasks/{task['id']}")["state"] == "running"
+    page.get_by_role("button", name="Cancel fake/press-in-order, seed 51").click()
+    page.get_by_role("button", name="Cancel the task").click()
+    until(lambda: platform.get(f"/v1/tasks/{task['id']}")["state"] == "cancelled")
+    page.get_by_role("button", name="Try fake/press-in-order, seed 51, again").click()
+    until(lambda: platform.get(f"/v1/tasks/{task['id']}")["state"] == "running")
+    stop(platform, task["id"])
+
+
+def test_a_task_without_an_oracle_is_not_given_to_one(platform: Platform, signed: Signed) -> None:
+    page = signed.open("/tasks?task=fake/never-done")
+    expect(page.get_by_role("table", name="Catalog")).to_contain_text("fake/never-done")
+    page.get_by_role("button", name="Submit").click()
+    expect(page.get_by_role("alert")).to_contain_text("Nobody wrote an oracle")
+    # a program that submits it all the same is told why it failed, on a phone too
+    send(platform, "POST", "/v1/tasks", {"task_id": "fake/never-done", "seed": 52})
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(page.get_by_role("table", name="Queue")).to_contain_text("no oracle for task")
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 390
+
+
+def test_a_computer_without_a_network_serves_its_own_page(platform: Platform, signed: Signed) -> None:
+    page = signed.open("/rounds")
+    expect(page).to_have_title("Rounds · Deskhand")
+    page.evaluate("() => window.dispatchEvent(new Event('offline'))")
+    page.get_by_role("link", name="Tasks", exact=True).first.click()
+    expect(page.get_by_role("table", name="Catalog")).to_contain_text("fake/press-button")
+    expect(page).to_have_title("Tasks · Deskhand")
+
+
+def test_a_page_that_cannot_be_loaded_says_so_and_is_tried_again(platform: Platform, signed: Signed) -> None:
+    page = signed.open("/rounds")
+    expect(page.get_by_text("Sandboxes up")).to_be_visible()
+    page.context.set_offline(True)
+    page.get_by_role("link", name="Flywheel").first.click()
+    expect(page.get_by_role("alert")).to_contain_text("The platform does not answer")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("alert")).to_contain_text("The platform does not answer")
+    page.context.set_offline(False)
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("heading", name="Flywheel")).to_be_visible()
+    signed.complaints.clear()  # the browser notes what it could not load

@@ -4,7 +4,6 @@ import {
   createRootRoute,
   createRoute,
   createRouter,
-  lazyRouteComponent,
   redirect,
   type ErrorComponentProps,
 } from "@tanstack/react-router";
@@ -20,6 +19,7 @@ import { readCompareRounds } from "./rounds/comparing";
 import { readNewRound } from "./rounds/form/search";
 import { askAhead } from "./replay/ahead";
 import { readPlace } from "./replay/place";
+import { answers, lazyPage } from "./shell/lazy";
 import { queryClient } from "./shell/session";
 import { Shell } from "./shell/Shell";
 import { readQueueSearch } from "./tasks/search";
@@ -37,66 +37,66 @@ const home = createRoute({
     // eslint-disable-next-line @typescript-eslint/only-throw-error -- how this router is told to go elsewhere
     throw redirect({ to: "/tasks" });
   },
-  component: lazyRouteComponent(() => import("./overview/OverviewPage"), "OverviewPage"),
+  component: lazyPage(() => import("./overview/OverviewPage"), "OverviewPage"),
 });
 
 const flywheel = createRoute({
   getParentRoute: () => rootRoute,
   path: "/flywheel",
   validateSearch: readFlywheelSearch,
-  component: lazyRouteComponent(() => import("./flywheel/FlywheelPage"), "FlywheelPage"),
+  component: lazyPage(() => import("./flywheel/FlywheelPage"), "FlywheelPage"),
 });
 
 const evaluations = createRoute({
   getParentRoute: () => rootRoute,
   path: "/tasks/evaluations",
   validateSearch: readCompared,
-  component: lazyRouteComponent(() => import("./evaluations/EvaluationsPage"), "EvaluationsPage"),
+  component: lazyPage(() => import("./evaluations/EvaluationsPage"), "EvaluationsPage"),
 });
 
 const rounds = createRoute({
   getParentRoute: () => rootRoute,
   path: "/rounds",
-  component: lazyRouteComponent(() => import("./rounds/RoundsPage"), "RoundsPage"),
+  component: lazyPage(() => import("./rounds/RoundsPage"), "RoundsPage"),
 });
 
 const round = createRoute({
   getParentRoute: () => rootRoute,
   path: "/rounds/$id",
-  component: lazyRouteComponent(() => import("./rounds/RoundPage"), "RoundPage"),
+  component: lazyPage(() => import("./rounds/RoundPage"), "RoundPage"),
 });
 
 const compareRounds = createRoute({
   getParentRoute: () => rootRoute,
   path: "/rounds/compare",
   validateSearch: readCompareRounds,
-  component: lazyRouteComponent(() => import("./rounds/CompareRoundsPage"), "CompareRoundsPage"),
+  component: lazyPage(() => import("./rounds/CompareRoundsPage"), "CompareRoundsPage"),
 });
 
 const promoted = createRoute({
   getParentRoute: () => rootRoute,
   path: "/rounds/policy",
-  component: lazyRouteComponent(() => import("./rounds/PromotedPage"), "PromotedPage"),
+  component: lazyPage(() => import("./rounds/PromotedPage"), "PromotedPage"),
 });
 
 const schedules = createRoute({
   getParentRoute: () => rootRoute,
   path: "/rounds/schedules",
-  component: lazyRouteComponent(() => import("./rounds/SchedulesPage"), "SchedulesPage"),
+  component: lazyPage(() => import("./rounds/SchedulesPage"), "SchedulesPage"),
 });
 
 const newRound = createRoute({
   getParentRoute: () => rootRoute,
   path: "/rounds/new",
   validateSearch: readNewRound,
-  component: lazyRouteComponent(() => import("./rounds/form/NewRoundPage"), "NewRoundPage"),
+  component: lazyPage(() => import("./rounds/form/NewRoundPage"), "NewRoundPage"),
 });
 
 const trajectories = createRoute({
   getParentRoute: () => rootRoute,
   path: "/trajectories",
   validateSearch: readFilter,
-  component: lazyRouteComponent(() => import("./trajectories/TrajectoriesPage"), "TrajectoriesPage"),
+  component: lazyPage(() => import("./trajectories/TrajectoriesPage"), "TrajectoriesPage"),
 });
 
 const replay = createRoute({
@@ -108,52 +108,52 @@ const replay = createRoute({
   },
   // another step of the same episode is not another episode
   shouldReload: false,
-  component: lazyRouteComponent(() => import("./replay/ReplayPage"), "ReplayPage"),
+  component: lazyPage(() => import("./replay/ReplayPage"), "ReplayPage"),
 });
 
 const compare = createRoute({
   getParentRoute: () => rootRoute,
   path: "/compare",
   validateSearch: readCompare,
-  component: lazyRouteComponent(() => import("./compare/ComparePage"), "ComparePage"),
+  component: lazyPage(() => import("./compare/ComparePage"), "ComparePage"),
 });
 
 const tasks = createRoute({
   getParentRoute: () => rootRoute,
   path: "/tasks",
   validateSearch: readQueueSearch,
-  component: lazyRouteComponent(() => import("./tasks/TasksPage"), "TasksPage"),
+  component: lazyPage(() => import("./tasks/TasksPage"), "TasksPage"),
 });
 
 const annotate = createRoute({
   getParentRoute: () => rootRoute,
   path: "/annotate",
-  component: lazyRouteComponent(() => import("./annotate/AnnotatePage"), "AnnotatePage"),
+  component: lazyPage(() => import("./annotate/AnnotatePage"), "AnnotatePage"),
 });
 
 const sandboxes = createRoute({
   getParentRoute: () => rootRoute,
   path: "/sandboxes",
-  component: lazyRouteComponent(() => import("./sandboxes/SandboxesPage"), "SandboxesPage"),
+  component: lazyPage(() => import("./sandboxes/SandboxesPage"), "SandboxesPage"),
 });
 
 const sandbox = createRoute({
   getParentRoute: () => rootRoute,
   path: "/sandboxes/$id",
-  component: lazyRouteComponent(() => import("./sandboxes/SandboxPage"), "SandboxPage"),
+  component: lazyPage(() => import("./sandboxes/SandboxPage"), "SandboxPage"),
 });
 
 const account = createRoute({
   getParentRoute: () => rootRoute,
   path: "/account",
-  component: lazyRouteComponent(() => import("./account/AccountPage"), "AccountPage"),
+  component: lazyPage(() => import("./account/AccountPage"), "AccountPage"),
 });
 
 const admin = createRoute({
   getParentRoute: () => rootRoute,
   path: "/admin",
   validateSearch: readAdmin,
-  component: lazyRouteComponent(() => import("./admin/AdminPage"), "AdminPage"),
+  component: lazyPage(() => import("./admin/AdminPage"), "AdminPage"),
 });
 
 export const router = createRouter({
@@ -197,9 +197,10 @@ function NoSuchPage() {
 }
 
 function Broken({ error, reset }: ErrorComponentProps) {
+  const again = () => void answers().then((up) => (up ? window.location.reload() : reset()));
   return (
     <Page title="Something broke">
-      <Failed error={error} again={reset} />
+      <Failed error={error} again={again} />
     </Page>
   );
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { gestureOfKey, spotAt, written } from "../src/parts/gestures";
+import { gestureOfKey, joined, spotAt, written, type Gesture } from "../src/parts/gestures";
 
 const plain = { ctrlKey: false, altKey: false, metaKey: false, shiftKey: false };
 
@@ -25,6 +25,18 @@ describe("gestures", () => {
     expect(gestureOfKey({ ...plain, key: "Tab", shiftKey: true })).toEqual({ kind: "keys", keys: ["Shift", "Tab"] });
     expect(gestureOfKey({ ...plain, key: "Shift", shiftKey: true })).toBeNull();
     expect(gestureOfKey({ ...plain, key: "Dead" })).toBeNull();
+  });
+
+  it("that follow at once are one where they belong together", () => {
+    const click: Gesture = { kind: "click", at: { x: 5, y: 5 }, button: "left", count: 1 };
+    const text: Gesture = { kind: "text", text: "a" };
+    expect(joined(text, { kind: "text", text: "b" })).toEqual({ kind: "text", text: "ab" });
+    expect(joined(click, { ...click, at: { x: 6, y: 4 } })).toEqual({ ...click, count: 2 });
+    expect(joined({ ...click, count: 2 }, click)).toEqual({ ...click, count: 3 });
+    expect(joined({ ...click, count: 3 }, click)).toBeNull();
+    expect(joined(click, { ...click, at: { x: 50, y: 5 } })).toBeNull();
+    expect(joined(click, { ...click, button: "right" })).toBeNull();
+    expect(joined(click, text)).toBeNull();
   });
 
   it("fall on a pixel of the picture, never beside it", () => {

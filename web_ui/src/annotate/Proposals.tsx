@@ -102,7 +102,7 @@ function Waiting({ proposal }: { proposal: Proposal }) {
         <div>
           <h3 className="label">The policy wants, at step {proposal.step_index}</h3>
           {proposal.thought ? (
-            <p className="max-h-32 overflow-y-auto break-words whitespace-pre-wrap text-muted">{proposal.thought}</p>
+            <p tabIndex={0} className="max-h-32 overflow-y-auto break-words whitespace-pre-wrap text-muted">{proposal.thought}</p>
           ) : null}
           <ol className="mt-1">
             {proposal.actions.map((action, order) => (

@@ -21,8 +21,9 @@ export function figure(value: number | null | undefined): string {
   return String(Number(value.toPrecision(3)));
 }
 
-/** A figure for the narrow edge of a chart: thousands as one letter, -10000 → "-10K". */
+/** A figure for the narrow edge of a chart, no wider than it must be: -10000 → "-10K", 0.0005 → "5e-4". */
 export function mark(value: number): string {
+  if (value !== 0 && Math.abs(value) < 0.001) return value.toExponential();
   if (Math.abs(value) < 1000) return figure(value);
   return value.toLocaleString("en-US", { notation: "compact", maximumFractionDigits: 1 });
 }

@@ -38,7 +38,7 @@ export function DataTable<Row extends RowData>({
 }) {
   const table = useTable({ features, columns, data: rows, getRowId: rowId });
   return (
-    <div className="overflow-x-auto">
+    <div className="relative overflow-x-auto">
       <table aria-label={label} className="w-full border-collapse text-left">
         <thead>
           {table.getHeaderGroups().map((group) => (

@@ -5,13 +5,27 @@
  */
 
 import { AlertDialog as RadixAlert, Dialog as Radix } from "radix-ui";
-import type { ReactNode } from "react";
+import { useRef, type ReactNode } from "react";
 
 import { Trouble } from "./Notice";
 
 const BOX =
   "panel fixed top-1/2 left-1/2 z-50 flex max-h-[88dvh] w-[min(34rem,calc(100vw-1.5rem))] -translate-x-1/2 -translate-y-1/2 flex-col overflow-hidden shadow-2xl shadow-black/30";
 const SHADE = <div aria-hidden className="fixed inset-0 z-40 bg-black/45" />;
+
+/** Gives the focus back to what opened the dialog: Radix does only where that is a trigger of its own. */
+function useFocusBack() {
+  const before = useRef<Element | null>(null);
+  return {
+    onOpenAutoFocus: () => {
+      before.current = document.activeElement;
+    },
+    onCloseAutoFocus: (event: globalThis.Event) => {
+      event.preventDefault();
+      if (before.current instanceof HTMLElement) before.current.focus();
+    },
+  };
+}
 
 export function Dialog({
   open,
@@ -24,11 +38,12 @@ export function Dialog({
   title: string;
   children: ReactNode;
 }) {
+  const focus = useFocusBack();
   return (
     <Radix.Root open={open} onOpenChange={onOpen}>
       <Radix.Portal>
         {SHADE}
-        <Radix.Content aria-modal className={BOX} aria-describedby={undefined}>
+        <Radix.Content {...focus} aria-modal className={BOX} aria-describedby={undefined}>
           <Radix.Title className="border-b border-line px-4 py-3 text-base font-semibold">
             {title}
           </Radix.Title>
@@ -63,11 +78,12 @@ export function Confirm({
   error: unknown;
   onConfirm: () => void;
 }) {
+  const focus = useFocusBack();
   return (
     <RadixAlert.Root open={open} onOpenChange={onOpen}>
       <RadixAlert.Portal>
         {SHADE}
-        <RadixAlert.Content aria-modal className={`${BOX} gap-3 p-4`}>
+        <RadixAlert.Content {...focus} aria-modal className={`${BOX} gap-3 p-4`}>
           <RadixAlert.Title className="text-base font-semibold">{title}</RadixAlert.Title>
           <RadixAlert.Description className="text-muted">{text}</RadixAlert.Description>
           <Trouble error={error} />

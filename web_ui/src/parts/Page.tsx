@@ -1,6 +1,6 @@
-/** The frame of a page: its title line and its content. */
+/** The frame of a page: its title line and its content. The browser's tab and history name it too. */
 
-import type { ReactNode } from "react";
+import { useEffect, type ReactNode } from "react";
 
 export function Page({
   title,
@@ -8,11 +8,17 @@ export function Page({
   actions,
   children,
 }: {
-  title: ReactNode;
+  title: string;
   beside?: ReactNode;
   actions?: ReactNode;
   children: ReactNode;
 }) {
+  useEffect(() => {
+    document.title = `${title} · Deskhand`;
+    return () => {
+      document.title = "Deskhand";
+    };
+  }, [title]);
   return (
     <main className="mx-auto flex w-full max-w-[90rem] min-w-0 flex-1 flex-col gap-3 px-3 pt-3 pb-20 sm:px-5 sm:pb-6">
       <header className="flex min-h-8 flex-wrap items-center gap-x-3 gap-y-2">

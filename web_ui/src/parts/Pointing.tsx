@@ -13,10 +13,13 @@ const WHEEL_MS = 150;
 export function Pointing({
   size,
   label,
+  keys = false,
   onGesture,
 }: {
   size: { width: number; height: number };
   label: string;
+  /** Whether keys act there too: then it can be reached by them. */
+  keys?: boolean;
   onGesture: (gesture: Gesture) => void;
 }) {
   const ref = useRef<HTMLDivElement>(null);
@@ -53,6 +56,7 @@ export function Pointing({
       ref={ref}
       role="application"
       aria-label={label}
+      tabIndex={keys ? 0 : undefined}
       className="absolute inset-0 cursor-crosshair touch-none select-none"
       onContextMenu={(event) => event.preventDefault()}
       onPointerDown={(event) => {

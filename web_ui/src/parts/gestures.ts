@@ -55,6 +55,18 @@ export function spotAt(
   };
 }
 
+/** Pixels between two clicks that are one double click. */
+const NEAR_PX = 3;
+
+/** Two gestures that follow at once as the one they are: typing, a double or a triple click; null: they are two. */
+export function joined(before: Gesture, after: Gesture): Gesture | null {
+  if (before.kind === "text" && after.kind === "text") return { ...before, text: before.text + after.text };
+  if (before.kind !== "click" || after.kind !== "click") return null;
+  const far = Math.hypot(before.at.x - after.at.x, before.at.y - after.at.y) > NEAR_PX;
+  if (far || before.button !== "left" || after.button !== "left" || before.count === 3) return null;
+  return { ...before, count: before.count + 1 };
+}
+
 const MODIFIERS = new Set(["Control", "Shift", "Alt", "Meta"]);
 
 interface Pressed {

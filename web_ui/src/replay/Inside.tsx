@@ -81,7 +81,7 @@ function Loaded({ id, index }: { id: string; index: number }) {
       ) : null}
       {told.tokens.length > 0 ? (
         <Part title={`Reply · ${told.tokens.length} tokens · ${told.finish_reason ?? ""}`}>
-          <ol className="flex max-h-52 flex-wrap gap-1 overflow-y-auto" data-testid="tokens">
+          <ol tabIndex={0} className="flex max-h-52 flex-wrap gap-1 overflow-y-auto" data-testid="tokens">
             {told.tokens.map((token, order) => (
               <li
                 key={order}

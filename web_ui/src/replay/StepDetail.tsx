@@ -51,7 +51,7 @@ export function StepDetail({ step, scorer }: { step: Step; scorer: string | null
       {score?.rationale ? <Part title="Why this score">{score.rationale}</Part> : null}
       {step.thought ? (
         <Part title="Thought">
-          <p className="max-h-60 overflow-y-auto break-words whitespace-pre-wrap" data-testid="thought">
+          <p tabIndex={0} className="max-h-60 overflow-y-auto break-words whitespace-pre-wrap" data-testid="thought">
             {step.thought}
           </p>
         </Part>

@@ -25,7 +25,7 @@ export function RateBar({ rate, compact = false }: { rate: Rate | null; compact?
           style={{ left: `${success * 100}%` }}
         />
       </span>
-      <span className={`text-xs text-muted ${compact ? "max-xl:hidden" : ""}`}>{interval(low, high)}</span>
+      <span className={`text-xs text-muted ${compact ? "sm:max-xl:hidden" : ""}`}>{interval(low, high)}</span>
     </span>
   );
 }

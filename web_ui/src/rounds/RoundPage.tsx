@@ -135,22 +135,22 @@ function trainingPhase(phases: readonly Phase[]): Phase | undefined {
 
 function Facts({ round }: { round: Round }) {
   return (
-    <dl className="flex flex-wrap gap-x-5 gap-y-1">
-      <Fact name="Began">
-        <Ago atS={round.started_at_s} />
-      </Fact>
-      <Fact name="Took">
-        <Lasted startS={round.started_at_s} endS={round.ended_at_s} />
-      </Fact>
-      <Fact name="From">{round.policy_in ?? "untrained"}</Fact>
-      {round.policy_out === null ? null : <Fact name="To">{round.policy_out}</Fact>}
-      {round.promoted === null ? null : <Fact name="Promoted">{round.promoted ? "yes" : "no"}</Fact>}
+    <div className="flex flex-col gap-1">
+      <dl className="flex flex-wrap gap-x-5 gap-y-1">
+        <Fact name="Began">
+          <Ago atS={round.started_at_s} />
+        </Fact>
+        <Fact name="Took">
+          <Lasted startS={round.started_at_s} endS={round.ended_at_s} />
+        </Fact>
+        <Fact name="From">{round.policy_in ?? "untrained"}</Fact>
+        {round.policy_out === null ? null : <Fact name="To">{round.policy_out}</Fact>}
+        {round.promoted === null ? null : <Fact name="Promoted">{round.promoted ? "yes" : "no"}</Fact>}
+      </dl>
       {round.reason === null ? null : (
-        <div className={`w-full break-words ${round.state === "failed" ? "text-bad" : "text-muted"}`}>
-          {round.reason}
-        </div>
+        <p className={`break-words ${round.state === "failed" ? "text-bad" : "text-muted"}`}>{round.reason}</p>
       )}
-    </dl>
+    </div>
   );
 }
 
@@ -215,7 +215,7 @@ function Training({
 function Alarms({ alarms }: { alarms: readonly Alarm[] }) {
   return (
     <Panel title="Alarms" beside={<span className="text-xs text-warn">{alarms.length}</span>}>
-      <ul className="max-h-44 divide-y divide-line overflow-y-auto">
+      <ul aria-label="Alarms" tabIndex={0} className="max-h-44 divide-y divide-line overflow-y-auto">
         {alarms.map((alarm) => (
           <li key={alarm.id} className="flex gap-3 px-3 py-1.5">
             <time className="text-xs leading-[1.2rem] text-muted" title={moment(alarm.atS)}>

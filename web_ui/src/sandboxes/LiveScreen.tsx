@@ -48,7 +48,12 @@ export function LiveScreen({ one, steering }: { one: LiveSandbox; steering: Stee
           />
         ) : null}
         {steering && size ? (
-          <Pointing size={size} label="The screen: what you do here is done there" onGesture={steering.act} />
+          <Pointing
+            size={size}
+            label="The screen: what you do here is done there; Shift and Escape leave it"
+            keys
+            onGesture={steering.act}
+          />
         ) : null}
       </div>
     </div>

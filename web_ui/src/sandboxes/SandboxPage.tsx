@@ -2,7 +2,7 @@
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { useEffect, useState } from "react";
+import { useEffect, useRef, useState, type RefObject } from "react";
 
 import { answer, api, ApiError } from "../api/client";
 import { infoQuery, sandboxQuery, trajectoryQuery } from "../api/queries";
@@ -58,7 +58,8 @@ export function SandboxPage() {
 function Live({ one }: { one: LiveSandbox }) {
   const user = useQuery(infoQuery).data?.user;
   const mine = one.taken_by !== null && one.taken_by === user;
-  const steering = useSteering(one.trajectory_id, mine);
+  const back = useRef<HTMLButtonElement>(null);
+  const steering = useSteering(one.trajectory_id, mine, () => back.current?.focus());
   return (
     <Page
       title={one.task_id ?? `${one.kind} sandbox`}
@@ -67,7 +68,11 @@ function Live({ one }: { one: LiveSandbox }) {
           {one.kind} · {span(one.age_s)}
         </span>
       }
-      actions={one.trajectory_id ? <Controls one={one} id={one.trajectory_id} mine={mine} settled={steering.settled} /> : null}
+      actions={
+        one.trajectory_id ? (
+          <Controls one={one} id={one.trajectory_id} mine={mine} button={back} settled={steering.settled} />
+        ) : null
+      }
     >
       <div className="grid min-h-0 items-start gap-3 lg:grid-cols-[minmax(0,1fr)_20rem]">
         <section className={`panel flex min-w-0 flex-col ${mine ? "border-accent" : ""}`} aria-label="Screen">
@@ -86,10 +91,11 @@ interface ControlsProps {
   one: LiveSandbox;
   id: string;
   mine: boolean;
+  button: RefObject<HTMLButtonElement | null>;
   settled: () => Promise<void>;
 }
 
-function Controls({ one, id, mine, settled }: ControlsProps) {
+function Controls({ one, id, mine, button, settled }: ControlsProps) {
   const client = useQueryClient();
   const refresh = () => client.invalidateQueries({ queryKey: ["sandbox", one.id] });
   const params = { path: { id } };
@@ -114,7 +120,13 @@ function Controls({ one, id, mine, settled }: ControlsProps) {
     <>
       <Trouble error={take.error ?? back.error} />
       {mine ? (
-        <button type="button" className="button button-main" disabled={back.isPending} onClick={() => back.mutate()}>
+        <button
+          ref={button}
+          type="button"
+          className="button button-main"
+          disabled={back.isPending}
+          onClick={() => back.mutate()}
+        >
           Hand back
         </button>
       ) : (
@@ -137,8 +149,8 @@ function Steered({ steering }: { steering: Steering }) {
     <Panel title="You have the controls">
       <div className="flex flex-col gap-2 p-3">
         <p className="text-muted">
-          Click, drag and turn the wheel on the screen, and type: keys go there unless you are in a field. Every
-          action is a turn of the recorded episode.
+          Click, drag and turn the wheel on the screen, and type: keys go there unless you are in a field, and
+          Shift + Esc leaves the screen. Every action is a turn of the recorded episode.
         </p>
         <form
           className="flex gap-2"
@@ -163,7 +175,7 @@ function Steered({ steering }: { steering: Steering }) {
           </button>
         </form>
         <Trouble error={steering.error} />
-        <ol className="flex max-h-40 flex-col gap-0.5 overflow-y-auto" aria-label="What you did">
+        <ol tabIndex={0} className="flex max-h-40 flex-col gap-0.5 overflow-y-auto" aria-label="What you did">
           {steering.done.map((each) => (
             <li key={each.number} className="font-mono text-xs break-all">
               <span className="text-muted" aria-label={each.sent ? "sent" : "waiting"}>

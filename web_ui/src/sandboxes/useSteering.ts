@@ -1,12 +1,14 @@
-/** Sends what a person does at a live screen, one action after the other; what is typed in one go is one action. */
+/** Sends what a person does at a live screen, one action after the other; typing and a double click are one each. */
 
 import { useEffect, useEffectEvent, useRef, useState } from "react";
 
 import { answer, api, ApiError } from "../api/client";
-import { gestureOfKey, written, type Gesture } from "../parts/gestures";
+import { gestureOfKey, joined, written, type Gesture } from "../parts/gestures";
 
 /** Keys that follow each other faster than this are one text. */
 const TYPING_MS = 400;
+/** Clicks that follow each other faster than this are a double click. */
+const CLICKING_MS = 300;
 /** Between two questions whether the action before has been carried out. */
 const AGAIN_MS = 150;
 const KEPT = 50;
@@ -21,12 +23,13 @@ export interface Steering {
   error: unknown;
 }
 
-export function useSteering(trajectory: string | null, holding: boolean): Steering {
+/** `leave` takes the focus off the screen: every other key goes there. */
+export function useSteering(trajectory: string | null, holding: boolean, leave: () => void): Steering {
   const [done, setDone] = useState<Steering["done"]>([]);
   const [error, setError] = useState<unknown>(null);
   const count = useRef(0);
   const chain = useRef<Promise<void>>(Promise.resolve());
-  const typed = useRef("");
+  const waiting = useRef<Gesture | null>(null);
   const timer = useRef<ReturnType<typeof setTimeout> | null>(null);
   const held = useRef(holding);
   useEffect(() => {
@@ -51,23 +54,26 @@ export function useSteering(trajectory: string | null, holding: boolean): Steeri
   const flush = () => {
     if (timer.current !== null) clearTimeout(timer.current);
     timer.current = null;
-    const text = typed.current;
-    typed.current = "";
-    if (text !== "") say(written({ kind: "text", text }));
+    const gesture = waiting.current;
+    waiting.current = null;
+    if (gesture !== null) say(written(gesture));
   };
   const act = (gesture: Gesture) => {
-    if (gesture.kind === "text") {
-      typed.current += gesture.text;
-      if (timer.current !== null) clearTimeout(timer.current);
-      timer.current = setTimeout(flush, TYPING_MS);
-      return;
-    }
-    flush();
-    say(written(gesture));
+    const one = waiting.current === null ? gesture : joined(waiting.current, gesture);
+    if (one === null) flush();
+    waiting.current = one ?? gesture;
+    if (timer.current !== null) clearTimeout(timer.current);
+    const waits = gesture.kind === "text" ? TYPING_MS : gesture.kind === "click" ? CLICKING_MS : null;
+    if (waits === null) flush();
+    else timer.current = setTimeout(flush, waits);
   };
 
   const press = useEffectEvent((event: KeyboardEvent) => {
     if (event.target instanceof HTMLElement && event.target.closest("input, select, textarea, button, a")) return;
+    if (event.key === "Escape" && event.shiftKey) {
+      leave();
+      return;
+    }
     const gesture = gestureOfKey(event);
     if (gesture === null) return;
     event.preventDefault();

@@ -27,7 +27,10 @@ export const queryClient = new QueryClient({
   queryCache: new QueryCache({ onError: heed }),
   mutationCache: new MutationCache({ onError: heed }),
   defaultOptions: {
+    // the server may be this very computer: whether a network is there says nothing of it
+    mutations: { networkMode: "always" },
     queries: {
+      networkMode: "always",
       staleTime: 1000,
       // a refusal stays one; only a server that does not answer is asked again
       retry: (times, error) => error instanceof ApiError && error.status === 0 && times < 2,

@@ -2,12 +2,14 @@
 
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { useState } from "react";
 
 import { answer, api } from "../api/client";
 import { over, tasksQuery } from "../api/queries";
 import type { SubmittedTask, WorkState } from "../api/words";
 import { Ago, Lasted } from "../parts/Ago";
 import { columnsOf, DataTable } from "../parts/DataTable";
+import { Confirm } from "../parts/Dialog";
 import { More } from "../parts/More";
 import { Empty, Failed, Loading, Trouble } from "../parts/Notice";
 import { Panel } from "../parts/Page";
@@ -35,7 +37,7 @@ const columns = column.columns([
         ) : (
           <span className="font-medium">{task.task_id}</span>
         )}
-        {task.reason ? <span className="text-xs break-words text-muted">{task.reason}</span> : null}
+        {task.reason ? <span className="text-xs wrap-anywhere text-muted">{task.reason}</span> : null}
       </span>
     ),
   }),
@@ -70,14 +72,12 @@ const columns = column.columns([
     cell: ({ row }) => <Ago atS={row.original.created_at_s} />,
   }),
   column.display({
-    id: "cancel",
-    header: () => <span className="sr-only">Cancel</span>,
+    id: "act",
+    header: () => <span className="sr-only">Cancel or try again</span>,
     meta: { className: "w-10 text-right" },
-    cell: ({ row }) =>
-      over(row.original.state) ? null : (
-        <May scope="tasks:write">
-          <CancelTask task={row.original} />
-        </May>
+    cell: ({ row: { original: task } }) =>
+      task.state === "done" ? null : (
+        <May scope="tasks:write">{over(task.state) ? <RetryTask task={task} /> : <CancelTask task={task} />}</May>
       ),
   }),
 ]);
@@ -135,9 +135,11 @@ export function Queue({
 }
 
 function CancelTask({ task }: { task: SubmittedTask }) {
+  const [asking, setAsking] = useState(false);
   const client = useQueryClient();
   const cancel = useMutation({
     mutationFn: () => answer(api.DELETE("/v1/tasks/{id}", { params: { path: { id: task.id } } })),
+    onSuccess: () => setAsking(false),
     onSettled: () => client.invalidateQueries({ queryKey: ["tasks"] }),
   });
   return (
@@ -148,11 +150,44 @@ function CancelTask({ task }: { task: SubmittedTask }) {
         aria-label={`Cancel ${task.task_id}, seed ${task.seed}`}
         title="Cancel"
         disabled={cancel.isPending}
-        onClick={() => cancel.mutate()}
+        onClick={() => setAsking(true)}
       >
         ✕
       </button>
-      <Trouble error={cancel.error} />
+      <Confirm
+        open={asking}
+        onOpen={setAsking}
+        title={`Cancel ${task.task_id}, seed ${task.seed}?`}
+        text="It leaves the queue; where it runs, it stops, and the steps it has taken stay. It can be tried again."
+        action={cancel.isPending ? "Cancelling…" : "Cancel the task"}
+        keep="Keep it"
+        busy={cancel.isPending}
+        error={cancel.error}
+        onConfirm={() => cancel.mutate()}
+      />
+    </>
+  );
+}
+
+function RetryTask({ task }: { task: SubmittedTask }) {
+  const client = useQueryClient();
+  const retry = useMutation({
+    mutationFn: () => answer(api.POST("/v1/tasks/{id}/retry", { params: { path: { id: task.id } } })),
+    onSettled: () => client.invalidateQueries({ queryKey: ["tasks"] }),
+  });
+  return (
+    <>
+      <button
+        type="button"
+        className="button button-bare h-7"
+        aria-label={`Try ${task.task_id}, seed ${task.seed}, again`}
+        title="Try again"
+        disabled={retry.isPending}
+        onClick={() => retry.mutate()}
+      >
+        ↻
+      </button>
+      <Trouble error={retry.error} />
     </>
   );
 }

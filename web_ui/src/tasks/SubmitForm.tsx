@@ -40,7 +40,8 @@ export function SubmitForm({ taskId, onTask }: { taskId: string; onTask: (id: st
     send.reset();
   };
   const submit = () => {
-    const found = check(draft);
+    const task = catalog.data?.find((one) => one.id === draft.taskId.trim());
+    const found = check(draft, task?.oracle);
     setErrors(found);
     if (Object.keys(found).length === 0) send.mutate(draft);
   };
@@ -95,7 +96,7 @@ export function SubmitForm({ taskId, onTask }: { taskId: string; onTask: (id: st
               />
             )}
           </Field>
-          <Field label="Policy" className="col-span-3 sm:col-span-2">
+          <Field label="Policy" error={errors.policy} className="col-span-3 sm:col-span-2">
             {(ids) => (
               <select
                 {...ids}

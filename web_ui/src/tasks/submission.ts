@@ -15,10 +15,13 @@ export interface Draft {
 
 export type DraftErrors = Partial<Record<keyof Draft, string>>;
 
-export function check(draft: Draft): DraftErrors {
+/** What is wrong with it; `oracle`: whether its task has a scripted oracle, as far as is known. */
+export function check(draft: Draft, oracle?: boolean): DraftErrors {
   const errors: DraftErrors = {};
   if (draft.taskId.trim() === "") errors.taskId = "Choose a task.";
   if (!/^\d{1,15}$/.test(draft.seed.trim())) errors.seed = "A seed is a whole number from 0.";
+  if (draft.policy === "scripted" && oracle === false)
+    errors.policy = "Nobody wrote an oracle for this task; choose a policy that looks for itself.";
   if (draft.policy === "openai" && draft.url !== "" && !/^https?:\/\//.test(draft.url.trim())) {
     errors.url = "An address begins with http:// or https://.";
   }
