@@ -18,6 +18,7 @@ PlatformError
 ├── NotServing               no platform answers at the address
 ├── PreviewFailed            a task cannot be shown before it is submitted
 ├── ScreenUnavailable        a sandbox's screen is not to be had by VNC
+├── SandboxFailed            a sandbox somebody leased failed, or could not be made
 ├── ChildFailed              a process the platform needs does not start
 └── RoundFailed              a phase of a round came to nothing; says which and why
 """
@@ -128,6 +129,10 @@ class PreviewFailed(PlatformError):
 
 class ScreenUnavailable(PlatformError):
     """A sandbox's screen is not to be had by VNC; pictures of it may be."""
+
+
+class SandboxFailed(PlatformError):
+    """A sandbox somebody leased failed, or could not be made."""
 
 
 class ChildFailed(PlatformError):

@@ -31,7 +31,7 @@ class LiveSandboxes:
     async def leases(self) -> tuple[LeaseStatus, ...]:
         """What is lent now; nothing where no sandbox host is up."""
         try:
-            return (await self._host().status()).leases
+            return (await self.host().status()).leases
         except HostUnreachable:
             return ()
 
@@ -41,7 +41,7 @@ class LiveSandboxes:
 
     async def screen(self, lease_id: str, *, known: str | None = None) -> Screen | None:
         """The picture, as JPEG; see `SandboxClient.screen`."""
-        found = await self._host().screen(lease_id, known=known)
+        found = await self.host().screen(lease_id, known=known)
         if found is None or found.data is None:
             return found
         return Screen(digest=found.digest, data=await asyncio.to_thread(as_jpeg, found.data))
@@ -60,7 +60,7 @@ class LiveSandboxes:
         if not lease.vnc:
             raise WrongState(f"a {lease.kind} sandbox serves no VNC; its pictures are at screen.mjpeg")
         try:
-            address = await self._host().vnc(lease_id)
+            address = await self.host().vnc(lease_id)
         except LeaseExpired as error:
             raise NotFound("lease", lease_id) from error
         except SandboxError as error:
@@ -96,7 +96,12 @@ class LiveSandboxes:
         if self._client is not None:
             await self._client[1].close()
 
-    def _host(self) -> SandboxClient:
+    def host(self) -> SandboxClient:
+        """The host that is up.
+
+        Raises:
+            HostUnreachable: none is.
+        """
         address = host_address.published(self._home)
         if address is None:
             raise HostUnreachable("no sandbox host is up; the platform starts one")

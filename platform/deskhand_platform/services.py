@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from deskhand_platform.accounts.opening import Accounts
 from deskhand_platform.live import LiveSandboxes
+from deskhand_platform.loans import Loans
 from deskhand_platform.proposals import Proposals
 from deskhand_platform.queue import TaskQueue
 from deskhand_platform.rounds.book import RoundBook, RoundRecord
@@ -97,6 +98,7 @@ class Services:
     accounts: Accounts
     proposals: Proposals
     live: LiveSandboxes
+    loans: Loans
     store: Store
     queue: TaskQueue
     book: RoundBook

@@ -22,6 +22,7 @@ from deskhand_platform.errors import PortInUse
 from deskhand_platform.evaluations.desk import EvaluationRunner
 from deskhand_platform.jobs.desk import JobRunner
 from deskhand_platform.live import LiveSandboxes
+from deskhand_platform.loans import Loans
 from deskhand_platform.proposals import Proposals
 from deskhand_platform.queue import TaskQueue
 from deskhand_platform.retention import Retention
@@ -145,11 +146,13 @@ def services_over(
     settings: Settings, store: Store, accounts: Accounts, *, rounds: Rounds, hosting: Hosting
 ) -> Services:
     """What the API works with, over an open store."""
+    live = LiveSandboxes(settings.home)
     return Services(
         settings=settings,
         accounts=accounts,
         proposals=Proposals(store),
-        live=LiveSandboxes(settings.home),
+        live=live,
+        loans=Loans(live, accounts.quotas),
         store=store,
         queue=TaskQueue(store.database, accounts.quotas),
         book=RoundBook(store.database),
@@ -193,6 +196,7 @@ async def serve_api(services: Services, listener: socket.socket) -> AsyncGenerat
             yield
         finally:
             services.stopping.set()
+            await services.loans.close()
             await services.live.close()
 
 

@@ -27,6 +27,7 @@ from deskhand_platform.api.routes import (
     info,
     jobs,
     live,
+    loans,
     operations,
     overview,
     policies,
@@ -82,7 +83,7 @@ def create_app(services: Services | None = None, *, version: str = "0.1.0") -> F
     app.state.feed = None if services is None else EventFeed(services.store)
     errors.install(app)
     parts = (info, task_events, previews, tasks, catalog, rounds, promotions, schedules, trajectories)
-    seen = (policies, events, alarms, overview, datasets, flywheel, evaluations, steps, branches, live)
+    seen = (policies, events, alarms, overview, datasets, flywheel, evaluations, steps, branches, live, loans)
     people = (annotations, proposals, reviews, takeovers, users, tokens, quotas, audit, in_force)
     for part in (*parts, *seen, exchange, jobs, vnc, webhooks, chat, *people):
         app.include_router(

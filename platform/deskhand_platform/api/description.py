@@ -43,6 +43,9 @@ BODIES: Mapping[str, Mapping[str, Any]] = {
         "modes": ["sampled", "greedy"],
         "split": "test",
     },
+    "LoanAction": {"reply": "click(point='<point>80 149</point>')"},
+    "LoanOrder": {"kind": "browser", "wait_s": 20, "labels": {"image": "office"}},
+    "LoanReset": {"task_id": TASK, "seed": 3},
     "MarkBody": {"score": 0.0, "reason": "the wrong button"},
     "NewPassword": {"password": "correct horse battery staple"},
     "NewToken": {

@@ -41,6 +41,7 @@ from deskhand_platform.errors import (
     NotFound,
     PlatformError,
     PreviewFailed,
+    SandboxFailed,
     ScreenUnavailable,
     TooLarge,
     TooMuch,
@@ -76,6 +77,7 @@ STATUS: dict[type[Exception], int] = {
     StoreUnavailable: 503,
     HostUnreachable: 503,
     PreviewFailed: 503,
+    SandboxFailed: 503,
     ScreenUnavailable: 503,
 }
 NAMES = {404: "not_found", 403: "forbidden"}

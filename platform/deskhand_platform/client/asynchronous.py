@@ -32,11 +32,12 @@ from deskhand_platform.client.exchanging import AsyncExchanging
 from deskhand_platform.client.flows import until_over
 from deskhand_platform.client.flywheel import AsyncFlywheel
 from deskhand_platform.client.jobs import AsyncJobs
+from deskhand_platform.client.loans import AsyncLoans
 from deskhand_platform.states import WorkState
 from deskhand_platform.webhooks.about import About
 
 
-class AsyncDeskhand(AsyncAccounts, AsyncFlywheel, AsyncExchanging, AsyncJobs):
+class AsyncDeskhand(AsyncAccounts, AsyncFlywheel, AsyncExchanging, AsyncJobs, AsyncLoans):
     """A platform, on this machine or another; `Deskhand` is the same for programs that block.
 
     Every call is sent again, after the pause the platform asks for or a growing one, where the platform had

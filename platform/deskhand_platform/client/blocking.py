@@ -32,11 +32,12 @@ from deskhand_platform.client.exchanging import Exchanging
 from deskhand_platform.client.flows import until_over
 from deskhand_platform.client.flywheel import Flywheel
 from deskhand_platform.client.jobs import Jobs
+from deskhand_platform.client.loans import Loans
 from deskhand_platform.states import WorkState
 from deskhand_platform.webhooks.about import About
 
 
-class Deskhand(Accounts, Flywheel, Exchanging, Jobs):
+class Deskhand(Accounts, Flywheel, Exchanging, Jobs, Loans):
     """`AsyncDeskhand` for programs that block: the same calls, the same errors."""
 
     def info(self) -> Info:

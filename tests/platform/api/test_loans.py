@@ -1,0 +1,125 @@
+"""Sandboxes of a real sandbox host, leased and worked in over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import httpx
+import pytest
+
+from deskhand_platform import host_address, loans
+from deskhand_platform.accounts.access import Role
+from deskhand_platform.accounts.opening import Accounts
+from deskhand_platform.accounts.quotas import Quota
+from deskhand_platform.services import Services
+from deskhand_sandbox.host import HostSettings, start_host
+from deskhand_sandbox.manager import PoolSettings
+
+LEASES = "/v1/sandboxes"
+
+
+@pytest.fixture(autouse=True)
+async def _host(services: Services, tmp_path: Path) -> AsyncIterator[None]:
+    pools = {"fake": PoolSettings(max_sandboxes=2), "world": PoolSettings(max_sandboxes=1)}
+    async with start_host(HostSettings(kinds=pools, state_folder=tmp_path)) as host:
+        host_address.publish(services.settings.home, host.url, host.token)
+        yield
+        await services.loans.close()
+        await services.live.close()
+
+
+async def lease(client: httpx.AsyncClient, kind: str = "fake", **more: object) -> str:
+    said = await client.post(LEASES, json={"kind": kind, **more})
+    assert said.status_code == 201, said.text
+    return f"{LEASES}/{said.json()['id']}"
+
+
+async def test_a_sandbox_is_leased_worked_in_and_given_back(client: httpx.AsyncClient) -> None:
+    at = await lease(client)
+    assert (await client.get(at)).json()["owner"] == "owner"
+    early = await client.post(f"{at}/actions", json={"reply": "click(point='<point>5 5</point>')"})
+    assert early.status_code == 409 and f"{at}/reset" in early.json()["error"]["message"]
+    start = (await client.post(f"{at}/reset", json={"task_id": "fake/press-button", "seed": 7})).json()
+    assert start["instruction"].startswith("Press ")
+    first = start["seen"]["screen"].removeprefix("data:image/png;base64,")
+    assert base64.b64decode(first)[:4] == b"\x89PNG"
+    assert (await client.get(at)).json()["task_id"] == "fake/press-button"
+    seen = await client.post(f"{at}/actions", json={"reply": "click(point='<point>10 10</point>')"})
+    assert seen.status_code == 200 and seen.json()["settled"]
+    assert (await client.get(f"{at}/observation")).json()["width_px"] == seen.json()["width_px"]
+    assert (await client.delete(at)).status_code == 204
+    for over in (client.delete(at), client.get(f"{at}/observation")):
+        assert (await over).status_code == 404
+    async with asyncio.timeout(20):
+        while (await client.get(LEASES)).json()["items"]:
+            await asyncio.sleep(0.05)
+
+
+async def test_a_world_is_walked(client: httpx.AsyncClient) -> None:
+    at = await lease(client, "world")
+    start = (await client.post(f"{at}/reset", json={"task_id": "worlds/sokoban-6x6-1", "seed": 1})).json()
+    moves = "hotkey(key='up')\nhotkey(key='down')"
+    seen = (await client.post(f"{at}/actions", json={"reply": moves})).json()
+    assert "#" in start["seen"]["terminal"] and "#" in seen["terminal"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field"),
+    [
+        ("actions", {"reply": "hello"}, "reply"),
+        ("actions", {"reply": "finished()"}, "reply"),
+        ("actions", {"reply": "click(point='<point>9999 5</point>')"}, "reply"),
+        ("reset", {}, "task_id"),
+        ("reset", {"task_id": "worlds/sokoban-6x6-1"}, "task"),
+    ],
+)
+async def test_what_cannot_be_done_is_said(
+    client: httpx.AsyncClient, path: str, body: dict[str, str], field: str
+) -> None:
+    at = await lease(client)
+    await client.post(f"{at}/reset", json={"task_id": "fake/press-button"})
+    refused = await client.post(f"{at}/{path}", json=body)
+    assert refused.status_code == 422 and refused.json()["error"]["field"] == field
+    assert (await client.get(f"{at}/observation")).status_code == 200
+
+
+async def test_no_more_than_there_are(client: httpx.AsyncClient) -> None:
+    unknown = await client.post(LEASES, json={"kind": "fakes"})
+    assert unknown.status_code == 404 and unknown.json()["error"]["suggestions"] == ["fake"]
+    both = await asyncio.gather(lease(client), lease(client))
+    full = await client.post(LEASES, json={"kind": "fake", "wait_s": 0.1})
+    assert full.status_code == 503 and full.headers["Retry-After"] == "5"
+    await client.delete(both[0])
+    await lease(client)
+
+
+async def test_a_sandbox_is_its_owners(
+    client: httpx.AsyncClient, accounts: Accounts, person: Callable[..., Awaitable[str]]
+) -> None:
+    at = await lease(client)
+    ada = {"Authorization": f"Bearer {await person('ada', Role.OPERATOR)}"}
+    bob = {"Authorization": f"Bearer {await person('bob', Role.RESEARCHER)}"}
+    assert (await client.get(f"{at}/observation", headers=ada)).status_code == 404
+    assert (await client.delete(at, headers=ada)).status_code == 404
+    assert (await client.post(LEASES, json={"kind": "fake"}, headers=bob)).status_code == 403
+    await accounts.quotas.set("ada", Quota(tasks=None, sandboxes=1, bytes=None))
+    mine = await client.post(LEASES, json={"kind": "fake"}, headers=ada)
+    assert mine.status_code == 201
+    more = await client.post(LEASES, json={"kind": "fake"}, headers=ada)
+    assert more.status_code == 429 and more.json()["error"]["limit"] == 1
+    # an administrator ends what somebody forgot
+    assert (await client.delete(f"{LEASES}/{mine.json()['id']}")).status_code == 204
+
+
+async def test_what_nobody_asks_for_is_given_back(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loans, "IDLE_S", 0.2)
+    at = await lease(client)
+    async with asyncio.timeout(20):
+        while (await client.get(at)).status_code != 404:
+            await asyncio.sleep(0.05)
+    assert (await client.get(f"{at}/observation")).status_code == 404
