@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Annotated, Any, cast
 
@@ -64,6 +65,17 @@ def before(cursor: str | None) -> int | None:
     if not cursor.isascii() or not cursor.isdecimal() or int(cursor[:20]) >= 2**31:
         raise InvalidField("cursor", "is not one that this list gave out")
     return int(cursor)
+
+
+def before_id(cursor: str | None) -> str | None:
+    """The id that the cursor of a list of such things stands for.
+
+    Raises:
+        InvalidField: no list gave it out.
+    """
+    if cursor is not None and re.fullmatch("[0-9a-f]{32}", cursor) is None:
+        raise InvalidField("cursor", "is not one that this list gave out")
+    return cursor
 
 
 async def admit(connection: HTTPConnection, have: Have) -> Principal | None:

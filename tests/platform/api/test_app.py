@@ -84,6 +84,7 @@ async def test_an_episode_can_be_listed_and_fetched(
         ("/v1/rounds/99", 404, None),
         ("/v1/rounds/x", 422, "id"),
         ("/v1/rounds?cursor=x", 422, "cursor"),
+        ("/v1/tasks?cursor=zz", 422, "cursor"),
         ("/v1/tasks/nothing", 404, None),
         ("/v1/trajectories?limit=0", 422, "limit"),
         ("/v1/trajectories?label=x", 422, "label"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Query
 
-from deskhand_platform.api.deps import Have, Limit
+from deskhand_platform.api.deps import Have, Limit, Noted
 from deskhand_platform.api.evaluation_models import (
     ComparisonModel,
     EvaluationModel,
@@ -45,7 +45,7 @@ async def list_evaluations(
 
 
 @router.post("/evaluations", status_code=201)
-async def ask_evaluation(have: Have, body: EvaluationOrder) -> EvaluationModel:
+async def ask_evaluation(have: Have, note: Noted, body: EvaluationOrder) -> EvaluationModel:
     """Queue one; they are worked one after the other, whatever dies meanwhile."""
     known = {task.id for task in await asyncio.to_thread(_catalog)}
     for number, task in enumerate(body.tasks):
@@ -63,7 +63,9 @@ async def ask_evaluation(have: Have, body: EvaluationOrder) -> EvaluationModel:
         "unproven": True,
     }
     desk = EvaluationDesk(have.settings)
-    return shown(await asyncio.to_thread(desk.ask, policy, config))
+    asked = await asyncio.to_thread(desk.ask, policy, config)
+    note(asked.id)
+    return shown(asked)
 
 
 @router.get("/evaluations/suites")

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from deskhand_platform.api.deps import Cursor, Have, Label, Limit, Noted, User, Who, labelled
+from deskhand_platform.api.deps import Cursor, Have, Label, Limit, Noted, User, Who, before_id, labelled
 from deskhand_platform.api.models import (
     OutcomeModel,
     Page,
@@ -62,7 +62,7 @@ async def list_tasks(
         owner=who.only or owner,
         task_id=task_id,
         labels=labelled(label or []),
-        before=cursor,
+        before=before_id(cursor),
         limit=limit,
     )
     more = found[-1].id if len(found) == limit else None
