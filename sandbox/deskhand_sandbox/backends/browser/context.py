@@ -113,9 +113,12 @@ class Context:
 
     def serves(self, settings: PageSettings) -> bool:
         """Whether it was made as a task with those settings needs it."""
-        fits = not settings.has_a_past and _made_of(self._settings) == _made_of(settings)
         # a page that was loaded for another task might leave something of itself
-        return fits and self.loaded in (None, settings)
+        return self.made_for(settings) and self.loaded in (None, settings)
+
+    def made_for(self, settings: PageSettings) -> bool:
+        """Whether what it has for its whole life is what a task with those settings needs."""
+        return not settings.has_a_past and _made_of(self._settings) == _made_of(settings)
 
     # ---- tabs
 

@@ -58,14 +58,10 @@ class StartStates:
     async def begin(self, settings: PageSettings, seed: int, recorder: Recorder | None) -> str:
         """Bring up a start state; the instruction its page has drawn, empty where it draws none."""
         context = self.context
-        if (
-            context is not None
-            and settings == self._settings
-            and context.untouched
-            and not settings.has_a_past
-        ):
+        if context is not None and context.untouched and context.made_for(settings):
             drawn = await self._stay(context, settings, seed)
             if drawn is not None:
+                self._settings = settings
                 return drawn
         context = await self._swap(settings, recorder)
         if context.loaded != settings:
@@ -95,22 +91,26 @@ class StartStates:
             await self._closing
 
     async def _stay(self, context: Context, settings: PageSettings, seed: int) -> str | None:
-        """The page that is there, drawn or loaded anew; None when that might leave something of before.
+        """The page that is there, drawn or loaded anew, or another of its site in its place; None when that
+        might leave something of before.
 
         Only of pages that vouch for it, or that are our own, is it known what they can leave behind.
         """
+        before, same = self._settings, settings == self._settings
+        if not same and (settings.site is None or settings.site != before.site):
+            return None
         context.attend_dialogs(attended=False)
         tab = context.front
         await context.input.let_go_of_all(tab.session)
-        unmarked = _UNMARKED % (json.dumps(settings.address), context.history_length)
-        if settings.restartable and settings.start is not None and settings.address.startswith("http"):
+        unmarked = _UNMARKED % (json.dumps(before.address), context.history_length)
+        if same and settings.restartable and settings.start and settings.address.startswith("http"):
             script = _RESTART % (unmarked, settings.start, seed)
             _, value = await asyncio.gather(context.input.move(tab.session, (0, 0)), tab.evaluate(script))
             return _instruction(value[0]) if isinstance(value, list) else None
         if settings.site is None or await tab.evaluate(unmarked) is not True:
             return None
-        # the same address in its own place adds nothing to the history; a reload would keep where the page
-        # was scrolled to and what its fields hold
+        # a reload would keep where the page was scrolled to and what its fields hold
+        context.attend_dialogs(attended=settings.attends_dialogs_at_load)
         _loads(settings, await tab.replace(settings.address))
         await arrive(context, tab, settings)
         return await draw(context, settings, seed)

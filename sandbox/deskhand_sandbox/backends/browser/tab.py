@@ -25,6 +25,7 @@ _LOADED = "document.readyState === 'complete'"
 _LONG_LIVED = frozenset({"EventSource", "WebSocket", "Ping", "Media"})
 """Requests that are not waited for: they have no end of their own."""
 _RECHECK_S = 0.05
+_UNREACHABLE = "chrome-error:"
 
 
 class Tab:
@@ -161,12 +162,17 @@ class Tab:
         await self._gone()
 
     async def replace(self, url: str) -> str | None:
-        """Load an address in place of the page, nothing kept; the reason when it cannot be."""
+        """Load an address in place of the page, nothing kept, not in the history either; the reason when it
+        cannot be."""
         self._loaded_anew.clear()
-        refused = await self.navigate(url)
-        if refused is None:
-            await self._gone()
-        return refused
+        if url == self.url:
+            refused = await self.navigate(url)
+            if refused is not None:
+                return refused
+        else:
+            await self.evaluate(f"location.replace({json.dumps(url)})")
+        await self._gone()
+        return "it cannot be reached" if self.url.startswith(_UNREACHABLE) else None
 
     async def _gone(self) -> None:
         await self._loaded_anew.wait()

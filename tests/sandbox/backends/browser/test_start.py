@@ -106,6 +106,32 @@ async def test_our_own_pages_are_loaded_in_advance(sandbox: BrowserSandbox, visi
     )
 
 
+async def test_another_of_our_pages_takes_the_place_of_one_that_left_nothing(
+    sandbox: BrowserSandbox, backend: BrowserBackend
+) -> None:
+    async with await backend.create() as other:
+        alone = await other.reset(make_task("miniwob/enter-text", 5))
+        clean = await other.evaluate(LEFT)
+    await sandbox.reset(make_task("miniwob/click-button", 3))
+    context = sandbox.context
+    seen = await sandbox.reset(make_task("miniwob/enter-text", 5))
+    assert sandbox.context is context and sandbox._starts._next is None
+    assert seen.instruction == alone.instruction
+    assert seen.observation.screenshot == alone.observation.screenshot
+    assert seen.observation.url == alone.observation.url
+    assert await sandbox.evaluate(LEFT) == clean
+    # where something was left, another size is asked for or another site, the context is another
+    await sandbox.evaluate("localStorage.kept = 1")
+    await sandbox.reset(make_task("miniwob/click-button", 3))
+    assert sandbox.context is not context
+    context = sandbox.context
+    await sandbox.reset(make_task("generated/press", 3))
+    assert sandbox.context is not context
+    context = sandbox.context
+    await sandbox.reset(make_task("generated/press-wide", 3))
+    assert sandbox.context is not context
+
+
 async def test_other_pages_are_loaded_in_advance_where_their_task_says_so(
     sandbox: BrowserSandbox, visit, site: str
 ) -> None:
