@@ -304,6 +304,20 @@ async def test_summaries_are_learned_like_turns_and_stay_with_the_policy(
     assert written and written <= set(ids)  # of rollouts alone, where they wrote anything
 
 
+async def test_of_a_frozen_tower_the_learner_uses_what_the_engine_saw(
+    store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path
+) -> None:
+    tower = {n: v.clone() for n, v in tiny.model.state_dict().items() if ".visual." in n}
+    loop = PpoLoop(setting(store, spot, tiny, tmp_path / "run", freeze="vision", iterations=2, lr=1e-4))
+    await loop.train()
+    events = await store.events_after(0)
+    seen: list[dict[str, Any]] = [dict(e.data) for e in events if e.name == "ppo/iteration"]
+    assert [each["image_encoder_calls"] for each in seen] == [0, 0]
+    assert all(each["logprob_gap"] < 1e-5 for each in seen)
+    after = tiny.model.state_dict()
+    assert all(torch.equal(after[name], value) for name, value in tower.items())
+
+
 @pytest.mark.parametrize("algorithm", ["reinforce", "rejection", "cloning"])
 async def test_the_arms_beside_it_run_on_the_same_budget(
     store: Store,

@@ -15,6 +15,7 @@ from torch.nn.functional import pad
 
 from deskhand_agent.models.adapters import plain_weights
 from deskhand_agent.models.bundle import ModelBundle
+from deskhand_agent.models.features import FeatureCache
 from deskhand_agent.precision import device_named
 from deskhand_trainer.actor_critic import ActorCritic, TurnScores
 from deskhand_trainer.config import PpoConfig
@@ -31,6 +32,8 @@ class Company:
     model: ActorCritic
     """To be read between updates."""
     learner: Learner
+    features: FeatureCache | None
+    """Of a vision tower that is not trained, for who acts beside the learner; None: it is, or is shared out."""
 
     def __init__(self, ranks: Ranks) -> None:
         self.ranks = ranks
@@ -77,6 +80,7 @@ class Company:
             **where,
         )
         self.model = self._spread(self._trained, "trained")
+        self.features = self._trained.features if self.ranks.alone else None
         self.learner = Learner(self._trained, config, reference=held, ranks=self.ranks)
 
     def _spread(self, model: VlmActorCritic, name: str) -> ActorCritic:

@@ -91,6 +91,7 @@ class PpoLoop:
                 precision=self.config.precision,
             ),
             update=self.learner.updates,
+            features=self.company.features,
         )
         self.sampled = self._policy(self.config.temperature)
         self.greedy = self._policy(0.0)
@@ -178,8 +179,8 @@ class PpoLoop:
             batch = await self._compute(
                 prepare, mixed, self.model, self.config, shuffle=shuffle, turn_critic=self.turn_critic
             )
-            swapped = sum(new is not old for new, old in zip(mixed, episodes, strict=True))
-            batch = replace(batch, replayed=swapped)
+            swapped = (new is not old for new, old in zip(mixed, episodes, strict=True))
+            batch = replace(batch, replayed=sum(swapped))
             outcomes = [(e.task_id, e.success, len(e.samples)) for e in episodes]
             self.cursor.tasks = recorded(self.cursor.tasks, outcomes)
         samples = [*to_learn(self.config, episodes, batch), *again]

@@ -104,7 +104,9 @@ class VlmActorCritic:
             model.train()
             model.activation_checkpointing_enable({"use_reentrant": False})
         trained = any(p.requires_grad for p in model.model.visual.parameters())
-        self._scoring = Scoring(bundle, packing=packing, features=None if trained else FeatureCache(bundle))
+        self.features = None if trained else FeatureCache(bundle)
+        """Of a vision tower that is not trained; None: it is."""
+        self._scoring = Scoring(bundle, packing=packing, features=self.features)
         if not ranks.alone:
             shard(self._scoring, model, device=device, size=ranks.size)
             if trained:

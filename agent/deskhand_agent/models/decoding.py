@@ -27,9 +27,12 @@ from deskhand_sandbox.types import Image
 class Decoder:
     """Rows under way on one model; for one thread at a time."""
 
-    def __init__(self, bundle: ModelBundle, *, remember_bytes: int) -> None:
+    def __init__(
+        self, bundle: ModelBundle, *, remember_bytes: int, features: FeatureCache | None = None
+    ) -> None:
         """
         Args:
+            features: of a vision tower that stays as it is whatever becomes of the rest; None: its own.
             remember_bytes: for what prompts seen lately came to: as much for their pictures as for their keys
                 and values; 0: nothing is remembered.
         """
@@ -37,7 +40,8 @@ class Decoder:
         self._rows = KeyValueRows()
         self._next: list[int] = []
         """Per row: rotary position of its next token."""
-        self._features = FeatureCache(bundle, max_bytes=remember_bytes)
+        self._lasting = features is not None
+        self._features = features or FeatureCache(bundle, max_bytes=remember_bytes)
         self._prefixes = PrefixCache(remember_bytes)
         self._step: FastStep | None = None
         self.reused_tokens = 0
@@ -50,7 +54,8 @@ class Decoder:
     def forget(self) -> None:
         """The weights have changed: nothing computed with the old ones is used any more, rows included."""
         self._rows, self._next = KeyValueRows(), []
-        self._features.clear()
+        if not self._lasting:
+            self._features.clear()
         self._prefixes.clear()
         self._step = None
 

@@ -27,6 +27,7 @@ from deskhand_agent.inference import Completion, CompletionRequest, FinishReason
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.decoding import Decoder
 from deskhand_agent.models.drawing import draw
+from deskhand_agent.models.features import FeatureCache
 from deskhand_agent.models.forward import TokenSequence
 from deskhand_agent.models.scoring import reply_logits
 from deskhand_agent.models.value import ValueHead
@@ -82,7 +83,9 @@ class LocalEngine:
         policy_id: str = "local",
         settings: EngineSettings | None = None,
         update: int = 0,
+        features: FeatureCache | None = None,
     ) -> None:
+        """`features`: of a vision tower that no update changes; None: its own, new with each update."""
         self.policy_id = policy_id
         self.settings = settings or EngineSettings()
         self.busy_s = 0.0
@@ -99,7 +102,7 @@ class LocalEngine:
         self._running = False
         self._updates_waiting = 0
         self._closed = False
-        self._decoder = Decoder(bundle, remember_bytes=self.settings.remember_bytes)
+        self._decoder = Decoder(bundle, remember_bytes=self.settings.remember_bytes, features=features)
         self._dtype = resolved(self.settings.precision, bundle.device.type, units=False)
         self._begun = 0
         self._worker = threading.Thread(target=self._serve, name="inference", daemon=True)
@@ -370,9 +373,8 @@ class LocalEngine:
             entropy=sum(draft.entropies) / len(draft.entropies),
             value=draft.value,
         )
-        if not draft.waiting.reply.done():
-            with contextlib.suppress(InvalidStateError):
-                draft.waiting.reply.set_result(completion)
+        with contextlib.suppress(InvalidStateError):
+            draft.waiting.reply.set_result(completion)
 
 
 @dataclass(slots=True)
@@ -393,7 +395,6 @@ class _Draft:
 
 
 def _fail(waiting: _Waiting, error: Exception) -> None:
-    if not waiting.reply.done():
-        known = isinstance(error, InferenceError)
-        with contextlib.suppress(InvalidStateError):
-            waiting.reply.set_exception(error if known else InferenceError(str(error) or repr(error)))
+    known = isinstance(error, InferenceError)
+    with contextlib.suppress(InvalidStateError):
+        waiting.reply.set_exception(error if known else InferenceError(str(error) or repr(error)))

@@ -14,6 +14,7 @@ from deskhand_agent.errors import InferenceError, InferenceTimeout
 from deskhand_agent.inference import CompletionRequest, FinishReason, Sampling
 from deskhand_agent.models.bundle import ModelBundle, build_tiny, load_bundle
 from deskhand_agent.models.engine import EngineSettings, LocalEngine
+from deskhand_agent.models.features import FeatureCache
 from deskhand_agent.models.forward import TokenSequence, collate, forward
 from deskhand_agent.models.prompting import tokenise_prompt
 from deskhand_agent.models.scoring import reply_logits, score_turns
@@ -201,6 +202,20 @@ async def test_new_weights_are_stamped(bundle: ModelBundle, picture: Picture) ->
         with pytest.raises(ValueError, match="another model"):
             engine.update_weights({"x": torch.zeros(1)}, update=4)
         assert engine.update == 3
+
+
+async def test_features_of_a_tower_that_stays_outlive_new_weights(
+    bundle: ModelBundle, picture: Picture
+) -> None:
+    features, asked = FeatureCache(bundle), request(bundle, picture(0), temperature=0.0)
+    async with LocalEngine(bundle.clone(), features=features) as engine:
+        before = await engine.generate(asked)
+        assert features.of([picture(0)])[1] == 0
+        engine.update_weights(bundle.model.state_dict(), update=1)
+        assert features.of([picture(0)])[1] == 0
+        after = await engine.generate(asked)
+    assert (after.ids, after.policy_update) == (before.ids, 1)
+    assert after.logprobs == pytest.approx(before.logprobs, abs=1e-5)
 
 
 async def test_one_bad_request_does_not_fail_its_neighbours(
