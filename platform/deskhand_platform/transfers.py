@@ -1,4 +1,4 @@
-"""Episodes and policies on their way out, and episodes in: archives, in folders that nothing outlives."""
+"""Episodes and policies on their way out and in: archives, in folders that nothing outlives."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 from starlette.concurrency import run_in_threadpool
 
+from deskhand_agent.errors import ModelFilesError
+from deskhand_agent.model_files import check_model_folder
 from deskhand_flywheel import archives
 from deskhand_flywheel.archives import UnpackingLimits
 from deskhand_flywheel.errors import DamagedInput, FlywheelError, StorageFull, UnknownFormat
@@ -121,6 +123,39 @@ class Transfers:
         """
         from deskhand_flywheel.exchange import import_trajectories
 
+        async with self._unpacked(sent, size) as files:
+            root, guidance = _found(files, guidance)
+            done = await import_trajectories(store, root, format=format, guidance=guidance)
+            if not done.added and not done.present:
+                raise UnknownFormat(f"the archive holds no episode of the format {done.format}")
+            return done
+
+    async def take_policy(
+        self, store: Store, sent: AsyncIterator[bytes], *, size: int | None, name: str
+    ) -> PolicyRecord:
+        """Keep the model folder that an archive holds; the same folder and name again is the same policy.
+
+        Args:
+            sent, size: as of `take`.
+            name: what it is called in its metadata.
+
+        Raises:
+            NoRoom, TooLarge, DamagedInput, StorageFull: as `take`; nothing was kept.
+            UnknownFormat: it holds no model that can act and be trained here; says why.
+        """
+        async with self._unpacked(sent, size) as files:
+            inside = [*files.iterdir()]
+            folder = inside[0] if len(inside) == 1 and inside[0].is_dir() else files
+            try:
+                await run_in_threadpool(check_model_folder, folder)
+            except ModelFilesError as error:
+                raise UnknownFormat(str(error).replace(str(folder), str(files))) from error
+            return await store.keep_policy(folder, parent_id=None, metadata={"name": name})
+
+    @asynccontextmanager
+    async def _unpacked(self, sent: AsyncIterator[bytes], size: int | None) -> AsyncGenerator[Path]:
+        """The folder of an archive's files; what is wrong with them is told of the archive, not of where it
+        was unpacked."""
         async with self._place() as folder:
             if size is not None:
                 self._refuse_large(size)
@@ -132,13 +167,8 @@ class Transfers:
                 limits = UnpackingLimits(bytes=self._limits.unpacked_bytes, files=self._limits.unpacked_files)
                 await run_in_threadpool(archives.unpack, archive, files, limits)
                 archive.unlink()
-                root, guidance = _found(files, guidance)
-                done = await import_trajectories(store, root, format=format, guidance=guidance)
-                if not done.added and not done.present:
-                    raise UnknownFormat(f"the archive holds no episode of the format {done.format}")
-                return done
+                yield files
             except DamagedInput as error:
-                # what is told is told of the archive, not of where it was unpacked
                 place = error.place.removeprefix(f"{files}/")
                 raise DamagedInput(place, str(error.what).replace(f"{files}/", "")) from error
             except UnknownFormat as error:
@@ -159,7 +189,7 @@ class Transfers:
         if size > limit:
             raise TooLarge(
                 f"the archive has {size:,} bytes or more, and {limit:,} are taken (setting "
-                "transfers.import_bytes): send the episodes in several archives"
+                "transfers.import_bytes): send episodes in several archives, and raise it for large models"
             )
 
     def _refuse_full(self, folder: Path, size: int) -> None:

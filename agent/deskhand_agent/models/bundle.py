@@ -27,6 +27,7 @@ from deskhand_agent.checksums import check_files
 from deskhand_agent.coordinates import CoordinateSystem
 from deskhand_agent.errors import ModelFilesError
 from deskhand_agent.memory import WindowMemory
+from deskhand_agent.model_files import FAMILIES, family_of
 from deskhand_agent.models.adapters import adapted, plain_copy
 from deskhand_agent.models.images import ImageCache, ImageSettings
 from deskhand_agent.models.tiny import TinyConfig, VisionLanguageModel, build_model
@@ -181,11 +182,7 @@ def load_bundle(path: Path | str, *, device: str = "cpu", dtype: torch.dtype = t
         ModelFilesError: the folder is missing, damaged or of another architecture; says which and the mend.
     """
     folder = Path(path)
-    if not (folder / "config.json").is_file():
-        raise ModelFilesError(
-            f"{folder} is no model folder (no config.json): give the folder of a Qwen3-VL or Qwen2.5-VL "
-            "model or of a policy kept by Deskhand"
-        )
+    family_of(folder)  # refuses what is no model folder
     check_files(folder)
     require_torchvision()
     try:
@@ -231,7 +228,7 @@ def _described(folder: Path) -> dict[str, Any] | None:
 
 def _load_model(folder: Path, dtype: torch.dtype) -> VisionLanguageModel:
     config = AutoConfig.from_pretrained(folder)
-    classes: dict[str, Any] = {"qwen3_vl": Qwen3, "qwen2_5_vl": Qwen25}
+    classes: dict[str, Any] = dict(zip(FAMILIES, (Qwen3, Qwen25), strict=True))
     if config.model_type not in classes:
         raise ModelFilesError(
             f"{folder} holds a {config.model_type!r} model; the local policy runs {' and '.join(classes)}. "

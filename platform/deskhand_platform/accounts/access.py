@@ -17,7 +17,7 @@ SCOPES: dict[str, str] = {
     "rounds:read": "see rounds, their figures and events",
     "rounds:write": "start and stop rounds",
     "policies:read": "see policies",
-    "policies:write": "promote policies and roll back",
+    "policies:write": "bring policies in, promote them and roll back",
     "policies:use": "ask a policy for completions",
     "datasets:read": "see datasets and evaluations",
     "datasets:write": "make datasets and evaluations, bring episodes in",
@@ -170,6 +170,7 @@ ROUTES: dict[str, Rule] = {
     "WS /v1/sandboxes/{id}/vnc": Rule("sandboxes:read"),
     # policies
     "GET /v1/policies": Rule("policies:read", Own.ALL),
+    "POST /v1/policies": Rule("policies:write"),
     "GET /v1/policies/{id}": Rule("policies:read", Own.ALL),
     "GET /v1/policies/{id}/files": Rule("policies:use"),
     "GET /v1/promotions": Rule("policies:read"),

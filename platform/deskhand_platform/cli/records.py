@@ -15,6 +15,8 @@ import yaml
 from pydantic import BaseModel
 
 from deskhand_agent.checksums import write_sums
+from deskhand_agent.errors import ModelFilesError
+from deskhand_agent.model_files import check_model_folder
 from deskhand_agent.types import Failure
 from deskhand_flywheel.types import OutcomeFilter
 from deskhand_platform.api.job_models import MergeOrder
@@ -177,6 +179,24 @@ def export(
     say(f"written to {folder}")
 
 
+@policies.command(
+    "import",
+    epilog="Examples:  deskhand policies import ~/models/Qwen3-VL-2B-Instruct   ·   "
+    "deskhand policies import ./mine --name mine --url https://deskhand.example.com",
+)
+def import_policy(
+    folder: Annotated[Path, typer.Argument(help="of a Qwen3-VL or Qwen2.5-VL, weights as safetensors")],
+    name: Annotated[str | None, typer.Option(help="what to call it; the folder's name without")] = None,
+    url: HomeUrl = None,
+) -> None:
+    """Keep a model that was made elsewhere, so that rounds, runs and tasks can begin from it."""
+    try:
+        check_model_folder(folder)
+    except ModelFilesError as error:
+        raise InvalidField("FOLDER", str(error)) from error
+    out.print(f"policy: {asyncio.run(_imported(folder, name, url)).id}", markup=False)
+
+
 @policies.command(epilog="Example:  deskhand policies merge policy-1 policy-2 --weight 2 --weight 1")
 def merge(
     policy: Annotated[list[str], typer.Argument(help="ids of two or more policies")],
@@ -212,6 +232,11 @@ async def _kept(policy: str, folder: Path, url: str | None) -> None:
         return
     async with opened_store() as store:
         await store.materialise_policy((await store.policy_named(policy)).id, folder)
+
+
+async def _imported(folder: Path, name: str | None, url: str | None) -> PolicyModel:
+    async with reached(url) as client:
+        return await client.upload_policy(folder, name=name)
 
 
 async def _trajectories(chosen: Mapping[str, Any], limit: int, url: str | None) -> TrajectoryPage:

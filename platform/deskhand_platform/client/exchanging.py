@@ -13,6 +13,7 @@ from typing import Any
 from deskhand_flywheel import archives
 from deskhand_flywheel.archives import UnpackingLimits
 from deskhand_platform.api.exchange_models import ImportedModel
+from deskhand_platform.api.models import PolicyModel
 from deskhand_platform.client.calls import labelled, reading
 from deskhand_platform.client.connection import AsyncConnection, Connection
 from deskhand_platform.client.errors import BrokenOff, Unreachable
@@ -90,6 +91,15 @@ class Exchanging(Connection):
             archives.unpack(archive, files, ANY_SIZE)
             _into_place(files, folder)
 
+    def upload_policy(self, folder: Path, *, name: str | None = None) -> PolicyModel:
+        """Keep the model of a folder on the platform; sent twice it is kept once.
+
+        Args:
+            folder: of a Qwen3-VL or Qwen2.5-VL, as transformers save one: weights as safetensors.
+            name: what it is called in its metadata; None: as the folder is.
+        """
+        return self._do(_upload(folder, name))
+
 
 class AsyncExchanging(AsyncConnection):
     """Episodes as files, for programs that await."""
@@ -138,6 +148,13 @@ class AsyncExchanging(AsyncConnection):
             await asyncio.to_thread(archives.unpack, archive, files, ANY_SIZE)
             _into_place(files, folder)
 
+    async def upload_policy(self, folder: Path, *, name: str | None = None) -> PolicyModel:
+        """Keep the model of a folder on the platform; sent twice it is kept once.
+
+        Args: as `Deskhand.upload_policy`.
+        """
+        return await self._do(_upload(folder, name))
+
 
 def _export(
     archive: Path,
@@ -153,6 +170,17 @@ def _export(
 
 def _download(id: str, archive: Path) -> Call[None]:
     return _archived(f"/v1/policies/{id}/files", archive, {})
+
+
+def _upload(folder: Path, name: str | None) -> Call[PolicyModel]:
+    return Call(
+        method="POST",
+        path="/v1/policies",
+        read=reading(PolicyModel),
+        params={"name": name or folder.resolve().name},
+        content=lambda: _packed(folder, None),
+        timeout_s=LONGEST_S,
+    )
 
 
 def _archived(path: str, archive: Path, params: Mapping[str, Any]) -> Call[None]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
 import random
+import shutil
 import tarfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -15,6 +17,7 @@ import httpx
 import pytest
 from PIL import Image as Picture
 
+from deskhand_agent.checksums import SUMS_FILE
 from deskhand_agent.ids import new_id
 from deskhand_agent.shipped import shipped_model
 from deskhand_agent.types import Decision, Step, StepTimings, TrajectoryStart
@@ -123,6 +126,55 @@ async def test_the_files_of_a_policy(here: tuple[Services, AsyncDeskhand], tmp_p
     with pytest.raises(BrokenOff, match=digest):
         await client.download_policy(kept.id, tmp_path / "lost")
     assert not (tmp_path / "lost").exists()
+
+
+async def test_a_policy_comes_in_as_it_went_out(here: tuple[Services, AsyncDeskhand], tmp_path: Path) -> None:
+    services, client = here
+    shutil.copytree(shipped_model(), tmp_path / "mine")
+    kept = await client.upload_policy(tmp_path / "mine")
+    assert (kept.parent_id, kept.metadata, kept.promoted) == (None, {"name": "mine"}, False)
+    assert (await client.upload_policy(tmp_path / "mine")).id == kept.id
+    await client.download_policy(kept.id, tmp_path / "back")
+    assert contents(tmp_path / "back") == contents(tmp_path / "mine")
+    assert left_over(services) == []
+    [entry, *_] = await services.accounts.audit.list(EntryFilter(action="/v1/policies"))
+    assert kept.id in str(entry)
+
+
+async def test_only_models_that_can_act_here_come_in(
+    here: tuple[Services, AsyncDeskhand],
+    there: tuple[Services, AsyncDeskhand],
+    tmp_path: Path,
+) -> None:
+    services, client = here
+    shutil.copytree(shipped_model(), tmp_path / "mine")
+    (tmp_path / "mine" / SUMS_FILE).unlink()
+    weights = (tmp_path / "mine/model.safetensors").read_bytes()
+    config = json.loads((tmp_path / "mine/config.json").read_text())
+    for name, data, said in (
+        ("config.json", json.dumps({**config, "model_type": "llama"}).encode(), "'llama' model"),
+        ("config.json", b"{", "damaged"),
+        ("config.json", None, "no config.json"),
+        ("model.safetensors", weights[:-8], "damaged"),
+        ("model.safetensors", None, "no weights"),
+        ("tokenizer.json", None, "no tokenizer"),
+        ("pytorch_model.bin", b"x", "pytorch_model.bin, which is not taken"),
+        ("modeling.py", b"x", "modeling.py, which is not taken"),
+        (SUMS_FILE, b"0" * 64 + b"  config.json\n", "damaged or of another version"),
+    ):
+        wrong = tmp_path / "wrong"
+        shutil.copytree(tmp_path / "mine", wrong)
+        (wrong / name).unlink(missing_ok=True)
+        if data is not None:
+            (wrong / name).write_bytes(data)
+        with pytest.raises(InvalidRequest, match=said) as refused:
+            await client.upload_policy(wrong)
+        assert str(services.settings.home) not in str(refused.value)
+        shutil.rmtree(wrong)
+    assert await client.policies() == []
+    assert left_over(services) == []
+    with pytest.raises(ApiError, match=r"transfers\.import_bytes"):
+        await there[1].upload_policy(tmp_path / "mine")
 
 
 @pytest.mark.parametrize("format", get_args(ImportFormat))

@@ -1,4 +1,4 @@
-"""/v1/export, /v1/import: episodes as archives of files that others read; the files of policies as well."""
+"""/v1/export, /v1/import: episodes as archives of files that others read; policies come and go likewise."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from deskhand_platform.accounts.access import Principal
 from deskhand_platform.api.chosen import Chosen
 from deskhand_platform.api.deps import Have, Noted, Who
 from deskhand_platform.api.exchange_models import ExportFormat, ImportedModel, ImportFormat
-from deskhand_platform.api.models import ErrorAnswer
+from deskhand_platform.api.models import ErrorAnswer, PolicyModel
+from deskhand_platform.api.routes.policies import shown
 from deskhand_platform.errors import Forbidden, InvalidField, NotFound
 from deskhand_platform.services import Services
 
@@ -110,6 +111,25 @@ async def get_policy_files(
     return _Archive(record.id, first, pieces)
 
 
+@router.post("/policies", openapi_extra=SENT, responses=MORE, status_code=201)
+async def add_policy(
+    request: Request,
+    have: Have,
+    noted: Noted,
+    name: Annotated[
+        str, Query(description="what it is called in its metadata", min_length=1, max_length=200)
+    ] = "imported",
+) -> PolicyModel:
+    """Keep a model that an archive of its folder holds: a Qwen3-VL or Qwen2.5-VL, made elsewhere.
+
+    Rounds, runs and tasks can begin from it then. Weights are taken as safetensors alone. The same folder
+    sent again under the same name is the same policy.
+    """
+    record = await have.transfers.take_policy(have.store, request.stream(), size=_told(request), name=name)
+    noted(record.id)
+    return shown(record, await have.book.promoted_policy())
+
+
 @router.post("/import", openapi_extra=SENT, responses=MORE)
 async def import_trajectories(
     request: Request,
@@ -136,16 +156,21 @@ async def import_trajectories(
     from deskhand_sandbox.dialects import usual_frame
 
     usual_frame(dialect, (1, 1))  # refuses a name that there is not
-    told = request.headers.get("content-length", "")
     done = await have.transfers.take(
         have.store,
         request.stream(),
-        size=int(told) if told.isdecimal() else None,
+        size=_told(request),
         format=format,
         guidance=Guidance(policy_id=policy, dialect=dialect, succeeded=succeeded),
     )
     noted(f"{done.format}: {len(done.added)} new, {len(done.present)} here already")
     return ImportedModel.model_validate(asdict(done))
+
+
+def _told(request: Request) -> int | None:
+    """Bytes that are sent; None where nobody says."""
+    told = request.headers.get("content-length", "")
+    return int(told) if told.isdecimal() else None
 
 
 async def _after(first: bytes, rest: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:

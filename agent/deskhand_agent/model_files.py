@@ -1,0 +1,82 @@
+"""What a model folder must be before anybody loads it: checked without loading, and without torch.
+
+Weights are taken as safetensors alone: other forms of them, and Python files beside them, can run code.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+from deskhand_agent.checksums import SUMS_FILE, check_files
+from deskhand_agent.errors import ModelFilesError
+
+FAMILIES = ("qwen3_vl", "qwen2_5_vl")
+"""Values of `model_type` that the local policy runs."""
+_PLAIN = frozenset({".json", ".safetensors", ".jinja", ".txt", ".md"})
+_PLAIN_NAMES = frozenset({SUMS_FILE, "LICENSE", "NOTICE", ".gitattributes"})
+
+
+def check_model_folder(folder: Path) -> None:
+    """Refuse what is no folder of a model that can be trained and acted with here.
+
+    Raises:
+        ModelFilesError: it lacks a file, holds one that is damaged or could run code, or is of another
+            architecture; says which and the mend.
+    """
+    model_type = family_of(folder)
+    if model_type not in FAMILIES:
+        raise ModelFilesError(
+            f"{folder} holds a {model_type!r} model; the local policy runs {' and '.join(FAMILIES)}. "
+            "Serve others behind an OpenAI-compatible endpoint and use the policy 'openai'"
+        )
+    files = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file()]
+    for file in files:
+        if file.suffix not in _PLAIN and file.name not in _PLAIN_NAMES:
+            raise ModelFilesError(
+                f"{folder} holds {file}, which is not taken: weights come as safetensors, beside them "
+                "JSON and text. Take such files out of the folder, or save the model anew with "
+                "save_pretrained"
+            )
+    weights = [folder / file for file in files if file.suffix == ".safetensors"]
+    names = {file.as_posix() for file in files}
+    if not any(path.name.startswith("model") for path in weights):
+        raise ModelFilesError(f"{folder} has no weights (model*.safetensors): copy the whole folder")
+    if "tokenizer.json" not in names and not {"vocab.json", "merges.txt"} <= names:
+        raise ModelFilesError(f"{folder} has no tokenizer (tokenizer.json): copy the whole folder")
+    check_files(folder)
+    for path in weights:
+        _check_whole(path)
+
+
+def family_of(folder: Path) -> str:
+    """The `model_type` that a folder's config.json names.
+
+    Raises:
+        ModelFilesError: there is none.
+    """
+    try:
+        described: Any = json.loads((folder / "config.json").read_text())
+    except FileNotFoundError as error:
+        raise ModelFilesError(
+            f"{folder} is no model folder (no config.json): give the folder of a Qwen3-VL or Qwen2.5-VL "
+            "model or of a policy kept by Deskhand"
+        ) from error
+    except (OSError, ValueError) as error:
+        raise ModelFilesError(
+            f"the model folder {folder} is damaged (config.json: {error}): copy or download it again"
+        ) from error
+    found = cast("dict[str, Any]", described).get("model_type") if isinstance(described, dict) else None
+    return str(found)
+
+
+def _check_whole(path: Path) -> None:
+    """Refuse a file that was cut off; its header says how long it is."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy"):
+            pass
+    except (SafetensorError, OSError) as error:
+        raise ModelFilesError(f"{path} is damaged ({error}): copy or download it again") from error
