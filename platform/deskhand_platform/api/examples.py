@@ -9,6 +9,7 @@ from typing import Any, cast
 Json = Mapping[str, Any]
 _PLAIN: Mapping[str, Any] = {"string": "text", "integer": 1, "number": 0.5, "boolean": True, "null": None}
 _DEEPEST = 6
+_TELLING = frozenset({"type", "example", "examples", "const", "enum"})
 
 
 def example_at(description: Json, method: str, path: str, where: Sequence[object]) -> str | None:
@@ -32,7 +33,14 @@ def example_at(description: Json, method: str, path: str, where: Sequence[object
         schema, way = (named[0]["schema"] if named else None), way[1:]
     for step in way:
         schema = None if schema is None else _inside(description, schema, step)
-    return None if schema is None else json.dumps(value_of(description, schema), ensure_ascii=False)
+    if schema is None or not _says_anything(description, schema):
+        return None
+    return json.dumps(value_of(description, schema), ensure_ascii=False)
+
+
+def _says_anything(description: Json, schema: Json) -> bool:
+    """It is not whatever JSON there is."""
+    return any(form.keys() & _TELLING for form in (schema, *_forms(description, schema)))
 
 
 def _forms(description: Json, schema: Json) -> list[Json]:

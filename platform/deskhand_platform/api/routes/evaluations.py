@@ -16,9 +16,10 @@ from deskhand_platform.api.evaluation_models import (
     EvaluationOrder,
     SuiteModel,
 )
-from deskhand_platform.errors import InvalidField, NotFound
+from deskhand_platform.errors import NotFound
 from deskhand_platform.evaluations.desk import EvaluationDesk
 from deskhand_platform.evaluations.records import EvaluationRecord, compare, evaluations
+from deskhand_platform.naming import named_in
 from deskhand_platform.rounds.presets import preset, preset_names
 from deskhand_sandbox.types import JsonValue
 
@@ -50,8 +51,10 @@ async def ask_evaluation(have: Have, note: Noted, body: EvaluationOrder) -> Eval
     known = {task.id for task in await asyncio.to_thread(_catalog)}
     for number, task in enumerate(body.tasks):
         if task not in known:
-            raise InvalidField(f"tasks.{number}", str(NotFound("task", task, known)))
-    policy = None if body.policy_id is None else (await have.store.policy_named(body.policy_id)).id
+            with named_in(f"tasks.{number}"):
+                raise NotFound("task", task, known)
+    with named_in("policy_id"):
+        policy = None if body.policy_id is None else (await have.store.policy_named(body.policy_id)).id
     config: dict[str, JsonValue] = {
         "tasks": [*dict.fromkeys(body.tasks)],
         "episodes": body.episodes,

@@ -18,6 +18,7 @@ from deskhand_platform.api.deps import Have, Noted, Who
 from deskhand_platform.api.exchange_models import ExportFormat, ImportedModel, ImportFormat
 from deskhand_platform.api.models import ErrorAnswer
 from deskhand_platform.errors import Forbidden, InvalidField, NotFound
+from deskhand_platform.naming import named_in
 from deskhand_platform.services import Services
 
 router = APIRouter(tags=["exchange"])
@@ -135,7 +136,8 @@ async def import_trajectories(
     from deskhand_flywheel.exchange import Guidance
     from deskhand_sandbox.dialects import usual_frame
 
-    usual_frame(dialect, (1, 1))  # refuses a name that there is not
+    with named_in("dialect"):
+        usual_frame(dialect, (1, 1))
     told = request.headers.get("content-length", "")
     done = await have.transfers.take(
         have.store,
