@@ -58,10 +58,11 @@ class NoLongerKept(PlatformError):
 class InvalidField(PlatformError):
     """A value from outside is refused."""
 
-    def __init__(self, field: str, message: str) -> None:
+    def __init__(self, field: str, message: str, *, suggestions: Iterable[str] = ()) -> None:
         super().__init__(f"{field}: {message}")
         self.field = field
         self.reason = message
+        self.suggestions = tuple(suggestions)
 
 
 class TooLarge(PlatformError):

@@ -10,7 +10,7 @@ import asyncio
 import json
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,9 +31,28 @@ if TYPE_CHECKING:
     from deskhand_agent.models.engine import LocalEngine
     from deskhand_flywheel.prm.judging import PrmJudge
 
-LOCAL_SETTINGS = ("policy_id", "path", "temperature", "max_tokens", "executor")
 TEST_TIME = "test_time"
 """Setting of every policy: `Deliberation`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LocalSettings:
+    """Which model works, and how its replies are drawn."""
+
+    policy_id: str | None = None
+    """Of the store, or "deskhand-tiny"; None: that one, unless there is a `path`."""
+    path: str | None = None
+    """A folder of this machine."""
+    temperature: float = 0.0
+    max_tokens: int = 64
+    executor: str | None = None
+    """Of the store: who carries out the plans of one that plans; None: whom the policy itself names."""
+
+    def __post_init__(self) -> None:
+        Sampling(temperature=self.temperature, max_tokens=self.max_tokens)
+
+
+LOCAL_SETTINGS = tuple(one.name for one in fields(LocalSettings))
 
 
 class PolicyMaker:

@@ -18,10 +18,23 @@ _POLICIES = {
 }
 """Name to module, class, and the extra that brings what the module imports; empty: none is needed."""
 
+_SETTINGS = {
+    "openai": "OpenAISettings",
+    "openai_computer": "OpenAIComputerSettings",
+    "anthropic_computer": "AnthropicComputerSettings",
+}
+"""Name to the record of what it is told in JSON, in the same module."""
+
 
 def policy_names() -> tuple[str, ...]:
     """Every name `create_policy` knows."""
     return tuple(_POLICIES)
+
+
+def settings_of(name: str) -> type[Any] | None:
+    """The record of the settings that a policy reads from JSON; None: it reads none."""
+    record = _SETTINGS.get(name)
+    return None if record is None else cast("type[Any]", getattr(import_module(_POLICIES[name][0]), record))
 
 
 def create_policy(name: str, **settings: Any) -> Policy:

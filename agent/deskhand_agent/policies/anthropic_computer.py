@@ -31,7 +31,7 @@ from deskhand_agent.policies.conversation import Exchange, base64_of, conversati
 from deskhand_agent.policies.settings import read_settings
 from deskhand_agent.prompt import Text
 from deskhand_agent.types import Context, Decision, Fault, Step
-from deskhand_sandbox.types import Image, JsonValue
+from deskhand_sandbox.types import Image
 
 BASE_URL = "https://api.anthropic.com"
 KEY_VARIABLE = "ANTHROPIC_API_KEY"
@@ -52,7 +52,7 @@ class AnthropicComputerSettings(ComputerUseSettings):
 
     tool: Literal["20250124", "20251124", "20260801"] = "20251124"
     """Version of the computer tool; each model takes some."""
-    thinking: Mapping[str, JsonValue] | None = None
+    thinking: Mapping[str, object] | None = None
     """As the API has it, such as {"type": "enabled", "budget_tokens": 1024}; None: the model's own."""
 
 

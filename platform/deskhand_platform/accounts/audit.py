@@ -89,9 +89,11 @@ class Audit:
             rows = (await connection.execute(query)).mappings().all()
         return tuple(Entry(**row) for row in rows)
 
-    async def refusals(self, action: str, *, since_s: float, source: str, target: str) -> tuple[int, int]:
-        """How often an action was refused since then: to anybody at the source, and about the target."""
-        recent = sa.and_(audit.c.action == action, audit.c.at_s >= since_s, audit.c.status >= 400)
+    async def refusals(
+        self, action: str, status: int, *, since_s: float, source: str, target: str
+    ) -> tuple[int, int]:
+        """How often an action was refused so since then: to anybody at the source, and about the target."""
+        recent = sa.and_(audit.c.action == action, audit.c.at_s >= since_s, audit.c.status == status)
         count = sa.select(sa.func.count()).select_from(audit)
         query = sa.select(
             count.where(recent, audit.c.source == source).scalar_subquery(),

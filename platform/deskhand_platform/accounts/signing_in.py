@@ -65,11 +65,20 @@ class SignIn:
 
     async def _hold_back(self, source: str, target: str) -> None:
         window_s, now = self._limits.tries_window_s, time.time()
-        by_source, by_target = await self._audit.refusals(
-            ACTION, since_s=now - window_s, source=source, target=target
-        )
+
+        async def refused(status: int) -> tuple[int, int]:
+            since_s = now - window_s
+            return await self._audit.refusals(ACTION, status, since_s=since_s, source=source, target=target)
+
+        by_source, by_target = await refused(401)
         # a name is tried from many addresses before its owner is kept out with them
-        if by_source >= self._limits.tries or by_target >= 3 * self._limits.tries:
+        many_there, many_of_it = by_source >= self._limits.tries, by_target >= 3 * self._limits.tries
+        if many_there or many_of_it:
+            told_there, told_of_it = await refused(429)
+            # once in the window, and not to count as a try: nobody fills the log, or locks a name for good
+            if not (told_there if many_there else told_of_it):
+                entry = Entry(who="", action=ACTION, target=target, source=source, status=429)
+                await self._audit.write(entry)
             raise TooManyTries(
                 f"{max(by_source, by_target)} tries to sign in went wrong within {window_s:.0f} s; "
                 f"wait {math.ceil(window_s)} s",

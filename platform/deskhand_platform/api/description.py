@@ -1,4 +1,5 @@
-"""The API's own description, OpenAPI: how one signs in, and an example of every body and parameter.
+"""The API's own description, OpenAPI: how one signs in, and an example of every body, parameter and
+answer.
 
 The same examples stand in the errors about a field (`deskhand_platform.api.examples`).
 """
@@ -10,7 +11,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from deskhand_platform.api.examples import value_of
+from deskhand_platform.api.examples import takes, value_of
 
 OPEN = ("/healthz", "/readyz", "/login", "/logout")
 """Who has no token has to be able to ask these."""
@@ -78,6 +79,20 @@ BODIES: Mapping[str, Mapping[str, Any]] = {
         "enabled": True,
     },
     "SteeringAction": {"reply": "click(point='<point>80 149</point>')"},
+    "TaskEvent": {
+        "event_id": 812,
+        "at_s": 1767225600.0,
+        "id": ID,
+        "task_id": TASK,
+        "seed": 3,
+        "state": "done",
+        "owner": "ada",
+        "labels": LABELS,
+        "attempts": 1,
+        "trajectory_id": ID,
+        "reason": None,
+        "outcome": {"score": 1.0, "success": True, "detail": "reward 1"},
+    },
     "TaskBatch": {"tasks": [{"task_id": TASK, "seed": 3, "labels": LABELS}, {"task_id": TASK, "seed": 4}]},
     "TaskSubmission": {
         "task_id": TASK,
@@ -149,6 +164,61 @@ PARAMETERS: Mapping[str, Any] = {
 """By name. What has a default or is one of a few says for itself what it may be."""
 
 
+VALUES: Mapping[str, Any] = {
+    "AuditEntry.action": "POST /v1/rounds",
+    "CatalogTask.kind": "browser",
+    "DatasetDetail.name": "round-3/sft",
+    "DatasetModel.name": "round-3/sft",
+    "EvaluationRow.label": "after PPO",
+    "LiveSandbox.kind": "browser",
+    "LoanModel.kind": "browser",
+    "Phase.kind": "ppo",
+    "Phase.name": "ppo",
+    "Preset.name": "smoke",
+    "PromotionModel.reason": "better on held-out tasks",
+    "ReviewItem.kind": "verifier_judge",
+    "UserModel.name": "ada",
+    "actions": [],
+    "branch_of": ID,
+    "by": "ada",
+    "cron": "0 3 * * 1-5",
+    "digest": "a8d547d563ac3ff284e8a659a9a0003f71db7a2624b5230ad4b6f41f47fd1fef",
+    "episodes": 64,
+    "format": "png",
+    "height_px": 800,
+    "high": 0.93,
+    "id": ID,
+    "instruction": 'Click the button "ok".',
+    "key": "mine-3",
+    "labels": LABELS,
+    "low": 0.76,
+    "model": POLICY,
+    "next_cursor": ID,
+    "owner": "ada",
+    "policy_id": POLICY,
+    "policy_in": POLICY,
+    "policy_out": POLICY,
+    "preset": "smoke",
+    "role": "researcher",
+    "seed": 3,
+    "source": "127.0.0.1",
+    "run_id": "round-3-ppo",
+    "subject": "run:round-3-ppo",
+    "success": 0.86,
+    "task": TASK,
+    "task_id": TASK,
+    "tasks": [TASK],
+    "trajectory_id": ID,
+    "url": "https://example.com/hooks/deskhand",
+    "user": "ada",
+    "who": "ada",
+    "width_px": 1280,
+}
+"""Of what is answered, by name of the field, with its schema's or without, where it takes such a value."""
+MOMENT = 1767225600.0
+"""Of every field that ends in `_at_s`."""
+
+
 def described(app: FastAPI) -> dict[str, Any]:
     """The description, made once."""
     if app.openapi_schema is None:
@@ -157,8 +227,14 @@ def described(app: FastAPI) -> dict[str, Any]:
         made["security"] = [{"token": []}, {"session": []}]
         for name, example in BODIES.items():
             _exemplify(made["components"]["schemas"][name], example)
+        for name, schema in made["components"]["schemas"].items():
+            _fill_in(made, name, schema)
         for path, operations in made["paths"].items():
             for operation in operations.values():
+                for status, answered in operation["responses"].items():
+                    content = answered.get("content", {}).get("application/json")
+                    if status.startswith("2") and content is not None:
+                        content["example"] = value_of(made, content["schema"])
                 if path in OPEN:
                     operation["security"] = []
                 for parameter in operation.get("parameters", ()):
@@ -174,6 +250,14 @@ def _exemplify(schema: dict[str, Any], example: Mapping[str, Any]) -> None:
     schema["examples"] = [example]
     for name, value in example.items():
         schema["properties"][name].setdefault("examples", [value])
+
+
+def _fill_in(made: Mapping[str, Any], of: str, schema: Mapping[str, Any]) -> None:
+    """Give fields whose name says enough an example, where they have none."""
+    for name, field in schema.get("properties", {}).items():
+        example = VALUES.get(f"{of}.{name}", MOMENT if name.endswith("_at_s") else VALUES.get(name))
+        if example is not None and takes(made, field, example):
+            field.setdefault("examples", [example])
 
 
 def _of_parameter(path: str, parameter: Mapping[str, Any]) -> Any:

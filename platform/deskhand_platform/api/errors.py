@@ -104,13 +104,13 @@ def most_precise(errors: Sequence[Any]) -> Any:
     return max(errors, key=lambda error: len(error["loc"]))
 
 
-async def _typed(_connection: HTTPConnection, error: Exception) -> JSONResponse:
+async def _typed(connection: HTTPConnection, error: Exception) -> JSONResponse:
     status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
     kind = NAMES.get(status) or re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
     response = answer(
         status,
         kind,
-        str(error),
+        _with_example(connection, error) if isinstance(error, InvalidField) else str(error),
         field=getattr(error, "field", None),
         suggestions=list(getattr(error, "suggestions", ())),
         **{name: getattr(error, name, None) for name in ("retry_s", "used", "limit", "asked")},
@@ -124,6 +124,24 @@ async def _typed(_connection: HTTPConnection, error: Exception) -> JSONResponse:
     return response
 
 
+def _with_example(connection: HTTPConnection, error: InvalidField) -> str:
+    """What is wrong with the field, and what would be right, by the description unless it says so itself."""
+    told = error.suggestions or "e.g." in error.reason or "for example" in error.reason
+    if told or connection.scope["type"] != "http":
+        return str(error)
+    way = [int(part) if part.isdigit() else part for part in error.field.split(".")]
+    found = (_example(connection, connection.scope["method"], [where, *way]) for where in ("body", "query"))
+    example = next((one for one in found if one is not None), None)
+    return str(error) if example is None else f"{error}, e.g. {example}"
+
+
+def _example(connection: HTTPConnection, method: str, where: Sequence[object]) -> str | None:
+    description, path = connection.app.openapi(), getattr(connection.scope.get("route"), "path", "")
+    # a route of a router that was included may or may not know its prefix
+    known = next((one for one in (path, f"/v1{path}") if one in description["paths"]), "")
+    return example_at(description, method, known, where)
+
+
 def refused_field(request: Request, error: RequestValidationError) -> tuple[str, str]:
     """The field that is wrong, and what is wrong with it, with an example of what would be right."""
     first = most_precise(error.errors())
@@ -135,10 +153,7 @@ def refused_field(request: Request, error: RequestValidationError) -> tuple[str,
     said = f"{where}: {first['msg']}"
     if first["type"] == "extra_forbidden":
         return where, said
-    description, path = request.app.openapi(), getattr(request.scope.get("route"), "path", "")
-    # a route of a router that was included may or may not know its prefix
-    known = next((one for one in (path, f"/v1{path}") if one in description["paths"]), "")
-    example = example_at(description, request.method, known, first["loc"])
+    example = _example(request, request.method, first["loc"])
     return where, said if example is None else f"{said}, e.g. {example}"
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 Json = Mapping[str, Any]
 _PLAIN: Mapping[str, Any] = {"string": "text", "integer": 1, "number": 0.5, "boolean": True, "null": None}
+_KINDS = ((str, "string"), (int, "integer"), (float, "number"), (list, "array"), (dict, "object"))
 _DEEPEST = 6
+_TELLING = frozenset({"type", "example", "examples", "const", "enum"})
 
 
 def example_at(description: Json, method: str, path: str, where: Sequence[object]) -> str | None:
@@ -32,7 +34,14 @@ def example_at(description: Json, method: str, path: str, where: Sequence[object
         schema, way = (named[0]["schema"] if named else None), way[1:]
     for step in way:
         schema = None if schema is None else _inside(description, schema, step)
-    return None if schema is None else json.dumps(value_of(description, schema), ensure_ascii=False)
+    if schema is None or not _says_anything(description, schema):
+        return None
+    return json.dumps(value_of(description, schema), ensure_ascii=False)
+
+
+def _says_anything(description: Json, schema: Json) -> bool:
+    """It is not whatever JSON there is."""
+    return any(form.keys() & _TELLING for form in (schema, *_forms(description, schema)))
 
 
 def _forms(description: Json, schema: Json) -> list[Json]:
@@ -58,6 +67,25 @@ def _inside(description: Json, schema: Json, step: object) -> Json | None:
     return schema if isinstance(step, str) and len(_forms(description, schema)) > 1 else None
 
 
+def takes(description: Json, schema: Json, value: Any) -> bool:
+    """Whether a value is of a type that the schema says, and of none of a few."""
+    forms = _forms(description, schema)
+    if any(form.keys() & {"const", "enum", "example", "examples"} for form in (schema, *forms)):
+        return False
+    kind = next(name for kind, name in _KINDS if isinstance(value, kind))
+    fitting = [form for form in forms if form.get("type") == kind]
+    # of what it holds, each has to be as the schema says, too
+    inside = "items" if kind == "array" else "additionalProperties"
+    held = [*_held(value)]
+    return any(all(takes(description, form.get(inside) or {}, each) for each in held) for form in fitting)
+
+
+def _held(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value).values()
+    return cast("list[Any]", value) if isinstance(value, list) else ()
+
+
 def value_of(description: Json, schema: Json, depth: int = 0) -> Any:
     """A value that the schema takes."""
     for form in (schema, *_forms(description, schema)):
@@ -75,7 +103,7 @@ def value_of(description: Json, schema: Json, depth: int = 0) -> Any:
             needed = form.get("required", ()) if depth < _DEEPEST else ()
             return {name: value_of(description, form["properties"][name], depth + 1) for name in needed}
         case "array":
-            few = form.get("minItems", 1) if depth < _DEEPEST else 0
+            few = form.get("minItems", 1) if depth + 1 < _DEEPEST else 0
             return [value_of(description, form.get("items", {}), depth + 1)] * min(few, 1)
         case "integer" | "number":
             least, most = form.get("minimum"), form.get("maximum")

@@ -1,11 +1,11 @@
-"""Health, and the built page with its client-side routes."""
+"""The built page with its client-side routes."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from fastapi import APIRouter
-from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
+from fastapi.responses import FileResponse, HTMLResponse, Response
 
 from deskhand_platform.errors import NotFound
 
@@ -16,12 +16,6 @@ NOT_BUILT = """<!doctype html><meta charset="utf-8"><title>Deskhand</title>
 The API under <code>/v1</code> works without it.</p>
 """
 router = APIRouter(include_in_schema=False)
-
-
-@router.get("/healthz")
-async def health() -> PlainTextResponse:
-    """Alive; says nothing else, for it asks for no token."""
-    return PlainTextResponse("ok\n")
 
 
 @router.get("/{path:path}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import cast
+from typing import Any, cast
 from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Request
@@ -15,15 +15,35 @@ from fastapi.responses import RedirectResponse, Response
 
 from deskhand_platform.accounts.signing_in import Credentials
 from deskhand_platform.api.deps import Have, source_of
+from deskhand_platform.api.models import ErrorAnswer
 from deskhand_platform.api.origin import refuse_other_origin
 from deskhand_platform.errors import InvalidField
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(tags=["accounts"])
+REFUSED: dict[int | str, dict[str, Any]] = {status: {"model": ErrorAnswer} for status in (401, 403, 422, 429)}
+_ANY = {
+    "type": "object",
+    "properties": {name: {"type": "string"} for name in ("name", "password", "token")},
+    "anyOf": [{"required": ["name", "password"]}, {"required": ["token"]}],
+    "examples": [{"name": "ada", "password": "correct horse battery staple"}],
+}
+SHOWN: dict[str, Any] = {
+    "required": True,
+    "content": {
+        "application/json": {"schema": _ANY},
+        "application/x-www-form-urlencoded": {"schema": _ANY},
+    },
+}
 MAX_BODY_BYTES = 4096
 """Anybody may send one: no more of it than a name and a password need is read."""
 
 
-@router.post("/login")
+@router.post(
+    "/login",
+    status_code=204,
+    responses={303: {"description": "of a form: on to the page"}, **REFUSED},
+    openapi_extra={"requestBody": SHOWN},
+)
 async def login(request: Request, have: Have) -> Response:
     """Sign a browser in: JSON `{"name": …, "password": …}` or `{"token": …}` answers 204; form fields lead on
     to the page.
@@ -55,7 +75,7 @@ async def login(request: Request, have: Have) -> Response:
     return response
 
 
-@router.post("/logout")
+@router.post("/logout", status_code=204, responses={403: {"model": ErrorAnswer}})
 async def logout(request: Request, have: Have) -> Response:
     """Sign a browser out; one that is not signed in stays as it is.
 

@@ -12,6 +12,7 @@ from deskhand_flywheel.types import PolicyRecord
 from deskhand_platform.api.job_models import MergeOrder
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.jobs.place import Outcome, Place, Progress
+from deskhand_platform.naming import named_in
 from deskhand_sandbox.types import JsonValue
 
 
@@ -19,8 +20,7 @@ async def merge(place: Place, order: MergeOrder, progress: Progress) -> Outcome:
     """Keep the weighted mean of some policies; its id, as `policy`.
 
     Raises:
-        UnknownPolicy: one is not in the store.
-        InvalidField: one is only for being measured.
+        InvalidField: one is not in the store, or only for being measured.
         ModelFilesError: one is damaged, or another kind of model than the first.
     """
     from deskhand_agent.models.bundle import load_bundle, save_bundle
@@ -51,12 +51,14 @@ async def mergeable(store: Store, named: Sequence[str]) -> list[PolicyRecord]:
     """The policies, which may be made into another.
 
     Raises:
-        UnknownPolicy, InvalidField: as `merge`.
+        InvalidField: as `merge`.
     """
     from deskhand_trainer.admission import is_probe, only_measured
 
-    records = [await store.policy_named(name) for name in named]
-    for number, record in enumerate(records):
+    records: list[PolicyRecord] = []
+    for number, name in enumerate(named):
+        with named_in(f"policies.{number}"):
+            records.append(record := await store.policy_named(name))
         if is_probe(record.metadata):
             raise InvalidField(f"policies.{number}", only_measured(record.id))
     return records

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy import RowMapping
 from sqlalchemy.exc import IntegrityError
 
-from deskhand_flywheel.database import Database
+from deskhand_flywheel.database import Database, in_chunks
 from deskhand_platform.errors import NotFound, WrongState
 from deskhand_platform.rounds.config import RoundConfig, as_json
 from deskhand_platform.rounds.plan import PhasePlan
@@ -162,6 +162,16 @@ class RoundBook:
             for part in parts:
                 phases[part["round_id"]].append(_phase(part))
         return tuple(_round(row, phases[row["id"]]) for row in rows)
+
+    async def phases(self, round_ids: Iterable[int]) -> tuple[tuple[int, PhaseRecord], ...]:
+        """Every phase of some rounds, each with its round's number; none of rounds that there are not."""
+        found: list[tuple[int, PhaseRecord]] = []
+        async with self._database.read() as connection:
+            for ids in in_chunks(sorted(set(round_ids))):
+                query = sa.select(round_phases).where(round_phases.c.round_id.in_(ids))
+                rows = (await connection.execute(query)).mappings()
+                found += [(row["round_id"], _phase(row)) for row in rows]
+        return tuple(found)
 
     async def running(self) -> int | None:
         """Number of the round that is under way."""

@@ -82,8 +82,8 @@ class RoundConductor:
         equal config and not over.
 
         Raises:
-            NotFound: no such preset.
-            InvalidField: an override is refused, there is no such start policy, or it cannot fit the machine.
+            InvalidField: there is no such preset or start policy, an override is refused, or it cannot fit
+                the machine.
         """
         config = await asyncio.to_thread(checked_preset, preset, overrides)
         return await self._begin(preset, config, key)

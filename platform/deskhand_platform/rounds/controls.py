@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_flywheel.database import Database
 from deskhand_platform.errors import NotFound, WrongState
+from deskhand_platform.naming import named_in
 from deskhand_platform.states import WorkState
 from deskhand_platform.tables import round_phases, rounds
 
@@ -85,7 +86,8 @@ class RoundControls:
             names = [str(one["name"]) for one in rows]
             undone = next((at for at, one in enumerate(rows) if one["state"] != WorkState.DONE), None)
             if phase is not None and phase not in names:
-                raise NotFound("phase", phase, names)
+                with named_in("phase"):
+                    raise NotFound("phase", phase, names)
             if phase is None and undone is None and rows:
                 raise WrongState(f"round {round_id} is {state}, every phase done: name the one to retry")
             first = (undone or 0) if phase is None else names.index(phase)

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from deskhand_platform.errors import InvalidField, NotFound
+from deskhand_platform.naming import named_in
 from deskhand_platform.rounds import DEFAULT as DEFAULT
 from deskhand_platform.rounds.config import RoundConfig, check_runs, merge, round_config
 from deskhand_platform.rounds.schema import example_of
@@ -26,8 +27,7 @@ def preset(name: str, overrides: Mapping[str, Any] | None = None) -> RoundConfig
     """A preset with overrides laid on it; what its runs are told is not looked into.
 
     Raises:
-        NotFound: no preset of that name.
-        InvalidField: an override is refused; names the field.
+        InvalidField: there is no preset of that name, or an override is refused; names the field.
     """
     return round_config(_values(name, overrides))
 
@@ -36,8 +36,8 @@ def checked_preset(name: str, overrides: Mapping[str, Any] | None = None) -> Rou
     """The same with every run's settings checked as the trainer will; seconds the first time.
 
     Raises:
-        NotFound: no preset of that name.
-        InvalidField: an override is refused, by us or by the trainer; names the field.
+        InvalidField: there is no preset of that name, or an override is refused, by us or by the trainer;
+            names the field.
     """
     return checked_config(_values(name, overrides))
 
@@ -61,5 +61,6 @@ def checked_config(values: Mapping[str, Any]) -> RoundConfig:
 
 def _values(name: str, overrides: Mapping[str, Any] | None) -> dict[str, Any]:
     if name not in preset_names():
-        raise NotFound("preset", name, preset_names())
+        with named_in("preset"):
+            raise NotFound("preset", name, preset_names())
     return merge(yaml.safe_load((FOLDER / f"{name}.yaml").read_text()), overrides or {})

@@ -9,9 +9,9 @@ from enum import StrEnum
 import sqlalchemy as sa
 from sqlalchemy import RowMapping
 
-from deskhand_flywheel.errors import UnknownPolicy
 from deskhand_flywheel.store import Store
 from deskhand_platform.errors import InvalidField
+from deskhand_platform.naming import named_in
 from deskhand_platform.tables import promotions
 from deskhand_trainer.admission import is_probe, only_measured
 
@@ -73,16 +73,13 @@ class PromotedPolicies:
         """Promote a policy, or go back to one.
 
         Raises:
-            UnknownPolicy: there is none of that id; carries the nearest ones.
-            InvalidField: it is a process reward model or came out of a probe, it is promoted already, or
-                there is no reason.
+            InvalidField: there is none of that id, it is a process reward model or came out of a probe, it is
+                promoted already, or there is no reason.
         """
         if not reason.strip():
             raise InvalidField("reason", "say why, for who reads the history; for example reason=regressed")
-        try:
+        with named_in("policy_id"):
             metadata = (await self._store.policy_named(policy_id)).metadata
-        except UnknownPolicy as error:
-            raise InvalidField("policy_id", str(error)) from error
         if is_probe(metadata):
             raise InvalidField("policy_id", only_measured(policy_id))
         if metadata.get("reward_model"):

@@ -123,8 +123,7 @@ def check(order: ScheduleOrder) -> None:
     """Refuse what could never begin a round.
 
     Raises:
-        NotFound: no such preset.
-        InvalidField: a field is refused, or an override.
+        InvalidField: there is no such preset, or a field or an override is refused.
     """
     if (order.cron is None) == (order.new_successes is None):
         raise InvalidField("cron", "give either cron or new_successes; for example cron=0 3 * * *")

@@ -20,7 +20,7 @@ from deskhand_agent.ids import new_id
 from deskhand_flywheel.database import Database, in_chunks
 from deskhand_flywheel.types import Event, EventKind
 from deskhand_platform.accounts.access import Role
-from deskhand_platform.alarms.book import STATE, AlarmState
+from deskhand_platform.alarms.book import STATE, Alarm, AlarmState
 from deskhand_platform.client.signature import new_secret
 from deskhand_platform.errors import NotFound, QuotaExceeded, WrongState
 from deskhand_platform.feed import Chosen
@@ -115,10 +115,12 @@ class WebhookBook:
         labels: Mapping[str, str],
         states: Sequence[WorkState],
         after_event: int,
+        standing: Sequence[Alarm] = (),
     ) -> tuple[Webhook, str]:
         """Tell somebody from the event after `after_event` on; the secret is told this once.
 
         Args:
+            standing: alarms that are not over, of which it is told first.
             limit: how many its owner may have.
 
         Raises:
@@ -151,6 +153,9 @@ class WebhookBook:
                     retry_s=RETRY_S,
                 )
             await connection.execute(webhooks.insert().values(values))
+            first = [_pending(values["id"], _of_alarm(alarm), time.time()) for alarm in standing]
+            if first:
+                await connection.execute(webhook_deliveries.insert(), first)
         return await self.get(values["id"]), secret
 
     async def list(self, owner: str | None = None) -> tuple[Webhook, ...]:
@@ -264,14 +269,7 @@ class WebhookBook:
                 here = webhooks.c.id.in_(ids), webhooks.c.after_event == after
                 move = webhooks.update().where(*here).values(after_event=seen).returning(webhooks.c.id)
                 rows = [
-                    {
-                        "id": new_id(),
-                        "webhook_id": id,
-                        "state": DeliveryState.PENDING,
-                        "payload": payload,
-                        "due_at_s": now,
-                        "created_at_s": now,
-                    }
+                    _pending(id, payload, now)
                     for id in (await connection.scalars(move)).all()
                     for event in events
                     if (payload := _payload(of[id], event)) is not None
@@ -333,6 +331,24 @@ _SEEN = sa.select(webhooks, _SEES.label("sees")).outerjoin(users, users.c.name =
 def _tells_of(owner: str | sa.Column[str]) -> sa.ColumnElement[bool]:
     """A delivery tells of a task of theirs."""
     return webhook_deliveries.c.payload["data"]["owner"].as_string() == owner
+
+
+def _pending(webhook_id: str, payload: Mapping[str, JsonValue], now: float) -> dict[str, Any]:
+    return {
+        "id": new_id(),
+        "webhook_id": webhook_id,
+        "state": DeliveryState.PENDING,
+        "payload": payload,
+        "due_at_s": now,
+        "created_at_s": now,
+    }
+
+
+def _of_alarm(alarm: Alarm) -> dict[str, JsonValue]:
+    """What is told of an alarm that was raised before: as of its newest event."""
+    when: dict[str, JsonValue] = {"event_id": alarm.id, "at_s": alarm.raised_at_s}
+    named: dict[str, JsonValue] = {"subject": alarm.subject, "name": alarm.name, STATE: alarm.state.value}
+    return {"type": f"alarm.{alarm.state}", "data": {**when, **alarm.data, **named}}
 
 
 def _payload(webhook: Webhook, event: Event) -> dict[str, JsonValue] | None:

@@ -151,7 +151,7 @@ async def test_the_list_of_rounds_has_their_figures(client: httpx.AsyncClient, s
 @pytest.mark.parametrize(
     ("body", "status", "said"),
     [
-        ({"preset": "smok"}, 404, "did you mean smoke"),
+        ({"preset": "smok"}, 422, "did you mean smoke"),
         ({"preset": "smoke", "overrides": {"pp": {}}}, 422, "did you mean ppo"),
         ({"preset": "smoke", "overrides": {"ppo": {"iteration": 1}}}, 422, "did you mean iterations"),
         ({"preset": "smoke", "overrides": {"ppo": 3}}, 422, "mapping"),

@@ -78,6 +78,22 @@ def test_each_body_and_parameter_has_an_example_that_fits(described: Any, schema
     assert [error.message for one in examples for error in judge.iter_errors(one)] == []
 
 
+def _answers() -> Iterator[Any]:
+    described = create_app().openapi()
+    for path, methods in described["paths"].items():
+        for method, operation in methods.items():
+            for status, answered in operation["responses"].items():
+                content = answered.get("content", {}).get("application/json")
+                if status.startswith("2") and content is not None:
+                    yield pytest.param(described, content, id=f"{method.upper()} {path} {status}")
+
+
+@pytest.mark.parametrize(("described", "content"), list(_answers()))
+def test_each_answer_has_an_example_that_fits(described: Any, content: Any) -> None:
+    judge = jsonschema.Draft202012Validator({**content["schema"], "components": described["components"]})
+    assert [error.message for error in judge.iter_errors(content["example"])] == []
+
+
 async def test_the_platform_serves_its_description_to_who_is_signed_in(
     anonymous: httpx.AsyncClient, token: str
 ) -> None:

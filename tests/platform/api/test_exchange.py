@@ -406,7 +406,7 @@ def linked() -> bytes:
         (archive(**{str(one): b"" for one in range(201)}), {}, 422, "200 files"),
         (archive(a=b""), {"format": "csv"}, 422, "format"),
         (archive(a=b""), {"format": "webdataset"}, 422, "format"),
-        (archive(a=b""), {"dialect": "klingon"}, 404, "klingon"),
+        (archive(a=b""), {"dialect": "klingon"}, 422, "klingon"),
     ],
 )
 async def test_what_is_no_export_is_refused_and_nothing_comes_in(

@@ -132,4 +132,4 @@ async def test_lists_have_small_pictures(
 async def test_a_preview_needs_a_sandbox_host(client: httpx.AsyncClient) -> None:
     answer = await client.post("/v1/tasks/preview", json={"task_id": "fake/press-button"})
     assert (answer.status_code, answer.json()["error"]["type"]) == (503, "preview_failed")
-    assert (await client.post("/v1/tasks/preview", json={"task_id": "fake/nothing"})).status_code == 404
+    assert (await client.post("/v1/tasks/preview", json={"task_id": "fake/nothing"})).status_code == 422

@@ -88,7 +88,7 @@ async def test_what_cannot_be_done_is_said(
 
 async def test_no_more_than_there_are(client: httpx.AsyncClient) -> None:
     unknown = await client.post(LEASES, json={"kind": "fakes"})
-    assert unknown.status_code == 404 and unknown.json()["error"]["suggestions"] == ["fake"]
+    assert unknown.status_code == 422 and unknown.json()["error"]["suggestions"] == ["fake"]
     both = await asyncio.gather(lease(client), lease(client))
     full = await client.post(LEASES, json={"kind": "fake", "wait_s": 0.1})
     assert full.status_code == 503 and full.headers["Retry-After"] == "5"

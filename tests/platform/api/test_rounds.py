@@ -66,7 +66,7 @@ async def test_a_phase_is_retried_and_its_log_read(client: httpx.AsyncClient, se
     await book.update_phase(number, "ppo", **failed)
     await book.close(number, WorkState.FAILED, "ppo: out of luck", 0)
     status, error = await refused(client, f"/v1/rounds/{number}/retry", {"phase": "pp"})
-    assert (status, error["suggestions"]) == (404, ["ppo"])
+    assert (status, error["field"], error["suggestions"]) == (422, "phase", ["ppo"])
     again = (await client.post(f"/v1/rounds/{number}/retry", json={"phase": "sft"})).json()
     assert (again["state"], again["reason"]) == ("queued", None)
     assert [(one["state"], one["attempt"]) for one in again["phases"]] == [("queued", n) for n in (1, 1, 0)]

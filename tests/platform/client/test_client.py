@@ -166,9 +166,9 @@ async def test_errors_have_kinds(client: AsyncDeskhand, network: Any) -> None:
     with pytest.raises(InvalidRequest) as refused:
         await client.submit(BUTTON, policy="nobody")
     assert refused.value.field == "policy.name"
-    with pytest.raises(Missing) as missing:
+    with pytest.raises(InvalidRequest) as misnamed:
         await client.submit("fake/press-buton")
-    assert missing.value.suggestions[0] == BUTTON
+    assert (misnamed.value.field, misnamed.value.suggestions[0]) == ("task_id", BUTTON)
     with pytest.raises(Missing):
         await client.task("nothing")
     async with AsyncDeskhand(network.url, "wrong") as stranger:

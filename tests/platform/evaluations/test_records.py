@@ -11,7 +11,9 @@ import pytest
 from deskhand_flywheel.store import Store
 from deskhand_platform.evaluations.desk import asked as all_asked
 from deskhand_platform.evaluations.records import Verdict, compare, evaluations
+from deskhand_platform.rounds.plan import PhasePlan
 from deskhand_platform.rounds.run_queue import pending
+from deskhand_platform.services import Services
 from deskhand_platform.settings import Settings
 from deskhand_platform.states import WorkState
 from deskhand_trainer.wilson import wilson
@@ -98,11 +100,45 @@ async def test_one_is_asked_for_listed_and_cancelled(
 
 
 @pytest.mark.parametrize(
+    ("state", "run", "shown"),
+    [
+        (WorkState.CANCELLED, "round-1-evaluate-start", "cancelled"),
+        (WorkState.FAILED, "round-1-evaluate-start", "failed"),
+        (WorkState.PAUSED, "round-1-evaluate-start", "paused"),
+        (WorkState.SKIPPED, None, "cancelled"),
+        (WorkState.QUEUED, "round-1-evaluate-start-2", "cancelled"),
+    ],
+)
+async def test_one_of_a_round_stands_as_its_phase_does(
+    client: httpx.AsyncClient,
+    services: Services,
+    settings: Settings,
+    state: WorkState,
+    run: str | None,
+    shown: str,
+) -> None:
+    number = (await client.post("/v1/rounds", json={"preset": "smoke"})).json()["id"]
+    await services.book.plan(number, None, [PhasePlan(name="evaluate-start", kind="evaluate", config={})])
+    await services.book.update_phase(number, "evaluate-start", state=state, run_id=run, reason="why")
+    folder = settings.runs / f"round-{number}-evaluate-start"
+    folder.mkdir(parents=True)
+    labels = {"round": str(number), "phase": "evaluate-start"}
+    (folder / "spec.json").write_text(json.dumps({"kind": "evaluate", "labels": labels, "config": {}}))
+    [found] = (await client.get("/v1/evaluations")).json()
+    assert (found["state"], found["phase"]) == (shown, "evaluate-start")
+    assert found["reason"] == ("its phase was done anew" if run and run.endswith("-2") else "why")
+    # what has a result is done, whatever became of the round
+    result = {"policy_out": None, "metrics": {}, "seconds": 1.0}
+    (folder / "result.json").write_text(json.dumps(result))
+    assert (await client.get(f"/v1/evaluations/{folder.name}")).json()["state"] == "done"
+
+
+@pytest.mark.parametrize(
     ("body", "status", "field"),
     [
         ({"tasks": ["fake/nothing"]}, 422, "tasks.0"),
         ({"tasks": []}, 422, "tasks"),
-        ({"tasks": ["fake/press-button"], "policy_id": "policy-none"}, 404, None),
+        ({"tasks": ["fake/press-button"], "policy_id": "policy-none"}, 422, "policy_id"),
         ({"tasks": ["fake/press-button"], "modes": ["loud"]}, 422, "modes.0"),
     ],
 )

@@ -18,7 +18,7 @@ from deskhand_agent.worker import Job, run_episodes
 from deskhand_flywheel.types import StepScore
 from deskhand_platform.accounts.access import Role
 from deskhand_platform.api.job_models import CalibrateOrder, LabelOrder, ScoreOrder, TrainOrder
-from deskhand_platform.client import AsyncDeskhand, InvalidRequest, Missing, NotAllowed
+from deskhand_platform.client import AsyncDeskhand, InvalidRequest, NotAllowed
 from deskhand_platform.jobs.desk import JobDesk, JobRunner
 from deskhand_platform.jobs.run import main
 from deskhand_platform.services import Services
@@ -148,7 +148,7 @@ async def test_what_cannot_be_done_is_refused_at_once(
         {"kind": "calibrate", "model": "nobody"},
         {"kind": "label", "policy": "nobody"},
     ):
-        with pytest.raises(Missing, match="nobody"):
+        with pytest.raises(InvalidRequest, match="nobody"):
             await client.start_job(order)
     for order, field in (
         ({"kind": "prm-train", "settings": {"epochs": 0}}, "settings"),

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from deskhand_platform.errors import InvalidField, NotFound
+from deskhand_platform.errors import InvalidField
 from deskhand_platform.rounds.config import as_json, merge, round_config
 from deskhand_platform.rounds.plan import plan
 from deskhand_platform.rounds.presets import DEFAULT, checked_preset, preset, preset_names
@@ -92,5 +92,5 @@ def test_a_wrong_override_is_refused_by_name(over: dict[str, object], field: str
 
 
 def test_an_unknown_preset_names_its_neighbour() -> None:
-    with pytest.raises(NotFound, match="did you mean from-scratch"):
+    with pytest.raises(InvalidField, match="did you mean from-scratch"):
         preset("from-scrach")

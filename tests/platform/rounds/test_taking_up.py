@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from deskhand_platform.errors import InvalidField, NotFound, WrongState
+from deskhand_platform.errors import InvalidField, WrongState
 from deskhand_platform.rounds.book import RoundRecord
 from deskhand_platform.rounds.runs import read_state
 from deskhand_platform.services import Services
@@ -128,7 +128,7 @@ async def test_a_failed_phase_is_tried_again_from_its_checkpoint_and_a_done_one_
         assert failed.phases[-1].state is WorkState.SKIPPED
         with pytest.raises(WrongState, match="ppo is failed, and comes before it"):
             await services.rounds.retry(round_id, "promote")
-        with pytest.raises(NotFound, match="did you mean ppo"):
+        with pytest.raises(InvalidField, match="did you mean ppo"):
             await services.rounds.retry(round_id, "pppo")
         monkeypatch.delenv("COUNTING_CRASHES")
         await services.rounds.retry(round_id, None)

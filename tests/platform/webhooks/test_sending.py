@@ -223,3 +223,22 @@ async def test_a_webhook_is_removed_with_what_it_was_to_be_told(
     assert (await client.get("/v1/webhooks")).json() == []
     for path in ("", "/deliveries"):
         assert (await client.get(f"/v1/webhooks/{made['id']}{path}")).status_code == 404
+
+
+async def test_alarms_that_stand_are_told_first(
+    client: httpx.AsyncClient, store: Store, receiver: Receiver
+) -> None:
+    book = AlarmBook(store)
+    over = await book.tell("platform", "no_rollouts", AlarmState.RAISED)
+    await book.tell("platform", "no_rollouts", AlarmState.CLEARED)
+    stands = await book.tell("platform", "disk_low", AlarmState.RAISED, {"value": 1.5})
+    made = await add(client, receiver.url, about="alarms")
+    other = await add(client, receiver.url, about="tasks")
+    await book.tell("platform", "disk_low", AlarmState.CLEARED)
+    async with Sender(store, HERE).running():
+        first, then = await settled(client, made["id"], 2, "delivered")
+    assert (first["payload"]["type"], then["payload"]["type"]) == ("alarm.raised", "alarm.cleared")
+    told = first["payload"]["data"]
+    assert (told["event_id"], told["name"], told["value"]) == (stands.id, "disk_low", 1.5)
+    assert told["event_id"] != over.id
+    assert (await client.get(f"/v1/webhooks/{other['id']}/deliveries")).json()["items"] == []

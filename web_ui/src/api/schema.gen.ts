@@ -4,6 +4,116 @@
  */
 
 export interface paths {
+    "/healthz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Health
+         * @description Alive; says nothing else, for it asks for no token.
+         */
+        get: operations["health"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/login": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Login
+         * @description Sign a browser in: JSON `{"name": …, "password": …}` or `{"token": …}` answers 204; form fields lead on
+         *     to the page.
+         *
+         *     Raises:
+         *         InvalidField: there is neither in the body.
+         *         Unauthorized: it is not right.
+         *         TooManyTries: it went wrong too often.
+         *         Forbidden: a page of another site sent it.
+         */
+        post: operations["login"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/logout": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Logout
+         * @description Sign a browser out; one that is not signed in stays as it is.
+         *
+         *     Raises:
+         *         Forbidden: a page of another site sent it.
+         */
+        post: operations["logout"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Metrics
+         * @description Figures for Prometheus; needs a token with `metrics:read`.
+         */
+        get: operations["metrics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/readyz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Ready
+         * @description Whether tasks can be worked now; says no more than what they wait for, since it asks for no token.
+         */
+        get: operations["ready"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/agreement": {
         parameters: {
             query?: never;
@@ -1926,8 +2036,8 @@ export interface paths {
         put?: never;
         /**
          * Add Webhook
-         * @description Have results, or alarms, sent from now on, signed with a secret that is shown this once. Submitters
-         *     have results of their own tasks sent, and no alarms.
+         * @description Have results, or alarms, sent from now on, signed with a secret that is shown this once. Alarms that
+         *     stand already are told first. Submitters have results of their own tasks sent, and no alarms.
          */
         post: operations["add_webhook"];
         delete?: never;
@@ -2052,11 +2162,17 @@ export interface components {
          * @description Something a person should look at.
          */
         AlarmModel: {
-            /** Acknowledged At S */
+            /**
+             * Acknowledged At S
+             * @example 1767225600
+             */
             acknowledged_at_s: number | null;
             /** Acknowledged By */
             acknowledged_by: string | null;
-            /** Cleared At S */
+            /**
+             * Cleared At S
+             * @example 1767225600
+             */
             cleared_at_s: number | null;
             /** Data */
             data: {
@@ -2066,10 +2182,16 @@ export interface components {
             id: number;
             /** Name */
             name: string;
-            /** Raised At S */
+            /**
+             * Raised At S
+             * @example 1767225600
+             */
             raised_at_s: number;
             state: components["schemas"]["AlarmState"];
-            /** Subject */
+            /**
+             * Subject
+             * @example run:round-3-ppo
+             */
             subject: string;
             /** Times */
             times: number;
@@ -2095,7 +2217,10 @@ export interface components {
          * @description One thing that somebody did, or tried.
          */
         AuditEntry: {
-            /** Action */
+            /**
+             * Action
+             * @example POST /v1/rounds
+             */
             action: string;
             /** At S */
             at_s: number;
@@ -2103,13 +2228,19 @@ export interface components {
             detail: string;
             /** Id */
             id: number;
-            /** Source */
+            /**
+             * Source
+             * @example 127.0.0.1
+             */
             source: string;
             /** Status */
             status: number;
             /** Target */
             target: string;
-            /** Who */
+            /**
+             * Who
+             * @example ada
+             */
             who: string;
         };
         /**
@@ -2203,11 +2334,19 @@ export interface components {
              * @enum {string}
              */
             kind: "calibrate";
-            /** Model */
+            /**
+             * Model
+             * @example policy-cdba5f85db6383cb
+             */
             model: string;
             /** Sources */
             sources?: ("monte-carlo" | "human" | "judge" | "outcome")[];
-            /** Tasks */
+            /**
+             * Tasks
+             * @example [
+             *       "miniwob/click-test"
+             *     ]
+             */
             tasks?: string[] | null;
         };
         /**
@@ -2217,7 +2356,10 @@ export interface components {
         CalibrationModel: {
             after: components["schemas"]["QualityModel"];
             before: components["schemas"]["QualityModel"];
-            /** Created At S */
+            /**
+             * Created At S
+             * @example 1767225600
+             */
             created_at_s: number;
             /** Fitted */
             fitted: number;
@@ -2227,7 +2369,10 @@ export interface components {
             marked: number;
             /** Measured On */
             measured_on: string;
-            /** Policy Id */
+            /**
+             * Policy Id
+             * @example policy-cdba5f85db6383cb
+             */
             policy_id: string;
             /** Scorer */
             scorer: string;
@@ -2241,9 +2386,15 @@ export interface components {
             description: string;
             /** Held Out */
             held_out: boolean;
-            /** Id */
+            /**
+             * Id
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             id: string;
-            /** Kind */
+            /**
+             * Kind
+             * @example browser
+             */
             kind: string;
             /** Oracle */
             oracle: boolean;
@@ -2280,7 +2431,10 @@ export interface components {
             metadata?: {
                 [key: string]: string;
             } | null;
-            /** Model */
+            /**
+             * Model
+             * @example policy-cdba5f85db6383cb
+             */
             model: string;
             /** N */
             n?: number | null;
@@ -2289,7 +2443,10 @@ export interface components {
             /** Presence Penalty */
             presence_penalty?: number | null;
             response_format?: components["schemas"]["ResponseFormat"] | null;
-            /** Seed */
+            /**
+             * Seed
+             * @example 3
+             */
             seed?: number | null;
             /** Service Tier */
             service_tier?: ("auto" | "default") | null;
@@ -2310,7 +2467,10 @@ export interface components {
             }[] | null;
             /** Top P */
             top_p?: number | null;
-            /** User */
+            /**
+             * User
+             * @example ada
+             */
             user?: string | null;
         };
         /** ChatChoice */
@@ -2338,9 +2498,15 @@ export interface components {
             choices: components["schemas"]["ChatChoice"][];
             /** Created */
             created: number;
-            /** Id */
+            /**
+             * Id
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             id: string;
-            /** Model */
+            /**
+             * Model
+             * @example policy-cdba5f85db6383cb
+             */
             model: string;
             /**
              * Object
@@ -2391,9 +2557,15 @@ export interface components {
         ComparisonModel: {
             /** Difference */
             difference: number;
-            /** High */
+            /**
+             * High
+             * @example 0.93
+             */
             high: number;
-            /** Low */
+            /**
+             * Low
+             * @example 0.76
+             */
             low: number;
             /** Mode */
             mode: string;
@@ -2401,7 +2573,10 @@ export interface components {
             old: components["schemas"]["MeasuredModel"];
             /** Split */
             split: string;
-            /** Task */
+            /**
+             * Task
+             * @example miniwob/click-test
+             */
             task: string;
             verdict: components["schemas"]["Verdict"];
         };
@@ -2425,10 +2600,16 @@ export interface components {
         };
         /** DatasetDetail */
         DatasetDetail: {
-            /** Created At S */
+            /**
+             * Created At S
+             * @example 1767225600
+             */
             created_at_s: number;
             kind: components["schemas"]["DatasetKind"];
-            /** Name */
+            /**
+             * Name
+             * @example round-3/sft
+             */
             name: string;
             /** Recipe */
             recipe: {
@@ -2456,10 +2637,16 @@ export interface components {
          * @description A named, versioned selection of trajectories.
          */
         DatasetModel: {
-            /** Created At S */
+            /**
+             * Created At S
+             * @example 1767225600
+             */
             created_at_s: number;
             kind: components["schemas"]["DatasetKind"];
-            /** Name */
+            /**
+             * Name
+             * @example round-3/sft
+             */
             name: string;
             /** Recipe */
             recipe: {
@@ -2479,13 +2666,25 @@ export interface components {
         DeliveryModel: {
             /** Attempts */
             attempts: number;
-            /** Created At S */
+            /**
+             * Created At S
+             * @example 1767225600
+             */
             created_at_s: number;
-            /** Due At S */
+            /**
+             * Due At S
+             * @example 1767225600
+             */
             due_at_s: number | null;
-            /** Ended At S */
+            /**
+             * Ended At S
+             * @example 1767225600
+             */
             ended_at_s: number | null;
-            /** Id */
+            /**
+             * Id
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             id: string;
             /** Payload */
             payload: {
@@ -2560,17 +2759,29 @@ export interface components {
          * @description One policy on one suite of tasks.
          */
         EvaluationModel: {
-            /** Asked At S */
+            /**
+             * Asked At S
+             * @example 1767225600
+             */
             asked_at_s: number;
             /** Done */
             done: number;
-            /** Ended At S */
+            /**
+             * Ended At S
+             * @example 1767225600
+             */
             ended_at_s: number | null;
-            /** Id */
+            /**
+             * Id
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             id: string;
             /** Phase */
             phase: string | null;
-            /** Policy Id */
+            /**
+             * Policy Id
+             * @example policy-cdba5f85db6383cb
+             */
             policy_id: string | null;
             /** Reason */
             reason: string | null;
@@ -2583,7 +2794,12 @@ export interface components {
             /** Split */
             split: string;
             state: components["schemas"]["WorkState"];
-            /** Tasks */
+            /**
+             * Tasks
+             * @example [
+             *       "miniwob/click-test"
+             *     ]
+             */
             tasks: string[];
             /** Total */
             total: number;
@@ -2645,11 +2861,17 @@ export interface components {
          */
         EvaluationRow: {
             greedy: components["schemas"]["Rate"] | null;
-            /** Label */
+            /**
+             * Label
+             * @example after PPO
+             */
             label: string;
             /** Minutes */
             minutes: number | null;
-            /** Policy Id */
+            /**
+             * Policy Id
+             * @example policy-cdba5f85db6383cb
+             */
             policy_id: string | null;
             sampled: components["schemas"]["Rate"] | null;
             /** Training Episodes */
@@ -2677,7 +2899,10 @@ export interface components {
             kind: components["schemas"]["EventKind"];
             /** Name */
             name: string;
-            /** Subject */
+            /**
+             * Subject
+             * @example run:round-3-ppo
+             */
             subject: string;
         };
         /**
@@ -2762,22 +2987,40 @@ export interface components {
          * @description A picture to be fetched from `url`.
          */
         ImageRef: {
-            /** Digest */
+            /**
+             * Digest
+             * @example a8d547d563ac3ff284e8a659a9a0003f71db7a2624b5230ad4b6f41f47fd1fef
+             */
             digest: string;
-            /** Format */
+            /**
+             * Format
+             * @example png
+             */
             format: string;
-            /** Height Px */
+            /**
+             * Height Px
+             * @example 800
+             */
             height_px: number;
-            /** Url */
+            /**
+             * Url
+             * @example https://example.com/hooks/deskhand
+             */
             url: string;
-            /** Width Px */
+            /**
+             * Width Px
+             * @example 1280
+             */
             width_px: number;
         };
         /** ImageUrl */
         ImageUrl: {
             /** Detail */
             detail?: ("auto" | "low" | "high") | null;
-            /** Url */
+            /**
+             * Url
+             * @example https://example.com/hooks/deskhand
+             */
             url: string;
         };
         /**
@@ -2787,7 +3030,10 @@ export interface components {
         ImportedModel: {
             /** Added */
             added: string[];
-            /** Format */
+            /**
+             * Format
+             * @example png
+             */
             format: string;
             /** Present */
             present: string[];
@@ -2805,7 +3051,10 @@ export interface components {
             active_round: number | null;
             /** Limited */
             limited: boolean;
-            /** Role */
+            /**
+             * Role
+             * @example researcher
+             */
             role: string;
             /**
              * Sandbox Host
@@ -2814,9 +3063,15 @@ export interface components {
             sandbox_host: "up" | "starting" | "down";
             /** Scopes */
             scopes: string[];
-            /** Started At S */
+            /**
+             * Started At S
+             * @example 1767225600
+             */
             started_at_s: number;
-            /** User */
+            /**
+             * User
+             * @example ada
+             */
             user: string;
             /** Version */
             version: string;
@@ -2842,15 +3097,27 @@ export interface components {
          * @description Something to be done with the store, how far it is, and what came of it.
          */
         JobModel: {
-            /** Asked At S */
+            /**
+             * Asked At S
+             * @example 1767225600
+             */
             asked_at_s: number;
-            /** By */
+            /**
+             * By
+             * @example ada
+             */
             by: string;
             /** Done */
             done: number;
-            /** Ended At S */
+            /**
+             * Ended At S
+             * @example 1767225600
+             */
             ended_at_s: number | null;
-            /** Id */
+            /**
+             * Id
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             id: string;
             /**
              * Kind
@@ -2891,16 +3158,27 @@ export interface components {
              * @enum {string}
              */
             kind: "judge";
-            /** Labels */
+            /**
+             * Labels
+             * @example {
+             *       "batch": "nightly"
+             *     }
+             */
             labels?: {
                 [key: string]: string;
             };
             /** Limit */
             limit?: number | null;
-            /** Model */
+            /**
+             * Model
+             * @example policy-cdba5f85db6383cb
+             */
             model: string;
             outcome?: components["schemas"]["OutcomeFilter"] | null;
-            /** Policy Id */
+            /**
+             * Policy Id
+             * @example policy-cdba5f85db6383cb
+             */
             policy_id?: string | null;
             /** Rubric */
             rubric?: string | null;
@@ -2913,7 +3191,12 @@ export interface components {
             settings?: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
-            /** Tasks */
+            /**
+             * Tasks
+             * @example [
+             *       "miniwob/click-test"
+             *     ]
+             */
             tasks?: string[] | null;
             /**
              * What
@@ -2937,7 +3220,12 @@ export interface components {
              * @enum {string}
              */
             kind: "label";
-            /** Labels */
+            /**
+             * Labels
+             * @example {
+             *       "batch": "nightly"
+             *     }
+             */
             labels?: {
                 [key: string]: string;
             };
@@ -2959,9 +3247,17 @@ export interface components {
              * @default deskhand-tiny
              */
             policy: string;
-            /** Policy Id */
+            /**
+             * Policy Id
+             * @example policy-cdba5f85db6383cb
+             */
             policy_id?: string | null;
-            /** Tasks */
+            /**
+             * Tasks
+             * @example [
+             *       "miniwob/click-test"
+             *     ]
+             */
             tasks?: string[] | null;
             /**
              * Temperature
@@ -3023,19 +3319,37 @@ export interface components {
             age_s: number;
             /** Connected */
             connected: boolean;
-            /** Id */
+            /**
+             * Id
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             id: string;
-            /** Kind */
+            /**
+             * Kind
+             * @example browser
+             */
             kind: string;
-            /** Owner */
+            /**
+             * Owner
+             * @example ada
+             */
             owner: string;
             /** Taken By */
             taken_by: string | null;
-            /** Task */
+            /**
+             * Task
+             * @example miniwob/click-test
+             */
             task: string | null;
-            /** Task Id */
+            /**
+             * Task Id
+             * @example miniwob/click-test
+             */
             task_id: string | null;
-            /** Trajectory Id */
+            /**
+             * Trajectory Id
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             trajectory_id: string | null;
             /** Vnc */
             vnc: boolean;
@@ -3064,13 +3378,22 @@ export interface components {
          * @description A sandbox on loan to whoever asked.
          */
         LoanModel: {
-            /** Id */
+            /**
+             * Id
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             id: string;
             /** Idle S */
             idle_s: number;
-            /** Kind */
+            /**
+             * Kind
+             * @example browser
+             */
             kind: string;
-            /** Owner */
+            /**
+             * Owner
+             * @example ada
+             */
             owner: string;
         };
         /**
@@ -3134,7 +3457,10 @@ export interface components {
          * @description A task as it begins.
          */
         LoanStart: {
-            /** Instruction */
+            /**
+             * Instruction
+             * @example Click the button "ok".
+             */
             instruction: string;
             seen: components["schemas"]["SeenModel"];
         };
@@ -3177,17 +3503,32 @@ export interface components {
          * @description Success on one task, or on "all" of a suite, with its 95 % Wilson interval.
          */
         MeasuredModel: {
-            /** Episodes */
+            /**
+             * Episodes
+             * @example 64
+             */
             episodes: number;
-            /** High */
+            /**
+             * High
+             * @example 0.93
+             */
             high: number;
-            /** Low */
+            /**
+             * Low
+             * @example 0.76
+             */
             low: number;
             /** Mode */
             mode: string;
-            /** Success */
+            /**
+             * Success
+             * @example 0.86
+             */
             success: number;
-            /** Task */
+            /**
+             * Task
+             * @example miniwob/click-test
+             */
             task: string;
         };
         /**
@@ -3212,7 +3553,10 @@ export interface components {
         ModelCard: {
             /** Created */
             created: number;
-            /** Id */
+            /**
+             * Id
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             id: string;
             /**
              * Object
@@ -3317,21 +3661,38 @@ export interface components {
         /** NewWebhook */
         NewWebhook: {
             about: components["schemas"]["About"];
-            /** Created At S */
+            /**
+             * Created At S
+             * @example 1767225600
+             */
             created_at_s: number;
-            /** Id */
+            /**
+             * Id
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             id: string;
-            /** Labels */
+            /**
+             * Labels
+             * @example {
+             *       "batch": "nightly"
+             *     }
+             */
             labels: {
                 [key: string]: string;
             };
-            /** Owner */
+            /**
+             * Owner
+             * @example ada
+             */
             owner?: string | null;
             /** Secret */
             secret: string;
             /** States */
             states: components["schemas"]["WorkState"][];
-            /** Url */
+            /**
+             * Url
+             * @example https://example.com/hooks/deskhand
+             */
             url: string;
         };
         /**
@@ -3354,17 +3715,29 @@ export interface components {
         NoteModel: {
             /** Author */
             author: string;
-            /** Created At S */
+            /**
+             * Created At S
+             * @example 1767225600
+             */
             created_at_s: number;
-            /** Edited At S */
+            /**
+             * Edited At S
+             * @example 1767225600
+             */
             edited_at_s: number | null;
-            /** Id */
+            /**
+             * Id
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             id: string;
             /** Step Index */
             step_index: number;
             /** Text */
             text: string;
-            /** Trajectory Id */
+            /**
+             * Trajectory Id
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             trajectory_id: string;
         };
         /**
@@ -3390,7 +3763,10 @@ export interface components {
          * @description A reply to the same request that was not acted.
          */
         OtherReply: {
-            /** Actions */
+            /**
+             * Actions
+             * @example []
+             */
             actions: components["schemas"]["ActionModel"][];
             /** Rating */
             rating: number | null;
@@ -3459,49 +3835,70 @@ export interface components {
         Page_AuditEntry_: {
             /** Items */
             items: components["schemas"]["AuditEntry"][];
-            /** Next Cursor */
+            /**
+             * Next Cursor
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             next_cursor?: string | null;
         };
         /** Page[DeliveryModel] */
         Page_DeliveryModel_: {
             /** Items */
             items: components["schemas"]["DeliveryModel"][];
-            /** Next Cursor */
+            /**
+             * Next Cursor
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             next_cursor?: string | null;
         };
         /** Page[PromotionModel] */
         Page_PromotionModel_: {
             /** Items */
             items: components["schemas"]["PromotionModel"][];
-            /** Next Cursor */
+            /**
+             * Next Cursor
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             next_cursor?: string | null;
         };
         /** Page[ProposalModel] */
         Page_ProposalModel_: {
             /** Items */
             items: components["schemas"]["ProposalModel"][];
-            /** Next Cursor */
+            /**
+             * Next Cursor
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             next_cursor?: string | null;
         };
         /** Page[ReviewItem] */
         Page_ReviewItem_: {
             /** Items */
             items: components["schemas"]["ReviewItem"][];
-            /** Next Cursor */
+            /**
+             * Next Cursor
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             next_cursor?: string | null;
         };
         /** Page[RoundSummary] */
         Page_RoundSummary_: {
             /** Items */
             items: components["schemas"]["RoundSummary"][];
-            /** Next Cursor */
+            /**
+             * Next Cursor
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             next_cursor?: string | null;
         };
         /** Page[SubmittedTask] */
         Page_SubmittedTask_: {
             /** Items */
             items: components["schemas"]["SubmittedTask"][];
-            /** Next Cursor */
+            /**
+             * Next Cursor
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             next_cursor?: string | null;
         };
         /**
@@ -3527,24 +3924,42 @@ export interface components {
         Phase: {
             /** Attempt */
             attempt: number;
-            /** Ended At S */
+            /**
+             * Ended At S
+             * @example 1767225600
+             */
             ended_at_s: number | null;
-            /** Kind */
+            /**
+             * Kind
+             * @example ppo
+             */
             kind: string;
             /** Metrics */
             metrics: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
-            /** Name */
+            /**
+             * Name
+             * @example ppo
+             */
             name: string;
-            /** Policy Out */
+            /**
+             * Policy Out
+             * @example policy-cdba5f85db6383cb
+             */
             policy_out: string | null;
             progress: components["schemas"]["RunProgress"] | null;
             /** Reason */
             reason: string | null;
-            /** Run Id */
+            /**
+             * Run Id
+             * @example round-3-ppo
+             */
             run_id: string | null;
-            /** Started At S */
+            /**
+             * Started At S
+             * @example 1767225600
+             */
             started_at_s: number | null;
             state: components["schemas"]["WorkState"];
         };
@@ -3603,9 +4018,15 @@ export interface components {
          * @description A kept checkpoint.
          */
         PolicyModel: {
-            /** Created At S */
+            /**
+             * Created At S
+             * @example 1767225600
+             */
             created_at_s: number;
-            /** Id */
+            /**
+             * Id
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             id: string;
             /** Metadata */
             metadata: {
@@ -3647,7 +4068,10 @@ export interface components {
             };
             /** Description */
             description: string;
-            /** Name */
+            /**
+             * Name
+             * @example smoke
+             */
             name: string;
         };
         /**
@@ -3682,14 +4106,23 @@ export interface components {
         PromotionModel: {
             /** At S */
             at_s: number;
-            /** By */
+            /**
+             * By
+             * @example ada
+             */
             by: string;
             /** Id */
             id: number;
             kind: components["schemas"]["PromotionKind"];
-            /** Policy Id */
+            /**
+             * Policy Id
+             * @example policy-cdba5f85db6383cb
+             */
             policy_id: string;
-            /** Reason */
+            /**
+             * Reason
+             * @example better on held-out tasks
+             */
             reason: string;
             /** Round Id */
             round_id: number | null;
@@ -3728,18 +4161,30 @@ export interface components {
          * @description What a policy is about to do in a live sandbox, for a person to accept or replace.
          */
         ProposalModel: {
-            /** Actions */
+            /**
+             * Actions
+             * @example []
+             */
             actions: components["schemas"]["ActionModel"][];
             /** Answer By S */
             answer_by_s: number;
             /** Answered By */
             answered_by: string | null;
-            /** Asked At S */
+            /**
+             * Asked At S
+             * @example 1767225600
+             */
             asked_at_s: number;
-            /** Id */
+            /**
+             * Id
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             id: string;
             image: components["schemas"]["ImageRef"];
-            /** Instruction */
+            /**
+             * Instruction
+             * @example Click the button "ok".
+             */
             instruction: string;
             state: components["schemas"]["ProposalState"];
             /** Step Index */
@@ -3748,7 +4193,10 @@ export interface components {
             text: string;
             /** Thought */
             thought: string | null;
-            /** Trajectory Id */
+            /**
+             * Trajectory Id
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             trajectory_id: string;
         };
         /**
@@ -3818,13 +4266,25 @@ export interface components {
          * @description A success rate with its 95 % Wilson interval.
          */
         Rate: {
-            /** Episodes */
+            /**
+             * Episodes
+             * @example 64
+             */
             episodes: number;
-            /** High */
+            /**
+             * High
+             * @example 0.93
+             */
             high: number;
-            /** Low */
+            /**
+             * Low
+             * @example 0.76
+             */
             low: number;
-            /** Success */
+            /**
+             * Success
+             * @example 0.86
+             */
             success: number;
         };
         /**
@@ -3864,9 +4324,15 @@ export interface components {
          * @description A step, or an episode, that a person should look at.
          */
         ReviewItem: {
-            /** Found At S */
+            /**
+             * Found At S
+             * @example 1767225600
+             */
             found_at_s: number;
-            /** Instruction */
+            /**
+             * Instruction
+             * @example Click the button "ok".
+             */
             instruction: string;
             kind: components["schemas"]["DisagreementKind"];
             /** Resolved By */
@@ -3877,14 +4343,23 @@ export interface components {
             step_index: number | null;
             /** Strength */
             strength: number;
-            /** Task Id */
+            /**
+             * Task Id
+             * @example miniwob/click-test
+             */
             task_id: string;
-            /** Trajectory Id */
+            /**
+             * Trajectory Id
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             trajectory_id: string;
         };
         /** ReviewModel */
         ReviewModel: {
-            /** By */
+            /**
+             * By
+             * @example ada
+             */
             by: string | null;
             /** Proposed */
             proposed: components["schemas"]["ActionModel"][];
@@ -3913,7 +4388,10 @@ export interface components {
             labels?: {
                 [key: string]: string;
             };
-            /** Policy Id */
+            /**
+             * Policy Id
+             * @example policy-cdba5f85db6383cb
+             */
             policy_id?: string | null;
             /**
              * Rules
@@ -3960,9 +4438,15 @@ export interface components {
             config: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
-            /** Created At S */
+            /**
+             * Created At S
+             * @example 1767225600
+             */
             created_at_s: number;
-            /** Ended At S */
+            /**
+             * Ended At S
+             * @example 1767225600
+             */
             ended_at_s: number | null;
             /** Id */
             id: number;
@@ -3970,11 +4454,20 @@ export interface components {
             pausing: boolean;
             /** Phases */
             phases: components["schemas"]["Phase"][];
-            /** Policy In */
+            /**
+             * Policy In
+             * @example policy-cdba5f85db6383cb
+             */
             policy_in: string | null;
-            /** Policy Out */
+            /**
+             * Policy Out
+             * @example policy-cdba5f85db6383cb
+             */
             policy_out: string | null;
-            /** Preset */
+            /**
+             * Preset
+             * @example smoke
+             */
             preset: string;
             /** Promoted */
             promoted: boolean | null;
@@ -3982,7 +4475,10 @@ export interface components {
             reason: string | null;
             /** Rows */
             rows: components["schemas"]["EvaluationRow"][];
-            /** Started At S */
+            /**
+             * Started At S
+             * @example 1767225600
+             */
             started_at_s: number | null;
             state: components["schemas"]["WorkState"];
         };
@@ -4093,25 +4589,43 @@ export interface components {
             before: components["schemas"]["EvaluationRow"] | null;
             /** Cancelling */
             cancelling: boolean;
-            /** Created At S */
+            /**
+             * Created At S
+             * @example 1767225600
+             */
             created_at_s: number;
-            /** Ended At S */
+            /**
+             * Ended At S
+             * @example 1767225600
+             */
             ended_at_s: number | null;
             /** Id */
             id: number;
             /** Pausing */
             pausing: boolean;
-            /** Policy In */
+            /**
+             * Policy In
+             * @example policy-cdba5f85db6383cb
+             */
             policy_in: string | null;
-            /** Policy Out */
+            /**
+             * Policy Out
+             * @example policy-cdba5f85db6383cb
+             */
             policy_out: string | null;
-            /** Preset */
+            /**
+             * Preset
+             * @example smoke
+             */
             preset: string;
             /** Promoted */
             promoted: boolean | null;
             /** Reason */
             reason: string | null;
-            /** Started At S */
+            /**
+             * Started At S
+             * @example 1767225600
+             */
             started_at_s: number | null;
             state: components["schemas"]["WorkState"];
         };
@@ -4143,7 +4657,10 @@ export interface components {
              * @example mine
              */
             name: string;
-            /** Policy Id */
+            /**
+             * Policy Id
+             * @example policy-cdba5f85db6383cb
+             */
             policy_id?: string | null;
             /**
              * Rules
@@ -4183,7 +4700,10 @@ export interface components {
             by_kind: {
                 [key: string]: number;
             };
-            /** Episodes */
+            /**
+             * Episodes
+             * @example 64
+             */
             episodes: number;
             /** Unrouted */
             unrouted: number;
@@ -4199,7 +4719,10 @@ export interface components {
             phase: string;
             /** Total */
             total: number;
-            /** Updated At S */
+            /**
+             * Updated At S
+             * @example 1767225600
+             */
             updated_at_s: number;
         };
         /**
@@ -4260,21 +4783,33 @@ export interface components {
          * @description Rounds that begin by themselves.
          */
         ScheduleModel: {
-            /** Created At S */
+            /**
+             * Created At S
+             * @example 1767225600
+             */
             created_at_s: number;
-            /** Cron */
+            /**
+             * Cron
+             * @example 0 3 * * 1-5
+             */
             cron: string | null;
             /** Enabled */
             enabled: boolean;
             /** Id */
             id: number;
-            /** Last At S */
+            /**
+             * Last At S
+             * @example 1767225600
+             */
             last_at_s: number | null;
             /** Last Round */
             last_round: number | null;
             /** New Successes */
             new_successes: number | null;
-            /** Next At S */
+            /**
+             * Next At S
+             * @example 1767225600
+             */
             next_at_s: number | null;
             /** Note */
             note: string | null;
@@ -4282,7 +4817,10 @@ export interface components {
             overrides: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
-            /** Preset */
+            /**
+             * Preset
+             * @example smoke
+             */
             preset: string;
             /** Successes */
             successes: number | null;
@@ -4310,16 +4848,32 @@ export interface components {
              * @enum {string}
              */
             kind: "prm-score";
-            /** Labels */
+            /**
+             * Labels
+             * @example {
+             *       "batch": "nightly"
+             *     }
+             */
             labels?: {
                 [key: string]: string;
             };
-            /** Model */
+            /**
+             * Model
+             * @example policy-cdba5f85db6383cb
+             */
             model: string;
             outcome?: components["schemas"]["OutcomeFilter"] | null;
-            /** Policy Id */
+            /**
+             * Policy Id
+             * @example policy-cdba5f85db6383cb
+             */
             policy_id?: string | null;
-            /** Tasks */
+            /**
+             * Tasks
+             * @example [
+             *       "miniwob/click-test"
+             *     ]
+             */
             tasks?: string[] | null;
         };
         /**
@@ -4327,7 +4881,10 @@ export interface components {
          * @description Somebody, or something, that scored steps.
          */
         ScorerModel: {
-            /** Last At S */
+            /**
+             * Last At S
+             * @example 1767225600
+             */
             last_at_s: number;
             /** Mean */
             mean: number;
@@ -4347,7 +4904,10 @@ export interface components {
             at_s: number;
             /** Dialog */
             dialog: string | null;
-            /** Height Px */
+            /**
+             * Height Px
+             * @example 800
+             */
             height_px: number;
             /** Output */
             output: string | null;
@@ -4361,9 +4921,15 @@ export interface components {
             terminal: string | null;
             /** Text Tree */
             text_tree: string | null;
-            /** Url */
+            /**
+             * Url
+             * @example https://example.com/hooks/deskhand
+             */
             url: string | null;
-            /** Width Px */
+            /**
+             * Width Px
+             * @example 1280
+             */
             width_px: number;
         };
         /**
@@ -4468,7 +5034,10 @@ export interface components {
         StepModel: {
             /** Action Error */
             action_error: string | null;
-            /** Actions */
+            /**
+             * Actions
+             * @example []
+             */
             actions: components["schemas"]["ActionModel"][];
             /** Answer */
             answer: string | null;
@@ -4476,7 +5045,10 @@ export interface components {
             entropy: number | null;
             /** Error */
             error: string | null;
-            /** Finished At S */
+            /**
+             * Finished At S
+             * @example 1767225600
+             */
             finished_at_s: number;
             image: components["schemas"]["ImageRef"];
             /** Index */
@@ -4497,7 +5069,10 @@ export interface components {
             timings: components["schemas"]["Timings"];
             /** Trainable */
             trainable: boolean;
-            /** Url */
+            /**
+             * Url
+             * @example https://example.com/hooks/deskhand
+             */
             url: string | null;
             /** Value */
             value: number | null;
@@ -4529,7 +5104,10 @@ export interface components {
             database_bytes: number;
             /** Free Bytes */
             free_bytes: number | null;
-            /** Measured At S */
+            /**
+             * Measured At S
+             * @example 1767225600
+             */
             measured_at_s: number;
             models: components["schemas"]["HeldModel"];
             pictures: components["schemas"]["HeldModel"];
@@ -4560,38 +5138,73 @@ export interface components {
         SubmittedTask: {
             /** Attempts */
             attempts: number;
-            /** Branch Of */
+            /**
+             * Branch Of
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             branch_of: string | null;
-            /** Created At S */
+            /**
+             * Created At S
+             * @example 1767225600
+             */
             created_at_s: number;
             /** Deadline S */
             deadline_s: number | null;
-            /** Ended At S */
+            /**
+             * Ended At S
+             * @example 1767225600
+             */
             ended_at_s: number | null;
-            /** Id */
+            /**
+             * Id
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             id: string;
-            /** Key */
+            /**
+             * Key
+             * @example mine-3
+             */
             key: string | null;
-            /** Labels */
+            /**
+             * Labels
+             * @example {
+             *       "batch": "nightly"
+             *     }
+             */
             labels: {
                 [key: string]: string;
             };
             outcome: components["schemas"]["OutcomeModel"] | null;
-            /** Owner */
+            /**
+             * Owner
+             * @example ada
+             */
             owner: string;
             policy: components["schemas"]["PolicyChoice"];
             /** Priority */
             priority: number;
             /** Reason */
             reason: string | null;
-            /** Seed */
+            /**
+             * Seed
+             * @example 3
+             */
             seed: number;
-            /** Started At S */
+            /**
+             * Started At S
+             * @example 1767225600
+             */
             started_at_s: number | null;
             state: components["schemas"]["WorkState"];
-            /** Task Id */
+            /**
+             * Task Id
+             * @example miniwob/click-test
+             */
             task_id: string;
-            /** Trajectory Id */
+            /**
+             * Trajectory Id
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             trajectory_id: string | null;
         };
         /**
@@ -4601,7 +5214,12 @@ export interface components {
         SuiteModel: {
             /** Name */
             name: string;
-            /** Tasks */
+            /**
+             * Tasks
+             * @example [
+             *       "miniwob/click-test"
+             *     ]
+             */
             tasks: string[];
         };
         /**
@@ -4609,13 +5227,19 @@ export interface components {
          * @description Who holds the controls of an episode.
          */
         TakeoverModel: {
-            /** By */
+            /**
+             * By
+             * @example ada
+             */
             by: string | null;
             /** Pending */
             pending: boolean;
             /** Since S */
             since_s: number | null;
-            /** Trajectory Id */
+            /**
+             * Trajectory Id
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             trajectory_id: string;
         };
         /**
@@ -4662,16 +5286,23 @@ export interface components {
          */
         TaskBody: {
             environment: components["schemas"]["EnvironmentBody"];
-            /** Id */
+            /**
+             * Id
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             id: string;
             /**
              * Instruction
              * @default
+             * @example Click the button "ok".
              */
             instruction: string;
             /**
              * Labels
              * @default {}
+             * @example {
+             *       "batch": "nightly"
+             *     }
              */
             labels: {
                 [key: string]: string;
@@ -4692,7 +5323,7 @@ export interface components {
          *       "at_s": 1767225600,
          *       "attempts": 1,
          *       "event_id": 812,
-         *       "id": "0199b2c4a1d27c3e",
+         *       "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
          *       "labels": {
          *         "batch": "nightly"
          *       },
@@ -4702,39 +5333,78 @@ export interface components {
          *         "success": true
          *       },
          *       "owner": "ada",
+         *       "reason": null,
          *       "seed": 3,
          *       "state": "done",
          *       "task_id": "miniwob/click-test",
-         *       "trajectory_id": "0199b2c4b7e17d10"
+         *       "trajectory_id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b"
          *     }
          */
         TaskEvent: {
-            /** At S */
+            /**
+             * At S
+             * @example 1767225600
+             */
             at_s: number;
-            /** Attempts */
+            /**
+             * Attempts
+             * @example 1
+             */
             attempts: number;
-            /** Event Id */
+            /**
+             * Event Id
+             * @example 812
+             */
             event_id: number;
-            /** Id */
+            /**
+             * Id
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             id: string;
-            /** Labels */
+            /**
+             * Labels
+             * @example {
+             *       "batch": "nightly"
+             *     }
+             */
             labels: {
                 [key: string]: string;
             };
+            /**
+             * @example {
+             *       "detail": "reward 1",
+             *       "score": 1,
+             *       "success": true
+             *     }
+             */
             outcome: components["schemas"]["OutcomeModel"] | null;
             /**
              * Owner
              * @default owner
+             * @example ada
              */
             owner: string;
-            /** Reason */
+            /**
+             * Reason
+             * @example null
+             */
             reason: string | null;
-            /** Seed */
+            /**
+             * Seed
+             * @example 3
+             */
             seed: number;
+            /** @example done */
             state: components["schemas"]["WorkState"];
-            /** Task Id */
+            /**
+             * Task Id
+             * @example miniwob/click-test
+             */
             task_id: string;
-            /** Trajectory Id */
+            /**
+             * Trajectory Id
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             trajectory_id: string | null;
         };
         /**
@@ -4742,9 +5412,15 @@ export interface components {
          * @description A task as it begins.
          */
         TaskPreview: {
-            /** Height Px */
+            /**
+             * Height Px
+             * @example 800
+             */
             height_px: number;
-            /** Instruction */
+            /**
+             * Instruction
+             * @example Click the button "ok".
+             */
             instruction: string;
             /** Kind */
             kind: string;
@@ -4754,7 +5430,10 @@ export interface components {
             seconds: number;
             /** Turns */
             turns: number;
-            /** Width Px */
+            /**
+             * Width Px
+             * @example 1280
+             */
             width_px: number;
         };
         /**
@@ -4863,21 +5542,39 @@ export interface components {
          * @description What is known of an API token.
          */
         TokenModel: {
-            /** Created At S */
+            /**
+             * Created At S
+             * @example 1767225600
+             */
             created_at_s: number;
-            /** Expires At S */
+            /**
+             * Expires At S
+             * @example 1767225600
+             */
             expires_at_s: number | null;
-            /** Id */
+            /**
+             * Id
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             id: string;
             /** Label */
             label: string;
-            /** Owner */
+            /**
+             * Owner
+             * @example ada
+             */
             owner: string;
-            /** Revoked At S */
+            /**
+             * Revoked At S
+             * @example 1767225600
+             */
             revoked_at_s: number | null;
             /** Scopes */
             scopes: string[] | null;
-            /** Used At S */
+            /**
+             * Used At S
+             * @example 1767225600
+             */
             used_at_s: number | null;
         };
         /**
@@ -4911,7 +5608,10 @@ export interface components {
         };
         /** TrajectoryDetail */
         TrajectoryDetail: {
-            /** Ended At S */
+            /**
+             * Ended At S
+             * @example 1767225600
+             */
             ended_at_s: number | null;
             failure: components["schemas"]["Failure"] | null;
             /** Failure Detail */
@@ -4919,18 +5619,32 @@ export interface components {
             final_image: components["schemas"]["ImageRef"] | null;
             /** Group Id */
             group_id: string | null;
-            /** Id */
+            /**
+             * Id
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             id: string;
-            /** Instruction */
+            /**
+             * Instruction
+             * @example Click the button "ok".
+             */
             instruction: string;
-            /** Labels */
+            /**
+             * Labels
+             * @example {
+             *       "batch": "nightly"
+             *     }
+             */
             labels: {
                 [key: string]: string;
             };
             last_image: components["schemas"]["ImageRef"] | null;
             /** Outcome Detail */
             outcome_detail: string;
-            /** Policy Id */
+            /**
+             * Policy Id
+             * @example policy-cdba5f85db6383cb
+             */
             policy_id: string;
             /** Policy Update */
             policy_update: number;
@@ -4938,15 +5652,24 @@ export interface components {
             reward: number;
             /** Score */
             score: number | null;
-            /** Seed */
+            /**
+             * Seed
+             * @example 3
+             */
             seed: number;
             split: components["schemas"]["Split"];
-            /** Started At S */
+            /**
+             * Started At S
+             * @example 1767225600
+             */
             started_at_s: number;
             stop_reason: components["schemas"]["StopReason"] | null;
             /** Success */
             success: boolean | null;
-            /** Task Id */
+            /**
+             * Task Id
+             * @example miniwob/click-test
+             */
             task_id: string;
             /** Turns */
             turns: number;
@@ -4958,7 +5681,10 @@ export interface components {
         TrajectoryPage: {
             /** Items */
             items: components["schemas"]["TrajectorySummary"][];
-            /** Next Cursor */
+            /**
+             * Next Cursor
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             next_cursor?: string | null;
             /**
              * Unreadable
@@ -4968,21 +5694,38 @@ export interface components {
         };
         /** TrajectorySummary */
         TrajectorySummary: {
-            /** Ended At S */
+            /**
+             * Ended At S
+             * @example 1767225600
+             */
             ended_at_s: number | null;
             failure: components["schemas"]["Failure"] | null;
             /** Group Id */
             group_id: string | null;
-            /** Id */
+            /**
+             * Id
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             id: string;
-            /** Instruction */
+            /**
+             * Instruction
+             * @example Click the button "ok".
+             */
             instruction: string;
-            /** Labels */
+            /**
+             * Labels
+             * @example {
+             *       "batch": "nightly"
+             *     }
+             */
             labels: {
                 [key: string]: string;
             };
             last_image: components["schemas"]["ImageRef"] | null;
-            /** Policy Id */
+            /**
+             * Policy Id
+             * @example policy-cdba5f85db6383cb
+             */
             policy_id: string;
             /** Policy Update */
             policy_update: number;
@@ -4990,15 +5733,24 @@ export interface components {
             reward: number;
             /** Score */
             score: number | null;
-            /** Seed */
+            /**
+             * Seed
+             * @example 3
+             */
             seed: number;
             split: components["schemas"]["Split"];
-            /** Started At S */
+            /**
+             * Started At S
+             * @example 1767225600
+             */
             started_at_s: number;
             stop_reason: components["schemas"]["StopReason"] | null;
             /** Success */
             success: boolean | null;
-            /** Task Id */
+            /**
+             * Task Id
+             * @example miniwob/click-test
+             */
             task_id: string;
             /** Turns */
             turns: number;
@@ -5011,7 +5763,10 @@ export interface components {
             /** Bytes */
             bytes: number;
             limits: components["schemas"]["QuotaModel"];
-            /** Owner */
+            /**
+             * Owner
+             * @example ada
+             */
             owner: string;
             /** Sandboxes */
             sandboxes: number;
@@ -5050,13 +5805,19 @@ export interface components {
          * @description One account.
          */
         UserModel: {
-            /** Created At S */
+            /**
+             * Created At S
+             * @example 1767225600
+             */
             created_at_s: number;
             /** Disabled */
             disabled: boolean;
             /** Has Password */
             has_password: boolean;
-            /** Name */
+            /**
+             * Name
+             * @example ada
+             */
             name: string;
             role: components["schemas"]["Role"];
         };
@@ -5128,19 +5889,36 @@ export interface components {
          */
         WebhookModel: {
             about: components["schemas"]["About"];
-            /** Created At S */
+            /**
+             * Created At S
+             * @example 1767225600
+             */
             created_at_s: number;
-            /** Id */
+            /**
+             * Id
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
             id: string;
-            /** Labels */
+            /**
+             * Labels
+             * @example {
+             *       "batch": "nightly"
+             *     }
+             */
             labels: {
                 [key: string]: string;
             };
-            /** Owner */
+            /**
+             * Owner
+             * @example ada
+             */
             owner?: string | null;
             /** States */
             states: components["schemas"]["WorkState"][];
-            /** Url */
+            /**
+             * Url
+             * @example https://example.com/hooks/deskhand
+             */
             url: string;
         };
         /**
@@ -5158,6 +5936,194 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    health: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+        };
+    };
+    login: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    name?: string;
+                    password?: string;
+                    token?: string;
+                } | unknown | unknown;
+                "application/x-www-form-urlencoded": {
+                    name?: string;
+                    password?: string;
+                    token?: string;
+                } | unknown | unknown;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description of a form: on to the page */
+            303: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    logout: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    metrics: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain; version=0.0.4; charset=utf-8": string;
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain; version=0.0.4; charset=utf-8": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain; version=0.0.4; charset=utf-8": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    ready: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            /** @description not ready, and why */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": unknown;
+                };
+            };
+        };
+    };
     get_agreement: {
         parameters: {
             query?: {
@@ -5180,6 +6146,26 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "alpha_good": 0.5,
+                     *       "alpha_score": 0.5,
+                     *       "marks": 1,
+                     *       "pairs": [
+                     *         {
+                     *           "agreed": 0.5,
+                     *           "first": "text",
+                     *           "kappa": 0.5,
+                     *           "second": "text",
+                     *           "steps": 1
+                     *         }
+                     *       ],
+                     *       "sources": [
+                     *         "text"
+                     *       ],
+                     *       "steps": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["AgreementModel"];
                 };
             };
@@ -5268,6 +6254,22 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "acknowledged_at_s": 1767225600,
+                     *         "acknowledged_by": "text",
+                     *         "cleared_at_s": 1767225600,
+                     *         "data": {},
+                     *         "id": 1,
+                     *         "name": "text",
+                     *         "raised_at_s": 1767225600,
+                     *         "state": "raised",
+                     *         "subject": "run:round-3-ppo",
+                     *         "times": 1
+                     *       }
+                     *     ]
+                     */
                     "application/json": components["schemas"]["AlarmModel"][];
                 };
             };
@@ -5353,6 +6355,20 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "acknowledged_at_s": 1767225600,
+                     *       "acknowledged_by": "text",
+                     *       "cleared_at_s": 1767225600,
+                     *       "data": {},
+                     *       "id": 1,
+                     *       "name": "text",
+                     *       "raised_at_s": 1767225600,
+                     *       "state": "raised",
+                     *       "subject": "run:round-3-ppo",
+                     *       "times": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["AlarmModel"];
                 };
             };
@@ -5453,6 +6469,22 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "action": "POST /v1/rounds",
+                     *           "at_s": 0.5,
+                     *           "detail": "text",
+                     *           "id": 1,
+                     *           "source": "127.0.0.1",
+                     *           "status": 1,
+                     *           "target": "text",
+                     *           "who": "ada"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Page_AuditEntry_"];
                 };
             };
@@ -5536,6 +6568,47 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "after": {
+                     *           "auc": 0.5,
+                     *           "bins": [
+                     *             {
+                     *               "count": 1,
+                     *               "mean_label": 0.5,
+                     *               "mean_score": 0.5
+                     *             }
+                     *           ],
+                     *           "brier": 0.5,
+                     *           "calibration_error": 0.5,
+                     *           "settled": 1,
+                     *           "steps": 1
+                     *         },
+                     *         "before": {
+                     *           "auc": 0.5,
+                     *           "bins": [
+                     *             {
+                     *               "count": 1,
+                     *               "mean_label": 0.5,
+                     *               "mean_score": 0.5
+                     *             }
+                     *           ],
+                     *           "brier": 0.5,
+                     *           "calibration_error": 0.5,
+                     *           "settled": 1,
+                     *           "steps": 1
+                     *         },
+                     *         "created_at_s": 1767225600,
+                     *         "fitted": 1,
+                     *         "kappa": 0.5,
+                     *         "marked": 1,
+                     *         "measured_on": "text",
+                     *         "policy_id": "policy-cdba5f85db6383cb",
+                     *         "scorer": "text"
+                     *       }
+                     *     ]
+                     */
                     "application/json": components["schemas"]["CalibrationModel"][];
                 };
             };
@@ -5622,6 +6695,18 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "description": "text",
+                     *         "held_out": true,
+                     *         "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *         "kind": "browser",
+                     *         "oracle": true,
+                     *         "turns": 1
+                     *       }
+                     *     ]
+                     */
                     "application/json": components["schemas"]["CatalogTask"][];
                 };
             };
@@ -5709,6 +6794,26 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "choices": [
+                     *         {
+                     *           "finish_reason": "stop",
+                     *           "message": {
+                     *             "content": "text"
+                     *           }
+                     *         }
+                     *       ],
+                     *       "created": 1,
+                     *       "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *       "model": "policy-cdba5f85db6383cb",
+                     *       "usage": {
+                     *         "completion_tokens": 1,
+                     *         "prompt_tokens": 1,
+                     *         "total_tokens": 1
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["ChatCompletion"];
                     "text/event-stream": unknown;
                 };
@@ -5820,6 +6925,19 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "created_at_s": 1767225600,
+                     *         "kind": "rl_pool",
+                     *         "name": "round-3/sft",
+                     *         "recipe": {},
+                     *         "successes": 1,
+                     *         "trajectories": 1,
+                     *         "version": 1
+                     *       }
+                     *     ]
+                     */
                     "application/json": components["schemas"]["DatasetModel"][];
                 };
             };
@@ -5907,6 +7025,19 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "dataset": "text",
+                     *         "kind": "rl_pool",
+                     *         "left_out": {},
+                     *         "sample": [
+                     *           "text"
+                     *         ],
+                     *         "trajectories": 1
+                     *       }
+                     *     ]
+                     */
                     "application/json": components["schemas"]["RoutedModel"][];
                 };
             };
@@ -5994,6 +7125,19 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "dataset": "text",
+                     *         "kind": "rl_pool",
+                     *         "left_out": {},
+                     *         "sample": [
+                     *           "text"
+                     *         ],
+                     *         "trajectories": 1
+                     *       }
+                     *     ]
+                     */
                     "application/json": components["schemas"]["RoutedModel"][];
                 };
             };
@@ -6082,6 +7226,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "by_outcome": {},
+                     *       "trajectories": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["SelectionModel"];
                 };
             };
@@ -6170,6 +7320,23 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "created_at_s": 1767225600,
+                     *       "kind": "rl_pool",
+                     *       "name": "round-3/sft",
+                     *       "recipe": {},
+                     *       "successes": 1,
+                     *       "trajectories": 1,
+                     *       "trajectory_ids": [
+                     *         "text"
+                     *       ],
+                     *       "version": 1,
+                     *       "versions": [
+                     *         1
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["DatasetDetail"];
                 };
             };
@@ -6258,6 +7425,37 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "asked_at_s": 1767225600,
+                     *         "done": 1,
+                     *         "ended_at_s": 1767225600,
+                     *         "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *         "phase": "text",
+                     *         "policy_id": "policy-cdba5f85db6383cb",
+                     *         "reason": "text",
+                     *         "round": "text",
+                     *         "rows": [
+                     *           {
+                     *             "episodes": 64,
+                     *             "high": 0.93,
+                     *             "low": 0.76,
+                     *             "mode": "text",
+                     *             "success": 0.86,
+                     *             "task": "miniwob/click-test"
+                     *           }
+                     *         ],
+                     *         "scripted": true,
+                     *         "split": "text",
+                     *         "state": "queued",
+                     *         "tasks": [
+                     *           "miniwob/click-test"
+                     *         ],
+                     *         "total": 1
+                     *       }
+                     *     ]
+                     */
                     "application/json": components["schemas"]["EvaluationModel"][];
                 };
             };
@@ -6345,6 +7543,35 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "asked_at_s": 1767225600,
+                     *       "done": 1,
+                     *       "ended_at_s": 1767225600,
+                     *       "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *       "phase": "text",
+                     *       "policy_id": "policy-cdba5f85db6383cb",
+                     *       "reason": "text",
+                     *       "round": "text",
+                     *       "rows": [
+                     *         {
+                     *           "episodes": 64,
+                     *           "high": 0.93,
+                     *           "low": 0.76,
+                     *           "mode": "text",
+                     *           "success": 0.86,
+                     *           "task": "miniwob/click-test"
+                     *         }
+                     *       ],
+                     *       "scripted": true,
+                     *       "split": "text",
+                     *       "state": "queued",
+                     *       "tasks": [
+                     *         "miniwob/click-test"
+                     *       ],
+                     *       "total": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["EvaluationModel"];
                 };
             };
@@ -6433,6 +7660,35 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "difference": 0.5,
+                     *         "high": 0.93,
+                     *         "low": 0.76,
+                     *         "mode": "text",
+                     *         "new": {
+                     *           "episodes": 64,
+                     *           "high": 0.93,
+                     *           "low": 0.76,
+                     *           "mode": "text",
+                     *           "success": 0.86,
+                     *           "task": "miniwob/click-test"
+                     *         },
+                     *         "old": {
+                     *           "episodes": 64,
+                     *           "high": 0.93,
+                     *           "low": 0.76,
+                     *           "mode": "text",
+                     *           "success": 0.86,
+                     *           "task": "miniwob/click-test"
+                     *         },
+                     *         "split": "text",
+                     *         "task": "miniwob/click-test",
+                     *         "verdict": "better"
+                     *       }
+                     *     ]
+                     */
                     "application/json": components["schemas"]["ComparisonModel"][];
                 };
             };
@@ -6516,6 +7772,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "name": "text",
+                     *         "tasks": [
+                     *           "miniwob/click-test"
+                     *         ]
+                     *       }
+                     *     ]
+                     */
                     "application/json": components["schemas"]["SuiteModel"][];
                 };
             };
@@ -6601,6 +7867,35 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "asked_at_s": 1767225600,
+                     *       "done": 1,
+                     *       "ended_at_s": 1767225600,
+                     *       "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *       "phase": "text",
+                     *       "policy_id": "policy-cdba5f85db6383cb",
+                     *       "reason": "text",
+                     *       "round": "text",
+                     *       "rows": [
+                     *         {
+                     *           "episodes": 64,
+                     *           "high": 0.93,
+                     *           "low": 0.76,
+                     *           "mode": "text",
+                     *           "success": 0.86,
+                     *           "task": "miniwob/click-test"
+                     *         }
+                     *       ],
+                     *       "scripted": true,
+                     *       "split": "text",
+                     *       "state": "queued",
+                     *       "tasks": [
+                     *         "miniwob/click-test"
+                     *       ],
+                     *       "total": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["EvaluationModel"];
                 };
             };
@@ -6686,6 +7981,35 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "asked_at_s": 1767225600,
+                     *       "done": 1,
+                     *       "ended_at_s": 1767225600,
+                     *       "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *       "phase": "text",
+                     *       "policy_id": "policy-cdba5f85db6383cb",
+                     *       "reason": "text",
+                     *       "round": "text",
+                     *       "rows": [
+                     *         {
+                     *           "episodes": 64,
+                     *           "high": 0.93,
+                     *           "low": 0.76,
+                     *           "mode": "text",
+                     *           "success": 0.86,
+                     *           "task": "miniwob/click-test"
+                     *         }
+                     *       ],
+                     *       "scripted": true,
+                     *       "split": "text",
+                     *       "state": "queued",
+                     *       "tasks": [
+                     *         "miniwob/click-test"
+                     *       ],
+                     *       "total": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["EvaluationModel"];
                 };
             };
@@ -6778,6 +8102,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "at_s": 0.5,
+                     *       "data": {},
+                     *       "id": 1,
+                     *       "kind": "metric",
+                     *       "name": "text",
+                     *       "subject": "run:round-3-ppo"
+                     *     }
+                     */
                     "application/json": components["schemas"]["EventModel"];
                     "text/event-stream": unknown;
                 };
@@ -7121,6 +8455,19 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "added": [
+                     *         "text"
+                     *       ],
+                     *       "format": "png",
+                     *       "present": [
+                     *         "text"
+                     *       ],
+                     *       "unread": 1,
+                     *       "without_first": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["ImportedModel"];
                 };
             };
@@ -7240,6 +8587,20 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "active_round": 1,
+                     *       "limited": true,
+                     *       "role": "researcher",
+                     *       "sandbox_host": "up",
+                     *       "scopes": [
+                     *         "text"
+                     *       ],
+                     *       "started_at_s": 1767225600,
+                     *       "user": "ada",
+                     *       "version": "text"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Info"];
                 };
             };
@@ -7328,6 +8689,23 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "asked_at_s": 1767225600,
+                     *         "by": "ada",
+                     *         "done": 1,
+                     *         "ended_at_s": 1767225600,
+                     *         "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *         "kind": "fsck",
+                     *         "order": {},
+                     *         "phase": "text",
+                     *         "reason": "text",
+                     *         "state": "queued",
+                     *         "total": 1
+                     *       }
+                     *     ]
+                     */
                     "application/json": components["schemas"]["JobModel"][];
                 };
             };
@@ -7415,6 +8793,21 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "asked_at_s": 1767225600,
+                     *       "by": "ada",
+                     *       "done": 1,
+                     *       "ended_at_s": 1767225600,
+                     *       "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *       "kind": "fsck",
+                     *       "order": {},
+                     *       "phase": "text",
+                     *       "reason": "text",
+                     *       "state": "queued",
+                     *       "total": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["JobModel"];
                 };
             };
@@ -7500,6 +8893,21 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "asked_at_s": 1767225600,
+                     *       "by": "ada",
+                     *       "done": 1,
+                     *       "ended_at_s": 1767225600,
+                     *       "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *       "kind": "fsck",
+                     *       "order": {},
+                     *       "phase": "text",
+                     *       "reason": "text",
+                     *       "state": "queued",
+                     *       "total": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["JobModel"];
                 };
             };
@@ -7585,6 +8993,21 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "asked_at_s": 1767225600,
+                     *       "by": "ada",
+                     *       "done": 1,
+                     *       "ended_at_s": 1767225600,
+                     *       "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *       "kind": "fsck",
+                     *       "order": {},
+                     *       "phase": "text",
+                     *       "reason": "text",
+                     *       "state": "queued",
+                     *       "total": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["JobModel"];
                 };
             };
@@ -7675,6 +9098,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "next_offset": 1,
+                     *       "offset": 1,
+                     *       "over": true,
+                     *       "size": 1,
+                     *       "text": "text"
+                     *     }
+                     */
                     "application/json": components["schemas"]["JobLog"];
                 };
             };
@@ -7763,6 +9195,37 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "above": true,
+                     *       "details": {},
+                     *       "kept": true,
+                     *       "kind": "policy",
+                     *       "name": "text",
+                     *       "relation": "text",
+                     *       "sources": [
+                     *         {
+                     *           "above": true,
+                     *           "details": {},
+                     *           "kept": true,
+                     *           "kind": "policy",
+                     *           "name": "text",
+                     *           "relation": "text",
+                     *           "sources": [
+                     *             {
+                     *               "above": true,
+                     *               "details": {},
+                     *               "kept": true,
+                     *               "kind": "policy",
+                     *               "name": "text",
+                     *               "relation": "text",
+                     *               "sources": []
+                     *             }
+                     *           ]
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["LineageModel"];
                 };
             };
@@ -7846,6 +9309,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "created": 1,
+                     *           "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["ModelCards"];
                 };
             };
@@ -7958,6 +9431,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "created": 1,
+                     *       "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ModelCard"];
                 };
             };
@@ -8074,6 +9553,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "author": "text",
+                     *       "created_at_s": 1767225600,
+                     *       "edited_at_s": 1767225600,
+                     *       "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *       "step_index": 1,
+                     *       "text": "text",
+                     *       "trajectory_id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b"
+                     *     }
+                     */
                     "application/json": components["schemas"]["NoteModel"];
                 };
             };
@@ -8240,6 +9730,176 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "alarms": [
+                     *         {
+                     *           "acknowledged_at_s": 1767225600,
+                     *           "acknowledged_by": "text",
+                     *           "cleared_at_s": 1767225600,
+                     *           "data": {},
+                     *           "id": 1,
+                     *           "name": "text",
+                     *           "raised_at_s": 1767225600,
+                     *           "state": "raised",
+                     *           "subject": "run:round-3-ppo",
+                     *           "times": 1
+                     *         }
+                     *       ],
+                     *       "last_round": {
+                     *         "after": {
+                     *           "greedy": {
+                     *             "episodes": 64,
+                     *             "high": 0.93,
+                     *             "low": 0.76,
+                     *             "success": 0.86
+                     *           },
+                     *           "label": "after PPO",
+                     *           "minutes": 0.5,
+                     *           "policy_id": "policy-cdba5f85db6383cb",
+                     *           "sampled": {
+                     *             "episodes": 64,
+                     *             "high": 0.93,
+                     *             "low": 0.76,
+                     *             "success": 0.86
+                     *           },
+                     *           "training_episodes": 1
+                     *         },
+                     *         "before": {
+                     *           "greedy": {
+                     *             "episodes": 64,
+                     *             "high": 0.93,
+                     *             "low": 0.76,
+                     *             "success": 0.86
+                     *           },
+                     *           "label": "after PPO",
+                     *           "minutes": 0.5,
+                     *           "policy_id": "policy-cdba5f85db6383cb",
+                     *           "sampled": {
+                     *             "episodes": 64,
+                     *             "high": 0.93,
+                     *             "low": 0.76,
+                     *             "success": 0.86
+                     *           },
+                     *           "training_episodes": 1
+                     *         },
+                     *         "cancelling": true,
+                     *         "created_at_s": 1767225600,
+                     *         "ended_at_s": 1767225600,
+                     *         "id": 1,
+                     *         "pausing": true,
+                     *         "policy_in": "policy-cdba5f85db6383cb",
+                     *         "policy_out": "policy-cdba5f85db6383cb",
+                     *         "preset": "smoke",
+                     *         "promoted": true,
+                     *         "reason": "text",
+                     *         "started_at_s": 1767225600,
+                     *         "state": "queued"
+                     *       },
+                     *       "oldest_wait_s": 0.5,
+                     *       "pools": [
+                     *         {
+                     *           "creating": 1,
+                     *           "idle": 1,
+                     *           "kind": "text",
+                     *           "leased": 1,
+                     *           "lost": 1,
+                     *           "most": 1,
+                     *           "queued": 1
+                     *         }
+                     *       ],
+                     *       "recent": {
+                     *         "broken": 1,
+                     *         "ended": 1,
+                     *         "succeeded": 1
+                     *       },
+                     *       "round": {
+                     *         "after": {
+                     *           "greedy": {
+                     *             "episodes": 64,
+                     *             "high": 0.93,
+                     *             "low": 0.76,
+                     *             "success": 0.86
+                     *           },
+                     *           "label": "after PPO",
+                     *           "minutes": 0.5,
+                     *           "policy_id": "policy-cdba5f85db6383cb",
+                     *           "sampled": {
+                     *             "episodes": 64,
+                     *             "high": 0.93,
+                     *             "low": 0.76,
+                     *             "success": 0.86
+                     *           },
+                     *           "training_episodes": 1
+                     *         },
+                     *         "before": {
+                     *           "greedy": {
+                     *             "episodes": 64,
+                     *             "high": 0.93,
+                     *             "low": 0.76,
+                     *             "success": 0.86
+                     *           },
+                     *           "label": "after PPO",
+                     *           "minutes": 0.5,
+                     *           "policy_id": "policy-cdba5f85db6383cb",
+                     *           "sampled": {
+                     *             "episodes": 64,
+                     *             "high": 0.93,
+                     *             "low": 0.76,
+                     *             "success": 0.86
+                     *           },
+                     *           "training_episodes": 1
+                     *         },
+                     *         "cancelling": true,
+                     *         "created_at_s": 1767225600,
+                     *         "ended_at_s": 1767225600,
+                     *         "id": 1,
+                     *         "pausing": true,
+                     *         "policy_in": "policy-cdba5f85db6383cb",
+                     *         "policy_out": "policy-cdba5f85db6383cb",
+                     *         "preset": "smoke",
+                     *         "promoted": true,
+                     *         "reason": "text",
+                     *         "started_at_s": 1767225600,
+                     *         "state": "queued"
+                     *       },
+                     *       "running": [
+                     *         {
+                     *           "attempts": 1,
+                     *           "branch_of": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *           "created_at_s": 1767225600,
+                     *           "deadline_s": 0.5,
+                     *           "ended_at_s": 1767225600,
+                     *           "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *           "key": "mine-3",
+                     *           "labels": {
+                     *             "batch": "nightly"
+                     *           },
+                     *           "outcome": {
+                     *             "detail": "text",
+                     *             "score": 0.5,
+                     *             "success": true
+                     *           },
+                     *           "owner": "ada",
+                     *           "policy": {
+                     *             "name": "local",
+                     *             "review_s": 60,
+                     *             "settings": {
+                     *               "policy_id": "policy-cdba5f85db6383cb"
+                     *             }
+                     *           },
+                     *           "priority": 1,
+                     *           "reason": "text",
+                     *           "seed": 3,
+                     *           "started_at_s": 1767225600,
+                     *           "state": "queued",
+                     *           "task_id": "miniwob/click-test",
+                     *           "trajectory_id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b"
+                     *         }
+                     *       ],
+                     *       "tasks": {}
+                     *     }
+                     */
                     "application/json": components["schemas"]["Overview"];
                 };
             };
@@ -8408,6 +10068,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "created_at_s": 1767225600,
+                     *         "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *         "metadata": {},
+                     *         "parent_id": "text",
+                     *         "promoted": true
+                     *       }
+                     *     ]
+                     */
                     "application/json": components["schemas"]["PolicyModel"][];
                 };
             };
@@ -8493,6 +10164,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "created_at_s": 1767225600,
+                     *       "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *       "metadata": {},
+                     *       "parent_id": "text",
+                     *       "promoted": true
+                     *     }
+                     */
                     "application/json": components["schemas"]["PolicyModel"];
                 };
             };
@@ -8698,6 +10378,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "config": {},
+                     *         "description": "text",
+                     *         "name": "smoke"
+                     *       }
+                     *     ]
+                     */
                     "application/json": components["schemas"]["Preset"][];
                 };
             };
@@ -8786,6 +10475,21 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "at_s": 0.5,
+                     *           "by": "ada",
+                     *           "id": 1,
+                     *           "kind": "gate",
+                     *           "policy_id": "policy-cdba5f85db6383cb",
+                     *           "reason": "better on held-out tasks",
+                     *           "round_id": 1
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Page_PromotionModel_"];
                 };
             };
@@ -8873,6 +10577,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "at_s": 0.5,
+                     *       "by": "ada",
+                     *       "id": 1,
+                     *       "kind": "gate",
+                     *       "policy_id": "policy-cdba5f85db6383cb",
+                     *       "reason": "better on held-out tasks",
+                     *       "round_id": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["PromotionModel"];
                 };
             };
@@ -8961,6 +10676,32 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "actions": [],
+                     *           "answer_by_s": 0.5,
+                     *           "answered_by": "text",
+                     *           "asked_at_s": 1767225600,
+                     *           "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *           "image": {
+                     *             "digest": "a8d547d563ac3ff284e8a659a9a0003f71db7a2624b5230ad4b6f41f47fd1fef",
+                     *             "format": "png",
+                     *             "height_px": 800,
+                     *             "url": "https://example.com/hooks/deskhand",
+                     *             "width_px": 1280
+                     *           },
+                     *           "instruction": "Click the button \"ok\".",
+                     *           "state": "waiting",
+                     *           "step_index": 1,
+                     *           "text": "text",
+                     *           "thought": "text",
+                     *           "trajectory_id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Page_ProposalModel_"];
                 };
             };
@@ -9046,6 +10787,28 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "actions": [],
+                     *       "answer_by_s": 0.5,
+                     *       "answered_by": "text",
+                     *       "asked_at_s": 1767225600,
+                     *       "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *       "image": {
+                     *         "digest": "a8d547d563ac3ff284e8a659a9a0003f71db7a2624b5230ad4b6f41f47fd1fef",
+                     *         "format": "png",
+                     *         "height_px": 800,
+                     *         "url": "https://example.com/hooks/deskhand",
+                     *         "width_px": 1280
+                     *       },
+                     *       "instruction": "Click the button \"ok\".",
+                     *       "state": "waiting",
+                     *       "step_index": 1,
+                     *       "text": "text",
+                     *       "thought": "text",
+                     *       "trajectory_id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ProposalModel"];
                 };
             };
@@ -9135,6 +10898,28 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "actions": [],
+                     *       "answer_by_s": 0.5,
+                     *       "answered_by": "text",
+                     *       "asked_at_s": 1767225600,
+                     *       "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *       "image": {
+                     *         "digest": "a8d547d563ac3ff284e8a659a9a0003f71db7a2624b5230ad4b6f41f47fd1fef",
+                     *         "format": "png",
+                     *         "height_px": 800,
+                     *         "url": "https://example.com/hooks/deskhand",
+                     *         "width_px": 1280
+                     *       },
+                     *       "instruction": "Click the button \"ok\".",
+                     *       "state": "waiting",
+                     *       "step_index": 1,
+                     *       "text": "text",
+                     *       "thought": "text",
+                     *       "trajectory_id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ProposalModel"];
                 };
             };
@@ -9218,6 +11003,26 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "bytes": 1,
+                     *         "limits": {
+                     *           "bytes": 1,
+                     *           "sandboxes": 1,
+                     *           "tasks": 1
+                     *         },
+                     *         "owner": "ada",
+                     *         "sandboxes": 1,
+                     *         "set_here": {
+                     *           "bytes": 1,
+                     *           "sandboxes": 1,
+                     *           "tasks": 1
+                     *         },
+                     *         "tasks": 1
+                     *       }
+                     *     ]
+                     */
                     "application/json": components["schemas"]["UsageModel"][];
                 };
             };
@@ -9307,6 +11112,24 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "bytes": 1,
+                     *       "limits": {
+                     *         "bytes": 1,
+                     *         "sandboxes": 1,
+                     *         "tasks": 1
+                     *       },
+                     *       "owner": "ada",
+                     *       "sandboxes": 1,
+                     *       "set_here": {
+                     *         "bytes": 1,
+                     *         "sandboxes": 1,
+                     *         "tasks": 1
+                     *       },
+                     *       "tasks": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["UsageModel"];
                 };
             };
@@ -9397,6 +11220,31 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "found_at_s": 1767225600,
+                     *           "instruction": "Click the button \"ok\".",
+                     *           "kind": "verifier_judge",
+                     *           "resolved_by": [
+                     *             "text"
+                     *           ],
+                     *           "sides": [
+                     *             {
+                     *               "rationale": "text",
+                     *               "score": 0.5,
+                     *               "scorer": "text"
+                     *             }
+                     *           ],
+                     *           "step_index": 1,
+                     *           "strength": 0.5,
+                     *           "task_id": "miniwob/click-test",
+                     *           "trajectory_id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Page_ReviewItem_"];
                 };
             };
@@ -9484,6 +11332,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "entries": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["ReviewsFound"];
                 };
             };
@@ -9572,6 +11425,62 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "after": {
+                     *             "greedy": {
+                     *               "episodes": 64,
+                     *               "high": 0.93,
+                     *               "low": 0.76,
+                     *               "success": 0.86
+                     *             },
+                     *             "label": "after PPO",
+                     *             "minutes": 0.5,
+                     *             "policy_id": "policy-cdba5f85db6383cb",
+                     *             "sampled": {
+                     *               "episodes": 64,
+                     *               "high": 0.93,
+                     *               "low": 0.76,
+                     *               "success": 0.86
+                     *             },
+                     *             "training_episodes": 1
+                     *           },
+                     *           "before": {
+                     *             "greedy": {
+                     *               "episodes": 64,
+                     *               "high": 0.93,
+                     *               "low": 0.76,
+                     *               "success": 0.86
+                     *             },
+                     *             "label": "after PPO",
+                     *             "minutes": 0.5,
+                     *             "policy_id": "policy-cdba5f85db6383cb",
+                     *             "sampled": {
+                     *               "episodes": 64,
+                     *               "high": 0.93,
+                     *               "low": 0.76,
+                     *               "success": 0.86
+                     *             },
+                     *             "training_episodes": 1
+                     *           },
+                     *           "cancelling": true,
+                     *           "created_at_s": 1767225600,
+                     *           "ended_at_s": 1767225600,
+                     *           "id": 1,
+                     *           "pausing": true,
+                     *           "policy_in": "policy-cdba5f85db6383cb",
+                     *           "policy_out": "policy-cdba5f85db6383cb",
+                     *           "preset": "smoke",
+                     *           "promoted": true,
+                     *           "reason": "text",
+                     *           "started_at_s": 1767225600,
+                     *           "state": "queued"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Page_RoundSummary_"];
                 };
             };
@@ -9659,6 +11568,99 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "after": {
+                     *         "greedy": {
+                     *           "episodes": 64,
+                     *           "high": 0.93,
+                     *           "low": 0.76,
+                     *           "success": 0.86
+                     *         },
+                     *         "label": "after PPO",
+                     *         "minutes": 0.5,
+                     *         "policy_id": "policy-cdba5f85db6383cb",
+                     *         "sampled": {
+                     *           "episodes": 64,
+                     *           "high": 0.93,
+                     *           "low": 0.76,
+                     *           "success": 0.86
+                     *         },
+                     *         "training_episodes": 1
+                     *       },
+                     *       "before": {
+                     *         "greedy": {
+                     *           "episodes": 64,
+                     *           "high": 0.93,
+                     *           "low": 0.76,
+                     *           "success": 0.86
+                     *         },
+                     *         "label": "after PPO",
+                     *         "minutes": 0.5,
+                     *         "policy_id": "policy-cdba5f85db6383cb",
+                     *         "sampled": {
+                     *           "episodes": 64,
+                     *           "high": 0.93,
+                     *           "low": 0.76,
+                     *           "success": 0.86
+                     *         },
+                     *         "training_episodes": 1
+                     *       },
+                     *       "cancelling": true,
+                     *       "config": {},
+                     *       "created_at_s": 1767225600,
+                     *       "ended_at_s": 1767225600,
+                     *       "id": 1,
+                     *       "pausing": true,
+                     *       "phases": [
+                     *         {
+                     *           "attempt": 1,
+                     *           "ended_at_s": 1767225600,
+                     *           "kind": "ppo",
+                     *           "metrics": {},
+                     *           "name": "ppo",
+                     *           "policy_out": "policy-cdba5f85db6383cb",
+                     *           "progress": {
+                     *             "done": 1,
+                     *             "phase": "text",
+                     *             "total": 1,
+                     *             "updated_at_s": 1767225600
+                     *           },
+                     *           "reason": "text",
+                     *           "run_id": "round-3-ppo",
+                     *           "started_at_s": 1767225600,
+                     *           "state": "queued"
+                     *         }
+                     *       ],
+                     *       "policy_in": "policy-cdba5f85db6383cb",
+                     *       "policy_out": "policy-cdba5f85db6383cb",
+                     *       "preset": "smoke",
+                     *       "promoted": true,
+                     *       "reason": "text",
+                     *       "rows": [
+                     *         {
+                     *           "greedy": {
+                     *             "episodes": 64,
+                     *             "high": 0.93,
+                     *             "low": 0.76,
+                     *             "success": 0.86
+                     *           },
+                     *           "label": "after PPO",
+                     *           "minutes": 0.5,
+                     *           "policy_id": "policy-cdba5f85db6383cb",
+                     *           "sampled": {
+                     *             "episodes": 64,
+                     *             "high": 0.93,
+                     *             "low": 0.76,
+                     *             "success": 0.86
+                     *           },
+                     *           "training_episodes": 1
+                     *         }
+                     *       ],
+                     *       "started_at_s": 1767225600,
+                     *       "state": "queued"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Round"];
                 };
             };
@@ -9742,6 +11744,18 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "config_schema": {},
+                     *       "presets": [
+                     *         {
+                     *           "config": {},
+                     *           "description": "text",
+                     *           "name": "smoke"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["RoundForm"];
                 };
             };
@@ -9827,6 +11841,99 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "after": {
+                     *         "greedy": {
+                     *           "episodes": 64,
+                     *           "high": 0.93,
+                     *           "low": 0.76,
+                     *           "success": 0.86
+                     *         },
+                     *         "label": "after PPO",
+                     *         "minutes": 0.5,
+                     *         "policy_id": "policy-cdba5f85db6383cb",
+                     *         "sampled": {
+                     *           "episodes": 64,
+                     *           "high": 0.93,
+                     *           "low": 0.76,
+                     *           "success": 0.86
+                     *         },
+                     *         "training_episodes": 1
+                     *       },
+                     *       "before": {
+                     *         "greedy": {
+                     *           "episodes": 64,
+                     *           "high": 0.93,
+                     *           "low": 0.76,
+                     *           "success": 0.86
+                     *         },
+                     *         "label": "after PPO",
+                     *         "minutes": 0.5,
+                     *         "policy_id": "policy-cdba5f85db6383cb",
+                     *         "sampled": {
+                     *           "episodes": 64,
+                     *           "high": 0.93,
+                     *           "low": 0.76,
+                     *           "success": 0.86
+                     *         },
+                     *         "training_episodes": 1
+                     *       },
+                     *       "cancelling": true,
+                     *       "config": {},
+                     *       "created_at_s": 1767225600,
+                     *       "ended_at_s": 1767225600,
+                     *       "id": 1,
+                     *       "pausing": true,
+                     *       "phases": [
+                     *         {
+                     *           "attempt": 1,
+                     *           "ended_at_s": 1767225600,
+                     *           "kind": "ppo",
+                     *           "metrics": {},
+                     *           "name": "ppo",
+                     *           "policy_out": "policy-cdba5f85db6383cb",
+                     *           "progress": {
+                     *             "done": 1,
+                     *             "phase": "text",
+                     *             "total": 1,
+                     *             "updated_at_s": 1767225600
+                     *           },
+                     *           "reason": "text",
+                     *           "run_id": "round-3-ppo",
+                     *           "started_at_s": 1767225600,
+                     *           "state": "queued"
+                     *         }
+                     *       ],
+                     *       "policy_in": "policy-cdba5f85db6383cb",
+                     *       "policy_out": "policy-cdba5f85db6383cb",
+                     *       "preset": "smoke",
+                     *       "promoted": true,
+                     *       "reason": "text",
+                     *       "rows": [
+                     *         {
+                     *           "greedy": {
+                     *             "episodes": 64,
+                     *             "high": 0.93,
+                     *             "low": 0.76,
+                     *             "success": 0.86
+                     *           },
+                     *           "label": "after PPO",
+                     *           "minutes": 0.5,
+                     *           "policy_id": "policy-cdba5f85db6383cb",
+                     *           "sampled": {
+                     *             "episodes": 64,
+                     *             "high": 0.93,
+                     *             "low": 0.76,
+                     *             "success": 0.86
+                     *           },
+                     *           "training_episodes": 1
+                     *         }
+                     *       ],
+                     *       "started_at_s": 1767225600,
+                     *       "state": "queued"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Round"];
                 };
             };
@@ -9912,6 +12019,99 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "after": {
+                     *         "greedy": {
+                     *           "episodes": 64,
+                     *           "high": 0.93,
+                     *           "low": 0.76,
+                     *           "success": 0.86
+                     *         },
+                     *         "label": "after PPO",
+                     *         "minutes": 0.5,
+                     *         "policy_id": "policy-cdba5f85db6383cb",
+                     *         "sampled": {
+                     *           "episodes": 64,
+                     *           "high": 0.93,
+                     *           "low": 0.76,
+                     *           "success": 0.86
+                     *         },
+                     *         "training_episodes": 1
+                     *       },
+                     *       "before": {
+                     *         "greedy": {
+                     *           "episodes": 64,
+                     *           "high": 0.93,
+                     *           "low": 0.76,
+                     *           "success": 0.86
+                     *         },
+                     *         "label": "after PPO",
+                     *         "minutes": 0.5,
+                     *         "policy_id": "policy-cdba5f85db6383cb",
+                     *         "sampled": {
+                     *           "episodes": 64,
+                     *           "high": 0.93,
+                     *           "low": 0.76,
+                     *           "success": 0.86
+                     *         },
+                     *         "training_episodes": 1
+                     *       },
+                     *       "cancelling": true,
+                     *       "config": {},
+                     *       "created_at_s": 1767225600,
+                     *       "ended_at_s": 1767225600,
+                     *       "id": 1,
+                     *       "pausing": true,
+                     *       "phases": [
+                     *         {
+                     *           "attempt": 1,
+                     *           "ended_at_s": 1767225600,
+                     *           "kind": "ppo",
+                     *           "metrics": {},
+                     *           "name": "ppo",
+                     *           "policy_out": "policy-cdba5f85db6383cb",
+                     *           "progress": {
+                     *             "done": 1,
+                     *             "phase": "text",
+                     *             "total": 1,
+                     *             "updated_at_s": 1767225600
+                     *           },
+                     *           "reason": "text",
+                     *           "run_id": "round-3-ppo",
+                     *           "started_at_s": 1767225600,
+                     *           "state": "queued"
+                     *         }
+                     *       ],
+                     *       "policy_in": "policy-cdba5f85db6383cb",
+                     *       "policy_out": "policy-cdba5f85db6383cb",
+                     *       "preset": "smoke",
+                     *       "promoted": true,
+                     *       "reason": "text",
+                     *       "rows": [
+                     *         {
+                     *           "greedy": {
+                     *             "episodes": 64,
+                     *             "high": 0.93,
+                     *             "low": 0.76,
+                     *             "success": 0.86
+                     *           },
+                     *           "label": "after PPO",
+                     *           "minutes": 0.5,
+                     *           "policy_id": "policy-cdba5f85db6383cb",
+                     *           "sampled": {
+                     *             "episodes": 64,
+                     *             "high": 0.93,
+                     *             "low": 0.76,
+                     *             "success": 0.86
+                     *           },
+                     *           "training_episodes": 1
+                     *         }
+                     *       ],
+                     *       "started_at_s": 1767225600,
+                     *       "state": "queued"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Round"];
                 };
             };
@@ -10001,6 +12201,99 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "after": {
+                     *         "greedy": {
+                     *           "episodes": 64,
+                     *           "high": 0.93,
+                     *           "low": 0.76,
+                     *           "success": 0.86
+                     *         },
+                     *         "label": "after PPO",
+                     *         "minutes": 0.5,
+                     *         "policy_id": "policy-cdba5f85db6383cb",
+                     *         "sampled": {
+                     *           "episodes": 64,
+                     *           "high": 0.93,
+                     *           "low": 0.76,
+                     *           "success": 0.86
+                     *         },
+                     *         "training_episodes": 1
+                     *       },
+                     *       "before": {
+                     *         "greedy": {
+                     *           "episodes": 64,
+                     *           "high": 0.93,
+                     *           "low": 0.76,
+                     *           "success": 0.86
+                     *         },
+                     *         "label": "after PPO",
+                     *         "minutes": 0.5,
+                     *         "policy_id": "policy-cdba5f85db6383cb",
+                     *         "sampled": {
+                     *           "episodes": 64,
+                     *           "high": 0.93,
+                     *           "low": 0.76,
+                     *           "success": 0.86
+                     *         },
+                     *         "training_episodes": 1
+                     *       },
+                     *       "cancelling": true,
+                     *       "config": {},
+                     *       "created_at_s": 1767225600,
+                     *       "ended_at_s": 1767225600,
+                     *       "id": 1,
+                     *       "pausing": true,
+                     *       "phases": [
+                     *         {
+                     *           "attempt": 1,
+                     *           "ended_at_s": 1767225600,
+                     *           "kind": "ppo",
+                     *           "metrics": {},
+                     *           "name": "ppo",
+                     *           "policy_out": "policy-cdba5f85db6383cb",
+                     *           "progress": {
+                     *             "done": 1,
+                     *             "phase": "text",
+                     *             "total": 1,
+                     *             "updated_at_s": 1767225600
+                     *           },
+                     *           "reason": "text",
+                     *           "run_id": "round-3-ppo",
+                     *           "started_at_s": 1767225600,
+                     *           "state": "queued"
+                     *         }
+                     *       ],
+                     *       "policy_in": "policy-cdba5f85db6383cb",
+                     *       "policy_out": "policy-cdba5f85db6383cb",
+                     *       "preset": "smoke",
+                     *       "promoted": true,
+                     *       "reason": "text",
+                     *       "rows": [
+                     *         {
+                     *           "greedy": {
+                     *             "episodes": 64,
+                     *             "high": 0.93,
+                     *             "low": 0.76,
+                     *             "success": 0.86
+                     *           },
+                     *           "label": "after PPO",
+                     *           "minutes": 0.5,
+                     *           "policy_id": "policy-cdba5f85db6383cb",
+                     *           "sampled": {
+                     *             "episodes": 64,
+                     *             "high": 0.93,
+                     *             "low": 0.76,
+                     *             "success": 0.86
+                     *           },
+                     *           "training_episodes": 1
+                     *         }
+                     *       ],
+                     *       "started_at_s": 1767225600,
+                     *       "state": "queued"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Round"];
                 };
             };
@@ -10086,6 +12379,99 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "after": {
+                     *         "greedy": {
+                     *           "episodes": 64,
+                     *           "high": 0.93,
+                     *           "low": 0.76,
+                     *           "success": 0.86
+                     *         },
+                     *         "label": "after PPO",
+                     *         "minutes": 0.5,
+                     *         "policy_id": "policy-cdba5f85db6383cb",
+                     *         "sampled": {
+                     *           "episodes": 64,
+                     *           "high": 0.93,
+                     *           "low": 0.76,
+                     *           "success": 0.86
+                     *         },
+                     *         "training_episodes": 1
+                     *       },
+                     *       "before": {
+                     *         "greedy": {
+                     *           "episodes": 64,
+                     *           "high": 0.93,
+                     *           "low": 0.76,
+                     *           "success": 0.86
+                     *         },
+                     *         "label": "after PPO",
+                     *         "minutes": 0.5,
+                     *         "policy_id": "policy-cdba5f85db6383cb",
+                     *         "sampled": {
+                     *           "episodes": 64,
+                     *           "high": 0.93,
+                     *           "low": 0.76,
+                     *           "success": 0.86
+                     *         },
+                     *         "training_episodes": 1
+                     *       },
+                     *       "cancelling": true,
+                     *       "config": {},
+                     *       "created_at_s": 1767225600,
+                     *       "ended_at_s": 1767225600,
+                     *       "id": 1,
+                     *       "pausing": true,
+                     *       "phases": [
+                     *         {
+                     *           "attempt": 1,
+                     *           "ended_at_s": 1767225600,
+                     *           "kind": "ppo",
+                     *           "metrics": {},
+                     *           "name": "ppo",
+                     *           "policy_out": "policy-cdba5f85db6383cb",
+                     *           "progress": {
+                     *             "done": 1,
+                     *             "phase": "text",
+                     *             "total": 1,
+                     *             "updated_at_s": 1767225600
+                     *           },
+                     *           "reason": "text",
+                     *           "run_id": "round-3-ppo",
+                     *           "started_at_s": 1767225600,
+                     *           "state": "queued"
+                     *         }
+                     *       ],
+                     *       "policy_in": "policy-cdba5f85db6383cb",
+                     *       "policy_out": "policy-cdba5f85db6383cb",
+                     *       "preset": "smoke",
+                     *       "promoted": true,
+                     *       "reason": "text",
+                     *       "rows": [
+                     *         {
+                     *           "greedy": {
+                     *             "episodes": 64,
+                     *             "high": 0.93,
+                     *             "low": 0.76,
+                     *             "success": 0.86
+                     *           },
+                     *           "label": "after PPO",
+                     *           "minutes": 0.5,
+                     *           "policy_id": "policy-cdba5f85db6383cb",
+                     *           "sampled": {
+                     *             "episodes": 64,
+                     *             "high": 0.93,
+                     *             "low": 0.76,
+                     *             "success": 0.86
+                     *           },
+                     *           "training_episodes": 1
+                     *         }
+                     *       ],
+                     *       "started_at_s": 1767225600,
+                     *       "state": "queued"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Round"];
                 };
             };
@@ -10177,6 +12563,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "next_offset": 1,
+                     *       "offset": 1,
+                     *       "over": true,
+                     *       "size": 1,
+                     *       "text": "text"
+                     *     }
+                     */
                     "application/json": components["schemas"]["PhaseLog"];
                 };
             };
@@ -10262,6 +12657,99 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "after": {
+                     *         "greedy": {
+                     *           "episodes": 64,
+                     *           "high": 0.93,
+                     *           "low": 0.76,
+                     *           "success": 0.86
+                     *         },
+                     *         "label": "after PPO",
+                     *         "minutes": 0.5,
+                     *         "policy_id": "policy-cdba5f85db6383cb",
+                     *         "sampled": {
+                     *           "episodes": 64,
+                     *           "high": 0.93,
+                     *           "low": 0.76,
+                     *           "success": 0.86
+                     *         },
+                     *         "training_episodes": 1
+                     *       },
+                     *       "before": {
+                     *         "greedy": {
+                     *           "episodes": 64,
+                     *           "high": 0.93,
+                     *           "low": 0.76,
+                     *           "success": 0.86
+                     *         },
+                     *         "label": "after PPO",
+                     *         "minutes": 0.5,
+                     *         "policy_id": "policy-cdba5f85db6383cb",
+                     *         "sampled": {
+                     *           "episodes": 64,
+                     *           "high": 0.93,
+                     *           "low": 0.76,
+                     *           "success": 0.86
+                     *         },
+                     *         "training_episodes": 1
+                     *       },
+                     *       "cancelling": true,
+                     *       "config": {},
+                     *       "created_at_s": 1767225600,
+                     *       "ended_at_s": 1767225600,
+                     *       "id": 1,
+                     *       "pausing": true,
+                     *       "phases": [
+                     *         {
+                     *           "attempt": 1,
+                     *           "ended_at_s": 1767225600,
+                     *           "kind": "ppo",
+                     *           "metrics": {},
+                     *           "name": "ppo",
+                     *           "policy_out": "policy-cdba5f85db6383cb",
+                     *           "progress": {
+                     *             "done": 1,
+                     *             "phase": "text",
+                     *             "total": 1,
+                     *             "updated_at_s": 1767225600
+                     *           },
+                     *           "reason": "text",
+                     *           "run_id": "round-3-ppo",
+                     *           "started_at_s": 1767225600,
+                     *           "state": "queued"
+                     *         }
+                     *       ],
+                     *       "policy_in": "policy-cdba5f85db6383cb",
+                     *       "policy_out": "policy-cdba5f85db6383cb",
+                     *       "preset": "smoke",
+                     *       "promoted": true,
+                     *       "reason": "text",
+                     *       "rows": [
+                     *         {
+                     *           "greedy": {
+                     *             "episodes": 64,
+                     *             "high": 0.93,
+                     *             "low": 0.76,
+                     *             "success": 0.86
+                     *           },
+                     *           "label": "after PPO",
+                     *           "minutes": 0.5,
+                     *           "policy_id": "policy-cdba5f85db6383cb",
+                     *           "sampled": {
+                     *             "episodes": 64,
+                     *             "high": 0.93,
+                     *             "low": 0.76,
+                     *             "success": 0.86
+                     *           },
+                     *           "training_episodes": 1
+                     *         }
+                     *       ],
+                     *       "started_at_s": 1767225600,
+                     *       "state": "queued"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Round"];
                 };
             };
@@ -10351,6 +12839,99 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "after": {
+                     *         "greedy": {
+                     *           "episodes": 64,
+                     *           "high": 0.93,
+                     *           "low": 0.76,
+                     *           "success": 0.86
+                     *         },
+                     *         "label": "after PPO",
+                     *         "minutes": 0.5,
+                     *         "policy_id": "policy-cdba5f85db6383cb",
+                     *         "sampled": {
+                     *           "episodes": 64,
+                     *           "high": 0.93,
+                     *           "low": 0.76,
+                     *           "success": 0.86
+                     *         },
+                     *         "training_episodes": 1
+                     *       },
+                     *       "before": {
+                     *         "greedy": {
+                     *           "episodes": 64,
+                     *           "high": 0.93,
+                     *           "low": 0.76,
+                     *           "success": 0.86
+                     *         },
+                     *         "label": "after PPO",
+                     *         "minutes": 0.5,
+                     *         "policy_id": "policy-cdba5f85db6383cb",
+                     *         "sampled": {
+                     *           "episodes": 64,
+                     *           "high": 0.93,
+                     *           "low": 0.76,
+                     *           "success": 0.86
+                     *         },
+                     *         "training_episodes": 1
+                     *       },
+                     *       "cancelling": true,
+                     *       "config": {},
+                     *       "created_at_s": 1767225600,
+                     *       "ended_at_s": 1767225600,
+                     *       "id": 1,
+                     *       "pausing": true,
+                     *       "phases": [
+                     *         {
+                     *           "attempt": 1,
+                     *           "ended_at_s": 1767225600,
+                     *           "kind": "ppo",
+                     *           "metrics": {},
+                     *           "name": "ppo",
+                     *           "policy_out": "policy-cdba5f85db6383cb",
+                     *           "progress": {
+                     *             "done": 1,
+                     *             "phase": "text",
+                     *             "total": 1,
+                     *             "updated_at_s": 1767225600
+                     *           },
+                     *           "reason": "text",
+                     *           "run_id": "round-3-ppo",
+                     *           "started_at_s": 1767225600,
+                     *           "state": "queued"
+                     *         }
+                     *       ],
+                     *       "policy_in": "policy-cdba5f85db6383cb",
+                     *       "policy_out": "policy-cdba5f85db6383cb",
+                     *       "preset": "smoke",
+                     *       "promoted": true,
+                     *       "reason": "text",
+                     *       "rows": [
+                     *         {
+                     *           "greedy": {
+                     *             "episodes": 64,
+                     *             "high": 0.93,
+                     *             "low": 0.76,
+                     *             "success": 0.86
+                     *           },
+                     *           "label": "after PPO",
+                     *           "minutes": 0.5,
+                     *           "policy_id": "policy-cdba5f85db6383cb",
+                     *           "sampled": {
+                     *             "episodes": 64,
+                     *             "high": 0.93,
+                     *             "low": 0.76,
+                     *             "success": 0.86
+                     *           },
+                     *           "training_episodes": 1
+                     *         }
+                     *       ],
+                     *       "started_at_s": 1767225600,
+                     *       "state": "queued"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Round"];
                 };
             };
@@ -10434,6 +13015,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "by_kind": {},
+                     *       "episodes": 64,
+                     *       "unrouted": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["RoutingModel"];
                 };
             };
@@ -10517,6 +13105,24 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "age_s": 0.5,
+                     *           "connected": true,
+                     *           "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *           "kind": "browser",
+                     *           "owner": "ada",
+                     *           "taken_by": "text",
+                     *           "task": "miniwob/click-test",
+                     *           "task_id": "miniwob/click-test",
+                     *           "trajectory_id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *           "vnc": true
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["LiveSandboxes"];
                 };
             };
@@ -10604,6 +13210,14 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *       "idle_s": 0.5,
+                     *       "kind": "browser",
+                     *       "owner": "ada"
+                     *     }
+                     */
                     "application/json": components["schemas"]["LoanModel"];
                 };
             };
@@ -10698,6 +13312,20 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "age_s": 0.5,
+                     *       "connected": true,
+                     *       "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *       "kind": "browser",
+                     *       "owner": "ada",
+                     *       "taken_by": "text",
+                     *       "task": "miniwob/click-test",
+                     *       "task_id": "miniwob/click-test",
+                     *       "trajectory_id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *       "vnc": true
+                     *     }
+                     */
                     "application/json": components["schemas"]["LiveSandbox"];
                 };
             };
@@ -10879,6 +13507,21 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "at_s": 0.5,
+                     *       "dialog": "text",
+                     *       "height_px": 800,
+                     *       "output": "text",
+                     *       "screen": "text",
+                     *       "settled": true,
+                     *       "settled_ms": 0.5,
+                     *       "terminal": "text",
+                     *       "text_tree": "text",
+                     *       "url": "https://example.com/hooks/deskhand",
+                     *       "width_px": 1280
+                     *     }
+                     */
                     "application/json": components["schemas"]["SeenModel"];
                 };
             };
@@ -10975,6 +13618,21 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "at_s": 0.5,
+                     *       "dialog": "text",
+                     *       "height_px": 800,
+                     *       "output": "text",
+                     *       "screen": "text",
+                     *       "settled": true,
+                     *       "settled_ms": 0.5,
+                     *       "terminal": "text",
+                     *       "text_tree": "text",
+                     *       "url": "https://example.com/hooks/deskhand",
+                     *       "width_px": 1280
+                     *     }
+                     */
                     "application/json": components["schemas"]["SeenModel"];
                 };
             };
@@ -11073,6 +13731,24 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "instruction": "Click the button \"ok\".",
+                     *       "seen": {
+                     *         "at_s": 0.5,
+                     *         "dialog": "text",
+                     *         "height_px": 800,
+                     *         "output": "text",
+                     *         "screen": "text",
+                     *         "settled": true,
+                     *         "settled_ms": 0.5,
+                     *         "terminal": "text",
+                     *         "text_tree": "text",
+                     *         "url": "https://example.com/hooks/deskhand",
+                     *         "width_px": 1280
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["LoanStart"];
                 };
             };
@@ -11351,6 +14027,25 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "created_at_s": 1767225600,
+                     *         "cron": "0 3 * * 1-5",
+                     *         "enabled": true,
+                     *         "id": 1,
+                     *         "last_at_s": 1767225600,
+                     *         "last_round": 1,
+                     *         "new_successes": 1,
+                     *         "next_at_s": 1767225600,
+                     *         "note": "text",
+                     *         "overrides": {},
+                     *         "preset": "smoke",
+                     *         "successes": 1,
+                     *         "timezone": "text"
+                     *       }
+                     *     ]
+                     */
                     "application/json": components["schemas"]["ScheduleModel"][];
                 };
             };
@@ -11438,6 +14133,23 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "created_at_s": 1767225600,
+                     *       "cron": "0 3 * * 1-5",
+                     *       "enabled": true,
+                     *       "id": 1,
+                     *       "last_at_s": 1767225600,
+                     *       "last_round": 1,
+                     *       "new_successes": 1,
+                     *       "next_at_s": 1767225600,
+                     *       "note": "text",
+                     *       "overrides": {},
+                     *       "preset": "smoke",
+                     *       "successes": 1,
+                     *       "timezone": "text"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ScheduleModel"];
                 };
             };
@@ -11527,6 +14239,23 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "created_at_s": 1767225600,
+                     *       "cron": "0 3 * * 1-5",
+                     *       "enabled": true,
+                     *       "id": 1,
+                     *       "last_at_s": 1767225600,
+                     *       "last_round": 1,
+                     *       "new_successes": 1,
+                     *       "next_at_s": 1767225600,
+                     *       "note": "text",
+                     *       "overrides": {},
+                     *       "preset": "smoke",
+                     *       "successes": 1,
+                     *       "timezone": "text"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ScheduleModel"];
                 };
             };
@@ -11693,6 +14422,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "last_at_s": 1767225600,
+                     *         "mean": 0.5,
+                     *         "name": "text",
+                     *         "scores": 1,
+                     *         "trajectories": 1
+                     *       }
+                     *     ]
+                     */
                     "application/json": components["schemas"]["ScorerModel"][];
                 };
             };
@@ -11776,6 +14516,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "changed": true,
+                     *         "name": "text",
+                     *         "value": "text"
+                     *       }
+                     *     ]
+                     */
                     "application/json": components["schemas"]["SettingModel"][];
                 };
             };
@@ -11859,6 +14608,22 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "database_bytes": 1,
+                     *       "free_bytes": 1,
+                     *       "measured_at_s": 1767225600,
+                     *       "models": {
+                     *         "blobs": 1,
+                     *         "bytes": 1
+                     *       },
+                     *       "pictures": {
+                     *         "blobs": 1,
+                     *         "bytes": 1
+                     *       },
+                     *       "rows": {}
+                     *     }
+                     */
                     "application/json": components["schemas"]["StorageModel"];
                 };
             };
@@ -11954,6 +14719,44 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "attempts": 1,
+                     *           "branch_of": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *           "created_at_s": 1767225600,
+                     *           "deadline_s": 0.5,
+                     *           "ended_at_s": 1767225600,
+                     *           "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *           "key": "mine-3",
+                     *           "labels": {
+                     *             "batch": "nightly"
+                     *           },
+                     *           "outcome": {
+                     *             "detail": "text",
+                     *             "score": 0.5,
+                     *             "success": true
+                     *           },
+                     *           "owner": "ada",
+                     *           "policy": {
+                     *             "name": "local",
+                     *             "review_s": 60,
+                     *             "settings": {
+                     *               "policy_id": "policy-cdba5f85db6383cb"
+                     *             }
+                     *           },
+                     *           "priority": 1,
+                     *           "reason": "text",
+                     *           "seed": 3,
+                     *           "started_at_s": 1767225600,
+                     *           "state": "queued",
+                     *           "task_id": "miniwob/click-test",
+                     *           "trajectory_id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Page_SubmittedTask_"];
                 };
             };
@@ -12041,6 +14844,40 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "attempts": 1,
+                     *       "branch_of": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *       "created_at_s": 1767225600,
+                     *       "deadline_s": 0.5,
+                     *       "ended_at_s": 1767225600,
+                     *       "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *       "key": "mine-3",
+                     *       "labels": {
+                     *         "batch": "nightly"
+                     *       },
+                     *       "outcome": {
+                     *         "detail": "text",
+                     *         "score": 0.5,
+                     *         "success": true
+                     *       },
+                     *       "owner": "ada",
+                     *       "policy": {
+                     *         "name": "local",
+                     *         "review_s": 60,
+                     *         "settings": {
+                     *           "policy_id": "policy-cdba5f85db6383cb"
+                     *         }
+                     *       },
+                     *       "priority": 1,
+                     *       "reason": "text",
+                     *       "seed": 3,
+                     *       "started_at_s": 1767225600,
+                     *       "state": "queued",
+                     *       "task_id": "miniwob/click-test",
+                     *       "trajectory_id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b"
+                     *     }
+                     */
                     "application/json": components["schemas"]["SubmittedTask"];
                 };
             };
@@ -12128,6 +14965,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "ids": [
+                     *         "text"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["SubmittedBatch"];
                 };
             };
@@ -12222,6 +15066,28 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "at_s": 1767225600,
+                     *       "attempts": 1,
+                     *       "event_id": 812,
+                     *       "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *       "labels": {
+                     *         "batch": "nightly"
+                     *       },
+                     *       "outcome": {
+                     *         "detail": "reward 1",
+                     *         "score": 1,
+                     *         "success": true
+                     *       },
+                     *       "owner": "ada",
+                     *       "reason": null,
+                     *       "seed": 3,
+                     *       "state": "done",
+                     *       "task_id": "miniwob/click-test",
+                     *       "trajectory_id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b"
+                     *     }
+                     */
                     "application/json": components["schemas"]["TaskEvent"];
                     "text/event-stream": unknown;
                 };
@@ -12319,6 +15185,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "height_px": 800,
+                     *       "instruction": "Click the button \"ok\".",
+                     *       "kind": "text",
+                     *       "screen": "text",
+                     *       "seconds": 0.5,
+                     *       "turns": 1,
+                     *       "width_px": 1280
+                     *     }
+                     */
                     "application/json": components["schemas"]["TaskPreview"];
                 };
             };
@@ -12413,6 +15290,40 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "attempts": 1,
+                     *       "branch_of": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *       "created_at_s": 1767225600,
+                     *       "deadline_s": 0.5,
+                     *       "ended_at_s": 1767225600,
+                     *       "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *       "key": "mine-3",
+                     *       "labels": {
+                     *         "batch": "nightly"
+                     *       },
+                     *       "outcome": {
+                     *         "detail": "text",
+                     *         "score": 0.5,
+                     *         "success": true
+                     *       },
+                     *       "owner": "ada",
+                     *       "policy": {
+                     *         "name": "local",
+                     *         "review_s": 60,
+                     *         "settings": {
+                     *           "policy_id": "policy-cdba5f85db6383cb"
+                     *         }
+                     *       },
+                     *       "priority": 1,
+                     *       "reason": "text",
+                     *       "seed": 3,
+                     *       "started_at_s": 1767225600,
+                     *       "state": "queued",
+                     *       "task_id": "miniwob/click-test",
+                     *       "trajectory_id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b"
+                     *     }
+                     */
                     "application/json": components["schemas"]["SubmittedTask"];
                 };
             };
@@ -12498,6 +15409,40 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "attempts": 1,
+                     *       "branch_of": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *       "created_at_s": 1767225600,
+                     *       "deadline_s": 0.5,
+                     *       "ended_at_s": 1767225600,
+                     *       "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *       "key": "mine-3",
+                     *       "labels": {
+                     *         "batch": "nightly"
+                     *       },
+                     *       "outcome": {
+                     *         "detail": "text",
+                     *         "score": 0.5,
+                     *         "success": true
+                     *       },
+                     *       "owner": "ada",
+                     *       "policy": {
+                     *         "name": "local",
+                     *         "review_s": 60,
+                     *         "settings": {
+                     *           "policy_id": "policy-cdba5f85db6383cb"
+                     *         }
+                     *       },
+                     *       "priority": 1,
+                     *       "reason": "text",
+                     *       "seed": 3,
+                     *       "started_at_s": 1767225600,
+                     *       "state": "queued",
+                     *       "task_id": "miniwob/click-test",
+                     *       "trajectory_id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b"
+                     *     }
+                     */
                     "application/json": components["schemas"]["SubmittedTask"];
                 };
             };
@@ -12583,6 +15528,40 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "attempts": 1,
+                     *       "branch_of": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *       "created_at_s": 1767225600,
+                     *       "deadline_s": 0.5,
+                     *       "ended_at_s": 1767225600,
+                     *       "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *       "key": "mine-3",
+                     *       "labels": {
+                     *         "batch": "nightly"
+                     *       },
+                     *       "outcome": {
+                     *         "detail": "text",
+                     *         "score": 0.5,
+                     *         "success": true
+                     *       },
+                     *       "owner": "ada",
+                     *       "policy": {
+                     *         "name": "local",
+                     *         "review_s": 60,
+                     *         "settings": {
+                     *           "policy_id": "policy-cdba5f85db6383cb"
+                     *         }
+                     *       },
+                     *       "priority": 1,
+                     *       "reason": "text",
+                     *       "seed": 3,
+                     *       "started_at_s": 1767225600,
+                     *       "state": "queued",
+                     *       "task_id": "miniwob/click-test",
+                     *       "trajectory_id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b"
+                     *     }
+                     */
                     "application/json": components["schemas"]["SubmittedTask"];
                 };
             };
@@ -12669,6 +15648,22 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "created_at_s": 1767225600,
+                     *         "expires_at_s": 1767225600,
+                     *         "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *         "label": "text",
+                     *         "owner": "ada",
+                     *         "revoked_at_s": 1767225600,
+                     *         "scopes": [
+                     *           "text"
+                     *         ],
+                     *         "used_at_s": 1767225600
+                     *       }
+                     *     ]
+                     */
                     "application/json": components["schemas"]["TokenModel"][];
                 };
             };
@@ -12756,6 +15751,23 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "about": {
+                     *         "created_at_s": 1767225600,
+                     *         "expires_at_s": 1767225600,
+                     *         "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *         "label": "text",
+                     *         "owner": "ada",
+                     *         "revoked_at_s": 1767225600,
+                     *         "scopes": [
+                     *           "text"
+                     *         ],
+                     *         "used_at_s": 1767225600
+                     *       },
+                     *       "token": "text"
+                     *     }
+                     */
                     "application/json": components["schemas"]["TokenMade"];
                 };
             };
@@ -12841,6 +15853,20 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "created_at_s": 1767225600,
+                     *       "expires_at_s": 1767225600,
+                     *       "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *       "label": "text",
+                     *       "owner": "ada",
+                     *       "revoked_at_s": 1767225600,
+                     *       "scopes": [
+                     *         "text"
+                     *       ],
+                     *       "used_at_s": 1767225600
+                     *     }
+                     */
                     "application/json": components["schemas"]["TokenModel"];
                 };
             };
@@ -12951,6 +15977,40 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "ended_at_s": 1767225600,
+                     *           "failure": "sandbox_died",
+                     *           "group_id": "text",
+                     *           "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *           "instruction": "Click the button \"ok\".",
+                     *           "labels": {
+                     *             "batch": "nightly"
+                     *           },
+                     *           "last_image": {
+                     *             "digest": "a8d547d563ac3ff284e8a659a9a0003f71db7a2624b5230ad4b6f41f47fd1fef",
+                     *             "format": "png",
+                     *             "height_px": 800,
+                     *             "url": "https://example.com/hooks/deskhand",
+                     *             "width_px": 1280
+                     *           },
+                     *           "policy_id": "policy-cdba5f85db6383cb",
+                     *           "policy_update": 1,
+                     *           "reward": 0.5,
+                     *           "score": 0.5,
+                     *           "seed": 3,
+                     *           "split": "train",
+                     *           "started_at_s": 1767225600,
+                     *           "stop_reason": "terminated",
+                     *           "success": true,
+                     *           "task_id": "miniwob/click-test",
+                     *           "turns": 1
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["TrajectoryPage"];
                 };
             };
@@ -13036,6 +16096,45 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "ended_at_s": 1767225600,
+                     *       "failure": "sandbox_died",
+                     *       "failure_detail": "text",
+                     *       "final_image": {
+                     *         "digest": "a8d547d563ac3ff284e8a659a9a0003f71db7a2624b5230ad4b6f41f47fd1fef",
+                     *         "format": "png",
+                     *         "height_px": 800,
+                     *         "url": "https://example.com/hooks/deskhand",
+                     *         "width_px": 1280
+                     *       },
+                     *       "group_id": "text",
+                     *       "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *       "instruction": "Click the button \"ok\".",
+                     *       "labels": {
+                     *         "batch": "nightly"
+                     *       },
+                     *       "last_image": {
+                     *         "digest": "a8d547d563ac3ff284e8a659a9a0003f71db7a2624b5230ad4b6f41f47fd1fef",
+                     *         "format": "png",
+                     *         "height_px": 800,
+                     *         "url": "https://example.com/hooks/deskhand",
+                     *         "width_px": 1280
+                     *       },
+                     *       "outcome_detail": "text",
+                     *       "policy_id": "policy-cdba5f85db6383cb",
+                     *       "policy_update": 1,
+                     *       "reward": 0.5,
+                     *       "score": 0.5,
+                     *       "seed": 3,
+                     *       "split": "train",
+                     *       "started_at_s": 1767225600,
+                     *       "stop_reason": "terminated",
+                     *       "success": true,
+                     *       "task_id": "miniwob/click-test",
+                     *       "turns": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["TrajectoryDetail"];
                 };
             };
@@ -13121,6 +16220,29 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "marks": [
+                     *         {
+                     *           "annotator": "text",
+                     *           "reason": "text",
+                     *           "score": 0.5,
+                     *           "step_index": 1
+                     *         }
+                     *       ],
+                     *       "notes": [
+                     *         {
+                     *           "author": "text",
+                     *           "created_at_s": 1767225600,
+                     *           "edited_at_s": 1767225600,
+                     *           "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *           "step_index": 1,
+                     *           "text": "text",
+                     *           "trajectory_id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Annotations"];
                 };
             };
@@ -13210,6 +16332,40 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "attempts": 1,
+                     *       "branch_of": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *       "created_at_s": 1767225600,
+                     *       "deadline_s": 0.5,
+                     *       "ended_at_s": 1767225600,
+                     *       "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *       "key": "mine-3",
+                     *       "labels": {
+                     *         "batch": "nightly"
+                     *       },
+                     *       "outcome": {
+                     *         "detail": "text",
+                     *         "score": 0.5,
+                     *         "success": true
+                     *       },
+                     *       "owner": "ada",
+                     *       "policy": {
+                     *         "name": "local",
+                     *         "review_s": 60,
+                     *         "settings": {
+                     *           "policy_id": "policy-cdba5f85db6383cb"
+                     *         }
+                     *       },
+                     *       "priority": 1,
+                     *       "reason": "text",
+                     *       "seed": 3,
+                     *       "started_at_s": 1767225600,
+                     *       "state": "queued",
+                     *       "task_id": "miniwob/click-test",
+                     *       "trajectory_id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b"
+                     *     }
+                     */
                     "application/json": components["schemas"]["SubmittedTask"];
                 };
             };
@@ -13295,6 +16451,18 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "advantages": {},
+                     *       "rewards": [
+                     *         0.5
+                     *       ],
+                     *       "scores": {},
+                     *       "values": [
+                     *         0.5
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["CurvesModel"];
                 };
             };
@@ -13385,6 +16553,14 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "annotator": "text",
+                     *       "reason": "text",
+                     *       "score": 0.5,
+                     *       "step_index": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["MarkModel"];
                 };
             };
@@ -13724,6 +16900,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "rationale": "text",
+                     *         "score": 0.5,
+                     *         "scorer": "text",
+                     *         "step_index": 1
+                     *       }
+                     *     ]
+                     */
                     "application/json": components["schemas"]["ScoreModel"][];
                 };
             };
@@ -13814,6 +17000,64 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "action_error": "text",
+                     *           "actions": [],
+                     *           "answer": "text",
+                     *           "entropy": 0.5,
+                     *           "error": "text",
+                     *           "finished_at_s": 1767225600,
+                     *           "image": {
+                     *             "digest": "a8d547d563ac3ff284e8a659a9a0003f71db7a2624b5230ad4b6f41f47fd1fef",
+                     *             "format": "png",
+                     *             "height_px": 800,
+                     *             "url": "https://example.com/hooks/deskhand",
+                     *             "width_px": 1280
+                     *           },
+                     *           "index": 1,
+                     *           "reply_tokens": 1,
+                     *           "review": {
+                     *             "by": "ada",
+                     *             "proposed": [
+                     *               {
+                     *                 "arguments": {},
+                     *                 "points": [],
+                     *                 "text": "text",
+                     *                 "type": "text"
+                     *               }
+                     *             ],
+                     *             "reason": "text",
+                     *             "verdict": "accepted"
+                     *           },
+                     *           "reward": 0.5,
+                     *           "scores": [
+                     *             {
+                     *               "rationale": "text",
+                     *               "score": 0.5,
+                     *               "scorer": "text",
+                     *               "step_index": 1
+                     *             }
+                     *           ],
+                     *           "settled": true,
+                     *           "text": "text",
+                     *           "thought": "text",
+                     *           "timings": {
+                     *             "act_ms": 0.5,
+                     *             "model_ms": 0.5,
+                     *             "settle_ms": 0.5
+                     *           },
+                     *           "trainable": true,
+                     *           "url": "https://example.com/hooks/deskhand",
+                     *           "value": 0.5
+                     *         }
+                     *       ],
+                     *       "offset": 1,
+                     *       "total": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["StepPage"];
                 };
             };
@@ -13901,6 +17145,50 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "cost": {},
+                     *       "dialog": "text",
+                     *       "finish_reason": "text",
+                     *       "index": 1,
+                     *       "notes": "text",
+                     *       "others": [
+                     *         {
+                     *           "actions": [],
+                     *           "rating": 0.5,
+                     *           "text": "text"
+                     *         }
+                     *       ],
+                     *       "output": "text",
+                     *       "pictures": [
+                     *         {
+                     *           "digest": "a8d547d563ac3ff284e8a659a9a0003f71db7a2624b5230ad4b6f41f47fd1fef",
+                     *           "format": "png",
+                     *           "height_px": 800,
+                     *           "url": "https://example.com/hooks/deskhand",
+                     *           "width_px": 1280
+                     *         }
+                     *       ],
+                     *       "prompt": "text",
+                     *       "prompt_ids": [
+                     *         1
+                     *       ],
+                     *       "repairs": [
+                     *         "text"
+                     *       ],
+                     *       "summary": "text",
+                     *       "temperature": 0.5,
+                     *       "terminal": "text",
+                     *       "text_tree": "text",
+                     *       "tokens": [
+                     *         {
+                     *           "id": 1,
+                     *           "logprob": 0.5,
+                     *           "text": "text"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["StepInside"];
                 };
             };
@@ -13993,6 +17281,14 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "annotator": "text",
+                     *       "reason": "text",
+                     *       "score": 0.5,
+                     *       "step_index": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["MarkModel"];
                 };
             };
@@ -14170,6 +17466,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "author": "text",
+                     *       "created_at_s": 1767225600,
+                     *       "edited_at_s": 1767225600,
+                     *       "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *       "step_index": 1,
+                     *       "text": "text",
+                     *       "trajectory_id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b"
+                     *     }
+                     */
                     "application/json": components["schemas"]["NoteModel"];
                 };
             };
@@ -14255,6 +17562,14 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "by": "ada",
+                     *       "pending": true,
+                     *       "since_s": 0.5,
+                     *       "trajectory_id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b"
+                     *     }
+                     */
                     "application/json": components["schemas"]["TakeoverModel"];
                 };
             };
@@ -14340,6 +17655,14 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "by": "ada",
+                     *       "pending": true,
+                     *       "since_s": 0.5,
+                     *       "trajectory_id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b"
+                     *     }
+                     */
                     "application/json": components["schemas"]["TakeoverModel"];
                 };
             };
@@ -14512,6 +17835,14 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "by": "ada",
+                     *       "pending": true,
+                     *       "since_s": 0.5,
+                     *       "trajectory_id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b"
+                     *     }
+                     */
                     "application/json": components["schemas"]["TakeoverModel"];
                 };
             };
@@ -14595,6 +17926,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "created_at_s": 1767225600,
+                     *         "disabled": true,
+                     *         "has_password": true,
+                     *         "name": "ada",
+                     *         "role": "admin"
+                     *       }
+                     *     ]
+                     */
                     "application/json": components["schemas"]["UserModel"][];
                 };
             };
@@ -14682,6 +18024,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "user": {
+                     *         "created_at_s": 1767225600,
+                     *         "disabled": true,
+                     *         "has_password": true,
+                     *         "name": "ada",
+                     *         "role": "admin"
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["UserMade"];
                 };
             };
@@ -14771,6 +18124,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "created_at_s": 1767225600,
+                     *       "disabled": true,
+                     *       "has_password": true,
+                     *       "name": "ada",
+                     *       "role": "admin"
+                     *     }
+                     */
                     "application/json": components["schemas"]["UserModel"];
                 };
             };
@@ -14860,6 +18222,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "user": {
+                     *         "created_at_s": 1767225600,
+                     *         "disabled": true,
+                     *         "has_password": true,
+                     *         "name": "ada",
+                     *         "role": "admin"
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["UserMade"];
                 };
             };
@@ -14943,6 +18316,22 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "about": "tasks",
+                     *         "created_at_s": 1767225600,
+                     *         "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *         "labels": {
+                     *           "batch": "nightly"
+                     *         },
+                     *         "states": [
+                     *           "queued"
+                     *         ],
+                     *         "url": "https://example.com/hooks/deskhand"
+                     *       }
+                     *     ]
+                     */
                     "application/json": components["schemas"]["WebhookModel"][];
                 };
             };
@@ -15030,6 +18419,21 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "about": "tasks",
+                     *       "created_at_s": 1767225600,
+                     *       "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *       "labels": {
+                     *         "batch": "nightly"
+                     *       },
+                     *       "secret": "text",
+                     *       "states": [
+                     *         "queued"
+                     *       ],
+                     *       "url": "https://example.com/hooks/deskhand"
+                     *     }
+                     */
                     "application/json": components["schemas"]["NewWebhook"];
                 };
             };
@@ -15115,6 +18519,20 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "about": "tasks",
+                     *       "created_at_s": 1767225600,
+                     *       "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *       "labels": {
+                     *         "batch": "nightly"
+                     *       },
+                     *       "states": [
+                     *         "queued"
+                     *       ],
+                     *       "url": "https://example.com/hooks/deskhand"
+                     *     }
+                     */
                     "application/json": components["schemas"]["WebhookModel"];
                 };
             };
@@ -15200,6 +18618,20 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "about": "tasks",
+                     *       "created_at_s": 1767225600,
+                     *       "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *       "labels": {
+                     *         "batch": "nightly"
+                     *       },
+                     *       "states": [
+                     *         "queued"
+                     *       ],
+                     *       "url": "https://example.com/hooks/deskhand"
+                     *     }
+                     */
                     "application/json": components["schemas"]["WebhookModel"];
                 };
             };
@@ -15291,6 +18723,22 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "attempts": 1,
+                     *           "created_at_s": 1767225600,
+                     *           "due_at_s": 1767225600,
+                     *           "ended_at_s": 1767225600,
+                     *           "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *           "payload": {},
+                     *           "reason": "text",
+                     *           "state": "pending"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Page_DeliveryModel_"];
                 };
             };
@@ -15377,6 +18825,18 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "attempts": 1,
+                     *       "created_at_s": 1767225600,
+                     *       "due_at_s": 1767225600,
+                     *       "ended_at_s": 1767225600,
+                     *       "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *       "payload": {},
+                     *       "reason": "text",
+                     *       "state": "pending"
+                     *     }
+                     */
                     "application/json": components["schemas"]["DeliveryModel"];
                 };
             };

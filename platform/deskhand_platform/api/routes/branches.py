@@ -9,7 +9,8 @@ from deskhand_flywheel.errors import NotReplayable
 from deskhand_platform.api.deps import Have, User
 from deskhand_platform.api.live_models import BranchBody
 from deskhand_platform.api.models import SubmittedTask
-from deskhand_platform.api.routes.tasks import check_policy, shown
+from deskhand_platform.api.policy_choice import check_kept, check_policy
+from deskhand_platform.api.routes.tasks import shown
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.task_orders import BranchRef, PolicyRef, TaskOrder
 
@@ -25,6 +26,7 @@ async def branch_trajectory(have: Have, user: User, id: str, body: BranchBody) -
     `shared_turns` and `branch_exact`: "no" where a screen differed on the way.
     """
     check_policy(body.policy)
+    await check_kept(have.store, [("", body.policy)])
     trajectory = await have.store.trajectory(id)
     task = trajectory.start.task
     try:

@@ -16,10 +16,13 @@ from deskhand_platform.api.evaluation_models import (
     EvaluationOrder,
     SuiteModel,
 )
-from deskhand_platform.errors import InvalidField, NotFound
+from deskhand_platform.errors import NotFound
 from deskhand_platform.evaluations.desk import EvaluationDesk
+from deskhand_platform.evaluations.of_rounds import as_rounds_say
 from deskhand_platform.evaluations.records import EvaluationRecord, compare, evaluations
+from deskhand_platform.naming import named_in
 from deskhand_platform.rounds.presets import preset, preset_names
+from deskhand_platform.services import Services
 from deskhand_sandbox.types import JsonValue
 
 if TYPE_CHECKING:
@@ -35,7 +38,7 @@ async def list_evaluations(
     have: Have, policy_id: str | None = None, task: str | None = None, limit: Limit = 50
 ) -> list[EvaluationModel]:
     """Evaluations, newest first."""
-    found = await asyncio.to_thread(evaluations, have.settings.runs)
+    found = await _known(have)
     chosen = [
         one
         for one in found
@@ -50,8 +53,10 @@ async def ask_evaluation(have: Have, note: Noted, body: EvaluationOrder) -> Eval
     known = {task.id for task in await asyncio.to_thread(_catalog)}
     for number, task in enumerate(body.tasks):
         if task not in known:
-            raise InvalidField(f"tasks.{number}", str(NotFound("task", task, known)))
-    policy = None if body.policy_id is None else (await have.store.policy_named(body.policy_id)).id
+            with named_in(f"tasks.{number}"):
+                raise NotFound("task", task, known)
+    with named_in("policy_id"):
+        policy = None if body.policy_id is None else (await have.store.policy_named(body.policy_id)).id
     config: dict[str, JsonValue] = {
         "tasks": [*dict.fromkeys(body.tasks)],
         "episodes": body.episodes,
@@ -83,14 +88,14 @@ async def compare_policies(
     """Their newest measurements of the same tasks, what got worse first."""
     for policy in (old, new):
         await have.store.policy(policy)
-    found = await asyncio.to_thread(evaluations, have.settings.runs)
+    found = await _known(have)
     return [ComparisonModel.model_validate(asdict(one)) for one in compare(found, old, new)]
 
 
 @router.get("/evaluations/{id}")
 async def get_evaluation(have: Have, id: str) -> EvaluationModel:
     """One of them, with how far it is."""
-    found = await asyncio.to_thread(evaluations, have.settings.runs)
+    found = await _known(have)
     one = next((each for each in found if each.id == id), None)
     if one is None:
         raise NotFound("evaluation", id)
@@ -106,6 +111,14 @@ async def cancel_evaluation(have: Have, id: str) -> EvaluationModel:
 def shown(record: EvaluationRecord) -> EvaluationModel:
     """An evaluation for the wire."""
     return EvaluationModel.model_validate(asdict(record))
+
+
+async def _known(have: Services) -> tuple[EvaluationRecord, ...]:
+    """All there are, newest first."""
+    found = await asyncio.to_thread(evaluations, have.settings.runs)
+    rounds = [int(one.round) for one in found if one.round is not None and one.round.isdecimal()]
+    phases = await have.book.phases(rounds)
+    return as_rounds_say(found, {(str(number), phase.name): phase for number, phase in phases})
 
 
 def _catalog() -> Sequence[TaskInfo]:

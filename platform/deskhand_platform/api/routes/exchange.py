@@ -19,6 +19,7 @@ from deskhand_platform.api.exchange_models import ExportFormat, ImportedModel, I
 from deskhand_platform.api.models import ErrorAnswer, PolicyModel
 from deskhand_platform.api.routes.policies import shown
 from deskhand_platform.errors import Forbidden, InvalidField, NotFound
+from deskhand_platform.naming import named_in
 from deskhand_platform.services import Services
 
 router = APIRouter(tags=["exchange"])
@@ -155,7 +156,8 @@ async def import_trajectories(
     from deskhand_flywheel.exchange import Guidance
     from deskhand_sandbox.dialects import usual_frame
 
-    usual_frame(dialect, (1, 1))  # refuses a name that there is not
+    with named_in("dialect"):
+        usual_frame(dialect, (1, 1))
     done = await have.transfers.take(
         have.store,
         request.stream(),

@@ -30,6 +30,7 @@ from deskhand_platform.errors import Forbidden, InvalidField
 from deskhand_platform.jobs.desk import JobDesk
 from deskhand_platform.jobs.merging import mergeable
 from deskhand_platform.jobs.records import JobRecord, read_outcome
+from deskhand_platform.naming import named_in
 from deskhand_platform.rounds.logs import read_log
 from deskhand_platform.services import Services
 from deskhand_platform.states import WorkState
@@ -122,14 +123,16 @@ async def _check(have: Services, order: Order) -> None:
             judge_settings(order)
         case LabelOrder() | TrainOrder():
             if order.policy != SCRIPTED or isinstance(order, TrainOrder):
-                await have.store.policy_named(order.policy)
+                with named_in("policy"):
+                    await have.store.policy_named(order.policy)
             if isinstance(order, TrainOrder):
                 try:
                     score_config(order.settings)
                 except ConfigError as error:
                     raise InvalidField("settings", str(error)) from error
         case ScoreOrder() | CalibrateOrder():
-            await have.store.policy_named(order.model)
+            with named_in("model"):
+                await have.store.policy_named(order.model)
         case MergeOrder():
             await mergeable(have.store, order.policies)
 

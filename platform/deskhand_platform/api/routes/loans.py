@@ -19,9 +19,10 @@ from deskhand_platform.api.loan_models import (
     SeenModel,
 )
 from deskhand_platform.api.models import ErrorAnswer, TaskSubmission
-from deskhand_platform.api.routes.tasks import wanted_task
+from deskhand_platform.api.wanted import wanted_task
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.loans import IDLE_S
+from deskhand_platform.naming import named_in
 from deskhand_sandbox.types import ControlAction, DeviceAction, Observation
 
 router = APIRouter(tags=["sandboxes"], responses={503: {"model": ErrorAnswer}})
@@ -31,7 +32,8 @@ router = APIRouter(tags=["sandboxes"], responses={503: {"model": ErrorAnswer}})
 async def lease_sandbox(have: Have, user: User, note: Noted, body: LoanOrder) -> LoanModel:
     """Lease a sandbox; it is given back by `DELETE`, after ten minutes without a request, or with the
     platform."""
-    loan = await have.loans.lease(user, body.kind, wait_s=body.wait_s, labels=body.labels)
+    with named_in("kind"):
+        loan = await have.loans.lease(user, body.kind, wait_s=body.wait_s, labels=body.labels)
     note(loan.id)
     return LoanModel(id=loan.id, kind=loan.kind, owner=loan.owner, idle_s=IDLE_S)
 
@@ -40,7 +42,8 @@ async def lease_sandbox(have: Have, user: User, note: Noted, body: LoanOrder) ->
 async def reset_sandbox(have: Have, user: User, id: str, body: LoanReset) -> LoanStart:
     """Set a task up in a sandbox of yours; nothing of the one before is left."""
     loan = have.loans.of(id, user)
-    task = wanted_task(TaskSubmission(task_id=body.task_id, task=body.task, seed=body.seed))
+    meant = TaskSubmission(task_id=body.task_id, task=body.task, seed=body.seed)
+    task = wanted_task(meant, have.settings.sandbox.kinds)
     start = await have.loans.reset(loan, task)
     return LoanStart(instruction=start.instruction, seen=_seen(start.observation))
 

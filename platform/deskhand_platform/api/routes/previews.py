@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from deskhand_platform.api.deps import Have, User
 from deskhand_platform.api.models import ErrorAnswer, TaskSubmission
-from deskhand_platform.api.routes.tasks import wanted_task
+from deskhand_platform.api.wanted import wanted_task
 from deskhand_platform.preview import first_screen
 
 router = APIRouter(tags=["tasks"])
@@ -33,7 +33,7 @@ class TaskPreview(BaseModel):
 @router.post("/tasks/preview", responses={503: {"model": ErrorAnswer}})
 async def preview_task(have: Have, user: User, body: TaskSubmission) -> TaskPreview:
     """Set the task up in a sandbox, look at it once, and give the sandbox back; nothing is kept."""
-    task = wanted_task(body)
+    task = wanted_task(body, have.settings.sandbox.kinds)
     await have.accounts.quotas.check_sandboxes(user, 0)
     start = await first_screen(have.settings, task)
     screen = start.observation.screenshot

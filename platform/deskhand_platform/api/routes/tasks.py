@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -16,14 +16,13 @@ from deskhand_platform.api.models import (
     SubmittedBatch,
     SubmittedTask,
     TaskBatch,
-    TaskBody,
     TaskSubmission,
 )
+from deskhand_platform.api.policy_choice import check_kept, check_policy
+from deskhand_platform.api.wanted import wanted_task
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.states import WorkState
 from deskhand_platform.task_orders import PolicyRef, QueuedTask, TaskOrder
-from deskhand_sandbox.errors import UnknownName
-from deskhand_sandbox.types import EnvironmentSpec, Limits, Task, VerifierSpec
 
 router = APIRouter(tags=["tasks"])
 
@@ -31,7 +30,8 @@ router = APIRouter(tags=["tasks"])
 @router.post("/tasks", status_code=201)
 async def submit_task(have: Have, user: User, noted: Noted, body: TaskSubmission) -> SubmittedTask:
     """Queue a task; its trajectory can be fetched as soon as an episode has begun."""
-    queued = await have.queue.submit(order(body, user))
+    await check_kept(have.store, [("", body.policy)])
+    queued = await have.queue.submit(order(body, user, have.settings.sandbox.kinds))
     noted(queued.id)
     return shown(queued)
 
@@ -39,7 +39,8 @@ async def submit_task(have: Have, user: User, noted: Noted, body: TaskSubmission
 @router.post("/tasks/batch", status_code=201)
 async def submit_tasks(have: Have, user: User, noted: Noted, body: TaskBatch) -> SubmittedBatch:
     """Queue up to 10,000 tasks, all of them or none."""
-    orders = await asyncio.to_thread(_orders, body.tasks, user)
+    orders = await asyncio.to_thread(_orders, body.tasks, user, have.settings.sandbox.kinds)
+    await check_kept(have.store, ((f"tasks.{at}.", one.policy) for at, one in enumerate(body.tasks)))
     ids = await have.queue.submit_all(orders)
     noted(f"{len(ids)} tasks, {ids[0]} to {ids[-1]}")
     return SubmittedBatch(ids=list(ids))
@@ -87,15 +88,15 @@ async def retry_task(have: Have, id: str) -> SubmittedTask:
     return shown(await have.queue.retry(id))
 
 
-def order(body: TaskSubmission, owner: str) -> TaskOrder:
+def order(body: TaskSubmission, owner: str, lent: Collection[str]) -> TaskOrder:
     """What a submission asks of the queue.
 
     Raises:
-        InvalidField, UnknownName: as `wanted_task` and `check_policy`.
+        InvalidField: as `wanted_task` and `check_policy`.
     """
     check_policy(body.policy)
     return TaskOrder(
-        task=wanted_task(body),
+        task=wanted_task(body, lent),
         policy=PolicyRef(name=body.policy.name, settings=body.policy.settings, review_s=body.policy.review_s),
         labels=body.labels,
         priority=body.priority,
@@ -105,64 +106,15 @@ def order(body: TaskSubmission, owner: str) -> TaskOrder:
     )
 
 
-def _orders(bodies: Sequence[TaskSubmission], owner: str) -> list[TaskOrder]:
+def _orders(bodies: Sequence[TaskSubmission], owner: str, lent: Collection[str]) -> list[TaskOrder]:
     found: list[TaskOrder] = []
     for number, body in enumerate(bodies):
         try:
-            found.append(order(body, owner))
+            found.append(order(body, owner, lent))
         except InvalidField as error:
-            raise InvalidField(f"tasks.{number}.{error.field}", error.reason) from error
-        except UnknownName as error:
-            raise InvalidField(f"tasks.{number}.task_id", str(error)) from error
+            field = f"tasks.{number}.{error.field}"
+            raise InvalidField(field, error.reason, suggestions=error.suggestions) from error
     return found
-
-
-def wanted_task(body: TaskSubmission) -> Task:
-    """The task a submission means.
-
-    Raises:
-        InvalidField: neither or both of `task_id` and `task`.
-        UnknownName: no such task or environment; carries suggestions.
-    """
-    from deskhand_sandbox.tasks import make_task
-
-    if (body.task_id is None) == (body.task is None):
-        raise InvalidField("task_id", "give either task_id (a task of the catalog) or task (one in full)")
-    if body.task_id is not None:
-        return make_task(body.task_id, body.seed)
-    assert body.task is not None
-    return full_task(body.task, body.seed)
-
-
-def full_task(body: TaskBody, seed: int) -> Task:
-    """A task given in full."""
-    return Task(
-        id=body.id,
-        environment=EnvironmentSpec(kind=body.environment.kind, settings=body.environment.settings),
-        verifier=VerifierSpec(name=body.verifier.name, settings=body.verifier.settings),
-        instruction=body.instruction,
-        seed=seed,
-        limits=Limits(turns=body.limits.turns, seconds=body.limits.seconds),
-        labels=body.labels,
-    )
-
-
-def check_policy(choice: PolicyChoice) -> None:
-    """Refuse a policy that does not exist before a worker finds out.
-
-    Raises:
-        InvalidField: no such policy, or a key among its settings: they are kept, and shown to everybody.
-    """
-    from deskhand_agent.policies import policy_names
-
-    if choice.name not in policy_names():
-        raise InvalidField(
-            "policy.name", f"no policy {choice.name!r}; there are: {', '.join(policy_names())}"
-        )
-    if "api_key" in choice.settings:
-        raise InvalidField(
-            "policy.settings.api_key", "settings are kept and shown: give keys to the platform's environment"
-        )
 
 
 def shown(queued: QueuedTask) -> SubmittedTask:

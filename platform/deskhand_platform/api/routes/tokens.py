@@ -12,6 +12,7 @@ from deskhand_platform.accounts.tokens import Token
 from deskhand_platform.api.account_models import NewToken, TokenMade, TokenModel
 from deskhand_platform.api.deps import Have, Noted, Who
 from deskhand_platform.errors import Forbidden, NotFound
+from deskhand_platform.naming import named_in
 
 router = APIRouter(tags=["accounts"])
 
@@ -33,9 +34,10 @@ async def create_token(have: Have, who: Who, noted: Noted, body: NewToken) -> To
     owner = body.owner or who.name
     if owner != who.name and not _administers(who):
         raise Forbidden("tokens for others are for administrators to make")
-    about, token = await have.accounts.tokens.create(
-        owner, body.label, scopes=body.scopes, lasts_s=body.lasts_s
-    )
+    with named_in("owner"):
+        about, token = await have.accounts.tokens.create(
+            owner, body.label, scopes=body.scopes, lasts_s=body.lasts_s
+        )
     noted(f"{about.id} for {owner}: {about.label}")
     return TokenMade(token=token, about=shown(about))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
+from deskhand_platform.alarms.book import AlarmBook
 from deskhand_platform.api.deps import Cursor, Have, Limit, Noted, Who
 from deskhand_platform.api.models import Page
 from deskhand_platform.api.result_models import DeliveryModel, NewWebhook, WebhookBody, WebhookModel
@@ -20,8 +21,8 @@ NEEDED = {About.TASKS: "tasks:read", About.ALARMS: "metrics:read"}
 
 @router.post("/webhooks", status_code=201)
 async def add_webhook(have: Have, who: Who, noted: Noted, body: WebhookBody) -> NewWebhook:
-    """Have results, or alarms, sent from now on, signed with a secret that is shown this once. Submitters
-    have results of their own tasks sent, and no alarms.
+    """Have results, or alarms, sent from now on, signed with a secret that is shown this once. Alarms that
+    stand already are told first. Submitters have results of their own tasks sent, and no alarms.
     """
     needed = NEEDED[body.about]
     if needed not in who.scopes:
@@ -31,8 +32,10 @@ async def add_webhook(have: Have, who: Who, noted: Noted, body: WebhookBody) -> 
     except Refused as error:
         raise InvalidField("url", str(error)) from error
     newest, limit = await have.store.last_event_id(), have.settings.webhooks.per_owner
+    alarms = await AlarmBook(have.store).open() if body.about is About.ALARMS else ()
+    standing = [one for one in reversed(alarms) if one.id <= newest]
     made, secret = await _book(have).add(
-        who.name, limit, body.url, body.about, body.labels, body.states, newest
+        who.name, limit, body.url, body.about, body.labels, body.states, newest, standing
     )
     noted(made.id)
     return NewWebhook(**shown(made).model_dump(), secret=secret)

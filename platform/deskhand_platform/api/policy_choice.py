@@ -1,0 +1,101 @@
+"""Refuses a choice of policy that no worker could make, before one finds out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from functools import cache
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from deskhand_agent.policies import policy_names, settings_of
+from deskhand_agent.shipped import DESKHAND_TINY
+from deskhand_agent.test_time.settings import Deliberation
+from deskhand_flywheel.store import Store
+from deskhand_platform.api.examples import value_of
+from deskhand_platform.api.models import PolicyChoice
+from deskhand_platform.errors import InvalidField
+from deskhand_platform.naming import named_in
+from deskhand_platform.policies import TEST_TIME, LocalSettings
+
+FIELD = "policy.settings"
+KEPT = ("policy_id", "executor")
+"""Settings of a local policy that name one of the store."""
+
+
+def check_policy(choice: PolicyChoice) -> None:
+    """Refuse a policy that does not exist, or that does not take the settings.
+
+    Raises:
+        InvalidField: names the field; also a key among the settings: they are kept, and shown to everybody.
+    """
+    if choice.name not in policy_names():
+        raise InvalidField(
+            "policy.name", f"no policy {choice.name!r}; there are: {', '.join(policy_names())}"
+        )
+    if "api_key" in choice.settings:
+        raise InvalidField(
+            f"{FIELD}.api_key", "settings are kept and shown: give keys to the platform's environment"
+        )
+    given: dict[str, Any] = dict(choice.settings)
+    if TEST_TIME in given:
+        _check(Deliberation, given.pop(TEST_TIME), f"{FIELD}.{TEST_TIME}")
+    kind = LocalSettings if choice.name == "local" else settings_of(choice.name)
+    if kind is not None:
+        _check(kind, given, FIELD)
+    elif given:
+        raise InvalidField(f"{FIELD}.{min(given)}", f"the {choice.name} policy has no settings, e.g. {{}}")
+
+
+async def check_kept(store: Store, choices: Iterable[tuple[str, PolicyChoice]]) -> None:
+    """Refuse local policies that the store does not keep.
+
+    Args:
+        choices: each with what comes before its field's name.
+
+    Raises:
+        InvalidField: the first that is not there; carries the nearest ones.
+        StoreUnavailable: the database cannot be read.
+    """
+    seen = {DESKHAND_TINY}
+    for before, choice in choices:
+        for name in KEPT if choice.name == "local" else ():
+            named = choice.settings.get(name)
+            if isinstance(named, str) and named not in seen:
+                with named_in(f"{before}{FIELD}.{name}"):
+                    await store.policy(named)
+                seen.add(named)
+
+
+def _check(kind: type[Any], values: object, field: str) -> None:
+    known = {one.name for one in fields(kind)}
+    if isinstance(values, Mapping):
+        for name in values:
+            if name not in known:
+                raise InvalidField(f"{field}.{name}", f"there are: {', '.join(sorted(known))}")
+    try:
+        _reader(kind).validate_json(json.dumps(values), strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join((field, *(str(part) for part in first["loc"])))
+        example = _example(kind, first["loc"])
+        said = first["msg"].removeprefix("Value error, ")
+        raise InvalidField(where, said if example is None else f"{said}, e.g. {example}") from error
+
+
+@cache
+def _reader(kind: type[Any]) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def _example(kind: type[Any], where: tuple[int | str, ...]) -> str | None:
+    """What the setting is where nobody says anything, or something of its type."""
+    if not where:
+        return None
+    schema = _reader(kind).json_schema()
+    described = {"components": {"schemas": schema.get("$defs", {})}}
+    setting = schema["properties"].get(where[0], {})
+    default = setting.get("default")
+    return json.dumps(value_of(described, setting) if default is None else default)

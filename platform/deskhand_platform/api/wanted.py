@@ -1,0 +1,74 @@
+"""The task that a body means, refused where nothing here could work it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from deskhand_platform.api.models import TaskBody, TaskSubmission
+from deskhand_platform.errors import InvalidField
+from deskhand_platform.naming import named_in
+from deskhand_sandbox.errors import BackendMissing, InvalidTask, UnknownName
+from deskhand_sandbox.registry import BACKENDS, create_verifier
+from deskhand_sandbox.types import EnvironmentSpec, Limits, Task, VerifierSpec
+
+
+def wanted_task(body: TaskSubmission, lent: Collection[str]) -> Task:
+    """The task a submission means.
+
+    Args:
+        lent: kinds of sandbox that there are here.
+
+    Raises:
+        InvalidField: neither or both of `task_id` and `task`; no such task, environment or verifier; settings
+            that the verifier refuses; or an environment that is not lent here.
+    """
+    from deskhand_sandbox.tasks import make_task
+
+    if (body.task_id is None) == (body.task is None):
+        raise InvalidField("task_id", "give either task_id (a task of the catalog) or task (one in full)")
+    if body.task_id is not None:
+        with named_in("task_id"):
+            task = make_task(body.task_id, body.seed)
+        _check_lent(task.environment.kind, lent, "task_id")
+        return task
+    assert body.task is not None
+    task = full_task(body.task, body.seed)
+    _check_lent(task.environment.kind, lent, "task.environment.kind")
+    _check_verifier(task.verifier)
+    return task
+
+
+def full_task(body: TaskBody, seed: int) -> Task:
+    """A task given in full."""
+    return Task(
+        id=body.id,
+        environment=EnvironmentSpec(kind=body.environment.kind, settings=body.environment.settings),
+        verifier=VerifierSpec(name=body.verifier.name, settings=body.verifier.settings),
+        instruction=body.instruction,
+        seed=seed,
+        limits=Limits(turns=body.limits.turns, seconds=body.limits.seconds),
+        labels=body.labels,
+    )
+
+
+def _check_lent(kind: str, lent: Collection[str], field: str) -> None:
+    if kind in lent:
+        return
+    with named_in(field):
+        if kind not in BACKENDS:
+            raise UnknownName("kind of sandbox", kind, lent)
+    here = ", ".join(sorted(lent))
+    raise InvalidField(
+        field, f"sandboxes of kind {kind!r} are not lent here; the setting sandbox.kinds has {here}"
+    )
+
+
+def _check_verifier(spec: VerifierSpec) -> None:
+    try:
+        with named_in("task.verifier.name"):
+            create_verifier(spec)
+    except InvalidTask as error:
+        raise InvalidField("task.verifier.settings", str(error)) from error
+    except BackendMissing:
+        # whoever works it may have what is missing here
+        return

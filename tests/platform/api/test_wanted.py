@@ -1,0 +1,94 @@
+"""What no worker could work is refused when it is submitted, by the name of its field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from deskhand_platform.services import Services
+
+BUTTON = {"task_id": "fake/press-button"}
+WHOLE = {"id": "mine", "environment": {"kind": "fake"}, "verifier": {"name": "fake"}}
+
+
+def by(name: str, **settings: Any) -> dict[str, Any]:
+    return {**BUTTON, "policy": {"name": name, "settings": settings}}
+
+
+def whole(**changed: Any) -> dict[str, Any]:
+    return {"task": {**WHOLE, **changed}}
+
+
+WRONG = [
+    ({"task_id": "fake/press-buton"}, "task_id", "did you mean fake/press-button or "),
+    (whole(environment={"kind": "brwser"}), "task.environment.kind", "did you mean browser"),
+    (whole(environment={"kind": "vm"}), "task.environment.kind", "not lent here; the setting sandbox.kinds"),
+    (whole(verifier={"name": "answr"}), "task.verifier.name", "did you mean answer"),
+    (whole(verifier={"name": "fake", "settings": {"x": 1}}), "task.verifier.settings", "refuses"),
+    (by("scripted", speed=3), "policy.settings.speed", "has no settings, e.g. {}"),
+    (by("local", temprature=1), "policy.settings.temprature", "there are: executor, max_tokens, path"),
+    (by("local", temperature="hot"), "policy.settings.temperature", "valid number, e.g. 0.0"),
+    (by("local", temperature=-1), "policy.settings", "temperature is -1.0: give 0 or more"),
+    (by("local", max_tokens=True), "policy.settings.max_tokens", "e.g. 64"),
+    (by("local", policy_id="policy-none"), "policy.settings.policy_id", "no policy 'policy-none'"),
+    (by("openai"), "policy.settings.model", "required"),
+    (by("openai", model="m", memory={"n_screenshots": 0}), "policy.settings.memory", "give 1 or more"),
+    (by("openai_computer", model="m", effort=3), "policy.settings.effort", "string"),
+    (by("anthropic_computer", model="m", tool="1999"), "policy.settings.tool", 'e.g. "20251124"'),
+    (by("local", test_time=3), "policy.settings.test_time", ""),
+    (by("scripted", test_time={"samples": 0}), "policy.settings.test_time", "samples is 0"),
+    (by("scripted", test_time={"sample": 2}), "policy.settings.test_time.sample", "there are: attempts"),
+]
+
+
+@pytest.mark.parametrize(("body", "field", "said"), WRONG)
+async def test_it_is_refused_by_the_name_of_its_field(
+    client: httpx.AsyncClient, services: Services, body: dict[str, Any], field: str, said: str
+) -> None:
+    alone = await client.post("/v1/tasks", json=body)
+    batch = await client.post("/v1/tasks/batch", json={"tasks": [BUTTON, body]})
+    for answer, before in ((alone, ""), (batch, "tasks.1.")):
+        error = answer.json()["error"]
+        assert (answer.status_code, error["field"]) == (422, before + field), error
+        assert said in error["message"], error
+    assert await services.queue.list() == ()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        whole(),
+        by("local", temperature=1, max_tokens=8),
+        by("local", policy_id="deskhand-tiny", test_time={"samples": 3, "radius_px": 4}),
+        by("openai", model="m", coordinates={"frame": "normalised"}, memory={"n_screenshots": 2}),
+        by("anthropic_computer", model="m", thinking={"type": "enabled", "budget_tokens": 1024}),
+    ],
+)
+async def test_what_a_worker_would_take_is_taken(client: httpx.AsyncClient, body: dict[str, Any]) -> None:
+    answer = await client.post("/v1/tasks", json=body)
+    assert answer.status_code == 201, answer.text
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field"),
+    [
+        ("/v1/rounds", {"preset": "smok"}, "preset"),
+        ("/v1/schedules", {"preset": "smok", "cron": "0 3 * * *"}, "preset"),
+        ("/v1/tasks/preview", {"task_id": "fake/nothing"}, "task_id"),
+        ("/v1/evaluations", {"tasks": ["fake/nothing"]}, "tasks.0"),
+        ("/v1/evaluations", {"tasks": ["fake/press-button"], "policy_id": "policy-none"}, "policy_id"),
+        ("/v1/promotions", {"policy_id": "policy-none", "reason": "r"}, "policy_id"),
+        ("/v1/tokens", {"label": "t", "owner": "nobody"}, "owner"),
+        ("/v1/jobs", {"kind": "prm-score", "model": "policy-none"}, "model"),
+        ("/v1/jobs", {"kind": "label", "policy": "policy-none"}, "policy"),
+        ("/v1/jobs", {"kind": "merge", "policies": ["policy-none", "policy-no"]}, "policies.0"),
+    ],
+)
+async def test_a_name_in_a_body_that_stands_for_nothing_is_a_wrong_field(
+    client: httpx.AsyncClient, path: str, body: dict[str, Any], field: str
+) -> None:
+    answer = await client.post(path, json=body)
+    error = answer.json()["error"]
+    assert (answer.status_code, error["type"], error.get("field")) == (422, "invalid_field", field), error
