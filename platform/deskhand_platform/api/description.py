@@ -77,6 +77,7 @@ BODIES: Mapping[str, Mapping[str, Any]] = {
         "timezone": "Europe/Berlin",
         "enabled": True,
     },
+    "SuiteOrder": {"tasks": ["miniwob/login-user", "miniwob/enter-text"]},
     "SteeringAction": {"reply": "click(point='<point>80 149</point>')"},
     "TaskBatch": {"tasks": [{"task_id": TASK, "seed": 3, "labels": LABELS}, {"task_id": TASK, "seed": 4}]},
     "TaskSubmission": {
@@ -111,7 +112,13 @@ IDS: Mapping[str, str] = {
     "webhooks": ID,
 }
 """What `{id}` of a path may be, by what comes before it; of the others it is a number."""
-NAMES: Mapping[str, str] = {"datasets": "round-3/sft", "quotas": "ada", "users": "ada", "phases": "ppo"}
+NAMES: Mapping[str, str] = {
+    "datasets": "round-3/sft",
+    "phases": "ppo",
+    "quotas": "ada",
+    "suites": "forms",
+    "users": "ada",
+}
 """The same of `{name}`."""
 PARAMETERS: Mapping[str, Any] = {
     "action": "DELETE",
