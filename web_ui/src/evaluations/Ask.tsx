@@ -42,7 +42,7 @@ export function Ask() {
             policy_id: policy || null,
             tasks,
             episodes: Number(episodes),
-            modes: [...MODES[mode]],
+            modes: [...MODES[policy === "" ? "sampled" : mode]],
             split: "test",
           },
         }),
@@ -91,7 +91,9 @@ export function Ask() {
           <span className="label">Replies</span>
           <select
             className="field"
-            value={mode}
+            value={policy === "" ? "sampled" : mode}
+            disabled={policy === ""}
+            title={policy === "" ? "The oracle follows its script" : undefined}
             onChange={(event) => setMode(event.target.value as keyof typeof MODES)}
           >
             <option value="sampled">Sampled, as in training</option>
