@@ -258,6 +258,11 @@ class Settings(BaseSettings):
         return self.home / "jobs"
 
     @property
+    def suites(self) -> Path:
+        """Folder of the suites of tasks that people put together."""
+        return self.home / "suites"
+
+    @property
     def runs(self) -> Path:
         """Folder of the training runs, one folder each."""
         return self.home / "runs"

@@ -84,14 +84,16 @@ def test_an_alarm_appears_while_the_overview_is_looked_at_and_is_acknowledged(
 
 def test_a_task_is_previewed_before_it_is_submitted(platform: Platform, signed: Signed) -> None:
     page = signed.open("/tasks?task=fake/press-in-order")
-    page.get_by_role("button", name="Preview").click()
-    expect(page.get_by_test_id("preview-instruction")).not_to_be_empty()
+    preview = page.get_by_role("region", name="Preview")
+    expect(preview).to_contain_text("fake, ")
+    expect(page.get_by_test_id("preview-instruction")).not_to_be_empty()  # nobody asked for it
     screen = page.get_by_role("img", name="First screen of fake/press-in-order, seed 0")
     expect(screen).to_be_visible()
     assert screen.evaluate("image => image.naturalWidth") > 100
     assert platform.get("/v1/tasks")["items"] == []
     page.get_by_label("Seed").fill("3")
     expect(screen).to_have_count(0)
+    expect(page.get_by_role("img", name="First screen of fake/press-in-order, seed 3")).to_be_visible()
     page.get_by_label("Task", exact=True).fill("fake/press-nothing")
     page.get_by_role("button", name="Preview").click()
     expect(page.get_by_role("region", name="Preview").get_by_role("alert")).to_contain_text("fake/press")
@@ -102,7 +104,7 @@ def test_a_policy_is_measured_and_compared(platform: Platform, signed: Signed, t
     old, new = (keep(platform, tmp_path / name, name=name) for name in ("old", "new"))
     page = signed.open("/tasks")
     page.get_by_role("link", name="Evaluations").click()
-    page.get_by_label("Suite").select_option("one task")
+    page.get_by_label("Suite").select_option("chosen tasks")
     page.get_by_label("Task", exact=True).fill("fake/press-button")
     page.get_by_label("Episodes of each task").fill("3")
     page.get_by_role("button", name="Measure").click()
@@ -115,6 +117,41 @@ def test_a_policy_is_measured_and_compared(platform: Platform, signed: Signed, t
     expect(page.get_by_text("No task was measured with both.")).to_be_visible()
     page.reload()
     expect(page.get_by_label("New policy")).to_have_value(new)
+
+
+def test_a_suite_is_put_together_measured_and_deleted(platform: Platform, signed: Signed) -> None:
+    page = signed.open("/tasks/evaluations")
+    page.get_by_role("combobox", name="Suite").select_option("chosen tasks")
+    page.get_by_label("Task", exact=True).fill("fake/press-button")
+    page.get_by_role("button", name="Add another task").click()
+    page.get_by_label("Task", exact=True).fill("fake/press-in-order")
+    page.get_by_role("button", name="Keep as a suite").click()
+    dialog = page.get_by_role("dialog", name="Keep as a suite")
+    dialog.get_by_label("Name").fill("smoke")
+    expect(dialog).to_contain_text("Deskhand comes with a suite of this name")
+    expect(dialog.get_by_role("button", name="Keep")).to_be_disabled()
+    dialog.get_by_label("Name").fill("presses")
+    dialog.get_by_role("button", name="Keep").click()
+    expect(page.get_by_role("combobox", name="Suite")).to_have_value("presses")
+    # keeping it measures nothing yet
+    assert all(len(one["tasks"]) == 1 for one in platform.get("/v1/evaluations"))
+    kept = {"name": "presses", "tasks": ["fake/press-button", "fake/press-in-order"], "own": True}
+    assert platform.get("/v1/evaluations/suites")[-1] == kept
+    expect(page.get_by_label("Replies")).to_be_disabled()  # the oracle draws none
+    page.get_by_label("Episodes of each task").fill("2")
+    page.get_by_role("button", name="Measure").click()
+    row = page.get_by_role("table", name="Evaluations").get_by_role("row").filter(has_text="presses, 2 tasks")
+    expect(row.get_by_text("done")).to_be_visible(timeout=300_000)
+    row.get_by_text("Task by task").click()
+    expect(row.get_by_text("fake/press-in-order, sampled")).to_be_visible()
+    page.get_by_role("button", name="Delete the suite").click()
+    page.get_by_role("button", name="Keep it").click()
+    assert platform.get("/v1/evaluations/suites")[-1] == kept
+    page.get_by_role("button", name="Delete the suite").click()
+    page.get_by_role("button", name="Delete it").click()
+    expect(page.get_by_role("option", name="presses, 2 tasks")).to_have_count(0)
+    expect(row).to_have_count(0)  # measured still, and named by its number of tasks
+    expect(page.get_by_role("table", name="Evaluations")).to_contain_text("2 tasks, test seeds")
 
 
 def test_the_flywheel_shows_datasets_origins_and_what_judges_them(

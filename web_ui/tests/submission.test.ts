@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { check, submission, type Draft } from "../src/tasks/submission";
+import { check, comesAlone, submission, type Draft } from "../src/tasks/submission";
 
 const DRAFT: Draft = { taskId: "miniwob/drag-box", seed: "3", policy: "scripted", policyId: "", url: "", model: "" };
 
@@ -15,6 +15,11 @@ test("what is missing is said of its field", () => {
   expect(Object.keys(check({ ...DRAFT, taskId: " ", seed: "-1" }))).toEqual(["taskId", "seed"]);
   expect(Object.keys(check({ ...DRAFT, policy: "local" }))).toEqual(["policyId"]);
   expect(Object.keys(check({ ...DRAFT, policy: "openai", url: "ftp://x" }))).toEqual(["url", "model"]);
+});
+
+test("what boots is not set up for a look until somebody asks", () => {
+  expect(["browser", "desktop", "vm", "android"].map((kind) => comesAlone({ kind }))).toEqual([true, true, false, false]);
+  expect(comesAlone(undefined)).toBe(false);
 });
 
 test("what is sent is trimmed, and settings are the policy's own", () => {

@@ -198,6 +198,8 @@ ROUTES: dict[str, Rule] = {
     "GET /v1/evaluations": Rule("datasets:read"),
     "POST /v1/evaluations": Rule("datasets:write"),
     "GET /v1/evaluations/suites": Rule("datasets:read"),
+    "PUT /v1/evaluations/suites/{name}": Rule("datasets:write"),
+    "DELETE /v1/evaluations/suites/{name}": Rule("datasets:write"),
     "GET /v1/evaluations/compare": Rule("datasets:read"),
     "GET /v1/evaluations/{id}": Rule("datasets:read"),
     "POST /v1/evaluations/{id}/cancel": Rule("datasets:write"),

@@ -78,6 +78,7 @@ BODIES: Mapping[str, Mapping[str, Any]] = {
         "timezone": "Europe/Berlin",
         "enabled": True,
     },
+    "SuiteOrder": {"tasks": ["miniwob/login-user", "miniwob/enter-text"]},
     "SteeringAction": {"reply": "click(point='<point>80 149</point>')"},
     "TaskEvent": {
         "event_id": 812,
@@ -126,7 +127,13 @@ IDS: Mapping[str, str] = {
     "webhooks": ID,
 }
 """What `{id}` of a path may be, by what comes before it; of the others it is a number."""
-NAMES: Mapping[str, str] = {"datasets": "round-3/sft", "quotas": "ada", "users": "ada", "phases": "ppo"}
+NAMES: Mapping[str, str] = {
+    "datasets": "round-3/sft",
+    "phases": "ppo",
+    "quotas": "ada",
+    "suites": "forms",
+    "users": "ada",
+}
 """The same of `{name}`."""
 PARAMETERS: Mapping[str, Any] = {
     "action": "DELETE",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+from fastapi import Path
 from pydantic import BaseModel, Field
 
 from deskhand_platform.api.models import Incoming
@@ -59,12 +60,26 @@ class EvaluationOrder(Incoming):
     split: Literal["test", "validation"] = "test"
 
 
+SuiteName = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
+
+
 class SuiteModel(BaseModel):
     """Tasks that are measured together."""
 
     name: str
-    """Of the preset whose evaluation it is, or "held-out"."""
+    """Of the preset whose evaluation it is, "held-out", or as somebody called it."""
     tasks: list[str]
+    own: bool
+    """Somebody put it together: it can be replaced and deleted."""
+
+
+class SuiteOrder(Incoming):
+    """The tasks of a suite."""
+
+    tasks: Annotated[
+        list[str],
+        Field(min_length=1, max_length=200, examples=[["miniwob/login-user", "miniwob/enter-text"]]),
+    ]
 
 
 class ComparisonModel(BaseModel):

@@ -9,6 +9,7 @@ import typer
 
 from deskhand_platform.cli.client import Client, Url, connect
 from deskhand_platform.cli.console import bars, complain, out, table, when
+from deskhand_platform.client.calls import part
 from deskhand_platform.settings import load_settings
 
 app = typer.Typer(help="Success of policies on tasks, measured and compared.", no_args_is_help=True)
@@ -78,6 +79,24 @@ def suites(url: Url = None) -> None:
     out.print(lines)
 
 
+@app.command("keep-suite", epilog="Example:  deskhand evaluations keep-suite forms miniwob/login-user")
+def keep_suite(
+    name: Annotated[str, typer.Argument(help="small letters, digits, dots and dashes")],
+    tasks: Annotated[list[str], typer.Argument(help="names of tasks")],
+    url: Url = None,
+) -> None:
+    """Put tasks together as a suite, or others into one of that name."""
+    kept = asyncio.run(_put(f"/v1/evaluations/suites/{part(name)}", {"tasks": tasks}, url))
+    out.print(f"{kept['name']} has {len(kept['tasks'])} task{'' if len(kept['tasks']) == 1 else 's'}")
+
+
+@app.command("delete-suite")
+def delete_suite(name: str, url: Url = None) -> None:
+    """Forget a suite that somebody put together; what was measured on it stays."""
+    asyncio.run(_delete(f"/v1/evaluations/suites/{part(name)}", url))
+    out.print(f"{name} is forgotten", soft_wrap=True)
+
+
 @app.command(epilog="Example:  deskhand evaluations compare policy-1a2b policy-3c4d")
 def compare(
     old: Annotated[str, typer.Argument(help="id of a policy")],
@@ -138,6 +157,16 @@ async def _followed(client: Client, id: str) -> bool:
 async def _cancel(id: str, url: str | None) -> dict[str, Any]:
     async with connect(load_settings(), url) as client:
         return await client.post(f"/v1/evaluations/{id}/cancel")
+
+
+async def _put(path: str, body: dict[str, Any], url: str | None) -> Any:
+    async with connect(load_settings(), url) as client:
+        return await client.put(path, body)
+
+
+async def _delete(path: str, url: str | None) -> None:
+    async with connect(load_settings(), url) as client:
+        await client.delete(path)
 
 
 async def _get(path: str, url: str | None, **query: Any) -> Any:

@@ -86,6 +86,11 @@ async def test_alarms_rounds_and_evaluations_of_a_platform_elsewhere(
         assert listed[0] == 0 and id in listed[1] and "oracle" in listed[1]
         assert compared[0] in (1, 2) and "policy-a" in compared[1]
         assert suites[0] == 0 and "held-out" in suites[1]
+        kept = await there("evaluations", "keep-suite", "ours", "fake/press-button", "fake/press-in-order")
+        assert kept == (0, "ours has 2 tasks\n")
+        assert "ours" in (await there("evaluations", "suites"))[1]
+        assert await there("evaluations", "delete-suite", "ours") == (0, "ours is forgotten\n")
+        assert (await there("evaluations", "delete-suite", "ours"))[0] == 2
         assert await there("evaluations", "cancel", id) == (0, f"{id} is stopping\n")
         shown = await there("evaluations", "show", id)
         assert shown[0] == 0 and "interval" in shown[1]

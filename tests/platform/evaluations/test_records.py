@@ -11,6 +11,7 @@ import pytest
 from deskhand_flywheel.store import Store
 from deskhand_platform.evaluations.desk import asked as all_asked
 from deskhand_platform.evaluations.records import Verdict, compare, evaluations
+from deskhand_platform.evaluations.suites import SuiteShelf
 from deskhand_platform.rounds.plan import PhasePlan
 from deskhand_platform.rounds.run_queue import pending
 from deskhand_platform.services import Services
@@ -154,3 +155,47 @@ async def test_suites_are_those_of_presets_and_the_held_out(client: httpx.AsyncC
     assert {"held-out", "smoke"} <= set(suites) and all(suites.values())
     assert (await client.get("/v1/evaluations/none")).status_code == 404
     assert (await client.get("/v1/evaluations/compare?old=a&new=b")).status_code == 404
+
+
+async def test_people_put_suites_together_and_forget_them(client: httpx.AsyncClient) -> None:
+    path = "/v1/evaluations/suites/ours"
+    names = ["fake/press-button", "fake/press-in-order", "fake/press-button"]
+    kept = (await client.put(path, json={"tasks": names})).json()
+    assert kept == {"name": "ours", "tasks": names[:2], "own": True}
+    listed = (await client.get("/v1/evaluations/suites")).json()
+    assert listed[-1] == kept and not any(one["own"] for one in listed[:-1])
+    again = await client.put(path, json={"tasks": names[:1]})
+    assert again.json()["tasks"] == names[:1]
+    assert (await client.get("/v1/evaluations/suites")).json()[-1] == again.json()
+    assert (await client.delete(path)).status_code == 204
+    assert (await client.get("/v1/evaluations/suites")).json() == listed[:-1]
+    assert (await client.delete(path)).status_code == 404
+
+
+@pytest.mark.parametrize("name", ["smoke", "held-out"])
+async def test_a_suite_that_was_there_stays_as_it_is(client: httpx.AsyncClient, name: str) -> None:
+    before = (await client.get("/v1/evaluations/suites")).json()
+    path = f"/v1/evaluations/suites/{name}"
+    assert (await client.put(path, json={"tasks": ["fake/press-button"]})).status_code == 409
+    assert (await client.delete(path)).status_code == 409
+    assert (await client.get("/v1/evaluations/suites")).json() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "tasks"), [("ours", ["fake/nothing"]), ("ours", []), ("Ours", None), (".x", None)]
+)
+async def test_a_suite_of_no_tasks_or_no_name_is_refused(
+    client: httpx.AsyncClient, name: str, tasks: list[str] | None
+) -> None:
+    body = {"tasks": ["fake/press-button"] if tasks is None else tasks}
+    assert (await client.put(f"/v1/evaluations/suites/{name}", json=body)).status_code == 422
+    assert not any(one["own"] for one in (await client.get("/v1/evaluations/suites")).json())
+
+
+def test_a_suite_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
+    shelf = SuiteShelf(tmp_path / "suites")
+    assert shelf.all() == ()
+    shelf.keep("one", ["a"])
+    (tmp_path / "suites/two.json").write_text("{")
+    (tmp_path / "suites/three.json").write_text("[]")
+    assert [suite.name for suite in shelf.all()] == ["one"]

@@ -54,6 +54,7 @@ export type Calibration = Schemas["CalibrationModel"];
 export type Quality = Schemas["QualityModel"];
 export type Scorer = Schemas["ScorerModel"];
 export type Evaluation = Schemas["EvaluationModel"];
+export type Suite = Schemas["SuiteModel"];
 export type Comparison = Schemas["ComparisonModel"];
 export type Job = Schemas["JobModel"];
 export type JobOrder = Schemas["FsckOrder"] | Schemas["GcOrder"];

@@ -4,25 +4,36 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { answer, api } from "../api/client";
-import { catalogQuery, policiesQuery } from "../api/queries";
+import { policiesQuery } from "../api/queries";
 import { Trouble } from "../parts/Notice";
 import { Panel } from "../parts/Page";
+import { PolicyOptions } from "../parts/PolicyOptions";
+import { ChosenTasks } from "./ChosenTasks";
+import { DeleteSuite } from "./DeleteSuite";
 import { evaluationsQuery, suitesQuery } from "./queries";
+import { gathered } from "./suites";
 
-const ONE = "one task";
+/** No suite has a name with a space. */
+const CHOSEN = "chosen tasks";
+const MODES = {
+  sampled: ["sampled"],
+  greedy: ["greedy"],
+  both: ["sampled", "greedy"],
+} as const;
 
 export function Ask() {
   const [policy, setPolicy] = useState("");
   const [suite, setSuite] = useState("");
-  const [task, setTask] = useState("");
+  const [picked, setPicked] = useState<string[]>([]);
+  const [draft, setDraft] = useState("");
+  const [mode, setMode] = useState<keyof typeof MODES>("sampled");
   const [episodes, setEpisodes] = useState("32");
   const policies = useQuery(policiesQuery);
   const suites = useQuery(suitesQuery);
-  const catalog = useQuery(catalogQuery);
   const client = useQueryClient();
   const chosen = suite || (suites.data?.[0]?.name ?? "");
-  const tasks =
-    chosen === ONE ? [task.trim()] : (suites.data?.find((one) => one.name === chosen)?.tasks ?? []);
+  const named = suites.data?.find((one) => one.name === chosen);
+  const tasks = chosen === CHOSEN ? gathered(picked, draft) : (named?.tasks ?? []);
   const ask = useMutation({
     mutationFn: () =>
       answer(
@@ -31,7 +42,7 @@ export function Ask() {
             policy_id: policy || null,
             tasks,
             episodes: Number(episodes),
-            modes: ["sampled"],
+            modes: [...MODES[policy === "" ? "sampled" : mode]],
             split: "test",
           },
         }),
@@ -52,15 +63,10 @@ export function Ask() {
           <select className="field" value={policy} onChange={(event) => setPolicy(event.target.value)}>
             <option value="">Scripted oracle</option>
             <option value="deskhand-tiny">deskhand-tiny, the model that comes with Deskhand</option>
-            {policies.data?.map((one) => (
-              <option key={one.id} value={one.id}>
-                {one.id}
-                {one.promoted ? " (promoted)" : ""}
-              </option>
-            ))}
+            <PolicyOptions policies={policies.data} />
           </select>
         </label>
-        <label className="flex min-w-0 flex-col gap-1">
+        <label className="col-span-2 flex min-w-0 flex-col gap-1">
           <span className="label">Suite</span>
           <select className="field" value={chosen} onChange={(event) => setSuite(event.target.value)}>
             {suites.data?.map((one) => (
@@ -68,7 +74,31 @@ export function Ask() {
                 {one.name}, {one.tasks.length} {one.tasks.length === 1 ? "task" : "tasks"}
               </option>
             ))}
-            <option value={ONE}>{ONE}</option>
+            <option value={CHOSEN}>{CHOSEN}</option>
+          </select>
+        </label>
+        {chosen === CHOSEN ? (
+          <ChosenTasks
+            tasks={picked}
+            draft={draft}
+            suites={suites.data ?? []}
+            onTasks={setPicked}
+            onDraft={setDraft}
+            onKept={setSuite}
+          />
+        ) : null}
+        <label className="flex min-w-0 flex-col gap-1">
+          <span className="label">Replies</span>
+          <select
+            className="field"
+            value={policy === "" ? "sampled" : mode}
+            disabled={policy === ""}
+            title={policy === "" ? "The oracle follows its script" : undefined}
+            onChange={(event) => setMode(event.target.value as keyof typeof MODES)}
+          >
+            <option value="sampled">Sampled, as in training</option>
+            <option value="greedy">Greedy, the likeliest</option>
+            <option value="both">Both</option>
           </select>
         </label>
         <label className="flex min-w-0 flex-col gap-1">
@@ -83,28 +113,23 @@ export function Ask() {
             onChange={(event) => setEpisodes(event.target.value)}
           />
         </label>
-        {chosen === ONE ? (
-          <label className="col-span-2 flex min-w-0 flex-col gap-1">
-            <span className="label">Task</span>
-            <input
-              className="field"
-              list="measured-tasks"
-              required
-              spellCheck={false}
-              value={task}
-              onChange={(event) => setTask(event.target.value)}
-            />
-            <datalist id="measured-tasks">
-              {catalog.data?.map((one) => (
-                <option key={one.id} value={one.id} />
-              ))}
-            </datalist>
-          </label>
-        ) : null}
-        <div className="col-span-2 flex items-center gap-3">
+        <div className="col-span-2 flex flex-wrap items-center gap-3">
           <button type="submit" className="button button-main" disabled={ask.isPending || tasks.length === 0}>
             {ask.isPending ? "Asking…" : "Measure"}
           </button>
+          {named ? (
+            <button
+              type="button"
+              className="button"
+              onClick={() => {
+                setPicked(named.tasks);
+                setSuite(CHOSEN);
+              }}
+            >
+              Change the tasks
+            </button>
+          ) : null}
+          {named?.own ? <DeleteSuite key={named.name} name={named.name} onDeleted={() => setSuite("")} /> : null}
           {ask.isSuccess ? (
             <p role="status" className="text-good">
               Queued.

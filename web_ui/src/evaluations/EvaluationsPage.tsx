@@ -1,13 +1,12 @@
 /** Success of policies on suites of tasks: ask for it, read it, and see what got worse. */
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 
 import { answer, api } from "../api/client";
-import { over, policiesQuery } from "../api/queries";
-import type { Comparison, Evaluation } from "../api/words";
-import { count, percent } from "../format/numbers";
+import { over } from "../api/queries";
+import type { Evaluation, Suite } from "../api/words";
+import { count } from "../format/numbers";
 import { Ago } from "../parts/Ago";
 import { columnsOf, DataTable } from "../parts/DataTable";
 import { Confirm } from "../parts/Dialog";
@@ -18,9 +17,10 @@ import { RateBar } from "../rounds/RateBar";
 import { May } from "../shell/May";
 import { TaskTabs } from "../tasks/TaskTabs";
 import { Ask } from "./Ask";
-import { comparisonQuery, evaluationsQuery } from "./queries";
-
-const route = getRouteApi("/tasks/evaluations");
+import { ByTask } from "./ByTask";
+import { evaluationsQuery, suitesQuery } from "./queries";
+import { Regressions } from "./Regressions";
+import { suiteWith } from "./suites";
 
 export function EvaluationsPage() {
   return (
@@ -57,7 +57,7 @@ const columns = column.columns([
       <span className="flex min-w-0 flex-col">
         <span className="font-medium break-all">{policyOf(original)}</span>
         <span className="text-xs text-muted" title={original.tasks.join("\n")}>
-          {suiteOf(original)}
+          <SuiteOf evaluation={original} />
           {original.round === null ? "" : `, round ${original.round}`}
         </span>
         {original.reason ? <span className="text-xs break-words text-muted">{original.reason}</span> : null}
@@ -78,6 +78,7 @@ const columns = column.columns([
                 <RateBar rate={row} compact />
               </span>
             ))}
+          <ByTask evaluation={original} />
         </span>
       ) : original.total > 0 && !over(original.state) ? (
         <span className="text-muted">
@@ -110,9 +111,15 @@ function policyOf(one: Evaluation): string {
   return one.policy_id ?? (one.scripted ? "scripted oracle" : "random weights");
 }
 
-function suiteOf(one: Evaluation): string {
-  const [first, ...others] = one.tasks;
-  return `${others.length === 0 ? first : `${one.tasks.length} tasks`}, ${one.split} seeds`;
+function suiteOf(one: Evaluation, suites: readonly Suite[] = []): string {
+  const tasks = one.tasks.length === 1 ? one.tasks[0] : `${one.tasks.length} tasks`;
+  const suite = one.tasks.length === 1 ? null : suiteWith(one.tasks, suites);
+  return `${suite ? `${suite.name}, ` : ""}${tasks}, ${one.split} seeds`;
+}
+
+function SuiteOf({ evaluation }: { evaluation: Evaluation }) {
+  const suites = useQuery(suitesQuery);
+  return <>{suiteOf(evaluation, suites.data)}</>;
 }
 
 function Measured() {
@@ -165,107 +172,5 @@ function Cancel({ evaluation }: { evaluation: Evaluation }) {
         onConfirm={() => cancel.mutate()}
       />
     </>
-  );
-}
-
-const VERDICTS = {
-  worse: { sign: "▼", colour: "text-bad" },
-  better: { sign: "▲", colour: "text-good" },
-  unclear: { sign: "≈", colour: "text-muted" },
-} as const;
-
-function points(share: number): string {
-  return `${share > 0 ? "+" : ""}${(share * 100).toFixed(0)}`;
-}
-
-const compared = columnsOf<Comparison>();
-const comparedColumns = compared.columns([
-  compared.display({
-    id: "verdict",
-    header: "Verdict",
-    cell: ({ row }) => {
-      const { sign, colour } = VERDICTS[row.original.verdict];
-      return (
-        <span className={`font-medium whitespace-nowrap ${colour}`}>
-          <span aria-hidden>{sign}</span> {row.original.verdict}
-        </span>
-      );
-    },
-  }),
-  compared.display({
-    id: "task",
-    header: "Task",
-    cell: ({ row: { original } }) => (
-      <>
-        <span className="break-words">
-          {original.task.startsWith("all: ") ? "all together" : original.task}
-        </span>{" "}
-        <span className="text-xs text-muted">
-          {original.mode}, {original.split}
-        </span>
-      </>
-    ),
-  }),
-  compared.accessor((row) => `${percent(row.old.success, 0)} → ${percent(row.new.success, 0)}`, {
-    id: "rates",
-    header: "Success",
-    meta: { className: "text-right whitespace-nowrap" },
-  }),
-  compared.display({
-    id: "difference",
-    header: "Difference",
-    meta: { className: "text-right whitespace-nowrap text-muted max-sm:hidden" },
-    cell: ({ row: { original } }) => `${points(original.low)} to ${points(original.high)} points`,
-  }),
-]);
-
-function Regressions() {
-  const search = route.useSearch();
-  const navigate = route.useNavigate();
-  const policies = useQuery(policiesQuery);
-  const found = useQuery(comparisonQuery(search));
-  const both = Boolean(search.old && search.new);
-  return (
-    <Panel title="What got worse">
-      <div className="grid grid-cols-2 gap-3 p-3">
-        {(["old", "new"] as const).map((side) => (
-          <label key={side} className="flex min-w-0 flex-col gap-1">
-            <span className="label">{side === "old" ? "Old policy" : "New policy"}</span>
-            <select
-              className="field"
-              value={search[side] ?? ""}
-              onChange={(event) =>
-                void navigate({
-                  search: { ...search, [side]: event.target.value || undefined },
-                  replace: true,
-                })
-              }
-            >
-              <option value="">{policies.data?.length === 0 ? "None kept yet" : "Choose one"}</option>
-              {policies.data?.map((policy) => (
-                <option key={policy.id} value={policy.id}>
-                  {policy.id}
-                  {policy.promoted ? " (promoted)" : ""}
-                </option>
-              ))}
-            </select>
-          </label>
-        ))}
-      </div>
-      {!both ? null : found.isError ? (
-        <Failed error={found.error} again={() => void found.refetch()} />
-      ) : found.isPending ? (
-        <Loading rows={3} label="Comparing" />
-      ) : found.data.length === 0 ? (
-        <p className="px-3 pb-4 text-muted">No task was measured with both. Measure them on one suite.</p>
-      ) : (
-        <DataTable
-          label="What got worse"
-          columns={comparedColumns}
-          rows={found.data}
-          rowId={(one) => `${one.task} ${one.mode} ${one.split}`}
-        />
-      )}
-    </Panel>
   );
 }

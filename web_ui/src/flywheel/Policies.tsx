@@ -25,6 +25,9 @@ const columns = column.columns([
           {original.id}
         </Link>
         {original.promoted ? <span className="ml-2 text-good">promoted</span> : null}
+        {original.metadata.reward_model === true ? (
+          <span className="ml-2 text-muted">process reward model: it scores, and does not act</span>
+        ) : null}
       </>
     ),
   }),

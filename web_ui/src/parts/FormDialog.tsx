@@ -33,6 +33,8 @@ export function FormDialog({
         className="flex min-h-0 flex-col"
         onSubmit={(event) => {
           event.preventDefault();
+          // React hands it on to a form that the dialog was opened from
+          event.stopPropagation();
           onSubmit();
         }}
       >

@@ -9,6 +9,7 @@ import { branchesQuery, policiesQuery, trajectoryQuery } from "../api/queries";
 import type { TrajectoryDetail } from "../api/words";
 import { Dialog } from "../parts/Dialog";
 import { Trouble } from "../parts/Notice";
+import { PolicyOptions } from "../parts/PolicyOptions";
 import { OutcomeMark } from "../trajectories/OutcomeMark";
 import { Unreadable } from "../trajectories/Unreadable";
 
@@ -103,12 +104,7 @@ function BranchForm({
         <span className="label">Who decides</span>
         <select className="field" value={policy} onChange={(event) => setPolicy(event.target.value)}>
           <option value="scripted">Scripted oracle</option>
-          {policies.data?.map((each) => (
-            <option key={each.id} value={each.id}>
-              {each.id}
-              {each.promoted ? " (promoted)" : ""}
-            </option>
-          ))}
+          <PolicyOptions policies={policies.data} />
         </select>
       </label>
       <label className="flex flex-col gap-1">

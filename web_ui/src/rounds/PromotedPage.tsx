@@ -13,6 +13,7 @@ import { Dialog } from "../parts/Dialog";
 import { More } from "../parts/More";
 import { Empty, Failed, Loading, Trouble } from "../parts/Notice";
 import { Page, Panel } from "../parts/Page";
+import { acting, policyLine } from "../parts/policies";
 import { May } from "../shell/May";
 import { RoundsNav } from "./RoundsNav";
 
@@ -123,7 +124,7 @@ function PromoteForm({ earlier, onClose }: { earlier: ReadonlySet<string>; onClo
   });
   if (policies.isError) return <Failed error={policies.error} again={() => void policies.refetch()} />;
   if (policies.isPending) return <Loading rows={4} label="Loading policies" />;
-  const choices = policies.data.filter((one) => !one.promoted && one.metadata.reward_model !== true);
+  const choices = acting(policies.data).filter((one) => !one.promoted);
   if (choices.length === 0) return <Empty title="No other policy is kept" />;
   const back = earlier.has(policy);
   return (
@@ -140,8 +141,8 @@ function PromoteForm({ earlier, onClose }: { earlier: ReadonlySet<string>; onClo
           <option value="">Choose one</option>
           {choices.map((one) => (
             <option key={one.id} value={one.id}>
-              {one.id}
-              {earlier.has(one.id) ? " (promoted before)" : ""}
+              {policyLine(one)}
+              {earlier.has(one.id) ? ", promoted before" : ""}
             </option>
           ))}
         </select>

@@ -143,14 +143,32 @@ function Facts({ round }: { round: Round }) {
         <Fact name="Took">
           <Lasted startS={round.started_at_s} endS={round.ended_at_s} />
         </Fact>
-        <Fact name="From">{round.policy_in ?? "untrained"}</Fact>
-        {round.policy_out === null ? null : <Fact name="To">{round.policy_out}</Fact>}
+        <Fact name="From">
+          <PolicyLink id={round.policy_in} />
+        </Fact>
+        {round.policy_out === null ? null : (
+          <Fact name="To">
+            <PolicyLink id={round.policy_out} />
+          </Fact>
+        )}
         {round.promoted === null ? null : <Fact name="Promoted">{round.promoted ? "yes" : "no"}</Fact>}
       </dl>
       {round.reason === null ? null : (
         <p className={`break-words ${round.state === "failed" ? "text-bad" : "text-muted"}`}>{round.reason}</p>
       )}
     </div>
+  );
+}
+
+/** To where a policy comes from, for those who may see that. */
+function PolicyLink({ id }: { id: string | null }) {
+  if (id === null) return <>untrained</>;
+  return (
+    <May scope="datasets:read" otherwise={id}>
+      <Link className="link" to="/flywheel" search={{ policy: id }}>
+        {id}
+      </Link>
+    </May>
   );
 }
 
@@ -201,6 +219,9 @@ function Training({
       ) : (
         <Suspense fallback={<Loading rows={5} label="Loading curves" />}>
           <Curve chart={SUCCESS} points={points} height={210} />
+          <p className="px-3 pb-2 text-xs text-muted">
+            Across: iterations of the online loop. Shaded: 95 % intervals. Dashed: beyond it somebody should look.
+          </p>
           <div className="grid border-t border-line sm:grid-cols-2 xl:grid-cols-4">
             {charts.map((chart) => (
               <Curve key={chart.title} chart={chart} points={points} height={110} />

@@ -1,31 +1,57 @@
-/** A task as it begins, set up in a sandbox when asked for. */
+/** A task as it begins: what it is at once, and set up in a sandbox as soon as the form rests. */
 
-import { useMutation } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
 
 import { answer, api } from "../api/client";
+import { catalogQuery } from "../api/queries";
 import { Trouble } from "../parts/Notice";
-import { submission } from "./submission";
+import { comesAlone, submission } from "./submission";
 
 /** A preview asks no policy. */
 const NOBODY = { policy: "scripted", policyId: "", url: "", model: "" };
+/** Who still types has not chosen yet. */
+const REST_MS = 700;
 
+/** Of one task and seed: give it a key of both. */
 export function Preview({ taskId, seed }: { taskId: string; seed: string }) {
-  const look = useMutation({
-    mutationFn: () =>
-      answer(api.POST("/v1/tasks/preview", { body: submission({ ...NOBODY, taskId, seed }) })),
-  });
+  const catalog = useQuery(catalogQuery);
+  const task = catalog.data?.find((one) => one.id === taskId.trim());
   const ready = taskId.trim() !== "" && /^\d{1,15}$/.test(seed.trim());
+  const alone = ready && comesAlone(task);
+  const [asked, setAsked] = useState(false);
+  useEffect(() => {
+    if (!alone) return undefined;
+    const rested = setTimeout(() => setAsked(true), REST_MS);
+    return () => clearTimeout(rested);
+  }, [alone]);
+  const look = useQuery({
+    queryKey: ["preview", taskId.trim(), seed.trim()],
+    queryFn: ({ signal }) =>
+      answer(api.POST("/v1/tasks/preview", { body: submission({ ...NOBODY, taskId, seed }), signal })),
+    enabled: asked,
+    staleTime: Infinity,
+    gcTime: 60_000,
+    retry: false,
+  });
   const shown = look.data;
+  const coming = look.isFetching || (alone && !asked);
   return (
     <section aria-label="Preview" className="flex flex-col gap-2 border-t border-line p-3">
+      {task ? (
+        <p className="text-muted">
+          {task.description} {task.kind}, {task.turns} turns at most
+          {task.held_out ? "; held out: never trained on" : ""}.
+        </p>
+      ) : null}
       <div className="flex items-center gap-3">
         <button
           type="button"
           className="button"
-          disabled={!ready || look.isPending}
-          onClick={() => look.mutate()}
+          disabled={!ready || coming}
+          onClick={() => (asked ? void look.refetch() : setAsked(true))}
         >
-          {look.isPending ? "Setting it up…" : shown ? "Look again" : "Preview"}
+          {coming ? "Setting it up…" : shown ? "Look again" : "Preview"}
         </button>
         <span className="text-muted">
           {shown

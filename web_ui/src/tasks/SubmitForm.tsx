@@ -7,6 +7,7 @@ import { answer, api, ApiError } from "../api/client";
 import { catalogQuery, policiesQuery } from "../api/queries";
 import { Trouble } from "../parts/Notice";
 import { Panel } from "../parts/Page";
+import { PolicyOptions } from "../parts/PolicyOptions";
 import { Preview } from "./Preview";
 import { check, submission, type Draft, type DraftErrors } from "./submission";
 
@@ -184,12 +185,7 @@ function KeptPolicy({
           onChange={(event) => set({ policyId: event.target.value })}
         >
           <option value="">{policies.data?.length === 0 ? "None kept yet" : "Choose one"}</option>
-          {policies.data?.map((policy) => (
-            <option key={policy.id} value={policy.id}>
-              {policy.id}
-              {policy.promoted ? " (promoted)" : ""}
-            </option>
-          ))}
+          <PolicyOptions policies={policies.data} />
         </select>
       )}
     </Field>

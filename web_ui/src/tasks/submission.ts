@@ -1,6 +1,6 @@
 /** From what stands in the form to what is sent. Pure. */
 
-import type { TaskSubmission } from "../api/words";
+import type { CatalogTask, TaskSubmission } from "../api/words";
 
 export interface Draft {
   taskId: string;
@@ -30,6 +30,14 @@ export function check(draft: Draft, oracle?: boolean): DraftErrors {
   if (draft.policy === "local" && draft.policyId === "")
     errors.policyId = "Choose a kept policy; a round makes the first.";
   return errors;
+}
+
+/** Machines that boot take long: they are set up for a look only when somebody asks. */
+const SLOW_KINDS: readonly string[] = ["vm", "android"];
+
+/** Whether a task is shown without being asked for. */
+export function comesAlone(task: Pick<CatalogTask, "kind"> | undefined): boolean {
+  return task !== undefined && !SLOW_KINDS.includes(task.kind);
 }
 
 export function submission(draft: Draft): TaskSubmission {

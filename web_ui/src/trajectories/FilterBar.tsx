@@ -4,6 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useId, useState, type ReactNode } from "react";
 
 import { catalogQuery, policiesQuery, type TrajectoryFilter } from "../api/queries";
+import { acting } from "../parts/policies";
 import { MORE, MoreFilters } from "./MoreFilters";
 import { SavedViews } from "./SavedViews";
 
@@ -27,7 +28,7 @@ export function FilterBar({
   const catalog = useQuery(catalogQuery);
   const policies = useQuery(policiesQuery);
   const tasks = catalog.data?.map((task) => task.id) ?? [];
-  const names = ["scripted", ...(policies.data?.map((policy) => policy.id) ?? [])];
+  const names = ["scripted", ...acting(policies.data ?? []).map((policy) => policy.id)];
   const purposes =
     filter.purpose && !PURPOSES.includes(filter.purpose) ? [...PURPOSES, filter.purpose] : PURPOSES;
   const set = MORE.filter((name) => filter[name] !== undefined).length;

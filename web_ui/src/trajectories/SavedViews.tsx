@@ -3,7 +3,7 @@
 import { useState } from "react";
 
 import type { TrajectoryFilter } from "../api/queries";
-import { Dialog } from "../parts/Dialog";
+import { Confirm, Dialog } from "../parts/Dialog";
 import { keepViews, loadViews, same, withView, type View } from "./views";
 
 export function SavedViews({
@@ -15,6 +15,7 @@ export function SavedViews({
 }) {
   const [views, setViews] = useState(loadViews);
   const [asking, setAsking] = useState(false);
+  const [forgetting, setForgetting] = useState(false);
   const shown = views.find((view) => same(view.filter, filter));
   const keep = (next: View[]) => {
     keepViews(next);
@@ -43,7 +44,7 @@ export function SavedViews({
         <button
           type="button"
           className="button"
-          onClick={() => keep(views.filter((view) => view !== shown))}
+          onClick={() => setForgetting(true)}
           aria-label={`Forget the view ${shown.name}`}
         >
           Forget view
@@ -53,6 +54,20 @@ export function SavedViews({
           Save view
         </button>
       ) : null}
+      <Confirm
+        open={forgetting}
+        onOpen={setForgetting}
+        title={`Forget the view ${shown?.name ?? ""}?`}
+        text="The name and its filters leave this browser. No trajectory is touched, and the filters stay in force."
+        action="Forget it"
+        keep="Keep it"
+        busy={false}
+        error={null}
+        onConfirm={() => {
+          keep(views.filter((view) => view !== shown));
+          setForgetting(false);
+        }}
+      />
       <Dialog open={asking} onOpen={setAsking} title="Save view">
         <NameForm
           taken={views.map((view) => view.name)}

@@ -15,11 +15,14 @@ from deskhand_platform.api.evaluation_models import (
     EvaluationModel,
     EvaluationOrder,
     SuiteModel,
+    SuiteName,
+    SuiteOrder,
 )
-from deskhand_platform.errors import NotFound
+from deskhand_platform.errors import NotFound, WrongState
 from deskhand_platform.evaluations.desk import EvaluationDesk
 from deskhand_platform.evaluations.of_rounds import as_rounds_say
 from deskhand_platform.evaluations.records import EvaluationRecord, compare, evaluations
+from deskhand_platform.evaluations.suites import Suite, SuiteShelf
 from deskhand_platform.naming import named_in
 from deskhand_platform.rounds.presets import preset, preset_names
 from deskhand_platform.services import Services
@@ -50,11 +53,7 @@ async def list_evaluations(
 @router.post("/evaluations", status_code=201)
 async def ask_evaluation(have: Have, note: Noted, body: EvaluationOrder) -> EvaluationModel:
     """Queue one; they are worked one after the other, whatever dies meanwhile."""
-    known = {task.id for task in await asyncio.to_thread(_catalog)}
-    for number, task in enumerate(body.tasks):
-        if task not in known:
-            with named_in(f"tasks.{number}"):
-                raise NotFound("task", task, known)
+    await _check(body.tasks)
     with named_in("policy_id"):
         policy = None if body.policy_id is None else (await have.store.policy_named(body.policy_id)).id
     config: dict[str, JsonValue] = {
@@ -74,9 +73,28 @@ async def ask_evaluation(have: Have, note: Noted, body: EvaluationOrder) -> Eval
 
 
 @router.get("/evaluations/suites")
-async def list_suites() -> list[SuiteModel]:
-    """Tasks that presets measure together, and those that are held out."""
-    return await asyncio.to_thread(_suites)
+async def list_suites(have: Have) -> list[SuiteModel]:
+    """Those held out, those that presets measure together, and those that people put together."""
+    return await asyncio.to_thread(_suites, SuiteShelf(have.settings.suites))
+
+
+@router.put("/evaluations/suites/{name}")
+async def keep_suite(have: Have, note: Noted, name: SuiteName, body: SuiteOrder) -> SuiteModel:
+    """Put a suite together, or other tasks into one of that name."""
+    if name in {suite.name for suite in await asyncio.to_thread(_given)}:
+        raise WrongState(f"the suite {name} comes with Deskhand and stays as it is; choose another name")
+    await _check(body.tasks)
+    note(body.model_dump_json())
+    kept = await asyncio.to_thread(SuiteShelf(have.settings.suites).keep, name, body.tasks)
+    return _own(kept)
+
+
+@router.delete("/evaluations/suites/{name}", status_code=204)
+async def delete_suite(have: Have, name: SuiteName) -> None:
+    """Forget a suite that somebody put together; what was measured on it stays."""
+    if name in {suite.name for suite in await asyncio.to_thread(_given)}:
+        raise WrongState(f"the suite {name} comes with Deskhand and stays")
+    await asyncio.to_thread(SuiteShelf(have.settings.suites).forget, name)
 
 
 @router.get("/evaluations/compare")
@@ -127,13 +145,29 @@ def _catalog() -> Sequence[TaskInfo]:
     return list_tasks()
 
 
-def _suites() -> list[SuiteModel]:
+async def _check(tasks: Sequence[str]) -> None:
+    known = {task.id for task in await asyncio.to_thread(_catalog)}
+    for number, task in enumerate(tasks):
+        if task not in known:
+            with named_in(f"tasks.{number}"):
+                raise NotFound("task", task, known)
+
+
+def _suites(shelf: SuiteShelf) -> list[SuiteModel]:
+    return [*_given(), *map(_own, shelf.all())]
+
+
+def _own(suite: Suite) -> SuiteModel:
+    return SuiteModel(name=suite.name, tasks=[*suite.tasks], own=True)
+
+
+def _given() -> list[SuiteModel]:
     from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 
     known = {task.id for task in _catalog()}
-    suites = [SuiteModel(name="held-out", tasks=sorted(set(HELD_OUT_TASKS) & known))]
+    suites = [SuiteModel(name="held-out", tasks=sorted(set(HELD_OUT_TASKS) & known), own=False)]
     for name in preset_names():
         tasks = (preset(name).evaluate or {}).get("tasks")
         if isinstance(tasks, list):
-            suites.append(SuiteModel(name=name, tasks=[str(task) for task in tasks]))
+            suites.append(SuiteModel(name=name, tasks=[str(task) for task in tasks], own=False))
     return suites
