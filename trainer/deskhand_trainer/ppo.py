@@ -79,14 +79,13 @@ class PpoLoop:
         self.shuffle = torch.Generator().manual_seed(self.config.seed + 1)
         self._resume()
         self.company.publish()
-        # a run taken up again must not draw the same replies again
-        seed = self.config.seed * 1_000_003 + self.cursor.iteration
         self.engine = LocalEngine(
             setting.bundle.clone(),
             policy_id=setting.policy_id,
             settings=EngineSettings(
                 max_batch=max(16, self.config.concurrency),
-                seed=seed,
+                # a run taken up again must not draw the same replies again
+                seed=self.config.seed * 1_000_003 + self.cursor.iteration,
                 device=self.config.device,
                 precision=self.config.precision,
             ),
