@@ -33,7 +33,7 @@ class Company:
     """To be read between updates."""
     learner: Learner
     features: FeatureCache | None
-    """Of a vision tower that is not trained, for who acts beside the learner; None: it is, or is shared out."""
+    """Of a vision tower that is not trained, for who acts beside the learner; None: it is, or shared out."""
 
     def __init__(self, ranks: Ranks) -> None:
         self.ranks = ranks
