@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
+from deskhand_agent.model_files import check_model_folder
+from deskhand_agent.models.bundle import load_bundle
 from deskhand_agent.policies.scripted import oracle_tasks
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
+from deskhand_trainer.base.perception import PerceptionHeads
 from deskhand_trainer.config import CollectConfig, PretrainConfig, SftConfig, parse_config
 from deskhand_trainer.studies.base import TEN, train_tasks
 
@@ -22,6 +25,7 @@ KINDS = {
     "fresh-pages": PretrainConfig,
     "deeper": PretrainConfig,
     "more-fonts": PretrainConfig,
+    "deeper-again": PretrainConfig,
     "demonstrations": CollectConfig,
     "forms": CollectConfig,
     "sft": SftConfig,
@@ -46,6 +50,13 @@ def test_nothing_is_shown_that_is_measured_as_unseen(name: str) -> None:
     assert set(config.tasks) <= set(oracle_tasks())
     tasks = {*config.tasks, *getattr(config, "perception_tasks", ())}
     assert not tasks & set(HELD_OUT_TASKS) and not tasks & set(TEN)
+
+
+def test_the_model_before_it_imitates_is_whole() -> None:
+    check_model_folder(RECIPE / "base")
+    bundle = load_bundle(RECIPE / "base")
+    assert bundle.tiny is not None and bundle.tiny.vision_depth == read("deeper-again").vision_depth
+    assert PerceptionHeads(bundle.tiny.vision_width, bundle.text_width).load(RECIPE / "base")
 
 
 def test_what_is_imitated_was_demonstrated() -> None:
