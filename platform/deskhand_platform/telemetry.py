@@ -24,12 +24,15 @@ from deskhand_platform import host_address
 from deskhand_platform.alarms.book import AlarmBook
 from deskhand_platform.services import Services
 from deskhand_platform.states import WorkState
-from deskhand_platform.tables import rounds, tasks
+from deskhand_platform.tables import round_phases, rounds, tasks, webhook_deliveries
+from deskhand_platform.webhooks.book import DeliveryState
 
 HOST_DEADLINE_S = 2.0
 RECENT_S = 300.0
 """A run that has told nothing for so long tells nothing here."""
 MOST_EVENTS = 1000
+LEARNING = "ppo/iteration"
+"""Event that tells of an update."""
 
 
 class _Told(Collector):
@@ -56,6 +59,7 @@ async def exposition(services: Services) -> bytes:
             await _oldest_wait(connection, now),
             await _episodes(connection),
             await _failures(connection),
+            await _rates(connection, now),
             await _run_figures(connection, now),
         ]
     families.append(await _alarms(services))
@@ -102,11 +106,44 @@ async def _episodes(connection: AsyncConnection) -> GaugeMetricFamily:
 
 
 async def _failures(connection: AsyncConnection) -> GaugeMetricFamily:
-    what = trajectories.c.failure
-    query = sa.select(what, sa.func.count()).where(what.is_not(None)).group_by(what)
-    family = GaugeMetricFamily("deskhand_failures", "Episodes that something broke", labels=["failure"])
-    for name, count in await connection.execute(query):
-        family.add_metric([name], count)
+    """Episodes by what broke them, phases of rounds that failed by kind, webhooks that never arrived."""
+    broken, failed = trajectories.c.failure, round_phases.c.state == WorkState.FAILED
+    dead = webhook_deliveries.c.state == DeliveryState.DEAD
+    queries = {
+        "episode": sa.select(broken, sa.func.count()).where(broken.is_not(None)).group_by(broken),
+        "phase": sa.select(round_phases.c.kind, sa.func.count()).where(failed).group_by(round_phases.c.kind),
+        "webhook": sa.select(sa.literal("dead"), sa.func.count()).select_from(webhook_deliveries).where(dead),
+    }
+    family = GaugeMetricFamily("deskhand_failures", "What broke, by kind", labels=["of", "failure"])
+    for of, query in queries.items():
+        for name, count in await connection.execute(query):
+            family.add_metric([of, name], count)
+    return family
+
+
+async def _rates(connection: AsyncConnection, now: float) -> GaugeMetricFamily:
+    """What was done lately: tasks and episodes that ended, their turns, and turns that runs learned from."""
+    since = now - RECENT_S
+    ended = sa.select(sa.func.count(), sa.func.sum(trajectories.c.length)).where(
+        trajectories.c.ended_at_s > since
+    )
+    episodes, turns = (await connection.execute(ended)).one()
+    settled = sa.select(sa.func.count()).select_from(tasks).where(tasks.c.ended_at_s > since)
+    learning = sa.select(events.c.data).where(
+        events.c.kind == EventKind.METRIC, events.c.name == LEARNING, events.c.at_s > since
+    )
+    learned = [json.loads(data) for (data,) in await connection.execute(learning)]
+    done = {
+        "tasks": (await connection.execute(settled)).scalar() or 0,
+        "episodes": episodes,
+        "turns": turns or 0,
+        "learned_turns": sum(each.get("learned_turns", 0) for each in learned),
+    }
+    family = GaugeMetricFamily(
+        "deskhand_per_second", f"Done in the last {RECENT_S:g} seconds, by second", labels=["what"]
+    )
+    for what, count in done.items():
+        family.add_metric([what], count / RECENT_S)
     return family
 
 

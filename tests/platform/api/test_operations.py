@@ -35,6 +35,23 @@ async def test_the_platform_stands_in_figures(
         await store.append_event(event)
     begun = (await client.post("/v1/rounds", json={"preset": "smoke"})).json()
     assert (await client.post(f"/v1/rounds/{begun['id']}/pause")).json()["state"] == "paused"
+    learned = {"learned_turns": 60}
+    await store.append_event(
+        Event(
+            id=0,
+            at_s=time.time(),
+            subject="run:r2",
+            kind=EventKind.METRIC,
+            name="ppo/iteration",
+            data=learned,
+        )
+    )
+    long_ago = time.time() - 1000
+    await store.append_event(
+        Event(
+            id=0, at_s=long_ago, subject="run:r2", kind=EventKind.METRIC, name="ppo/iteration", data=learned
+        )
+    )
     alarm = Event(id=0, at_s=time.time(), subject="run:r1", kind=EventKind.ALARM, name="kl_high", data={})
     await store.append_event(alarm)
     response = await client.get("/metrics")
@@ -47,6 +64,11 @@ async def test_the_platform_stands_in_figures(
     assert ("deskhand_run", "note", "r1", "ppo") not in figures
     assert figures["deskhand_sandbox_host_up",] == 1
     assert figures["deskhand_alarms", "kl_high", "raised", "run:r1"] == 1
+    assert figures["deskhand_per_second", "learned_turns"] == 60 / 300
+    assert figures["deskhand_per_second", "tasks"] == 0
+    assert figures["deskhand_per_second", "episodes"] == 2 / 300
+    assert figures["deskhand_per_second", "turns"] >= 2 / 300
+    assert figures["deskhand_failures", "dead", "webhook"] == 0
     assert 0 <= figures["deskhand_task_oldest_wait_seconds",] < 60
 
 
