@@ -40,7 +40,7 @@ def deskhand(home: Path, *arguments: str, **environment: str) -> subprocess.Comp
         (["study", "lop"], 2, "did you mean loop"),
         (["eval", "--policy", "deskhand-tin"], 1, "no policy 'deskhand-tin'"),
         (["policies", "export", "nothing", "{home}/out"], 1, "no policy 'nothing'"),
-        (["policies", "merge", "one", "two"], 1, "no policy 'one'"),
+        (["policies", "merge", "one", "two"], 2, "no policy 'one'"),
         (["policies", "serve", "nothing"], 1, "no policy 'nothing'"),
         (["policies", "merge", "one"], 2, "name two policies or more"),
         (

@@ -181,7 +181,9 @@ async def test_alarms_go_to_those_who_want_them(
     await client.delete(f"/v1/tasks/{await submit(client)}")
     await book.tell("platform", "disk_low", AlarmState.CLEARED)
     async with asyncio.timeout(60), Sender(store, HERE).running():
-        told = [one["payload"] for one in await settled(client, made["id"], 3, "delivered")]
+        first, *told = [one["payload"] for one in await settled(client, made["id"], 4, "delivered")]
+    # what stood when it was added
+    assert (first["type"], first["data"]["name"]) == ("alarm.raised", "before")
     for one in told:
         assert one["data"].pop("event_id") > 0
     assert [one["type"] for one in told] == ["alarm.raised", "alarm.raised", "alarm.cleared"]
