@@ -25,12 +25,7 @@ def check_model_folder(folder: Path) -> None:
         ModelFilesError: it lacks a file, holds one that is damaged or could run code, or is of another
             architecture; says which and the mend.
     """
-    model_type = family_of(folder)
-    if model_type not in FAMILIES:
-        raise ModelFilesError(
-            f"{folder} holds a {model_type!r} model; the local policy runs {' and '.join(FAMILIES)}. "
-            "Serve others behind an OpenAI-compatible endpoint and use the policy 'openai'"
-        )
+    family_of(folder)
     files = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file()]
     for file in files:
         if file.suffix not in _PLAIN and file.name not in _PLAIN_NAMES:
@@ -51,10 +46,10 @@ def check_model_folder(folder: Path) -> None:
 
 
 def family_of(folder: Path) -> str:
-    """The `model_type` that a folder's config.json names.
+    """Which of `FAMILIES` the model of a folder is.
 
     Raises:
-        ModelFilesError: there is none.
+        ModelFilesError: it has no config.json that can be read, or is of another architecture.
     """
     try:
         described: Any = json.loads((folder / "config.json").read_text())
@@ -68,6 +63,11 @@ def family_of(folder: Path) -> str:
             f"the model folder {folder} is damaged (config.json: {error}): copy or download it again"
         ) from error
     found = cast("dict[str, Any]", described).get("model_type") if isinstance(described, dict) else None
+    if found not in FAMILIES:
+        raise ModelFilesError(
+            f"{folder} holds a {found!r} model; the local policy runs {' and '.join(FAMILIES)}. "
+            "Serve others behind an OpenAI-compatible endpoint and use the policy 'openai'"
+        )
     return str(found)
 
 

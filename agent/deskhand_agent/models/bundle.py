@@ -19,7 +19,7 @@ import blake3
 import torch
 from safetensors import SafetensorError
 from torch import Tensor
-from transformers import AutoConfig, AutoProcessor, AutoTokenizer, PreTrainedTokenizerBase
+from transformers import AutoProcessor, AutoTokenizer, PreTrainedTokenizerBase
 from transformers import Qwen2_5_VLForConditionalGeneration as Qwen25
 from transformers import Qwen3VLForConditionalGeneration as Qwen3
 
@@ -182,12 +182,12 @@ def load_bundle(path: Path | str, *, device: str = "cpu", dtype: torch.dtype = t
         ModelFilesError: the folder is missing, damaged or of another architecture; says which and the mend.
     """
     folder = Path(path)
-    family_of(folder)  # refuses what is no model folder
+    family = family_of(folder)
     check_files(folder)
     require_torchvision()
     try:
         described = _described(folder)
-        loaded: Any = _load_model(folder, dtype)
+        loaded: Any = _load_model(folder, family, dtype)
         model = loaded.to(device).eval()
         tokenizer = AutoTokenizer.from_pretrained(folder)
         if described is None:
@@ -226,15 +226,9 @@ def _described(folder: Path) -> dict[str, Any] | None:
     return described
 
 
-def _load_model(folder: Path, dtype: torch.dtype) -> VisionLanguageModel:
-    config = AutoConfig.from_pretrained(folder)
+def _load_model(folder: Path, family: str, dtype: torch.dtype) -> VisionLanguageModel:
     classes: dict[str, Any] = dict(zip(FAMILIES, (Qwen3, Qwen25), strict=True))
-    if config.model_type not in classes:
-        raise ModelFilesError(
-            f"{folder} holds a {config.model_type!r} model; the local policy runs {' and '.join(classes)}. "
-            "Serve others behind an OpenAI-compatible endpoint and use the policy 'openai'"
-        )
-    model, info = classes[config.model_type].from_pretrained(folder, dtype=dtype, output_loading_info=True)
+    model, info = classes[family].from_pretrained(folder, dtype=dtype, output_loading_info=True)
     missing = sorted(info["missing_keys"])
     if missing or info["mismatched_keys"]:
         wrong = ", ".join([*missing, *map(str, info["mismatched_keys"])][:4])
