@@ -99,8 +99,11 @@ def test_a_number_given_to_another_process_is_left_alone(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_written_down_process_is_ended_also_without_a_mark(tmp_path: Path, bystander: Process) -> None:
-    write_journal(tmp_path, bystander)
+@pytest.mark.parametrize("change", [{}, {"command": ""}], ids=["whole", "noted before its program began"])
+def test_a_written_down_process_is_ended_also_without_a_mark(
+    tmp_path: Path, bystander: Process, change: dict[str, object]
+) -> None:
+    write_journal(tmp_path, bystander, **change)
     assert end_orphans(tmp_path) == 1
     assert not processes.is_running(bystander)
 

@@ -204,7 +204,8 @@ def _orphans_of(record: dict[str, Any]) -> list[Process] | None:
     marked = {each.pid: each for each in processes.marked(MARK, record["mark"])}
     for each in map(_from_json, record["processes"]):
         now = processes.find(each.pid)
-        if now is not None and now.started == each.started and now.command == each.command:
+        # a process has no command line for an instant after it began, and may be written down just then
+        if now is not None and now.started == each.started and each.command in ("", now.command):
             marked[now.pid] = now
     return list(marked.values())
 
