@@ -1,6 +1,6 @@
 """Sandboxes measured: each kind by itself, beside its peers, and under random deaths.
 
-    deskhand bench sandbox [--only kinds leases cdp browsergym vm soak] [--kinds browser desktop …]
+    deskhand bench sandbox [--only kinds changes leases cdp browsergym vm soak] [--kinds browser desktop …]
                            [--samples 100] [--repeats 10] [--leases 2000] [--vms] [--results docs/results]
 
 BrowserGym and a bare protocol loop are measured in the same run as we are, in turns. Without --only
@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from deskhand_platform.bench.sandbox.cdp import bench_cdp
+from deskhand_platform.bench.sandbox.changes import bench_changes
 from deskhand_platform.bench.sandbox.kinds import bench_kind, bench_leases
 from deskhand_platform.bench.sandbox.peers import bench_browsergym
 from deskhand_platform.bench.sandbox.samples import COMMAND
@@ -25,7 +26,7 @@ from deskhand_platform.bench.sandbox.vm import bench_vm
 from deskhand_sandbox.errors import SandboxError
 from deskhand_trainer.results import Figure, write_figures, write_results_page
 
-PARTS = ("kinds", "leases", "cdp", "browsergym", "vm", "soak")
+PARTS = ("kinds", "changes", "leases", "cdp", "browsergym", "vm", "soak")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -77,6 +78,8 @@ async def _measure(options: argparse.Namespace) -> list[Figure]:
     if "kinds" in options.only:
         for kind in options.kinds:
             figures += await bench_kind(kind, options.samples, _say)
+    if "changes" in options.only:
+        figures += await bench_changes(options.repeats, _say)
     if "leases" in options.only:
         figures += await bench_leases("browser", options.samples)
     if "cdp" in options.only:
