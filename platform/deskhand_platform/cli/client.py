@@ -13,7 +13,7 @@ from deskhand_platform.cli.opening import answered_here
 from deskhand_platform.client import AsyncDeskhand as Client
 from deskhand_platform.settings import Settings, load_settings
 
-__all__ = ["Client", "HomeUrl", "Url", "asked", "connect", "first", "reached"]
+__all__ = ["Client", "HereUrl", "HomeUrl", "Url", "asked", "connect", "first", "looked_up", "reached"]
 
 T = TypeVar("T")
 
@@ -31,6 +31,7 @@ HomeUrl = Annotated[
         "records, served or not, when not given",
     ),
 ]
+HereUrl = Annotated[str | None, typer.Option("--url", help="a platform's; this machine's own when not given")]
 
 
 def connect(settings: Settings, url: str | None = None) -> Client:
@@ -75,6 +76,20 @@ def asked(work: Callable[[Client], Awaitable[T]], url: str | None) -> T:
 
     async def opened() -> T:
         async with connect(load_settings(), url) as client:
+            return await work(client)
+
+    return asyncio.run(opened())
+
+
+def looked_up(work: Callable[[Client], Awaitable[T]], url: str | None, *, first_admin: bool = False) -> T:
+    """The same of what `reached` finds: this home's records too, served or not.
+
+    Raises:
+        As `reached`, and ClientError.
+    """
+
+    async def opened() -> T:
+        async with reached(url, first_admin=first_admin) as client:
             return await work(client)
 
     return asyncio.run(opened())

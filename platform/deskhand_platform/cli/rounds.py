@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from deskhand_platform.cli import overrides, schedules
-from deskhand_platform.cli.client import Url, asked, connect, first
+from deskhand_platform.cli.client import HereUrl, Url, asked, connect, first
 from deskhand_platform.cli.console import out, table, when
 from deskhand_platform.cli.progress import LOOK_S, follow, print_round
 from deskhand_platform.settings import load_settings
@@ -39,13 +39,17 @@ def list_rounds(limit: Annotated[int, typer.Option(min=1, max=200)] = 20, url: U
 
 
 @app.command()
-def presets() -> None:
+def presets(url: HereUrl = None) -> None:
     """The presets a round can be started with."""
-    from deskhand_platform.rounds.presets import preset, preset_names
-
     lines = table("preset", "")
-    for name in preset_names():
-        lines.add_row(name, preset(name).description)
+    if url is not None:
+        for one in asked(lambda client: client.presets(), url):
+            lines.add_row(one.name, one.description)
+    else:
+        from deskhand_platform.rounds.presets import preset, preset_names
+
+        for name in preset_names():
+            lines.add_row(name, preset(name).description)
     out.print(lines)
 
 

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 import yaml
 
+from deskhand_platform.api.models import CatalogTask
 from deskhand_platform.cli import overrides
-from deskhand_platform.cli.client import Url, asked, connect, first
+from deskhand_platform.cli.client import HereUrl, Url, asked, connect, first
 from deskhand_platform.cli.console import out, say, table, when
 from deskhand_platform.client.calls import BATCH
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.settings import load_settings
 from deskhand_platform.states import WorkState
+
+if TYPE_CHECKING:
+    from deskhand_sandbox.tasks import TaskInfo
 
 app = typer.Typer(help="Tasks: what there is, and what was submitted.", no_args_is_help=True)
 
@@ -33,12 +38,19 @@ def list_tasks(
     search: Annotated[str, typer.Argument(help="part of the id")] = "",
     held_out: Annotated[bool, typer.Option("--held-out", help="only tasks never trained on")] = False,
     proven: Annotated[bool, typer.Option("--proven", help="only tasks with an oracle")] = False,
+    url: HereUrl = None,
 ) -> None:
     """The tasks environments bring."""
-    from deskhand_platform.catalog import catalog
+    wanted = True if held_out else None
+    found: Sequence[CatalogTask | TaskInfo]
+    if url is None:
+        from deskhand_platform.catalog import catalog
 
+        found = catalog(search, held_out=wanted)
+    else:
+        found = asked(lambda client: client.catalog(search, held_out=wanted), url)
     lines = table("task", "kind", "turns", "oracle", "held out")
-    for one in catalog(search, held_out=True if held_out else None):
+    for one in found:
         if one.oracle or not proven:
             marks = ("yes" if one.oracle else "unproven", "yes" if one.held_out else "")
             lines.add_row(one.id, one.kind, str(one.turns), *marks)
@@ -179,6 +191,19 @@ def submit_file(
         raise typer.BadParameter("it holds no task", param_hint="FILE")
     for id in asyncio.run(_submit_all(bodies, url)):
         out.print(id)
+
+
+@app.command(epilog="Example:  deskhand tasks preview miniwob/click-test screen.png --seed 3")
+def preview(
+    task: Annotated[str, typer.Argument(help="id of the task")],
+    file: Annotated[Path, typer.Argument(help="picture to write: the first screen")],
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    url: Url = None,
+) -> None:
+    """Set a task up in a sandbox of the platform, print its instruction and keep its first screen."""
+    begun = asked(lambda client: client.preview_task(task, seed=seed), url)
+    file.write_bytes(base64.b64decode(begun.screen.partition(",")[2]))
+    out.print(begun.instruction, markup=False, soft_wrap=True)
 
 
 @app.command()
