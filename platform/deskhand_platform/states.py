@@ -1,4 +1,4 @@
-"""In which states tasks, rounds, phases and proposals can be."""
+"""In which states tasks, rounds, phases, proposals and alarms can be."""
 
 from __future__ import annotations
 
@@ -33,3 +33,12 @@ class ProposalState(StrEnum):
     """Nobody answered in time: the policy had its way."""
     WITHDRAWN = "withdrawn"
     """Its episode ended meanwhile, or somebody took its controls."""
+
+
+class AlarmState(StrEnum):
+    """Where an alarm is."""
+
+    RAISED = "raised"
+    ACKNOWLEDGED = "acknowledged"
+    """Somebody has seen it; what it is about goes on."""
+    CLEARED = "cleared"

@@ -10,7 +10,6 @@ import json
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 import sqlalchemy as sa
 
@@ -18,6 +17,7 @@ from deskhand_flywheel.store import Store
 from deskhand_flywheel.tables import events
 from deskhand_flywheel.types import Event, EventKind
 from deskhand_platform.errors import NotFound, WrongState
+from deskhand_platform.states import AlarmState
 from deskhand_sandbox.types import JsonValue
 
 STATE = "state"
@@ -25,15 +25,6 @@ REMEMBERED = 1000
 """Newest alarm events that are looked at; older alarms are history."""
 ONCE_STANDS_S = 86_400.0
 """How long an alarm that nobody clears stands without an acknowledgement."""
-
-
-class AlarmState(StrEnum):
-    """Where an alarm is."""
-
-    RAISED = "raised"
-    ACKNOWLEDGED = "acknowledged"
-    """Somebody has seen it; what it is about goes on."""
-    CLEARED = "cleared"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,9 +10,10 @@ from contextlib import asynccontextmanager
 
 from deskhand_flywheel.errors import StoreError
 from deskhand_flywheel.store import Store
-from deskhand_platform.alarms.book import Alarm, AlarmBook, AlarmState
+from deskhand_platform.alarms.book import Alarm, AlarmBook
 from deskhand_platform.alarms.rules import Trouble, troubles
 from deskhand_platform.settings import Settings
+from deskhand_platform.states import AlarmState
 
 log = logging.getLogger(__name__)
 WATCHED = ("no_rollouts", "failure_rate", "disk_low", "reward_collapse", "entropy_collapse")

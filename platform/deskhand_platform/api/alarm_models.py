@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
-from deskhand_platform.alarms.book import AlarmState
 from deskhand_platform.api.models import JsonObject, RoundSummary, SubmittedTask
+from deskhand_platform.states import AlarmState
 
 
 class AlarmModel(BaseModel):

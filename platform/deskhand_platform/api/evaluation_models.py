@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import Path
 from pydantic import BaseModel, Field
 
 from deskhand_platform.api.models import Incoming
-from deskhand_platform.evaluations.records import Verdict
+from deskhand_platform.evaluations.verdicts import Verdict
 from deskhand_platform.states import WorkState
 
 
@@ -58,9 +57,6 @@ class EvaluationOrder(Incoming):
         default_factory=lambda: ["sampled"]
     )
     split: Literal["test", "validation"] = "test"
-
-
-SuiteName = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
 
 
 class SuiteModel(BaseModel):

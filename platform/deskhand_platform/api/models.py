@@ -150,6 +150,21 @@ class TaskBatch(Incoming):
     tasks: Annotated[list[TaskSubmission], Field(min_length=1, max_length=10_000)]
 
 
+class TaskPreview(BaseModel):
+    """A task as it begins."""
+
+    instruction: str
+    kind: str
+    """The kind of sandbox it was set up in."""
+    turns: int
+    """Where an episode is cut off."""
+    seconds: float
+    width_px: int
+    height_px: int
+    screen: str
+    """The first screen as a `data:` URL."""
+
+
 class SubmittedBatch(BaseModel):
     ids: list[str]
     """Of the tasks, in order."""

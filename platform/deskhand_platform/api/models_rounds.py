@@ -7,8 +7,8 @@ from typing import Annotated
 from pydantic import BaseModel, Field, JsonValue
 
 from deskhand_platform.api.models import Incoming, JsonObject, Preset
-from deskhand_platform.rounds.presets import DEFAULT
-from deskhand_platform.rounds.promoted import PromotionKind
+from deskhand_platform.rounds import DEFAULT
+from deskhand_platform.rounds.promotion_kinds import PromotionKind
 
 
 class RoundForm(BaseModel):

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import re
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from getpass import getpass
 from typing import Annotated, TypeVar
 
 import typer
-from pydantic import BaseModel
 
 from deskhand_platform.accounts.access import SCOPES, Role
 from deskhand_platform.api.account_models import TokenModel
-from deskhand_platform.cli.client import Client, HomeUrl, reached
-from deskhand_platform.cli.console import out, say, table, when
+from deskhand_platform.cli.client import Client, HomeUrl, Url, asked, looked_up
+from deskhand_platform.cli.console import out, print_json, say, table, when
 from deskhand_platform.errors import InvalidField
 
 people = typer.Typer(help="Accounts: who may come in, and as what.", no_args_is_help=True)
@@ -56,7 +53,7 @@ def list_people(as_json: Json = False, url: HomeUrl = None) -> None:
     """Everybody with an account."""
     found = _run(lambda client: client.users(), url)
     if as_json:
-        _print_json(found)
+        print_json(found)
         return
     lines = table("user", "role", "comes in by", "since")
     for one in found:
@@ -100,6 +97,50 @@ def set_role(
     _run(lambda client: client.change_user(name, role=role), url)
 
 
+@people.command("own-password", epilog="Example:  deskhand users own-password")
+def own_password(url: Url = None) -> None:
+    """Change your own password; asks for the one so far (empty: none) and the new one, or reads two lines."""
+    current = getpass("The one so far: ") if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
+    chosen = _password(True) or ""
+    asked(lambda client: client.set_own_password(chosen, current), url)
+
+
+@people.command(
+    epilog="Examples:  deskhand users quotas   ·   deskhand users quotas --url https://deskhand.example.com"
+)
+def quotas(as_json: Json = False, url: HomeUrl = None) -> None:
+    """What everybody has and may have, or you alone where you administer nothing."""
+    found = _run(lambda client: client.quotas(), url)
+    if as_json:
+        print_json(found)
+        return
+    lines = table("user", "tasks", "sandboxes", "bytes")
+    for one in found:
+        limits = (one.limits.tasks, one.limits.sandboxes, one.limits.bytes)
+        used = zip((one.tasks, one.sandboxes, one.bytes), limits, strict=True)
+        lines.add_row(one.owner, *(f"{has} of {'any' if may is None else may}" for has, may in used))
+    out.print(lines)
+
+
+@people.command(
+    "limit",
+    epilog="Examples:  deskhand users limit ada --tasks 500 --bytes 10000000000   ·   "
+    "deskhand users limit ada",
+)
+def set_limit(
+    name: Name,
+    max_tasks: Annotated[int | None, typer.Option("--tasks", min=0, help="queued and running")] = None,
+    max_sandboxes: Annotated[int | None, typer.Option("--sandboxes", min=0)] = None,
+    max_bytes: Annotated[
+        int | None, typer.Option("--bytes", min=0, help="of the pictures of their episodes")
+    ] = None,
+    url: HomeUrl = None,
+) -> None:
+    """Give somebody limits of their own; what is left out is as the settings say."""
+    limits = {"tasks": max_tasks, "sandboxes": max_sandboxes, "bytes": max_bytes}
+    _run(lambda client: client.set_quota(name, **limits), url)
+
+
 @tokens.command(
     epilog="Examples:  deskhand tokens create nightly   ·   "
     "deskhand tokens create nightly --user ci --scope tasks:write --scope tasks:read --lasts 90d   ·   "
@@ -136,7 +177,7 @@ def list_tokens(
     """Tokens, newest first; also those that open nothing any more."""
     found = _run(lambda client: _tokens(client, user), url)
     if as_json:
-        _print_json(found)
+        print_json(found)
         return
     lines = table("id", "user", "for", "scopes", "made", "until", "last used")
     for one in found:
@@ -167,16 +208,7 @@ async def _tokens(client: Client, user: str | None) -> list[TokenModel]:
 
 
 def _run(work: Callable[[Client], Awaitable[T]], url: str | None) -> T:
-    async def opened() -> T:
-        async with reached(url, first_admin=True) as client:
-            return await work(client)
-
-    return asyncio.run(opened())
-
-
-def _print_json(found: Sequence[BaseModel]) -> None:
-    shown = [one.model_dump(mode="json") for one in found]
-    out.print(json.dumps(shown), markup=False, soft_wrap=True)
+    return looked_up(work, url, first_admin=True)
 
 
 def _password(ask: bool) -> str | None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
 
-from deskhand_platform.cli.client import Url, connect
+from deskhand_platform.cli.client import Url, asked
 from deskhand_platform.cli.console import out, table, when
-from deskhand_platform.settings import load_settings
 
 app = typer.Typer(help="What somebody should look at.", no_args_is_help=True)
 
@@ -22,15 +21,15 @@ def list_alarms(
 ) -> None:
     """Alarms that are not over, newest first."""
     lines = table("alarm", "of", "name", "state", "since", "times", "")
-    for one in asyncio.run(_list(over, limit, url)):
+    for one in asked(lambda client: client.alarms(open=None if over else True, limit=limit), url):
         lines.add_row(
-            str(one["id"]),
-            one["subject"],
-            one["name"],
-            one["state"],
-            when(one["raised_at_s"]),
-            str(one["times"]),
-            _figures(one["data"]),
+            str(one.id),
+            one.subject,
+            one.name,
+            one.state,
+            when(one.raised_at_s),
+            str(one.times),
+            _figures(one.data),
         )
     out.print(lines)
 
@@ -38,23 +37,13 @@ def list_alarms(
 @app.command()
 def acknowledge(id: Annotated[int, typer.Argument(help="of the alarm")], url: Url = None) -> None:
     """Say that you have seen it."""
-    out.print(f"Alarm {id} is {asyncio.run(_acknowledge(id, url))['state']}")
+    out.print(f"Alarm {id} is {asked(lambda client: client.acknowledge_alarm(id), url).state}")
 
 
-def _figures(data: dict[str, Any]) -> str:
+def _figures(data: Mapping[str, Any]) -> str:
     """ "0.8 GB free, limit 2; …", as far as it is said."""
     value, limit = data.get("value"), data.get("limit")
     said = [] if value is None else [f"{value:g} {data.get('unit', '')}".strip()]
     if value is not None and limit is not None:
         said = [f"{said[0]}, limit {limit:g}"]
     return "; ".join([*said, *([str(data["advice"])] if data.get("advice") else [])])
-
-
-async def _list(over: bool, limit: int, url: str | None) -> list[dict[str, Any]]:
-    async with connect(load_settings(), url) as client:
-        return await client.get("/v1/alarms", limit=limit, **({} if over else {"open": True}))
-
-
-async def _acknowledge(id: int, url: str | None) -> dict[str, Any]:
-    async with connect(load_settings(), url) as client:
-        return await client.post(f"/v1/alarms/{id}/acknowledge")

@@ -14,7 +14,7 @@ from deskhand_platform.accounts.access import Role
 from deskhand_platform.api.account_models import UserModel
 from deskhand_platform.api.annotation_models import AgreementModel, ReviewItem
 from deskhand_platform.cli.choosing import Policy, Task, read_rules
-from deskhand_platform.cli.client import HomeUrl, reached
+from deskhand_platform.cli.client import HomeUrl, first, reached
 from deskhand_platform.cli.console import out, say, table, when
 from deskhand_platform.cli.flywheel import Label, labels_of
 from deskhand_platform.errors import NotFound, WrongState
@@ -77,14 +77,9 @@ def review(
 async def _review(
     rules: str, chosen: Mapping[str, Any], state: str, limit: int, url: str | None
 ) -> list[ReviewItem]:
-    found: list[ReviewItem] = []
     async with reached(url) as client:
         await client.find_reviews(rules=rules, **chosen)
-        async for one in client.reviews(state):
-            found.append(one)
-            if len(found) == limit:
-                break
-    return found
+        return await first(client.reviews(state), limit)
 
 
 def show_agreement(

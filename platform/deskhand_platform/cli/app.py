@@ -27,14 +27,18 @@ from deskhand_platform.cli import (
     endpoint,
     evaluations,
     flywheel,
+    holding,
     jobs,
     judging,
+    leased,
     prm,
     records,
+    remarks,
     rounds,
     run,
     sandboxes,
     serve,
+    standing,
     tasks,
     training,
     upkeep,
@@ -55,7 +59,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for part in (serve, run, records, training, benches, branching, doctor):
+for part in (serve, run, standing, records, training, benches, branching, doctor):
     part.register(app)
 app.add_typer(tasks.app, name="tasks")
 app.add_typer(webhooks.app, name="webhooks")
@@ -71,13 +75,15 @@ app.add_typer(accounts.people, name="users")
 app.add_typer(accounts.tokens, name="tokens")
 app.add_typer(prm.app, name="prm")
 app.add_typer(jobs.app, name="jobs")
-app.add_typer(jobs.app, name="jobs")
 tasks.register(app)
 endpoint.register(records.policies)
 upkeep.register(flywheel.app)
 judging.register(flywheel.app)
 annotation.register(flywheel.app)
 choosing.register(flywheel.app)
+holding.register(flywheel.app)
+remarks.register(records.trajectories)
+leased.register(sandboxes.app)
 
 USAGE = (
     NotFound,

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from deskhand_platform.cli import overrides
-from deskhand_platform.cli.client import Url, connect
+from deskhand_platform.cli.client import Url, asked
 from deskhand_platform.cli.console import out
-from deskhand_platform.settings import load_settings
 
 
 def register(root: typer.Typer) -> None:
@@ -39,15 +37,17 @@ def branch(
     The recorded actions are done again from the seeded start and every screen is compared. The trajectories
     are labelled branch_of=ID, and branch_exact=no where a screen differed.
     """
-    body = {
-        "step": step,
-        "episodes": episodes,
-        "priority": priority,
-        "policy": {"name": policy, "settings": overrides.parse(setting or []), "review_s": review},
-    }
-    out.print(asyncio.run(_send(id, body, url))["id"])
-
-
-async def _send(id: str, body: dict[str, Any], url: str | None) -> Any:
-    async with connect(load_settings(), url) as client:
-        return await client.post(f"/v1/trajectories/{id}/branch", body)
+    given = overrides.parse(setting or [])
+    queued = asked(
+        lambda client: client.branch(
+            id,
+            step,
+            policy=policy,
+            settings=given,
+            review_s=review,
+            episodes=episodes,
+            priority=priority,
+        ),
+        url,
+    )
+    out.print(queued.id)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +11,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from deskhand_platform.api.flywheel_models import LineageModel, RoutedModel
-from deskhand_platform.cli.client import HomeUrl, reached
+from deskhand_platform.cli.client import Client, HomeUrl, looked_up
 from deskhand_platform.cli.console import out, table, when
 from deskhand_platform.cli.flywheel import Label, labels_of
 from deskhand_platform.errors import InvalidField
@@ -43,6 +42,9 @@ def route(
     task: Task = None,
     policy: Policy = None,
     label: Label = None,
+    preview: Annotated[
+        bool, typer.Option("--preview", help="only say what each would take now; nothing is kept")
+    ] = False,
     url: HomeUrl = None,
 ) -> None:
     """Make a dataset of each route: successes to imitate, failures to pretrain on, all for the RL pool.
@@ -55,19 +57,20 @@ def route(
     """
     chosen = {"task_id": task, "policy_id": policy, "labels": labels_of(label or [])}
     lines = table("dataset", "for", "trajectories", "left out")
-    for made in asyncio.run(_route(name, read_rules(rules), chosen, url)):
+    for made in looked_up(lambda client: _route(client, name, read_rules(rules), chosen, preview), url):
         why = ", ".join(f"{count} {what}" for what, count in made.left_out.items())
         lines.add_row(made.dataset, made.kind, str(made.trajectories), why)
     out.print(lines)
 
 
 def lineage(
-    policy: Annotated[str, typer.Argument(help="id of a policy")],
+    of: Annotated[str, typer.Argument(help="id of a policy, or a dataset as NAME@VERSION")],
     as_json: Annotated[bool, typer.Option("--json", help="as JSON, with every trajectory's id")] = False,
     url: HomeUrl = None,
 ) -> None:
-    """Draw where a policy comes from: trajectory ← policy ← dataset ← trajectory ← …"""
-    traced = asyncio.run(_lineage(policy, url))
+    """Draw where a policy, or a dataset, comes from: trajectory ← policy ← dataset ← trajectory ← …"""
+    policy, dataset = (None, of) if "@" in of else (of, None)
+    traced = looked_up(lambda client: client.lineage(policy, dataset=dataset), url)
     if as_json:
         typer.echo(traced.model_dump_json(indent=2))
         return
@@ -86,14 +89,12 @@ def read_rules(path: Path | None) -> str:
         raise InvalidField("rules", f"{path} cannot be read: {error}") from error
 
 
-async def _route(name: str, rules: str, chosen: Mapping[str, Any], url: str | None) -> list[RoutedModel]:
-    async with reached(url) as client:
-        return await client.route(name, rules=rules, **chosen)
-
-
-async def _lineage(policy: str, url: str | None) -> LineageModel:
-    async with reached(url) as client:
-        return await client.lineage(policy)
+async def _route(
+    client: Client, name: str, rules: str, chosen: Mapping[str, Any], preview: bool
+) -> list[RoutedModel]:
+    if preview:
+        return await client.preview_routes(name, rules=rules, **chosen)
+    return await client.route(name, rules=rules, **chosen)
 
 
 def _drawn(node: LineageModel, onto: Tree | None = None) -> Tree:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -12,7 +13,9 @@ from deskhand_platform.cli.opening import answered_here
 from deskhand_platform.client import AsyncDeskhand as Client
 from deskhand_platform.settings import Settings, load_settings
 
-__all__ = ["Client", "HomeUrl", "Url", "connect", "reached"]
+__all__ = ["Client", "HereUrl", "HomeUrl", "Url", "asked", "connect", "first", "looked_up", "reached"]
+
+T = TypeVar("T")
 
 PATIENCE_S = 3.0
 """A person waits: what does not answer by then is said."""
@@ -28,6 +31,7 @@ HomeUrl = Annotated[
         "records, served or not, when not given",
     ),
 ]
+HereUrl = Annotated[str | None, typer.Option("--url", help="a platform's; this machine's own when not given")]
 
 
 def connect(settings: Settings, url: str | None = None) -> Client:
@@ -61,3 +65,41 @@ async def reached(url: str | None = None, *, first_admin: bool = False) -> Async
         Client("http://localhost", "not asked for", patience_s=PATIENCE_S, transport=transport) as client,
     ):
         yield client
+
+
+def asked(work: Callable[[Client], Awaitable[T]], url: str | None) -> T:
+    """What one call of the platform that `connect` finds comes to.
+
+    Raises:
+        NotServing, Unauthorized, ClientError: as `connect` and the call.
+    """
+
+    async def opened() -> T:
+        async with connect(load_settings(), url) as client:
+            return await work(client)
+
+    return asyncio.run(opened())
+
+
+def looked_up(work: Callable[[Client], Awaitable[T]], url: str | None, *, first_admin: bool = False) -> T:
+    """The same of what `reached` finds: this home's records too, served or not.
+
+    Raises:
+        As `reached`, and ClientError.
+    """
+
+    async def opened() -> T:
+        async with reached(url, first_admin=first_admin) as client:
+            return await work(client)
+
+    return asyncio.run(opened())
+
+
+async def first(found: AsyncIterator[T], limit: int) -> list[T]:
+    """The first of a list, `limit` at most; no page beyond theirs is asked for."""
+    kept: list[T] = []
+    async for one in found:
+        kept.append(one)
+        if len(kept) == limit:
+            break
+    return kept

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
+from pydantic import BaseModel
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -34,6 +36,12 @@ def table(*columns: str) -> Table:
     for at, column in enumerate(columns):
         made.add_column(column, no_wrap=at == 0 or not out.is_terminal, overflow="fold")
     return made
+
+
+def print_json(found: Sequence[BaseModel]) -> None:
+    """For `--json` of a list."""
+    shown = [one.model_dump(mode="json") for one in found]
+    out.print(json.dumps(shown), markup=False, soft_wrap=True)
 
 
 @contextmanager

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from deskhand_platform.cli.client import Client, Url, connect
+from deskhand_platform.api.evaluation_models import EvaluationModel
+from deskhand_platform.cli.client import Client, Url, asked
 from deskhand_platform.cli.console import bars, complain, out, table, when
-from deskhand_platform.client.calls import part
-from deskhand_platform.settings import load_settings
+from deskhand_platform.evaluations.verdicts import Verdict
+from deskhand_platform.states import WorkState
 
 app = typer.Typer(help="Success of policies on tasks, measured and compared.", no_args_is_help=True)
 LOOK_S = 1.0
-GOING = ("queued", "running", "paused")
 Id = Annotated[str, typer.Argument(help="of the evaluation")]
 
 
@@ -27,15 +27,15 @@ def list_evaluations(
 ) -> None:
     """Evaluations, newest first."""
     lines = table("evaluation", "policy", "tasks", "state", "episodes", "asked", "")
-    for one in asyncio.run(_get("/v1/evaluations", url, policy_id=policy, task=task, limit=limit)):
+    for one in asked(lambda client: client.evaluations(policy_id=policy, task=task, limit=limit), url):
         lines.add_row(
-            one["id"],
-            one["policy_id"] or "oracle",
-            _tasks(one["tasks"]),
-            one["state"],
-            f"{one['done']} of {one['total']}",
-            when(one["asked_at_s"]),
-            one["reason"] or "",
+            one.id,
+            one.policy_id or "oracle",
+            _tasks(one.tasks),
+            one.state,
+            f"{one.done} of {one.total}",
+            when(one.asked_at_s),
+            one.reason or "",
         )
     out.print(lines)
 
@@ -43,7 +43,7 @@ def list_evaluations(
 @app.command()
 def show(id: Id, url: Url = None) -> None:
     """Success on each of its tasks, with 95 % Wilson intervals."""
-    _print(asyncio.run(_get(f"/v1/evaluations/{id}", url)))
+    _print(asked(lambda client: client.evaluation(id), url))
 
 
 @app.command(epilog="Example:  deskhand evaluations ask miniwob/click-test --policy deskhand-tiny --follow")
@@ -58,24 +58,34 @@ def ask(
     url: Url = None,
 ) -> None:
     """Have a policy measured. Prints the id."""
-    body = {"policy_id": policy, "episodes": episodes, "modes": mode or ["sampled"], "split": split}
-    done = asyncio.run(_ask(tasks or [], suite, body, watch, url))
-    raise typer.Exit(0 if done else 1)
+
+    async def measured(client: Client) -> bool:
+        begun = await client.start_evaluation(
+            await _with_suite(client, tasks or [], suite),
+            policy_id=policy,
+            episodes=episodes,
+            modes=mode or ["sampled"],
+            split=split,
+        )
+        out.print(begun.id, soft_wrap=True)
+        return await _followed(client, begun.id) if watch else True
+
+    raise typer.Exit(0 if asked(measured, url) else 1)
 
 
 @app.command()
 def cancel(id: Id, url: Url = None) -> None:
     """Take it out of the queue, or stop it."""
-    state = asyncio.run(_cancel(id, url))["state"]
-    out.print(f"{id} is {'stopping' if state in GOING else state}", soft_wrap=True)
+    state = asked(lambda client: client.cancel_evaluation(id), url).state
+    out.print(f"{id} is {state if state.over else 'stopping'}", soft_wrap=True)
 
 
 @app.command()
 def suites(url: Url = None) -> None:
     """Tasks that are measured together."""
     lines = table("suite", "tasks", "")
-    for one in asyncio.run(_get("/v1/evaluations/suites", url)):
-        lines.add_row(one["name"], str(len(one["tasks"])), _tasks(one["tasks"]))
+    for one in asked(lambda client: client.suites(), url):
+        lines.add_row(one.name, str(len(one.tasks)), _tasks(one.tasks))
     out.print(lines)
 
 
@@ -86,14 +96,14 @@ def keep_suite(
     url: Url = None,
 ) -> None:
     """Put tasks together as a suite, or others into one of that name."""
-    kept = asyncio.run(_put(f"/v1/evaluations/suites/{part(name)}", {"tasks": tasks}, url))
-    out.print(f"{kept['name']} has {len(kept['tasks'])} task{'' if len(kept['tasks']) == 1 else 's'}")
+    kept = asked(lambda client: client.keep_suite(name, tasks), url)
+    out.print(f"{kept.name} has {len(kept.tasks)} task{'' if len(kept.tasks) == 1 else 's'}")
 
 
 @app.command("delete-suite")
 def delete_suite(name: str, url: Url = None) -> None:
     """Forget a suite that somebody put together; what was measured on it stays."""
-    asyncio.run(_delete(f"/v1/evaluations/suites/{part(name)}", url))
+    asked(lambda client: client.delete_suite(name), url)
     out.print(f"{name} is forgotten", soft_wrap=True)
 
 
@@ -104,72 +114,46 @@ def compare(
     url: Url = None,
 ) -> None:
     """The newest measurements of the same tasks, what got worse first; exit status 1 where something did."""
-    found = asyncio.run(_get("/v1/evaluations/compare", url, old=old, new=new))
+    found = asked(lambda client: client.compare_policies(old, new), url)
     lines = table("task", "mode", "seeds", "old", "new", "difference", "")
     for one in found:
-        difference = f"{one['difference']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}]"
-        before, after = f"{one['old']['success']:.3f}", f"{one['new']['success']:.3f}"
-        lines.add_row(one["task"], one["mode"], one["split"], before, after, difference, one["verdict"])
+        difference = f"{one.difference:+.3f} [{one.low:+.3f}, {one.high:+.3f}]"
+        before, after = f"{one.old.success:.3f}", f"{one.new.success:.3f}"
+        lines.add_row(one.task, one.mode, one.split, before, after, difference, one.verdict)
     out.print(lines)
-    raise typer.Exit(1 if any(one["verdict"] == "worse" for one in found) else 0)
+    raise typer.Exit(1 if any(one.verdict is Verdict.WORSE for one in found) else 0)
 
 
 def _tasks(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more" if names else ""
 
 
-def _print(one: dict[str, Any]) -> None:
+def _print(one: EvaluationModel) -> None:
     lines = table("task", "mode", "success", "interval", "episodes")
-    for row in one["rows"]:
-        interval = f"[{row['low']:.3f}, {row['high']:.3f}]"
-        lines.add_row(row["task"], row["mode"], f"{row['success']:.3f}", interval, str(row["episodes"]))
+    for row in one.rows:
+        interval = f"[{row.low:.3f}, {row.high:.3f}]"
+        lines.add_row(row.task, row.mode, f"{row.success:.3f}", interval, str(row.episodes))
     out.print(lines)
 
 
-async def _ask(
-    tasks: list[str], suite: str | None, body: dict[str, Any], watch: bool, url: str | None
-) -> bool:
-    async with connect(load_settings(), url) as client:
-        if suite is not None:
-            known = {one["name"]: one["tasks"] for one in await client.get("/v1/evaluations/suites")}
-            if suite not in known:
-                raise typer.BadParameter(f"no suite {suite!r}; there are {', '.join(sorted(known))}")
-            tasks = [*tasks, *known[suite]]
-        asked = await client.post("/v1/evaluations", {**body, "tasks": tasks})
-        out.print(asked["id"], soft_wrap=True)
-        return await _followed(client, str(asked["id"])) if watch else True
+async def _with_suite(client: Client, tasks: list[str], suite: str | None) -> list[str]:
+    if suite is None:
+        return tasks
+    known = {one.name: one.tasks for one in await client.suites()}
+    if suite not in known:
+        raise typer.BadParameter(f"no suite {suite!r}; there are {', '.join(sorted(known))}")
+    return [*tasks, *known[suite]]
 
 
 async def _followed(client: Client, id: str) -> bool:
     with bars() as tell:
         while True:
-            now = await client.get(f"/v1/evaluations/{id}")
-            tell("episodes", now["done"], now["total"] or None)
-            if now["state"] not in GOING:
+            now = await client.evaluation(id)
+            tell("episodes", now.done, now.total or None)
+            if now.state.over:
                 break
             await asyncio.sleep(LOOK_S)
     _print(now)
-    if now["state"] != "done":
-        complain(f"{id} is {now['state']}: {now['reason'] or 'its log says why'}")
-    return now["state"] == "done"
-
-
-async def _cancel(id: str, url: str | None) -> dict[str, Any]:
-    async with connect(load_settings(), url) as client:
-        return await client.post(f"/v1/evaluations/{id}/cancel")
-
-
-async def _put(path: str, body: dict[str, Any], url: str | None) -> Any:
-    async with connect(load_settings(), url) as client:
-        return await client.put(path, body)
-
-
-async def _delete(path: str, url: str | None) -> None:
-    async with connect(load_settings(), url) as client:
-        await client.delete(path)
-
-
-async def _get(path: str, url: str | None, **query: Any) -> Any:
-    given = {name: value for name, value in query.items() if value is not None}
-    async with connect(load_settings(), url) as client:
-        return await client.get(path, **given)
+    if now.state is not WorkState.DONE:
+        complain(f"{id} is {now.state}: {now.reason or 'its log says why'}")
+    return now.state is WorkState.DONE

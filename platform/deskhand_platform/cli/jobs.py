@@ -10,7 +10,7 @@ import typer
 from pydantic import BaseModel, ValidationError
 
 from deskhand_platform.api.job_models import JobModel
-from deskhand_platform.cli.client import Client, Url, connect
+from deskhand_platform.cli.client import Client, Url, asked, connect
 from deskhand_platform.cli.console import bars, complain, out, say, table, when
 from deskhand_platform.cli.signals import run_until_signal
 from deskhand_platform.errors import InvalidField
@@ -33,13 +33,8 @@ def list_jobs(
     url: Url = None,
 ) -> None:
     """Jobs, newest first."""
-
-    async def listed() -> list[JobModel]:
-        async with connect(load_settings(), url) as client:
-            return await client.jobs(kind, state, limit)
-
     lines = table("job", "state", "now", "by", "asked", "ended", "")
-    for one in asyncio.run(listed()):
+    for one in asked(lambda client: client.jobs(kind, state, limit), url):
         now = "" if one.state.over or not one.phase else f"{one.phase} {one.done} of {one.total}"
         lines.add_row(
             one.id, one.state, now, one.by, when(one.asked_at_s), when(one.ended_at_s), one.reason or ""
@@ -50,35 +45,22 @@ def list_jobs(
 @app.command()
 def show(id: Id, url: Url = None) -> None:
     """One of them, as JSON: what was asked for, how far it is, what came of it."""
-
-    async def found() -> JobModel:
-        async with connect(load_settings(), url) as client:
-            return await client.job(id)
-
-    out.print(asyncio.run(found()).model_dump_json(indent=1), markup=False, soft_wrap=True)
+    out.print(
+        asked(lambda client: client.job(id), url).model_dump_json(indent=1), markup=False, soft_wrap=True
+    )
 
 
 @app.command()
 def cancel(id: Id, url: Url = None) -> None:
     """Take it out of the queue, or stop it; what it has done stays done."""
-
-    async def asked() -> None:
-        async with connect(load_settings(), url) as client:
-            await client.cancel_job(id)
-
-    asyncio.run(asked())
+    asked(lambda client: client.cancel_job(id), url)
     out.print(f"{id} is stopping", soft_wrap=True)
 
 
 @app.command()
 def log(id: Id, url: Url = None) -> None:
     """What it wrote, the last of it where that is long."""
-
-    async def read() -> str:
-        async with connect(load_settings(), url) as client:
-            return (await client.job_log(id)).text
-
-    typer.echo(asyncio.run(read()), nl=False)
+    typer.echo(asked(lambda client: client.job_log(id), url).text, nl=False)
 
 
 def made(kind: type[Order], **values: Any) -> Order:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any
 
 from rich.live import Live
 from rich.text import Text
 
+from deskhand_platform.api.models import Phase, Rate, Round
 from deskhand_platform.cli.client import Client
 from deskhand_platform.cli.console import err, out, say, table
 
-Json = dict[str, Any]
 LOOK_S = 1.0
 MARKS = {
     "done": "✓",
@@ -25,83 +24,83 @@ MARKS = {
 }
 
 
-async def follow(client: Client, round_id: int) -> Json:
+async def follow(client: Client, round_id: int) -> Round:
     """Show a round until it is over; the round as it is then."""
     if err.is_terminal:
         return await _live(client, round_id)
     return await _lines(client, round_id)
 
 
-async def _live(client: Client, round_id: int) -> Json:
+async def _live(client: Client, round_id: int) -> Round:
     with Live(console=err, refresh_per_second=4) as live:
         while True:
-            now = await client.get(f"/v1/rounds/{round_id}")
-            live.update(Text("\n".join(_line(phase) for phase in now["phases"]) or "waiting for its turn …"))
-            if now["state"] not in ("queued", "running"):
+            now = await client.round(round_id)
+            live.update(Text("\n".join(_line(phase) for phase in now.phases) or "waiting for its turn …"))
+            if now.state not in ("queued", "running"):
                 return now
             await asyncio.sleep(LOOK_S)
 
 
-async def _lines(client: Client, round_id: int) -> Json:
+async def _lines(client: Client, round_id: int) -> Round:
     """For logs: a line when a phase changes its state."""
     seen: dict[str, str] = {}
     while True:
-        now = await client.get(f"/v1/rounds/{round_id}")
-        for phase in now["phases"]:
-            if phase["state"] not in (seen.get(phase["name"], "queued"),):
+        now = await client.round(round_id)
+        for phase in now.phases:
+            if phase.state not in (seen.get(phase.name, "queued"),):
                 say(_line(phase))
-            seen[phase["name"]] = phase["state"]
-        if now["state"] not in ("queued", "running"):
+            seen[phase.name] = phase.state
+        if now.state not in ("queued", "running"):
             return now
         await asyncio.sleep(LOOK_S)
 
 
-def _line(phase: Json) -> str:
+def _line(phase: Phase) -> str:
     took = _took(phase)
-    progress, detail = phase["progress"], ""
-    if phase["state"] == "running" and progress:
-        detail = progress["phase"]
-        if progress["total"]:
-            detail += f"  {progress['done']}/{progress['total']}"
-    elif phase["reason"]:
-        detail = phase["reason"]
-    return f"{MARKS[phase['state']]} {phase['name']:<20} {took:>7}  {detail}".rstrip()
+    progress, detail = phase.progress, ""
+    if phase.state == "running" and progress:
+        detail = progress.phase
+        if progress.total:
+            detail += f"  {progress.done}/{progress.total}"
+    elif phase.reason:
+        detail = phase.reason
+    return f"{MARKS[phase.state]} {phase.name:<20} {took:>7}  {detail}".rstrip()
 
 
-def _took(phase: Json) -> str:
-    if phase["started_at_s"] is None:
+def _took(phase: Phase) -> str:
+    if phase.started_at_s is None:
         return ""
-    seconds = (phase["ended_at_s"] or time.time()) - phase["started_at_s"]
+    seconds = (phase.ended_at_s or time.time()) - phase.started_at_s
     return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
 
 
-def print_round(shown: Json) -> None:
+def print_round(shown: Round) -> None:
     """The round's table, and what became of it."""
     lines = table("", "sampled", "95 %", "greedy", "95 %", "episodes", "minutes")
-    for row in shown["rows"]:
-        cells = [*_rate(row["sampled"]), *_rate(row["greedy"])]
-        lines.add_row(row["label"], *cells, str(row["training_episodes"]), f"{row['minutes']:.1f}")
-    if shown["rows"]:
+    for row in shown.rows:
+        cells = [*_rate(row.sampled), *_rate(row.greedy)]
+        lines.add_row(row.label, *cells, str(row.training_episodes), f"{row.minutes:.1f}")
+    if shown.rows:
         out.print(lines)
     out.print(_ending(shown), markup=False, soft_wrap=True)
 
 
-def _ending(shown: Json) -> str:
-    head = f"Round {shown['id']} ({shown['preset']}): {shown['state']}"
-    if shown["state"] == "failed":
-        return f"{head}: {shown['reason']}"
-    if shown["state"] == "paused":
-        return f"{head}; `deskhand rounds resume {shown['id']}` lets it go on"
-    if shown["state"] != "done":
+def _ending(shown: Round) -> str:
+    head = f"Round {shown.id} ({shown.preset}): {shown.state}"
+    if shown.state == "failed":
+        return f"{head}: {shown.reason}"
+    if shown.state == "paused":
+        return f"{head}; `deskhand rounds resume {shown.id}` lets it go on"
+    if shown.state != "done":
         return head
-    if shown["promoted"]:
-        return f"{head}; the next round starts from {shown['policy_out']}"
-    why = shown["reason"] or "nothing to promote"
+    if shown.promoted:
+        return f"{head}; the next round starts from {shown.policy_out}"
+    why = shown.reason or "nothing to promote"
     return f"{head}; {why}.\nThe next round starts from what was promoted before, or from its preset's base."
 
 
-def _rate(rate: Json | None) -> tuple[str, str]:
+def _rate(rate: Rate | None) -> tuple[str, str]:
     if rate is None:
         return "", ""
     # eighty columns hold seven of these
-    return f"{rate['success']:.1%}", f"{rate['low']:.0%}–{rate['high']:.0%}"
+    return f"{rate.success:.1%}", f"{rate.low:.0%}–{rate.high:.0%}"

@@ -8,10 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from deskhand_platform.cli import overrides, schedules
-from deskhand_platform.cli.client import Url, connect
+from deskhand_platform.cli.client import HereUrl, Url, asked, connect, first
 from deskhand_platform.cli.console import out, table, when
 from deskhand_platform.cli.progress import LOOK_S, follow, print_round
 from deskhand_platform.settings import load_settings
+from deskhand_platform.states import WorkState
 
 app = typer.Typer(help="Training rounds.", no_args_is_help=True)
 app.add_typer(schedules.app, name="schedules")
@@ -21,40 +22,44 @@ Number = Annotated[int, typer.Argument(help="number of the round")]
 @app.command("list")
 def list_rounds(limit: Annotated[int, typer.Option(min=1, max=200)] = 20, url: Url = None) -> None:
     """Rounds, newest first."""
-    found = asyncio.run(_get("/v1/rounds", url, limit=limit))
+    found = asked(lambda client: first(client.rounds(), limit), url)
     lines = table("round", "preset", "state", "started", "from", "to", "")
-    for one in found["items"]:
-        note = one["reason"] or ("promoted" if one["promoted"] else "")
+    for one in found:
+        note = one.reason or ("promoted" if one.promoted else "")
         lines.add_row(
-            str(one["id"]),
-            one["preset"],
-            one["state"],
-            when(one["started_at_s"]),
-            one["policy_in"] or "",
-            one["policy_out"] or "",
+            str(one.id),
+            one.preset,
+            one.state,
+            when(one.started_at_s),
+            one.policy_in or "",
+            one.policy_out or "",
             note,
         )
     out.print(lines)
 
 
 @app.command()
-def presets() -> None:
+def presets(url: HereUrl = None) -> None:
     """The presets a round can be started with."""
-    from deskhand_platform.rounds.presets import preset, preset_names
-
     lines = table("preset", "")
-    for name in preset_names():
-        lines.add_row(name, preset(name).description)
+    if url is not None:
+        for one in asked(lambda client: client.presets(), url):
+            lines.add_row(one.name, one.description)
+    else:
+        from deskhand_platform.rounds.presets import preset, preset_names
+
+        for name in preset_names():
+            lines.add_row(name, preset(name).description)
     out.print(lines)
 
 
 @app.command()
 def show(number: Number, url: Url = None) -> None:
     """A round's phases and table."""
-    shown = asyncio.run(_get(f"/v1/rounds/{number}", url))
+    shown = asked(lambda client: client.round(number), url)
     lines = table("phase", "state", "policy", "")
-    for phase in shown["phases"]:
-        lines.add_row(phase["name"], phase["state"], phase["policy_out"] or "", phase["reason"] or "")
+    for phase in shown.phases:
+        lines.add_row(phase.name, phase.state, phase.policy_out or "", phase.reason or "")
     out.print(lines)
     print_round(shown)
 
@@ -73,21 +78,21 @@ def start(
 @app.command()
 def cancel(number: Number, url: Url = None) -> None:
     """Stop a round; what it has stored stays."""
-    shown = asyncio.run(_post(f"/v1/rounds/{number}/cancel", url))
-    out.print(f"Round {number}: {'stopping' if shown['cancelling'] else shown['state']}")
+    shown = asked(lambda client: client.cancel_round(number), url)
+    out.print(f"Round {number}: {'stopping' if shown.cancelling else shown.state}")
 
 
 @app.command()
 def pause(number: Number, url: Url = None) -> None:
     """Stop a round with its state safe, until it is resumed; other rounds take their turn."""
-    shown = asyncio.run(_post(f"/v1/rounds/{number}/pause", url))
-    out.print(f"Round {number}: {'pausing' if shown['pausing'] else shown['state']}")
+    shown = asked(lambda client: client.pause_round(number), url)
+    out.print(f"Round {number}: {'pausing' if shown.pausing else shown.state}")
 
 
 @app.command()
 def resume(number: Number, url: Url = None) -> None:
     """Let a paused round go on at the step where it was."""
-    out.print(f"Round {number}: {asyncio.run(_post(f'/v1/rounds/{number}/resume', url))['state']}")
+    out.print(f"Round {number}: {asked(lambda client: client.resume_round(number), url).state}")
 
 
 @app.command(epilog="Example:  deskhand rounds retry 3 --phase ppo")
@@ -98,8 +103,8 @@ def retry(
     url: Url = None,
 ) -> None:
     """Let a round that is over, or paused, go on from one of its phases; one that was done is done anew."""
-    body = {"phase": phase, "afresh": afresh}
-    out.print(f"Round {number}: {asyncio.run(_post(f'/v1/rounds/{number}/retry', url, body))['state']}")
+    retried = asked(lambda client: client.retry_round(number, phase, afresh=afresh), url)
+    out.print(f"Round {number}: {retried.state}")
 
 
 @app.command(epilog="Example:  deskhand rounds clone 3 --set ppo.minutes=30")
@@ -109,8 +114,8 @@ def clone(
     url: Url = None,
 ) -> None:
     """Start a round that is told what this one was."""
-    body = {"overrides": overrides.parse(set_ or [])}
-    out.print(f"Round {asyncio.run(_post(f'/v1/rounds/{number}/clone', url, body))['id']}")
+    changed = overrides.parse(set_ or [])
+    out.print(f"Round {asked(lambda client: client.clone_round(number, changed), url).id}")
 
 
 @app.command(epilog="Example:  deskhand rounds log 3 ppo --follow")
@@ -122,17 +127,17 @@ def log(
     url: Url = None,
 ) -> None:
     """What the run of a phase wrote."""
-    asyncio.run(_log(f"/v1/rounds/{number}/phases/{phase}/log", tail, watch, url))
+    asyncio.run(_log(number, phase, tail, watch, url))
 
 
 @app.command()
 def promotions(limit: Annotated[int, typer.Option(min=1, max=200)] = 20, url: Url = None) -> None:
     """Which policies rounds started from, the present one first."""
-    found = asyncio.run(_get("/v1/promotions", url, limit=limit))
+    found = asked(lambda client: first(client.promotions(), limit), url)
     lines = table("policy", "how", "by", "when", "reason")
-    for one in found["items"]:
-        how = one["kind"] if one["round_id"] is None else f"round {one['round_id']}"
-        lines.add_row(one["policy_id"], how, one["by"], when(one["at_s"]), one["reason"])
+    for one in found:
+        how = one.kind if one.round_id is None else f"round {one.round_id}"
+        lines.add_row(one.policy_id, how, one.by, when(one.at_s), one.reason)
     out.print(lines)
 
 
@@ -143,38 +148,28 @@ def promote(
     url: Url = None,
 ) -> None:
     """Let rounds start from a policy from now on."""
-    made = asyncio.run(_post("/v1/promotions", url, {"policy_id": policy, "reason": reason}))
-    out.print(f"Rounds start from {made['policy_id']} ({made['kind']})", soft_wrap=True)
+    made = asked(lambda client: client.promote(policy, reason), url)
+    out.print(f"Rounds start from {made.policy_id} ({made.kind})", soft_wrap=True)
 
 
-async def _log(path: str, tail: int, watch: bool, url: str | None) -> None:
+async def _log(number: int, phase: str, tail: int, watch: bool, url: str | None) -> None:
     async with connect(load_settings(), url) as client:
-        piece = await client.get(path, tail=tail)
+        piece = await client.phase_log(number, phase, tail=tail)
         while True:
-            out.print(piece["text"], end="", markup=False, highlight=False, soft_wrap=True)
-            if piece["next_offset"] == piece["size"]:
-                if piece["over"] or not watch:
+            out.print(piece.text, end="", markup=False, highlight=False, soft_wrap=True)
+            if piece.next_offset == piece.size:
+                if piece.over or not watch:
                     return
                 await asyncio.sleep(LOOK_S)
-            piece = await client.get(path, offset=piece["next_offset"])
+            piece = await client.phase_log(number, phase, piece.next_offset)
 
 
 async def _start(preset: str, changed: dict[str, Any], watch: bool, url: str | None) -> int:
     async with connect(load_settings(), url) as client:
-        started = await client.post("/v1/rounds", {"preset": preset, "overrides": changed})
-        out.print(f"Round {started['id']}")
+        started = await client.start_round(preset, changed)
+        out.print(f"Round {started.id}")
         if not watch:
             return 0
-        over = await follow(client, int(started["id"]))
+        over = await follow(client, started.id)
         print_round(over)
-        return 0 if over["state"] == "done" else 1
-
-
-async def _post(path: str, url: str | None, body: Any = None) -> dict[str, Any]:
-    async with connect(load_settings(), url) as client:
-        return await client.post(path, body)
-
-
-async def _get(path: str, url: str | None, **query: Any) -> Any:
-    async with connect(load_settings(), url) as client:
-        return await client.get(path, **query)
+        return 0 if over.state is WorkState.DONE else 1

@@ -11,13 +11,14 @@ import typer
 import uvloop
 
 from deskhand_platform.cli import overrides
-from deskhand_platform.cli.client import Client, connect
+from deskhand_platform.cli.client import Client, connect, first
 from deskhand_platform.cli.console import say
 from deskhand_platform.cli.progress import follow, print_round
 from deskhand_platform.cli.serve import Port, introduce
 from deskhand_platform.cli.signals import run_until_signal
 from deskhand_platform.lock import serving
 from deskhand_platform.settings import Settings, load_settings
+from deskhand_platform.states import WorkState
 
 Preset = Annotated[
     str | None,
@@ -47,7 +48,7 @@ async def _run(settings: Settings, preset: str, changed: dict[str, Any], exit_: 
         wanted = await _resume_or_start(client, preset, changed)
         over = await follow(client, wanted)
         print_round(over)
-        if over["state"] != "done":
+        if over.state is not WorkState.DONE:
             return 1
         if not exit_:
             say(f"The page stays open at {url} until Ctrl-C.")
@@ -65,14 +66,14 @@ async def _until_stopped() -> None:
 
 async def _resume_or_start(client: Client, preset: str, changed: dict[str, Any]) -> int:
     """The round that an earlier platform left unfinished, else a new one."""
-    recent = (await client.get("/v1/rounds", limit=20))["items"]
-    left = [one for one in recent if one["state"] in ("queued", "running") and one["preset"] == preset]
+    recent = await first(client.rounds(), 20)
+    left = [one for one in recent if one.state in ("queued", "running") and one.preset == preset]
     if left and not changed:
-        say(f"Round {left[-1]['id']} was not finished: going on with it.")
-        return int(left[-1]["id"])
-    started = await client.post("/v1/rounds", {"preset": preset, "overrides": changed})
-    say(f"Round {started['id']} ({preset}) started.")
-    return int(started["id"])
+        say(f"Round {left[-1].id} was not finished: going on with it.")
+        return left[-1].id
+    started = await client.start_round(preset, changed)
+    say(f"Round {started.id} ({preset}) started.")
+    return started.id
 
 
 @asynccontextmanager

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 import yaml
 
-from deskhand_platform.api.models import SubmittedTask
+from deskhand_platform.api.models import CatalogTask
 from deskhand_platform.cli import overrides
-from deskhand_platform.cli.client import Url, connect
+from deskhand_platform.cli.client import HereUrl, Url, asked, connect, first
 from deskhand_platform.cli.console import out, say, table, when
 from deskhand_platform.client.calls import BATCH
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.settings import load_settings
 from deskhand_platform.states import WorkState
+
+if TYPE_CHECKING:
+    from deskhand_sandbox.tasks import TaskInfo
 
 app = typer.Typer(help="Tasks: what there is, and what was submitted.", no_args_is_help=True)
 
@@ -34,12 +38,19 @@ def list_tasks(
     search: Annotated[str, typer.Argument(help="part of the id")] = "",
     held_out: Annotated[bool, typer.Option("--held-out", help="only tasks never trained on")] = False,
     proven: Annotated[bool, typer.Option("--proven", help="only tasks with an oracle")] = False,
+    url: HereUrl = None,
 ) -> None:
     """The tasks environments bring."""
-    from deskhand_platform.catalog import catalog
+    wanted = True if held_out else None
+    found: Sequence[CatalogTask | TaskInfo]
+    if url is None:
+        from deskhand_platform.catalog import catalog
 
+        found = catalog(search, held_out=wanted)
+    else:
+        found = asked(lambda client: client.catalog(search, held_out=wanted), url)
     lines = table("task", "kind", "turns", "oracle", "held out")
-    for one in catalog(search, held_out=True if held_out else None):
+    for one in found:
         if one.oracle or not proven:
             marks = ("yes" if one.oracle else "unproven", "yes" if one.held_out else "")
             lines.add_row(one.id, one.kind, str(one.turns), *marks)
@@ -122,7 +133,8 @@ def submitted(
 ) -> None:
     """Submitted tasks, newest first."""
     lines = table("id", "task", "seed", "state", "score", "submitted", "")
-    for one in asyncio.run(_submitted(limit, state, labels_of(label or []), url)):
+    labels = labels_of(label or [])
+    for one in asked(lambda client: first(client.tasks(state=state, labels=labels), limit), url):
         score = "" if one.outcome is None else f"{one.outcome.score:g}"
         made = when(one.created_at_s)
         lines.add_row(one.id, one.task_id, str(one.seed), one.state, score, made, one.reason or "")
@@ -132,13 +144,13 @@ def submitted(
 @app.command()
 def cancel(id: Annotated[str, typer.Argument(help="id of the submitted task")], url: Url = None) -> None:
     """Take a task out of the queue, or stop it."""
-    out.print(asyncio.run(_cancel(id, url)).state)
+    out.print(asked(lambda client: client.cancel(id), url).state)
 
 
 @app.command()
 def retry(id: Annotated[str, typer.Argument(help="id of the submitted task")], url: Url = None) -> None:
     """Queue a task again that failed or was cancelled."""
-    out.print(asyncio.run(_retry(id, url)).state)
+    out.print(asked(lambda client: client.retry(id), url).state)
 
 
 @app.command(epilog="Examples:  deskhand tasks watch   ·   deskhand tasks watch --label batch=nightly")
@@ -181,15 +193,28 @@ def submit_file(
         out.print(id)
 
 
+@app.command(epilog="Example:  deskhand tasks preview miniwob/click-test screen.png --seed 3")
+def preview(
+    task: Annotated[str, typer.Argument(help="id of the task")],
+    file: Annotated[Path, typer.Argument(help="picture to write: the first screen")],
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    url: Url = None,
+) -> None:
+    """Set a task up in a sandbox of the platform, print its instruction and keep its first screen."""
+    begun = asked(lambda client: client.preview_task(task, seed=seed), url)
+    file.write_bytes(base64.b64decode(begun.screen.partition(",")[2]))
+    out.print(begun.instruction, markup=False, soft_wrap=True)
+
+
 @app.command()
 def proposals(limit: Annotated[int, typer.Option(min=1, max=200)] = 20, url: Url = None) -> None:
     """Actions of policies that wait for a person, the longest first."""
-    found = asyncio.run(_proposals(limit, url))
+    found = asked(lambda client: first(client.proposals(), limit), url)
     lines = table("proposal", "trajectory", "step", "until", "instruction", "what it would do")
-    for one in found["items"]:
-        did = " ".join(action["text"] for action in one["actions"]) or one["text"]
-        until = when(one["answer_by_s"])
-        lines.add_row(one["id"], one["trajectory_id"], str(one["step_index"]), until, one["instruction"], did)
+    for one in found:
+        did = " ".join(action.text for action in one.actions) or one.text
+        until = when(one.answer_by_s)
+        lines.add_row(one.id, one.trajectory_id, str(one.step_index), until, one.instruction, did)
     out.print(lines)
 
 
@@ -206,8 +231,8 @@ def answer(
     url: Url = None,
 ) -> None:
     """Accept what a policy is about to do, or do something else in its place."""
-    body = {"verdict": "replaced" if replace else "accepted", "reply": replace, "reason": reason}
-    out.print(asyncio.run(_answer(id, body, url))["state"])
+    answered = asked(lambda client: client.answer_proposal(id, replace or None, reason), url)
+    out.print(answered.state)
 
 
 def submit(
@@ -274,39 +299,7 @@ async def _submit_all(bodies: list[Any], url: str | None) -> list[str]:
         return await client.submit_batch(bodies, progress)
 
 
-async def _submitted(
-    limit: int, state: WorkState | None, labels: dict[str, str], url: str | None
-) -> list[SubmittedTask]:
-    found: list[SubmittedTask] = []
-    async with connect(load_settings(), url) as client:
-        async for one in client.tasks(state=state, labels=labels):
-            found.append(one)
-            if len(found) == limit:
-                break
-    return found
-
-
-async def _cancel(id: str, url: str | None) -> SubmittedTask:
-    async with connect(load_settings(), url) as client:
-        return await client.cancel(id)
-
-
-async def _retry(id: str, url: str | None) -> SubmittedTask:
-    async with connect(load_settings(), url) as client:
-        return await client.retry(id)
-
-
 async def _watch(ids: list[str], labels: dict[str, str], after: int, follow: bool, url: str | None) -> None:
     async with connect(load_settings(), url) as client:
         async for event in client.task_events(ids, labels=labels, after=after, follow=follow):
             out.print(event.model_dump_json(), markup=False, soft_wrap=True)
-
-
-async def _proposals(limit: int, url: str | None) -> Any:
-    async with connect(load_settings(), url) as client:
-        return await client.get("/v1/proposals", limit=limit)
-
-
-async def _answer(id: str, body: dict[str, str], url: str | None) -> Any:
-    async with connect(load_settings(), url) as client:
-        return await client.post(f"/v1/proposals/{id}/answer", body)

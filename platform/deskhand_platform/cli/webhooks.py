@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated
 
 import typer
 
-from deskhand_platform.api.result_models import DeliveryModel, NewWebhook, WebhookModel
-from deskhand_platform.cli.client import Url, connect
+from deskhand_platform.cli.client import Url, asked, first
 from deskhand_platform.cli.console import out, say, table, when
 from deskhand_platform.cli.tasks import labels_of
-from deskhand_platform.settings import load_settings
 from deskhand_platform.states import WorkState
 from deskhand_platform.webhooks.about import About
 
@@ -28,7 +25,8 @@ def add(
     url: Url = None,
 ) -> None:
     """Have results, or alarms, sent somewhere from now on. Prints the id and the secret, shown this once."""
-    made = asyncio.run(_add(to, about, labels_of(label or []), state, url))
+    labels = labels_of(label or [])
+    made = asked(lambda client: client.add_webhook(to, about=about, labels=labels, states=state), url)
     say("What is sent is signed with the secret below; keep it, it is not shown again.")
     out.print(f"{made.id} {made.secret}", markup=False)
 
@@ -37,7 +35,7 @@ def add(
 def list_webhooks(url: Url = None) -> None:
     """Who is told, and of what; submitters see their own."""
     lines = table("id", "owner", "to", "about", "labels", "states", "since")
-    for one in asyncio.run(_list(url)):
+    for one in asked(lambda client: client.webhooks(), url):
         labels = " ".join(f"{key}={value}" for key, value in one.labels.items())
         states = " ".join(one.states) if one.about is About.TASKS else ""
         lines.add_row(one.id, one.owner or "", one.url, one.about, labels, states, when(one.created_at_s))
@@ -47,7 +45,7 @@ def list_webhooks(url: Url = None) -> None:
 @app.command()
 def remove(id: Id, url: Url = None) -> None:
     """Tell somebody no more; what has not arrived yet never does."""
-    out.print(asyncio.run(_remove(id, url)).url, markup=False)
+    out.print(asked(lambda client: client.remove_webhook(id), url).url, markup=False)
 
 
 @app.command()
@@ -59,7 +57,7 @@ def deliveries(
 ) -> None:
     """What a webhook was and is to be told, newest first."""
     lines = table("delivery", "about", "tells", "state", "attempts", "next", "")
-    for one in asyncio.run(_deliveries(id, state, limit, url)):
+    for one in asked(lambda client: first(client.deliveries(id, state), limit), url):
         data = one.payload["data"]
         about = str(data.get("id") or data.get("name")) if isinstance(data, dict) else ""
         tells, tried = str(one.payload["type"]), str(one.attempts)
@@ -72,36 +70,4 @@ def retry(
     id: Id, delivery: Annotated[str, typer.Argument(help="that was given up")], url: Url = None
 ) -> None:
     """Send again what was given up."""
-    out.print(asyncio.run(_retry(id, delivery, url)).state)
-
-
-async def _add(
-    to: str, about: About, labels: dict[str, str], states: list[WorkState] | None, url: str | None
-) -> NewWebhook:
-    async with connect(load_settings(), url) as client:
-        return await client.add_webhook(to, about=about, labels=labels, states=states)
-
-
-async def _list(url: str | None) -> list[WebhookModel]:
-    async with connect(load_settings(), url) as client:
-        return await client.webhooks()
-
-
-async def _remove(id: str, url: str | None) -> WebhookModel:
-    async with connect(load_settings(), url) as client:
-        return await client.remove_webhook(id)
-
-
-async def _deliveries(id: str, state: str | None, limit: int, url: str | None) -> list[DeliveryModel]:
-    found: list[DeliveryModel] = []
-    async with connect(load_settings(), url) as client:
-        async for one in client.deliveries(id, state):
-            found.append(one)
-            if len(found) == limit:
-                break
-    return found
-
-
-async def _retry(id: str, delivery: str, url: str | None) -> DeliveryModel:
-    async with connect(load_settings(), url) as client:
-        return await client.retry_delivery(id, delivery)
+    out.print(asked(lambda client: client.retry_delivery(id, delivery), url).state)

@@ -1,18 +1,18 @@
-"""Accounts and tokens, for both clients."""
+"""Accounts, limits and tokens, for both clients."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from deskhand_platform.accounts.access import Role
-from deskhand_platform.api.account_models import TokenMade, TokenModel, UserMade, UserModel
+from deskhand_platform.api.account_models import TokenMade, TokenModel, UsageModel, UserMade, UserModel
 from deskhand_platform.client import calls
 from deskhand_platform.client.connection import AsyncConnection, Connection
 from deskhand_platform.client.flows import Call
 
 
 class AsyncAccounts(AsyncConnection):
-    """Accounts and tokens, for programs that await."""
+    """Accounts, limits and tokens, for programs that await."""
 
     async def users(self) -> list[UserModel]:
         """Everybody with an account, by name."""
@@ -33,6 +33,34 @@ class AsyncAccounts(AsyncConnection):
     async def set_password(self, name: str, password: str | None = None) -> UserMade:
         """Give somebody another password, or one that is made up, and sign them out everywhere."""
         return await self._do(_set_password(name, password))
+
+    async def set_own_password(self, password: str, current: str = "") -> None:
+        """Change one's own password, which signs one out everywhere; tokens stay.
+
+        Args:
+            current: the one so far; empty where there is none.
+        """
+        await self._do(_set_own_password(password, current))
+
+    async def quotas(self) -> list[UsageModel]:
+        """What one has and may have; everybody's, for administrators."""
+        return await self._do(_quotas())
+
+    async def set_quota(
+        self,
+        name: str,
+        *,
+        tasks: int | None = None,
+        sandboxes: int | None = None,
+        bytes: int | None = None,
+    ) -> UsageModel:
+        """Give somebody limits of their own in the place of those they had; None: what the settings say.
+
+        Args:
+            tasks: queued and running.
+            bytes: of the pictures of their episodes.
+        """
+        return await self._do(_set_quota(name, tasks, sandboxes, bytes))
 
     async def tokens(self, owner: str | None = None) -> list[TokenModel]:
         """Tokens of one owner, newest first; one's own without, everybody's with "*"."""
@@ -55,7 +83,7 @@ class AsyncAccounts(AsyncConnection):
 
 
 class Accounts(Connection):
-    """Accounts and tokens, for programs that block."""
+    """Accounts, limits and tokens, for programs that block."""
 
     def users(self) -> list[UserModel]:
         """Everybody with an account, by name."""
@@ -74,6 +102,34 @@ class Accounts(Connection):
     def set_password(self, name: str, password: str | None = None) -> UserMade:
         """Give somebody another password, or one that is made up, and sign them out everywhere."""
         return self._do(_set_password(name, password))
+
+    def set_own_password(self, password: str, current: str = "") -> None:
+        """Change one's own password, which signs one out everywhere; tokens stay.
+
+        Args:
+            current: the one so far; empty where there is none.
+        """
+        self._do(_set_own_password(password, current))
+
+    def quotas(self) -> list[UsageModel]:
+        """What one has and may have; everybody's, for administrators."""
+        return self._do(_quotas())
+
+    def set_quota(
+        self,
+        name: str,
+        *,
+        tasks: int | None = None,
+        sandboxes: int | None = None,
+        bytes: int | None = None,
+    ) -> UsageModel:
+        """Give somebody limits of their own in the place of those they had; None: what the settings say.
+
+        Args:
+            tasks: queued and running.
+            bytes: of the pictures of their episodes.
+        """
+        return self._do(_set_quota(name, tasks, sandboxes, bytes))
 
     def tokens(self, owner: str | None = None) -> list[TokenModel]:
         """Tokens of one owner, newest first; one's own without, everybody's with "*"."""
@@ -114,6 +170,22 @@ def _change_user(name: str, role: Role | None, disabled: bool | None) -> Call[Us
 def _set_password(name: str, password: str | None) -> Call[UserMade]:
     path, body = f"/v1/users/{calls.part(name)}/password", calls.given({"password": password})
     return Call(method="PUT", path=path, read=calls.reading(UserMade), body=body)
+
+
+def _set_own_password(password: str, current: str) -> Call[None]:
+    body = {"current": current, "password": password}
+    # sent twice, the one so far would be wrong
+    return Call(method="PUT", path="/v1/password", read=calls.nothing, body=body, safe=False)
+
+
+def _quotas() -> Call[list[UsageModel]]:
+    return calls.get("/v1/quotas", calls.reading_list(UsageModel))
+
+
+def _set_quota(name: str, tasks: int | None, sandboxes: int | None, bytes: int | None) -> Call[UsageModel]:
+    body = {"tasks": tasks, "sandboxes": sandboxes, "bytes": bytes}
+    path = f"/v1/quotas/{calls.part(name)}"
+    return Call(method="PUT", path=path, read=calls.reading(UsageModel), body=body)
 
 
 def _tokens(owner: str | None) -> Call[list[TokenModel]]:

@@ -11,33 +11,43 @@ from deskhand_platform.api.models import (
     CatalogTask,
     EventModel,
     Info,
-    PolicyModel,
-    Preset,
-    Round,
-    RoundSummary,
     SubmittedTask,
+    TaskPreview,
     TaskSubmission,
 )
 from deskhand_platform.api.result_models import DeliveryModel, NewWebhook, TaskEvent, WebhookModel
-from deskhand_platform.api.trajectory_models import (
-    ScoreModel,
-    StepModel,
-    TrajectoryDetail,
-    TrajectoryPage,
-    TrajectorySummary,
-)
 from deskhand_platform.client import calls
 from deskhand_platform.client.accounts import AsyncAccounts
+from deskhand_platform.client.annotations import AsyncAnnotations
+from deskhand_platform.client.evaluations import AsyncEvaluations
 from deskhand_platform.client.exchanging import AsyncExchanging
 from deskhand_platform.client.flows import until_over
 from deskhand_platform.client.flywheel import AsyncFlywheel
 from deskhand_platform.client.jobs import AsyncJobs
+from deskhand_platform.client.live import AsyncLive
 from deskhand_platform.client.loans import AsyncLoans
+from deskhand_platform.client.operations import AsyncOperations
+from deskhand_platform.client.policies import AsyncPolicies
+from deskhand_platform.client.rounds import AsyncRounds
+from deskhand_platform.client.trajectories import AsyncTrajectories
 from deskhand_platform.states import WorkState
 from deskhand_platform.webhooks.about import About
 
 
-class AsyncDeskhand(AsyncAccounts, AsyncFlywheel, AsyncExchanging, AsyncJobs, AsyncLoans):
+class AsyncDeskhand(
+    AsyncAccounts,
+    AsyncAnnotations,
+    AsyncEvaluations,
+    AsyncExchanging,
+    AsyncFlywheel,
+    AsyncJobs,
+    AsyncLive,
+    AsyncLoans,
+    AsyncOperations,
+    AsyncPolicies,
+    AsyncRounds,
+    AsyncTrajectories,
+):
     """A platform, on this machine or another; `Deskhand` is the same for programs that block.
 
     Every call is sent again, after the pause the platform asks for or a growing one, where the platform had
@@ -52,9 +62,19 @@ class AsyncDeskhand(AsyncAccounts, AsyncFlywheel, AsyncExchanging, AsyncJobs, As
 
     # ---- tasks ----
 
-    async def catalog(self, search: str = "") -> list[CatalogTask]:
-        """The tasks there are; `search` is part of the id."""
-        return await self._do(calls.catalog(search))
+    async def catalog(self, search: str = "", *, held_out: bool | None = None) -> list[CatalogTask]:
+        """The tasks there are; `search` is part of the id, `held_out` those never trained on, or the rest."""
+        return await self._do(calls.catalog(search, held_out))
+
+    async def preview_task(
+        self, task: str | Mapping[str, Any] | TaskSubmission, *, seed: int = 0
+    ) -> TaskPreview:
+        """A task's instruction and first screen, from a sandbox that is given back; nothing is queued.
+
+        Args:
+            task: id of a task of the catalog; or a whole submission, which says the seed itself.
+        """
+        return await self._do(calls.preview(task, seed))
 
     async def submit(
         self,
@@ -116,11 +136,12 @@ class AsyncDeskhand(AsyncAccounts, AsyncFlywheel, AsyncExchanging, AsyncJobs, As
         self,
         *,
         state: WorkState | None = None,
+        owner: str | None = None,
         task_id: str | None = None,
         labels: Mapping[str, str] | None = None,
     ) -> AsyncIterator[SubmittedTask]:
-        """Submitted tasks, newest first."""
-        return self._every(calls.tasks(state, task_id, labels))
+        """Submitted tasks, newest first; an owner's, of a task of the catalog, with all of these labels."""
+        return self._every(calls.tasks(state, owner, task_id, labels))
 
     async def wait(self, id: str, timeout_s: float | None = None) -> SubmittedTask:
         """The task when it is over.
@@ -155,82 +176,6 @@ class AsyncDeskhand(AsyncAccounts, AsyncFlywheel, AsyncExchanging, AsyncJobs, As
         """
         return self._streamed(TaskEvent, calls.task_events(ids, labels, follow), after)
 
-    # ---- trajectories ----
-
-    def trajectories(
-        self, *, labels: Mapping[str, str] | None = None, **filters: Any
-    ) -> AsyncIterator[TrajectorySummary]:
-        """Recorded episodes, newest first; the filters are those of `GET /v1/trajectories`."""
-        return self._every(calls.trajectories(filters, labels))
-
-    async def trajectory_page(
-        self,
-        *,
-        labels: Mapping[str, str] | None = None,
-        cursor: str | None = None,
-        limit: int = 50,
-        **filters: Any,
-    ) -> TrajectoryPage:
-        """A page of them, with the ids of those that belong there and cannot be read."""
-        return await self._do(calls.trajectory_page(filters, labels, cursor, limit))
-
-    async def trajectory(self, id: str) -> TrajectoryDetail:
-        """One episode, without its steps."""
-        return await self._do(calls.trajectory(id))
-
-    async def steps(self, id: str) -> AsyncIterator[StepModel]:
-        """The turns of an episode, in order."""
-        offset, total = 0, 1
-        while offset < total:
-            found = await self._do(calls.steps(id, offset))
-            for step in found.items:
-                yield step
-            offset, total = offset + calls.PAGE, found.total
-
-    async def scores(self, id: str) -> list[ScoreModel]:
-        """Every score of every step, with who gave it."""
-        return await self._do(calls.scores(id))
-
-    async def replay(self, id: str, *, html: bool = False) -> str:
-        """An episode's turns as text, or everything about it as one page that needs nothing else."""
-        return await self._do(calls.replay(id, html))
-
-    async def image(self, digest: str) -> bytes:
-        """A screenshot, as it was recorded."""
-        return await self._do(calls.image(digest))
-
-    # ---- rounds and policies ----
-
-    async def presets(self) -> list[Preset]:
-        """Rounds by name, with what can be overridden."""
-        return await self._do(calls.presets())
-
-    def rounds(self) -> AsyncIterator[RoundSummary]:
-        """Training rounds, newest first."""
-        return self._every(calls.rounds())
-
-    async def round(self, number: int) -> Round:
-        """One round with everything about it."""
-        return await self._do(calls.round(number))
-
-    async def start_round(
-        self, preset: str | None = None, overrides: Mapping[str, Any] | None = None
-    ) -> Round:
-        """Start a round, or queue it behind the one that runs."""
-        return await self._do(calls.start_round(preset, overrides))
-
-    async def cancel_round(self, number: int) -> Round:
-        """Stop a round; what it has stored stays."""
-        return await self._do(calls.cancel_round(number))
-
-    async def policies(self) -> list[PolicyModel]:
-        """Kept policies, newest first."""
-        return await self._do(calls.policies())
-
-    async def policy(self, id: str) -> PolicyModel:
-        """One kept policy."""
-        return await self._do(calls.policy(id))
-
     # ---- webhooks ----
 
     async def add_webhook(
@@ -250,6 +195,10 @@ class AsyncDeskhand(AsyncAccounts, AsyncFlywheel, AsyncExchanging, AsyncJobs, As
     async def webhooks(self) -> list[WebhookModel]:
         """Everybody who is told, newest first."""
         return await self._do(calls.webhooks())
+
+    async def webhook(self, id: str) -> WebhookModel:
+        """One of them."""
+        return await self._do(calls.webhook(id))
 
     async def remove_webhook(self, id: str) -> WebhookModel:
         """Tell somebody no more."""

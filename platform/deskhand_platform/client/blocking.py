@@ -11,33 +11,43 @@ from deskhand_platform.api.models import (
     CatalogTask,
     EventModel,
     Info,
-    PolicyModel,
-    Preset,
-    Round,
-    RoundSummary,
     SubmittedTask,
+    TaskPreview,
     TaskSubmission,
 )
 from deskhand_platform.api.result_models import DeliveryModel, NewWebhook, TaskEvent, WebhookModel
-from deskhand_platform.api.trajectory_models import (
-    ScoreModel,
-    StepModel,
-    TrajectoryDetail,
-    TrajectoryPage,
-    TrajectorySummary,
-)
 from deskhand_platform.client import calls
 from deskhand_platform.client.accounts import Accounts
+from deskhand_platform.client.annotations import Annotations
+from deskhand_platform.client.evaluations import Evaluations
 from deskhand_platform.client.exchanging import Exchanging
 from deskhand_platform.client.flows import until_over
 from deskhand_platform.client.flywheel import Flywheel
 from deskhand_platform.client.jobs import Jobs
+from deskhand_platform.client.live import Live
 from deskhand_platform.client.loans import Loans
+from deskhand_platform.client.operations import Operations
+from deskhand_platform.client.policies import Policies
+from deskhand_platform.client.rounds import Rounds
+from deskhand_platform.client.trajectories import Trajectories
 from deskhand_platform.states import WorkState
 from deskhand_platform.webhooks.about import About
 
 
-class Deskhand(Accounts, Flywheel, Exchanging, Jobs, Loans):
+class Deskhand(
+    Accounts,
+    Annotations,
+    Evaluations,
+    Exchanging,
+    Flywheel,
+    Jobs,
+    Live,
+    Loans,
+    Operations,
+    Policies,
+    Rounds,
+    Trajectories,
+):
     """`AsyncDeskhand` for programs that block: the same calls, the same errors."""
 
     def info(self) -> Info:
@@ -46,9 +56,17 @@ class Deskhand(Accounts, Flywheel, Exchanging, Jobs, Loans):
 
     # ---- tasks ----
 
-    def catalog(self, search: str = "") -> list[CatalogTask]:
-        """The tasks there are; `search` is part of the id."""
-        return self._do(calls.catalog(search))
+    def catalog(self, search: str = "", *, held_out: bool | None = None) -> list[CatalogTask]:
+        """The tasks there are; `search` is part of the id, `held_out` those never trained on, or the rest."""
+        return self._do(calls.catalog(search, held_out))
+
+    def preview_task(self, task: str | Mapping[str, Any] | TaskSubmission, *, seed: int = 0) -> TaskPreview:
+        """A task's instruction and first screen, from a sandbox that is given back; nothing is queued.
+
+        Args:
+            task: id of a task of the catalog; or a whole submission, which says the seed itself.
+        """
+        return self._do(calls.preview(task, seed))
 
     def submit(
         self,
@@ -110,11 +128,12 @@ class Deskhand(Accounts, Flywheel, Exchanging, Jobs, Loans):
         self,
         *,
         state: WorkState | None = None,
+        owner: str | None = None,
         task_id: str | None = None,
         labels: Mapping[str, str] | None = None,
     ) -> Iterator[SubmittedTask]:
-        """Submitted tasks, newest first."""
-        return self._every(calls.tasks(state, task_id, labels))
+        """Submitted tasks, newest first; an owner's, of a task of the catalog, with all of these labels."""
+        return self._every(calls.tasks(state, owner, task_id, labels))
 
     def wait(self, id: str, timeout_s: float | None = None) -> SubmittedTask:
         """The task when it is over.
@@ -149,79 +168,6 @@ class Deskhand(Accounts, Flywheel, Exchanging, Jobs, Loans):
         """
         return self._streamed(TaskEvent, calls.task_events(ids, labels, follow), after)
 
-    # ---- trajectories ----
-
-    def trajectories(
-        self, *, labels: Mapping[str, str] | None = None, **filters: Any
-    ) -> Iterator[TrajectorySummary]:
-        """Recorded episodes, newest first; the filters are those of `GET /v1/trajectories`."""
-        return self._every(calls.trajectories(filters, labels))
-
-    def trajectory_page(
-        self,
-        *,
-        labels: Mapping[str, str] | None = None,
-        cursor: str | None = None,
-        limit: int = 50,
-        **filters: Any,
-    ) -> TrajectoryPage:
-        """A page of them, with the ids of those that belong there and cannot be read."""
-        return self._do(calls.trajectory_page(filters, labels, cursor, limit))
-
-    def trajectory(self, id: str) -> TrajectoryDetail:
-        """One episode, without its steps."""
-        return self._do(calls.trajectory(id))
-
-    def steps(self, id: str) -> Iterator[StepModel]:
-        """The turns of an episode, in order."""
-        offset, total = 0, 1
-        while offset < total:
-            found = self._do(calls.steps(id, offset))
-            yield from found.items
-            offset, total = offset + calls.PAGE, found.total
-
-    def scores(self, id: str) -> list[ScoreModel]:
-        """Every score of every step, with who gave it."""
-        return self._do(calls.scores(id))
-
-    def replay(self, id: str, *, html: bool = False) -> str:
-        """An episode's turns as text, or everything about it as one page that needs nothing else."""
-        return self._do(calls.replay(id, html))
-
-    def image(self, digest: str) -> bytes:
-        """A screenshot, as it was recorded."""
-        return self._do(calls.image(digest))
-
-    # ---- rounds and policies ----
-
-    def presets(self) -> list[Preset]:
-        """Rounds by name, with what can be overridden."""
-        return self._do(calls.presets())
-
-    def rounds(self) -> Iterator[RoundSummary]:
-        """Training rounds, newest first."""
-        return self._every(calls.rounds())
-
-    def round(self, number: int) -> Round:
-        """One round with everything about it."""
-        return self._do(calls.round(number))
-
-    def start_round(self, preset: str | None = None, overrides: Mapping[str, Any] | None = None) -> Round:
-        """Start a round, or queue it behind the one that runs."""
-        return self._do(calls.start_round(preset, overrides))
-
-    def cancel_round(self, number: int) -> Round:
-        """Stop a round; what it has stored stays."""
-        return self._do(calls.cancel_round(number))
-
-    def policies(self) -> list[PolicyModel]:
-        """Kept policies, newest first."""
-        return self._do(calls.policies())
-
-    def policy(self, id: str) -> PolicyModel:
-        """One kept policy."""
-        return self._do(calls.policy(id))
-
     # ---- webhooks ----
 
     def add_webhook(
@@ -241,6 +187,10 @@ class Deskhand(Accounts, Flywheel, Exchanging, Jobs, Loans):
     def webhooks(self) -> list[WebhookModel]:
         """Everybody who is told, newest first."""
         return self._do(calls.webhooks())
+
+    def webhook(self, id: str) -> WebhookModel:
+        """One of them."""
+        return self._do(calls.webhook(id))
 
     def remove_webhook(self, id: str) -> WebhookModel:
         """Tell somebody no more."""

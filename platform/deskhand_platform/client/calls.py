@@ -15,22 +15,12 @@ from deskhand_platform.api.models import (
     CatalogTask,
     Info,
     Page,
-    PolicyModel,
-    Preset,
-    Round,
-    RoundSummary,
     SubmittedBatch,
     SubmittedTask,
+    TaskPreview,
     TaskSubmission,
 )
 from deskhand_platform.api.result_models import DeliveryModel, NewWebhook, WebhookModel
-from deskhand_platform.api.trajectory_models import (
-    ScoreModel,
-    StepPage,
-    TrajectoryDetail,
-    TrajectoryPage,
-    TrajectorySummary,
-)
 from deskhand_platform.client.errors import Missing
 from deskhand_platform.client.flows import Call
 from deskhand_platform.states import WorkState
@@ -55,6 +45,10 @@ def reading_list(kind: type[Model]) -> Callable[[httpx.Response], list[Model]]:
     """Reads an answer as a list of records."""
     read = TypeAdapter[list[Model]](list[kind]).validate_json  # pyright: ignore[reportInvalidTypeForm]
     return lambda response: read(response.content)
+
+
+def nothing(_said: httpx.Response) -> None:
+    """Reads an answer that holds nothing."""
 
 
 def get(path: str, read: Callable[[httpx.Response], T], **params: Any) -> Call[T]:
@@ -101,8 +95,13 @@ def info() -> Call[Info]:
 # ---- tasks ------------------------------------------------------------------------------------------
 
 
-def catalog(search: str) -> Call[list[CatalogTask]]:
-    return get("/v1/catalog", reading_list(CatalogTask), search=search or None)
+def catalog(search: str, held_out: bool | None) -> Call[list[CatalogTask]]:
+    return get("/v1/catalog", reading_list(CatalogTask), search=search or None, held_out=held_out)
+
+
+def preview(task: str | Mapping[str, Any] | TaskSubmission, seed: int) -> Call[TaskPreview]:
+    body = {"task_id": task, "seed": seed} if isinstance(task, str) else body_of(task)
+    return long(Call(method="POST", path="/v1/tasks/preview", read=reading(TaskPreview), body=body))
 
 
 def submission(
@@ -158,9 +157,10 @@ def task(id: str) -> Call[SubmittedTask]:
 
 
 def tasks(
-    state: WorkState | None, task_id: str | None, labels: Mapping[str, str] | None
+    state: WorkState | None, owner: str | None, task_id: str | None, labels: Mapping[str, str] | None
 ) -> Callable[[str | None], Call[Page[SubmittedTask]]]:
-    return page("/v1/tasks", SubmittedTask, state=state, task_id=task_id, label=labelled(labels))
+    of = {"owner": owner, "task_id": task_id, "label": labelled(labels)}
+    return page("/v1/tasks", SubmittedTask, state=state, **of)
 
 
 def cancel(id: str) -> Call[SubmittedTask]:
@@ -169,77 +169,6 @@ def cancel(id: str) -> Call[SubmittedTask]:
 
 def retry(id: str) -> Call[SubmittedTask]:
     return Call(method="POST", path=f"/v1/tasks/{part(id)}/retry", read=reading(SubmittedTask), safe=False)
-
-
-# ---- trajectories -----------------------------------------------------------------------------------
-
-
-def trajectories(
-    filters: Mapping[str, Any], labels: Mapping[str, str] | None
-) -> Callable[[str | None], Call[Page[TrajectorySummary]]]:
-    return page("/v1/trajectories", TrajectorySummary, **filters, label=labelled(labels))
-
-
-def trajectory_page(
-    filters: Mapping[str, Any], labels: Mapping[str, str] | None, cursor: str | None, limit: int
-) -> Call[TrajectoryPage]:
-    asked = {**filters, "label": labelled(labels), "cursor": cursor, "limit": limit}
-    return get("/v1/trajectories", reading(TrajectoryPage), **asked)
-
-
-def trajectory(id: str) -> Call[TrajectoryDetail]:
-    return get(f"/v1/trajectories/{part(id)}", reading(TrajectoryDetail))
-
-
-def steps(id: str, offset: int) -> Call[StepPage]:
-    return get(f"/v1/trajectories/{part(id)}/steps", reading(StepPage), offset=offset, limit=PAGE)
-
-
-def scores(id: str) -> Call[list[ScoreModel]]:
-    return get(f"/v1/trajectories/{part(id)}/scores", reading_list(ScoreModel))
-
-
-def replay(id: str, html: bool) -> Call[str]:
-    path = f"/v1/trajectories/{part(id)}/replay.{'html' if html else 'txt'}"
-    return long(get(path, lambda response: response.text))
-
-
-def image(digest: str) -> Call[bytes]:
-    return get(f"/v1/images/{digest}", lambda response: response.content)
-
-
-# ---- rounds and policies ----------------------------------------------------------------------------
-
-
-def presets() -> Call[list[Preset]]:
-    return get("/v1/presets", reading_list(Preset))
-
-
-def rounds() -> Callable[[str | None], Call[Page[RoundSummary]]]:
-    return page("/v1/rounds", RoundSummary)
-
-
-def round(number: int) -> Call[Round]:
-    return get(f"/v1/rounds/{number}", reading(Round))
-
-
-def start_round(preset: str | None, overrides: Mapping[str, Any] | None) -> Call[Round]:
-    body: dict[str, Any] = {"overrides": dict(overrides or {})}
-    if preset is not None:
-        body["preset"] = preset
-    return Call(method="POST", path="/v1/rounds", read=reading(Round), body=body, safe=False)
-
-
-def cancel_round(number: int) -> Call[Round]:
-    return Call(method="POST", path=f"/v1/rounds/{number}/cancel", read=reading(Round))
-
-
-def policies() -> Call[list[PolicyModel]]:
-    return get("/v1/policies", reading_list(PolicyModel))
-
-
-def policy(id: str) -> Call[PolicyModel]:
-    return get(f"/v1/policies/{part(id)}", reading(PolicyModel))
 
 
 # ---- webhooks ---------------------------------------------------------------------------------------
@@ -256,6 +185,10 @@ def add_webhook(
 
 def webhooks() -> Call[list[WebhookModel]]:
     return get("/v1/webhooks", reading_list(WebhookModel))
+
+
+def webhook(id: str) -> Call[WebhookModel]:
+    return get(f"/v1/webhooks/{part(id)}", reading(WebhookModel))
 
 
 def remove_webhook(id: str) -> Call[WebhookModel]:

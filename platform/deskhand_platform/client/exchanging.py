@@ -14,7 +14,7 @@ from deskhand_flywheel import archives
 from deskhand_flywheel.archives import UnpackingLimits
 from deskhand_platform.api.exchange_models import ImportedModel
 from deskhand_platform.api.models import PolicyModel
-from deskhand_platform.client.calls import labelled, reading
+from deskhand_platform.client.calls import labelled, part, reading
 from deskhand_platform.client.connection import AsyncConnection, Connection
 from deskhand_platform.client.errors import BrokenOff, Unreachable
 from deskhand_platform.client.flows import Call
@@ -169,7 +169,7 @@ def _export(
 
 
 def _download(id: str, archive: Path) -> Call[None]:
-    return _archived(f"/v1/policies/{id}/files", archive, {})
+    return _archived(f"/v1/policies/{part(id)}/files", archive, {})
 
 
 def _upload(folder: Path, name: str | None) -> Call[PolicyModel]:

@@ -15,12 +15,13 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import httpx
 
 from deskhand_agent.apis.client import growing_pause_s
+from deskhand_platform.api.evaluation_models import EvaluationModel
 from deskhand_platform.api.job_models import JobModel
-from deskhand_platform.api.models import SubmittedTask
+from deskhand_platform.api.models import Round, SubmittedTask
 from deskhand_platform.client.errors import NotOver, ServerTrouble, Unreachable, refusal
 
 T = TypeVar("T")
-Asked = TypeVar("Asked", SubmittedTask, JobModel)
+Asked = TypeVar("Asked", SubmittedTask, JobModel, EvaluationModel, Round)
 
 BUSY = frozenset({429, 503})
 """The platform did not take the request: it can be sent again, whatever it asked for."""
@@ -125,7 +126,11 @@ def until_over(look: Call[Asked], timeout_s: float | None, patience: Patience) -
         if timeout_s is not None:
             left_s = began + timeout_s - time.monotonic()
             if left_s <= 0:
-                raise NotOver(f"{found.id} is {found.state} after {timeout_s:g} s")
+                raise NotOver(f"{_name(found)} is {found.state} after {timeout_s:g} s")
             pause_s = min(pause_s, left_s)
         yield Pause(seconds=pause_s)
         pause_s = min(LONGEST_LOOK_S, pause_s * 1.5)
+
+
+def _name(found: SubmittedTask | JobModel | EvaluationModel | Round) -> str:
+    return f"round {found.id}" if isinstance(found, Round) else found.id

@@ -6,7 +6,16 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from deskhand_platform.api.annotation_models import AgreementModel, ReviewItem, ReviewsFound
-from deskhand_platform.api.flywheel_models import LineageModel, RoutedModel
+from deskhand_platform.api.flywheel_models import (
+    CalibrationModel,
+    DatasetDetail,
+    DatasetModel,
+    LineageModel,
+    RoutedModel,
+    RoutingModel,
+    ScorerModel,
+    SelectionModel,
+)
 from deskhand_platform.api.models import Page
 from deskhand_platform.client import calls
 from deskhand_platform.client.connection import AsyncConnection, Connection
@@ -19,6 +28,48 @@ class AsyncFlywheel(AsyncConnection):
     async def lineage(self, policy: str | None = None, *, dataset: str | None = None) -> LineageModel:
         """Where a policy, or a dataset (NAME@VERSION), comes from."""
         return await self._do(_lineage(policy, dataset))
+
+    async def datasets(self) -> list[DatasetModel]:
+        """Every version of every dataset, newest first."""
+        return await self._do(_datasets())
+
+    async def dataset(self, name: str, version: int | None = None) -> DatasetDetail:
+        """One dataset with its recipe and its first thousand trajectories; None: its newest version."""
+        return await self._do(_dataset(name, version))
+
+    async def selection(
+        self,
+        *,
+        task_id: str | None = None,
+        policy_id: str | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> SelectionModel:
+        """How many trajectories this choice lets through, by how they went."""
+        return await self._do(_selection(task_id, policy_id, labels))
+
+    async def preview_routes(
+        self,
+        name: str = "routed",
+        *,
+        rules: str = "",
+        task_id: str | None = None,
+        policy_id: str | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> list[RoutedModel]:
+        """What `route` would take now for each route, and leave out; nothing is kept."""
+        return await self._do(_routed("/v1/datasets/preview", name, rules, task_id, policy_id, labels))
+
+    async def routing(self) -> RoutingModel:
+        """Where whole training episodes went, by kind of dataset."""
+        return await self._do(_routing())
+
+    async def scorers(self) -> list[ScorerModel]:
+        """Who scored steps: people, judges, process reward models."""
+        return await self._do(_scorers())
+
+    async def calibrations(self) -> list[CalibrationModel]:
+        """Process reward models that were calibrated, newest first, with how reliable they are."""
+        return await self._do(_calibrations())
 
     async def route(
         self,
@@ -35,7 +86,7 @@ class AsyncFlywheel(AsyncConnection):
             name: of the datasets, before the name of the route.
             rules: YAML of routes, laid on the flywheel's own.
         """
-        return await self._do(_route(name, rules, task_id, policy_id, labels))
+        return await self._do(_routed("/v1/datasets", name, rules, task_id, policy_id, labels))
 
     async def find_reviews(
         self,
@@ -79,6 +130,48 @@ class Flywheel(Connection):
         """Where a policy, or a dataset (NAME@VERSION), comes from."""
         return self._do(_lineage(policy, dataset))
 
+    def datasets(self) -> list[DatasetModel]:
+        """Every version of every dataset, newest first."""
+        return self._do(_datasets())
+
+    def dataset(self, name: str, version: int | None = None) -> DatasetDetail:
+        """One dataset with its recipe and its first thousand trajectories; None: its newest version."""
+        return self._do(_dataset(name, version))
+
+    def selection(
+        self,
+        *,
+        task_id: str | None = None,
+        policy_id: str | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> SelectionModel:
+        """How many trajectories this choice lets through, by how they went."""
+        return self._do(_selection(task_id, policy_id, labels))
+
+    def preview_routes(
+        self,
+        name: str = "routed",
+        *,
+        rules: str = "",
+        task_id: str | None = None,
+        policy_id: str | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> list[RoutedModel]:
+        """What `route` would take now for each route, and leave out; nothing is kept."""
+        return self._do(_routed("/v1/datasets/preview", name, rules, task_id, policy_id, labels))
+
+    def routing(self) -> RoutingModel:
+        """Where whole training episodes went, by kind of dataset."""
+        return self._do(_routing())
+
+    def scorers(self) -> list[ScorerModel]:
+        """Who scored steps: people, judges, process reward models."""
+        return self._do(_scorers())
+
+    def calibrations(self) -> list[CalibrationModel]:
+        """Process reward models that were calibrated, newest first, with how reliable they are."""
+        return self._do(_calibrations())
+
     def route(
         self,
         name: str = "routed",
@@ -94,7 +187,7 @@ class Flywheel(Connection):
             name: of the datasets, before the name of the route.
             rules: YAML of routes, laid on the flywheel's own.
         """
-        return self._do(_route(name, rules, task_id, policy_id, labels))
+        return self._do(_routed("/v1/datasets", name, rules, task_id, policy_id, labels))
 
     def find_reviews(
         self,
@@ -136,12 +229,45 @@ def _lineage(policy: str | None, dataset: str | None) -> Call[LineageModel]:
     return calls.long(calls.get("/v1/lineage", read, policy=policy, dataset=dataset))
 
 
-def _route(
-    name: str, rules: str, task_id: str | None, policy_id: str | None, labels: Mapping[str, str] | None
+def _datasets() -> Call[list[DatasetModel]]:
+    return calls.get("/v1/datasets", calls.reading_list(DatasetModel))
+
+
+def _dataset(name: str, version: int | None) -> Call[DatasetDetail]:
+    path = "/".join(map(calls.part, name.split("/")))
+    return calls.get(f"/v1/datasets/{path}", calls.reading(DatasetDetail), version=version)
+
+
+def _selection(
+    task_id: str | None, policy_id: str | None, labels: Mapping[str, str] | None
+) -> Call[SelectionModel]:
+    asked = {"task_id": task_id, "policy_id": policy_id, "label": calls.labelled(labels)}
+    return calls.long(calls.get("/v1/datasets/selection", calls.reading(SelectionModel), **asked))
+
+
+def _routed(
+    path: str,
+    name: str,
+    rules: str,
+    task_id: str | None,
+    policy_id: str | None,
+    labels: Mapping[str, str] | None,
 ) -> Call[list[RoutedModel]]:
     body = {"name": name, **_chosen(rules, task_id, policy_id, labels)}
     read = calls.reading_list(RoutedModel)
-    return calls.long(Call(method="POST", path="/v1/datasets", read=read, body=body, safe=False))
+    return calls.long(Call(method="POST", path=path, read=read, body=body, safe=False))
+
+
+def _routing() -> Call[RoutingModel]:
+    return calls.long(calls.get("/v1/routing", calls.reading(RoutingModel)))
+
+
+def _scorers() -> Call[list[ScorerModel]]:
+    return calls.long(calls.get("/v1/scorers", calls.reading_list(ScorerModel)))
+
+
+def _calibrations() -> Call[list[CalibrationModel]]:
+    return calls.get("/v1/calibrations", calls.reading_list(CalibrationModel))
 
 
 def _find_reviews(

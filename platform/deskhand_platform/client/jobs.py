@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from deskhand_platform.api.job_models import JobLog, JobModel
-from deskhand_platform.client.calls import get, reading, reading_list
+from deskhand_platform.client.calls import get, part, reading, reading_list
 from deskhand_platform.client.connection import AsyncConnection, Connection
 from deskhand_platform.client.flows import Call, until_over
 
@@ -36,9 +36,9 @@ class Jobs(Connection):
         """Take a job out of the queue, or stop it; what it has done stays done."""
         return self._do(_cancel(id))
 
-    def job_log(self, id: str, offset: int | None = None) -> JobLog:
-        """What a job wrote from an offset on; None: its end."""
-        return self._do(_log(id, offset))
+    def job_log(self, id: str, offset: int | None = None, *, tail: int | None = None) -> JobLog:
+        """What a job wrote from an offset on, in bytes; None: its last `tail` bytes."""
+        return self._do(_log(id, offset, tail))
 
     def wait_job(self, id: str, timeout_s: float | None = None) -> JobModel:
         """The job when it is over.
@@ -74,9 +74,9 @@ class AsyncJobs(AsyncConnection):
         """Take a job out of the queue, or stop it; what it has done stays done."""
         return await self._do(_cancel(id))
 
-    async def job_log(self, id: str, offset: int | None = None) -> JobLog:
-        """What a job wrote from an offset on; None: its end."""
-        return await self._do(_log(id, offset))
+    async def job_log(self, id: str, offset: int | None = None, *, tail: int | None = None) -> JobLog:
+        """What a job wrote from an offset on, in bytes; None: its last `tail` bytes."""
+        return await self._do(_log(id, offset, tail))
 
     async def wait_job(self, id: str, timeout_s: float | None = None) -> JobModel:
         """The job when it is over.
@@ -97,12 +97,12 @@ def _list(kind: str | None, state: str | None, limit: int) -> Call[list[JobModel
 
 
 def _get(id: str) -> Call[JobModel]:
-    return get(f"/v1/jobs/{id}", reading(JobModel))
+    return get(f"/v1/jobs/{part(id)}", reading(JobModel))
 
 
 def _cancel(id: str) -> Call[JobModel]:
-    return Call(method="POST", path=f"/v1/jobs/{id}/cancel", read=reading(JobModel), safe=False)
+    return Call(method="POST", path=f"/v1/jobs/{part(id)}/cancel", read=reading(JobModel), safe=False)
 
 
-def _log(id: str, offset: int | None) -> Call[JobLog]:
-    return get(f"/v1/jobs/{id}/log", reading(JobLog), offset=offset)
+def _log(id: str, offset: int | None, tail: int | None) -> Call[JobLog]:
+    return get(f"/v1/jobs/{part(id)}/log", reading(JobLog), offset=offset, tail=tail)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
-
-import httpx
+from typing import Any
 
 from deskhand_platform.api.loan_models import LoanModel, LoanStart, SeenModel
-from deskhand_platform.client.calls import get, part, reading
+from deskhand_platform.client.calls import get, long, nothing, part, reading
 from deskhand_platform.client.connection import AsyncConnection, Connection
 from deskhand_platform.client.errors import Missing
 from deskhand_platform.client.flows import Call
+
+ANSWER_S = 30.0
+"""For an answer, once a sandbox is free."""
 
 
 class Loans(Connection):
@@ -34,9 +36,9 @@ class Loans(Connection):
             with suppress(Missing):
                 self._do(_give_back(loan.id))
 
-    def reset_sandbox(self, id: str, task_id: str, seed: int = 0) -> LoanStart:
-        """Set a task of the catalog up in it."""
-        return self._do(_reset(id, task_id, seed))
+    def reset_sandbox(self, id: str, task: str | Mapping[str, Any], seed: int = 0) -> LoanStart:
+        """Set a task up in it: one of the catalog, by its id, or a whole one."""
+        return self._do(_reset(id, task, seed))
 
     def act_in_sandbox(self, id: str, reply: str) -> SeenModel:
         """Do something in it, in the agent's grammar, and see what came of it."""
@@ -62,9 +64,9 @@ class AsyncLoans(AsyncConnection):
             with suppress(Missing):
                 await self._do(_give_back(loan.id))
 
-    async def reset_sandbox(self, id: str, task_id: str, seed: int = 0) -> LoanStart:
-        """Set a task of the catalog up in it."""
-        return await self._do(_reset(id, task_id, seed))
+    async def reset_sandbox(self, id: str, task: str | Mapping[str, Any], seed: int = 0) -> LoanStart:
+        """Set a task up in it: one of the catalog, by its id, or a whole one."""
+        return await self._do(_reset(id, task, seed))
 
     async def act_in_sandbox(self, id: str, reply: str) -> SeenModel:
         """Do something in it, in the agent's grammar, and see what came of it."""
@@ -77,14 +79,20 @@ class AsyncLoans(AsyncConnection):
 
 def _lease(kind: str, wait_s: float, labels: Mapping[str, str] | None) -> Call[LoanModel]:
     body = {"kind": kind, "wait_s": wait_s, "labels": dict(labels or {})}
-    return Call(method="POST", path="/v1/sandboxes", read=reading(LoanModel), body=body, safe=False)
-
-
-def _reset(id: str, task_id: str, seed: int) -> Call[LoanStart]:
-    body = {"task_id": task_id, "seed": seed}
     return Call(
-        method="POST", path=f"/v1/sandboxes/{part(id)}/reset", read=reading(LoanStart), body=body, safe=False
+        method="POST",
+        path="/v1/sandboxes",
+        read=reading(LoanModel),
+        body=body,
+        safe=False,
+        timeout_s=wait_s + ANSWER_S,
     )
+
+
+def _reset(id: str, task: str | Mapping[str, Any], seed: int) -> Call[LoanStart]:
+    body = {"task_id" if isinstance(task, str) else "task": task, "seed": seed}
+    path, read = f"/v1/sandboxes/{part(id)}/reset", reading(LoanStart)
+    return long(Call(method="POST", path=path, read=read, body=body, safe=False))
 
 
 def _act(id: str, reply: str) -> Call[SeenModel]:
@@ -97,8 +105,4 @@ def _observe(id: str, text_tree: bool) -> Call[SeenModel]:
 
 
 def _give_back(id: str) -> Call[None]:
-    return Call(method="DELETE", path=f"/v1/sandboxes/{part(id)}", read=_nothing)
-
-
-def _nothing(_said: httpx.Response) -> None:
-    return None
+    return Call(method="DELETE", path=f"/v1/sandboxes/{part(id)}", read=nothing)

@@ -6,10 +6,10 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from deskhand_platform.evaluations.verdicts import Verdict
 from deskhand_platform.rounds.run_queue import ENDED, state_of
 from deskhand_platform.rounds.runs import read_result, read_state
 from deskhand_platform.rounds.table import rate
@@ -55,15 +55,6 @@ class EvaluationRecord:
     asked_at_s: float
     ended_at_s: float | None
     rows: tuple[Measured, ...]
-
-
-class Verdict(StrEnum):
-    """What two measurements say together."""
-
-    BETTER = "better"
-    WORSE = "worse"
-    UNCLEAR = "unclear"
-    """The interval of the difference holds 0."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

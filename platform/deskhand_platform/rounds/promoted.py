@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from enum import StrEnum
 
 import sqlalchemy as sa
 from sqlalchemy import RowMapping
@@ -12,22 +11,12 @@ from sqlalchemy import RowMapping
 from deskhand_flywheel.store import Store
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.naming import named_in
+from deskhand_platform.rounds.promotion_kinds import PromotionKind
 from deskhand_platform.tables import promotions
 from deskhand_trainer.admission import is_probe, only_measured
 
 PLATFORM = "platform"
 """Who promotes what passed a gate."""
-
-
-class PromotionKind(StrEnum):
-    """How a policy came to be the one to start from."""
-
-    GATE = "gate"
-    """It was better than the one before, by its round's measure."""
-    MANUAL = "manual"
-    """A person chose one that had not been it."""
-    ROLLBACK = "rollback"
-    """A person went back to one that had been it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

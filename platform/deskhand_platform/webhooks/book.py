@@ -20,11 +20,11 @@ from deskhand_agent.ids import new_id
 from deskhand_flywheel.database import Database, in_chunks
 from deskhand_flywheel.types import Event, EventKind
 from deskhand_platform.accounts.access import Role
-from deskhand_platform.alarms.book import STATE, Alarm, AlarmState
+from deskhand_platform.alarms.book import STATE, Alarm
 from deskhand_platform.client.signature import new_secret
 from deskhand_platform.errors import NotFound, QuotaExceeded, WrongState
 from deskhand_platform.feed import Chosen
-from deskhand_platform.states import WorkState
+from deskhand_platform.states import AlarmState, WorkState
 from deskhand_platform.tables import users, webhook_deliveries, webhooks
 from deskhand_platform.task_events import NAME, told
 from deskhand_platform.webhooks.about import About

@@ -6,8 +6,9 @@ import pytest
 
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import Event, EventKind
-from deskhand_platform.alarms.book import ONCE_STANDS_S, AlarmBook, AlarmState, fold
+from deskhand_platform.alarms.book import ONCE_STANDS_S, AlarmBook, fold
 from deskhand_platform.errors import NotFound, WrongState
+from deskhand_platform.states import AlarmState
 from deskhand_sandbox.types import JsonValue
 
 DATABASES = ("sqlite", "postgresql")

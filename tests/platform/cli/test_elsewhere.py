@@ -103,6 +103,15 @@ async def test_what_is_read_is_printed_the_same_here_and_elsewhere(
         ("flywheel agreement --json", '"human:bob"'),
         ("flywheel review --label run=one", "judge:m@1"),
         ("flywheel review --json", '"verifier_judge"'),
+        ("flywheel lineage demo/sft@1", "1 succeeded"),
+        ("flywheel datasets", "demo/sft@1"),
+        ("flywheel datasets demo/sft@1", "{episode}"),
+        ("flywheel route --name mine --preview", "mine/sft"),
+        ("trajectories step {episode} 1", '"index": 1'),
+        ("trajectories annotations {episode}", "bob"),
+        ("settings webhooks --json", '"webhooks.per_owner"'),
+        ("audit --user nobody", "came to"),
+        ("users quotas", "of any"),
         ("users list", "owner"),
         ("users list --json", '"annotator"'),
         ("tokens list", "machine"),
@@ -112,7 +121,7 @@ async def test_what_is_read_is_printed_the_same_here_and_elsewhere(
         asked = line.format(**ids).split()
         status, printed, said = await there(*asked)
         assert (status, said) == (0, ""), line
-        assert part in printed, line
+        assert part.replace("{episode}", ids["episode"]) in printed, line
         assert await deskhand(settings.home, *asked) == (0, printed, ""), line
 
 
@@ -311,3 +320,44 @@ async def test_reading_an_empty_home_makes_nobody_its_administrator(
 ) -> None:
     assert (await deskhand(tmp_path, "trajectories", "list"))[2] == ""
     assert "name      owner" in (await deskhand(tmp_path, "users", "list"))[2]
+
+
+async def test_steps_are_marked_and_noted(there: Deskhand, ids: dict[str, str], store: Store) -> None:
+    episode = ids["episode"]
+    assert await there("trajectories", "mark", episode, "0", "--step", "1", "--reason", "It missed.") == (
+        0,
+        "",
+        "",
+    )
+    assert await there("trajectories", "mark", episode, "1") == (0, "", "")
+    status, note, _ = await there("trajectories", "note", episode, "1", "The handle?")
+    assert status == 0 and [one.id for one in await store.notes(episode)] == [note.strip()]
+    shown = (await there("trajectories", "annotations", episode))[1]
+    assert "It missed." in shown and "The handle?" in shown
+    assert (await there("trajectories", "mark", episode, "--undo"))[0] == 0
+    assert (await there("trajectories", "mark", episode, "--undo"))[0] == 2
+    assert (await there("trajectories", "mark", episode))[0] == 2
+
+
+async def test_how_a_platform_stands(there: Deskhand, accounts: Accounts, person: Any) -> None:
+    assert (await there("submit", "fake/press-button"))[0] == 0
+    status, shown, _ = await there("status")
+    assert status == 0 and "you are owner, admin" in shown and "tasks: 1 queued" in shown
+    assert json.loads((await there("status", "--json"))[1])["now"]["tasks"]["queued"] == 1
+    status, told, _ = await there("events", "--no-follow")
+    assert status == 0 and all("subject" in json.loads(line) for line in told.splitlines())
+    assert "1 trajectories" not in (await there("flywheel", "status"))[1]
+    assert json.loads((await there("flywheel", "status", "--json"))[1])["routing"]["episodes"] == 0
+    assert (await there("sandbox", "leased"))[0] == 0
+    assert (await there("tasks", "list", "fake/press-button"))[1].count("fake/press-button") == 1
+    assert "smoke" in (await there("rounds", "presets"))[1]
+    assert (await there("tasks", "preview", "fake/press-button", "x.png"))[0] == 1  # no host is up
+
+    ada = await person("ada")
+    assert await there("users", "limit", "ada", "--tasks", "3") == (0, "", "")
+    assert "0 of 3" in (await there("users", "quotas", token=ada))[1]
+    assert "/v1/quotas/ada" in (await there("audit", "--action", "quotas"))[1]
+    assert (await there("audit", token=ada))[0] == 1
+    assert (await there("users", "own-password", token=ada, told="\nchosen by ada\n"))[0] == 0
+    assert await accounts.users.knows_password("ada", "chosen by ada")
+    assert (await there("users", "own-password", token=ada, told="wrong\nanother one\n"))[0] == 2

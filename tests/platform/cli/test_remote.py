@@ -9,9 +9,10 @@ import sys
 from collections.abc import Coroutine
 from pathlib import Path
 
-from deskhand_platform.alarms.book import AlarmBook, AlarmState
+from deskhand_platform.alarms.book import AlarmBook
 from deskhand_platform.services import Services
 from deskhand_platform.serving import address_of, listen, serve_api
+from deskhand_platform.states import AlarmState
 
 
 async def deskhand(home: Path, token: str, *arguments: str) -> tuple[int | None, str]:

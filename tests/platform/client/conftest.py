@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from deskhand_platform.client import AsyncDeskhand
 from deskhand_platform.services import Services
 from deskhand_platform.serving import address_of, listen, serve_api
 
@@ -96,3 +97,9 @@ async def network(services: Services) -> AsyncIterator[Network]:
         async with await asyncio.start_server(made.carry, "127.0.0.1", 0) as proxy:
             made.url = address_of(proxy.sockets[0])
             yield made
+
+
+@pytest.fixture
+async def client(network: Network, token: str) -> AsyncIterator[AsyncDeskhand]:
+    async with AsyncDeskhand(network.url, token, patience_s=20) as made:
+        yield made

@@ -10,8 +10,9 @@ import pytest
 
 from deskhand_flywheel.store import Store
 from deskhand_platform.evaluations.desk import asked as all_asked
-from deskhand_platform.evaluations.records import Verdict, compare, evaluations
+from deskhand_platform.evaluations.records import compare, evaluations
 from deskhand_platform.evaluations.suites import SuiteShelf
+from deskhand_platform.evaluations.verdicts import Verdict
 from deskhand_platform.rounds.plan import PhasePlan
 from deskhand_platform.rounds.run_queue import pending
 from deskhand_platform.services import Services

@@ -14,9 +14,10 @@ import sqlalchemy as sa
 from deskhand_flywheel.store import Store
 from deskhand_platform.accounts.access import Role
 from deskhand_platform.accounts.opening import Accounts
-from deskhand_platform.alarms.book import AlarmBook, AlarmState
+from deskhand_platform.alarms.book import AlarmBook
 from deskhand_platform.serving import address_of
 from deskhand_platform.settings import Settings, WebhookSettings
+from deskhand_platform.states import AlarmState
 from deskhand_platform.tables import webhook_deliveries, webhooks
 from deskhand_platform.webhooks import sending
 from deskhand_platform.webhooks.sending import Sender

@@ -13,11 +13,12 @@ import pytest
 
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import Event, EventKind
-from deskhand_platform.alarms.book import AlarmBook, AlarmState
+from deskhand_platform.alarms.book import AlarmBook
 from deskhand_platform.client.signature import WrongSignature, signed, verify
 from deskhand_platform.queue import TaskQueue
 from deskhand_platform.serving import address_of, answering, listen
 from deskhand_platform.settings import Settings, WebhookSettings
+from deskhand_platform.states import AlarmState
 from deskhand_platform.webhooks.sending import Sender
 
 DATABASES = ("sqlite", "postgresql")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Path, Query
 
 from deskhand_platform.api.deps import Have, Limit, Noted
 from deskhand_platform.api.evaluation_models import (
@@ -15,7 +15,6 @@ from deskhand_platform.api.evaluation_models import (
     EvaluationModel,
     EvaluationOrder,
     SuiteModel,
-    SuiteName,
     SuiteOrder,
 )
 from deskhand_platform.errors import NotFound, WrongState
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from deskhand_sandbox.tasks import TaskInfo
 
 router = APIRouter(tags=["evaluations"])
+SuiteName = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
 AT_ONCE = 4
 """Episodes: tasks and rounds need sandboxes too."""
 

@@ -5,29 +5,13 @@ from __future__ import annotations
 import base64
 
 from fastapi import APIRouter
-from pydantic import BaseModel
 
 from deskhand_platform.api.deps import Have, User
-from deskhand_platform.api.models import ErrorAnswer, TaskSubmission
+from deskhand_platform.api.models import ErrorAnswer, TaskPreview, TaskSubmission
 from deskhand_platform.api.wanted import wanted_task
 from deskhand_platform.preview import first_screen
 
 router = APIRouter(tags=["tasks"])
-
-
-class TaskPreview(BaseModel):
-    """A task as it begins."""
-
-    instruction: str
-    kind: str
-    """The kind of sandbox it was set up in."""
-    turns: int
-    """Where an episode is cut off."""
-    seconds: float
-    width_px: int
-    height_px: int
-    screen: str
-    """The first screen as a `data:` URL."""
 
 
 @router.post("/tasks/preview", responses={503: {"model": ErrorAnswer}})
