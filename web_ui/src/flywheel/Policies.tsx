@@ -11,6 +11,7 @@ import { Ago } from "../parts/Ago";
 import { columnsOf, DataTable } from "../parts/DataTable";
 import { Empty, Failed, Loading } from "../parts/Notice";
 import { Panel } from "../parts/Page";
+import { PolicyName } from "../parts/PolicyName";
 
 const SHOWN = 12;
 
@@ -21,8 +22,13 @@ const columns = column.columns([
     header: "Policy",
     cell: ({ row: { original } }) => (
       <>
-        <Link className="link font-medium" to="/flywheel" search={{ policy: original.id }}>
-          {original.id}
+        <Link
+          className="link font-medium break-all"
+          to="/flywheel"
+          search={{ policy: original.id }}
+          resetScroll={false}
+        >
+          <PolicyName id={original.id} />
         </Link>
         {original.promoted ? <span className="ml-2 text-good">promoted</span> : null}
         {original.metadata.reward_model === true ? (
@@ -31,11 +37,7 @@ const columns = column.columns([
       </>
     ),
   }),
-  column.accessor((row) => (typeof row.metadata.run === "string" ? row.metadata.run : "–"), {
-    id: "run",
-    header: "Made by",
-    meta: { className: "text-muted max-sm:hidden" },
-  }),
+  column.accessor("id", { header: "Id", meta: { className: "text-muted break-all max-sm:text-xs" } }),
   column.display({
     id: "made",
     header: "Made",

@@ -38,7 +38,10 @@ export function Curve({
   return (
     <figure className="flex min-w-0 flex-col gap-1 p-3" data-testid={`curve ${chart.title}`}>
       <figcaption className="flex flex-wrap items-baseline justify-between gap-x-3">
-        <span className="label">{chart.title}</span>
+        <span className="label">
+          {chart.title}
+          {chart.unit ? <span className="font-normal">, {chart.unit}</span> : null}
+        </span>
         <span className="flex flex-wrap gap-x-3">
           {chart.lines.map((line) => (
             <Latest
