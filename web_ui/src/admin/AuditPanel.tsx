@@ -36,10 +36,7 @@ const columns = column.columns([
     cell: ({ row: { original: entry } }) => (
       <span className="flex min-w-0 flex-col">
         <span className="font-mono text-xs break-all">{entry.action}</span>
-        <span className="text-xs break-all text-muted">
-          {entry.target}
-          {entry.detail === "" ? "" : ` · ${entry.detail}`}
-        </span>
+        <span className="text-xs break-all text-muted">{besides(entry)}</span>
       </span>
     ),
   }),
@@ -54,6 +51,11 @@ const columns = column.columns([
     ),
   }),
 ]);
+
+/** What the action does not say already: its target where that is one of many, and the detail. */
+function besides({ action, target, detail }: AuditEntry): string {
+  return [action.endsWith(` ${target}`) ? "" : target, detail].filter((part) => part !== "").join(" · ");
+}
 
 export function AuditPanel() {
   const [user, setUser] = useState("");

@@ -58,7 +58,7 @@ export function LineageGraph({ root }: { root: Lineage }) {
       <details>
         <summary className="cursor-pointer text-muted">As a list</summary>
         <ul className="mt-2">
-          <Branch lineage={root} names={names} />
+          <Branch lineage={{ ...root, relation: "" }} names={names} />
         </ul>
       </details>
     </div>
@@ -106,7 +106,7 @@ function Branch({ lineage, names }: { lineage: Lineage; names: Names }) {
           {lineage.name}
         </Link>
       ) : (
-        <span>{lineage.name}</span>
+        <span>{nameOf(lineage, names)}</span>
       )}{" "}
       <span className="text-muted">{aboutOf(lineage, names)}</span>
       {lineage.sources.length > 0 ? (
@@ -120,8 +120,9 @@ function Branch({ lineage, names }: { lineage: Lineage; names: Names }) {
   );
 }
 
+/** Episodes go by the name of the policy that played them. */
 function nameOf({ kind, name }: Lineage, names: Names): string {
-  return kind === "policy" ? (names.get(name) ?? name) : name;
+  return kind === "dataset" ? name : (names.get(name) ?? name);
 }
 
 function aboutOf({ kind, name, details, kept, above, relation }: Lineage, names: Names): string {

@@ -235,7 +235,7 @@ function Pools({ pools }: { pools: readonly Pool[] | null }) {
           <span className="text-right whitespace-nowrap text-muted">
             {pool.leased} of {pool.most}
             {pool.queued > 0 ? `, ${pool.queued} wait` : ""}
-            {pool.lost > 0 ? `, ${pool.lost} lost` : ""}
+            {pool.lost > 0 ? `, ${pool.lost} failed` : ""}
           </span>
         </li>
       ))}

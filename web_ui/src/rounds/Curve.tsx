@@ -54,7 +54,7 @@ export function Curve({
           ))}
         </span>
       </figcaption>
-      <div style={{ height }}>
+      <div className="mt-auto" style={{ height }}>
         <ResponsiveContainer width="100%" height="100%">
           <ComposedChart
             data={[...points]}
@@ -69,6 +69,7 @@ export function Curve({
               domain={["dataMin", "dataMax"]}
               allowDecimals={false}
               minTickGap={32}
+              height={22}
               {...AXIS}
             />
             <YAxis
