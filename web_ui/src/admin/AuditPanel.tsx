@@ -26,7 +26,7 @@ const columns = column.columns([
       <span className="flex flex-col">
         <span className="font-medium">{entry.who === "" ? "nobody known" : entry.who}</span>
         <span className="text-xs text-muted">{entry.source}</span>
-        <span className="text-xs whitespace-nowrap text-muted sm:hidden">{moment(entry.at_s)}</span>
+        <span className="text-xs text-muted sm:hidden">{moment(entry.at_s)}</span>
       </span>
     ),
   }),
@@ -46,7 +46,7 @@ const columns = column.columns([
     meta: { className: "text-right whitespace-nowrap" },
     cell: ({ row: { original: entry } }) => (
       <span className={entry.status < 400 ? "text-good" : "text-bad"}>
-        {entry.status < 400 ? "done" : "refused"} {entry.status}
+        <span className="max-sm:sr-only">{entry.status < 400 ? "done" : "refused"}</span> {entry.status}
       </span>
     ),
   }),

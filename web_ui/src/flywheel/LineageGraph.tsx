@@ -3,7 +3,7 @@
 import { Link } from "@tanstack/react-router";
 
 import type { Lineage } from "../api/words";
-import { count } from "../format/numbers";
+import { count, counted } from "../format/numbers";
 import { usePolicyNames } from "../parts/PolicyName";
 import { layout, type Node } from "./layout";
 
@@ -128,9 +128,9 @@ function nameOf({ kind, name }: Lineage, names: Names): string {
 function aboutOf({ kind, name, details, kept, above, relation }: Lineage, names: Names): string {
   if (!kept) return `${kind}, not in the store`;
   if (kind === "trajectories") {
-    return `${count(Number(details.trajectories))} episodes, ${count(Number(details.successes))} succeeded`;
+    return `${counted(Number(details.trajectories), "episode")}, ${count(Number(details.successes))} succeeded`;
   }
-  const said = [kind === "dataset" ? `dataset, ${count(Number(details.trajectories))} episodes` : "policy"];
+  const said = [kind === "dataset" ? `dataset, ${counted(Number(details.trajectories), "episode")}` : "policy"];
   if (kind === "policy" && names.has(name)) said[0] = name;
   else if (typeof details.run === "string") said.push(details.run);
   if (above) said.push("drawn above");

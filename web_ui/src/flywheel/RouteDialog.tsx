@@ -5,7 +5,7 @@ import { useId, useState } from "react";
 
 import { answer, api } from "../api/client";
 import type { Routed, RouteOrder } from "../api/words";
-import { count } from "../format/numbers";
+import { count, counted } from "../format/numbers";
 import { Dialog } from "../parts/Dialog";
 import { Trouble } from "../parts/Notice";
 import { usePolicyNames } from "../parts/PolicyName";
@@ -129,7 +129,7 @@ function Preview({ routes }: { routes: readonly Routed[] }) {
         <li key={route.dataset} className="flex flex-wrap gap-x-3 px-3 py-1.5">
           <span className="font-medium">{route.dataset}</span>
           <span className="text-muted">{KINDS[route.kind]}</span>
-          <span className="ml-auto">{count(route.trajectories)} episodes</span>
+          <span className="ml-auto">{counted(route.trajectories, "episode")}</span>
           <span className="w-full text-xs text-muted">
             {Object.entries(route.left_out)
               .map(([why, number]) => `${count(number)} ${why}`)

@@ -36,6 +36,11 @@ export function count(value: number | null | undefined): string {
   return value == null ? NOTHING : Math.round(value).toLocaleString("en-US");
 }
 
+/** So many of something, with its plural: "1 step", "1,204 steps". */
+export function counted(value: number, one: string): string {
+  return `${count(value)} ${one}${value === 1 ? "" : "s"}`;
+}
+
 /** A reward with its sign, so that zero, gain and loss differ at a glance: "+1", "0", "−0.5". */
 export function signed(value: number | null | undefined): string {
   if (value == null || !Number.isFinite(value)) return NOTHING;
