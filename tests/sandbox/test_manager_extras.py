@@ -176,6 +176,8 @@ async def test_who_had_an_endpoint_is_not_followed_by_another_holder(tmp_path: P
         async with manager.lease("tiny", owner="next") as sandbox:
             assert sandbox.id != first
         assert lost(manager) == {Lost.OPENED: 1}
+        assert not Lost.OPENED.failure, "housekeeping is no failure"
+        assert Lost.DIED.failure
 
 
 async def test_recordings_are_waited_for_read_in_parts_and_shown_to_nobody_else(

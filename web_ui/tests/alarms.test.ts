@@ -1,11 +1,12 @@
 import { expect, it } from "vitest";
 
-import { roundOf, textOf, titleOf } from "../src/alarms/words";
+import { roundOf, subjectOf, textOf, titleOf } from "../src/alarms/words";
 import { bytes } from "../src/format/bytes";
 
 it("says what an alarm is about, its figures and what to do", () => {
   expect(titleOf({ name: "disk_low" })).toBe("The disk is nearly full");
-  expect(titleOf({ name: "kl_high" })).toBe("kl high");
+  expect(titleOf({ name: "kl_high" })).toBe("KL is high");
+  expect(titleOf({ name: "some_new_one" })).toBe("some new one");
   expect(textOf({ data: { value: 1.5, limit: 2, unit: "GB free", advice: "make room" } })).toBe(
     "1.5 GB free, limit 2; make room",
   );
@@ -22,6 +23,10 @@ it("finds the round a subject belongs to", () => {
     null,
     null,
   ]);
+});
+
+it("tells a subject as the rest of the page does", () => {
+  expect(["round:3", "run:round-12-ppo", "platform"].map(subjectOf)).toEqual(["round 3", "round-12-ppo", "platform"]);
 });
 
 it("tells sizes with three digits", () => {

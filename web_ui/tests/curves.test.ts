@@ -100,8 +100,8 @@ describe("alarmsOf", () => {
       event("alarm", "clip_high", { clip_fraction: 0.4, iteration: 3, nested: {} }),
     ]);
     expect(alarms.map((alarm) => [alarm.name, alarm.text])).toEqual([
-      ["clip high", "iteration 3: clip fraction 0.4"],
-      ["kl high", "iteration 12: 0.42, limit 0.15; lower lr"],
+      ["Clip fraction is high", "iteration 3: clip fraction 0.4"],
+      ["KL is high", "iteration 12: 0.42, limit 0.15; lower lr"],
     ]);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { count, figure, interval, mark, percent, signed } from "../src/format/numbers";
+import { count, counted, figure, interval, mark, percent, signed } from "../src/format/numbers";
 import { ago, milliseconds, span } from "../src/format/times";
 
 describe("numbers", () => {
@@ -22,6 +22,8 @@ describe("numbers", () => {
       "1.2e-5",
       "0",
     ]);
+    expect(figure(4.9e-18), "what rounding left of a zero").toBe("0");
+    expect([1, 0, 1204].map((steps) => counted(steps, "step"))).toEqual(["1 step", "0 steps", "1,204 steps"]);
     expect([-10000, 2500, 0.5, 0.0005, 4e-18].map(mark)).toEqual(["-10K", "2.5K", "0.5", "5e-4", "4e-18"]);
   });
 });

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 
-import type { Policy, Suite } from "../src/api/words";
+import type { Suite } from "../src/api/words";
 import { badName, gathered, suiteWith } from "../src/evaluations/suites";
-import { acting, policyLine } from "../src/parts/policies";
 
 const SUITES: Suite[] = [
   { name: "smoke", tasks: ["a"], own: false },
@@ -26,13 +25,4 @@ test("what stands in the field counts as chosen, once", () => {
   expect(gathered(["a"], " b ")).toEqual(["a", "b"]);
   expect(gathered(["a"], "a")).toEqual(["a"]);
   expect(gathered([], "  ")).toEqual([]);
-});
-
-const POLICY: Policy = { id: "policy-1", parent_id: null, metadata: {}, created_at_s: 0, promoted: false };
-
-test("a policy is told by the run that made it, and a reward model is none", () => {
-  expect(policyLine(POLICY)).toBe("policy-1");
-  const made = { ...POLICY, promoted: true, metadata: { run: "round-1-ppo" } };
-  expect(policyLine(made)).toBe("policy-1 (round-1-ppo, promoted)");
-  expect(acting([made, { ...POLICY, metadata: { reward_model: true } }])).toEqual([made]);
 });

@@ -39,7 +39,7 @@ class PoolModel(BaseModel):
     most: int
     """Alive at once."""
     lost: int
-    """Thrown away since the host began."""
+    """Failed since the host began: those that idled or were done with are not counted."""
 
 
 class RecentEpisodes(BaseModel):

@@ -34,6 +34,11 @@ class Lost(StrEnum):
     BUG = "bug"
     """A call raised what no sandbox may raise; the log has it."""
 
+    @property
+    def failure(self) -> bool:
+        """Whether something went wrong, not only the manager's own housekeeping."""
+        return self not in (Lost.IDLE, Lost.POOL_CLOSED, Lost.CALL_CUT, Lost.OPENED, Lost.RECORDED)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PoolSettings:

@@ -26,7 +26,7 @@ const columns = column.columns([
       <span className="flex flex-col">
         <span className="font-medium">{entry.who === "" ? "nobody known" : entry.who}</span>
         <span className="text-xs text-muted">{entry.source}</span>
-        <span className="text-xs whitespace-nowrap text-muted sm:hidden">{moment(entry.at_s)}</span>
+        <span className="text-xs text-muted sm:hidden">{moment(entry.at_s)}</span>
       </span>
     ),
   }),
@@ -36,10 +36,7 @@ const columns = column.columns([
     cell: ({ row: { original: entry } }) => (
       <span className="flex min-w-0 flex-col">
         <span className="font-mono text-xs break-all">{entry.action}</span>
-        <span className="text-xs break-all text-muted">
-          {entry.target}
-          {entry.detail === "" ? "" : ` · ${entry.detail}`}
-        </span>
+        <span className="text-xs break-all text-muted">{besides(entry)}</span>
       </span>
     ),
   }),
@@ -49,11 +46,16 @@ const columns = column.columns([
     meta: { className: "text-right whitespace-nowrap" },
     cell: ({ row: { original: entry } }) => (
       <span className={entry.status < 400 ? "text-good" : "text-bad"}>
-        {entry.status < 400 ? "done" : "refused"} {entry.status}
+        <span className="max-sm:sr-only">{entry.status < 400 ? "done" : "refused"}</span> {entry.status}
       </span>
     ),
   }),
 ]);
+
+/** What the action does not say already: its target where that is one of many, and the detail. */
+function besides({ action, target, detail }: AuditEntry): string {
+  return [action.endsWith(` ${target}`) ? "" : target, detail].filter((part) => part !== "").join(" · ");
+}
 
 export function AuditPanel() {
   const [user, setUser] = useState("");

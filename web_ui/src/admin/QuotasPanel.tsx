@@ -24,6 +24,7 @@ export function QuotasPanel({ mine = false }: { mine?: boolean }) {
         column.display({
           id: "owner",
           header: "Owner",
+          meta: { className: "min-w-20" },
           cell: ({ row }) => (
             <span className="font-medium [overflow-wrap:anywhere]">{row.original.owner}</span>
           ),

@@ -6,9 +6,10 @@ import { Link } from "@tanstack/react-router";
 import { answer, api } from "../api/client";
 import type { Alarm } from "../api/words";
 import { Ago } from "../parts/Ago";
+import { Coded } from "../parts/Coded";
 import { Trouble } from "../parts/Notice";
 import { May } from "../shell/May";
-import { roundOf, textOf, titleOf } from "./words";
+import { roundOf, subjectOf, textOf, titleOf } from "./words";
 
 export function AlarmList({ alarms }: { alarms: readonly Alarm[] }) {
   if (alarms.length === 0) {
@@ -52,17 +53,17 @@ function Row({ alarm }: { alarm: Alarm }) {
           <span className="font-semibold">{titleOf(alarm)}</span>{" "}
           <span className="text-muted">
             {round === null ? (
-              alarm.subject
+              subjectOf(alarm.subject)
             ) : (
               <Link className="link" to="/rounds/$id" params={{ id: round }}>
-                {alarm.subject}
+                {subjectOf(alarm.subject)}
               </Link>
             )}
             , <Ago atS={alarm.raised_at_s} />
             {alarm.times > 1 ? `, ${alarm.times} times` : ""}
           </span>
         </p>
-        <p className="break-words text-muted">{textOf(alarm)}</p>
+        <p className="break-words text-muted"><Coded text={textOf(alarm)} /></p>
         <Trouble error={seen.error} />
       </div>
       {raised ? (
@@ -70,7 +71,7 @@ function Row({ alarm }: { alarm: Alarm }) {
           <button
             type="button"
             className="button h-7"
-            aria-label={`Acknowledge: ${titleOf(alarm)}, ${alarm.subject}`}
+            aria-label={`Acknowledge: ${titleOf(alarm)}, ${subjectOf(alarm.subject)}`}
             disabled={seen.isPending}
             onClick={() => seen.mutate()}
           >

@@ -10,6 +10,12 @@ const TITLES: Record<string, string> = {
   reward_collapse: "Success has collapsed",
   entropy_collapse: "Entropy has collapsed",
   child_died: "A process of the platform died",
+  success_low: "Success is low",
+  clip_high: "Clip fraction is high",
+  kl_high: "KL is high",
+  logprob_gap: "Engine and trainer disagree",
+  unanswered: "Questions go unanswered",
+  not_finite: "Numbers are not finite",
 };
 
 export function titleOf(alarm: Pick<Alarm, "name">): string {
@@ -30,6 +36,11 @@ export function textOf(alarm: Pick<Alarm, "data">): string {
       ),
   ].join(", ");
   return [measured, typeof advice === "string" ? advice : ""].filter((part) => part !== "").join("; ");
+}
+
+/** "run:round-3-ppo" as the rest of the page tells it: round-3-ppo. */
+export function subjectOf(subject: string): string {
+  return subject.replace(/^run:/, "").replace(/^round:/, "round ");
 }
 
 /** Where a subject has a page: "run:round-3-ppo" and "round:3" both in round 3. */

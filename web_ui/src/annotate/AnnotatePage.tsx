@@ -1,14 +1,15 @@
 /** What waits for a person: actions about to be carried out, and what others disagree on. */
 
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 
+import { answer, api } from "../api/client";
 import { agreementQuery, reviewQueueQuery, trajectoryQuery } from "../api/queries";
 import type { ReviewItem, TrajectoryDetail } from "../api/words";
 import { figure, percent } from "../format/numbers";
 import { More } from "../parts/More";
-import { Empty, Failed, Loading } from "../parts/Notice";
+import { Empty, Failed, Loading, Trouble } from "../parts/Notice";
 import { Page, Panel } from "../parts/Page";
 import { marksOf, pointerBefore } from "../replay/marks";
 import { Screen } from "../replay/Screen";
@@ -62,9 +63,11 @@ export function AnnotatePage() {
           <Panel
             title="Disagreements"
             beside={
-              <span className="text-xs text-muted">
-                <kbd className="keycap">J</kbd> <kbd className="keycap">K</kbd>
-              </span>
+              items !== undefined && items.length > 1 ? (
+                <span className="text-xs text-muted max-sm:hidden">
+                  <kbd className="keycap">J</kbd> <kbd className="keycap">K</kbd> up and down
+                </span>
+              ) : null
             }
           >
             {list.isError ? (
@@ -74,6 +77,7 @@ export function AnnotatePage() {
             ) : items.length === 0 ? (
               <Empty title={state === "open" ? "Nothing waits for you" : "Nothing is marked yet"}>
                 Where verifiers, judges and step scores contradict each other, an entry appears here.
+                {state === "open" ? <Look /> : null}
               </Empty>
             ) : (
               <ul aria-label="Disagreements" className="max-h-[40dvh] overflow-y-auto lg:max-h-[70dvh]">
@@ -228,6 +232,24 @@ function Reviewed({
   );
 }
 
+/** Judging does it by itself; after scores of another kind somebody asks. */
+function Look() {
+  const client = useQueryClient();
+  const look = useMutation({
+    mutationFn: () => answer(api.POST("/v1/review-queue", { body: { rules: "", labels: {} } })),
+    onSuccess: () => client.invalidateQueries({ queryKey: ["review queue"] }),
+  });
+  return (
+    <div className="mt-3 flex flex-col items-center gap-2">
+      <button type="button" className="button" disabled={look.isPending} onClick={() => look.mutate()}>
+        {look.isPending ? "Looking…" : "Look for them now"}
+      </button>
+      {look.isSuccess ? <p role="status">Looked through everything: none waits.</p> : null}
+      <Trouble error={look.error} />
+    </div>
+  );
+}
+
 function Agreement() {
   const found = useQuery(agreementQuery);
   return (
@@ -245,7 +267,7 @@ function Agreement() {
           <dt className="text-muted">Krippendorff’s alpha</dt>
           <dd className="text-right">{figure(found.data.alpha_good)}</dd>
           {found.data.pairs.map((pair) => (
-            <Pair key={`${pair.first} ${pair.second}`} names={`${pair.first} · ${pair.second}`} agreed={pair.agreed} />
+            <Pair key={`${pair.first} ${pair.second}`} names={[pair.first, pair.second].map((one) => one.replace(/^human:/, "")).join(" · ")} agreed={pair.agreed} />
           ))}
         </dl>
       )}

@@ -8,6 +8,7 @@ import { trajectoryQuery } from "../api/queries";
 import type { Step, TrajectoryDetail } from "../api/words";
 import { Empty, Failed, Loading } from "../parts/Notice";
 import { Page } from "../parts/Page";
+import { PolicyName } from "../parts/PolicyName";
 import { marksOf, pointerBefore } from "../replay/marks";
 import { moved, moveOf, type Move } from "../replay/place";
 import { Screen } from "../replay/Screen";
@@ -161,9 +162,8 @@ function Column({
           to="/trajectories/$id"
           params={{ id: trajectory.id }}
           search={{ step: atEnd ? "end" : (index ?? undefined) }}
-          title={trajectory.policy_id}
         >
-          {trajectory.policy_id}
+          <PolicyName id={trajectory.policy_id} />
         </Link>
         <span className="text-muted">
           {trajectory.turns} {trajectory.turns === 1 ? "turn" : "turns"}

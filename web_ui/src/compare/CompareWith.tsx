@@ -10,6 +10,7 @@ import { Ago } from "../parts/Ago";
 import { Dialog } from "../parts/Dialog";
 import { More } from "../parts/More";
 import { Empty, Failed, Loading } from "../parts/Notice";
+import { PolicyName } from "../parts/PolicyName";
 import { OutcomeMark } from "../trajectories/OutcomeMark";
 import { Unreadable } from "../trajectories/Unreadable";
 
@@ -80,7 +81,9 @@ function Other({ one, other }: { one: string; other: TrajectorySummary }) {
         <span className="w-24 shrink-0">
           <OutcomeMark trajectory={other} />
         </span>
-        <span className="min-w-0 flex-1 truncate">{other.policy_id}</span>
+        <span className="min-w-0 flex-1 truncate">
+          <PolicyName id={other.policy_id} />
+        </span>
         <span className="text-muted">
           #{other.seed} · {other.turns} {other.turns === 1 ? "turn" : "turns"}
         </span>

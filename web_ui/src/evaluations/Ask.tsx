@@ -62,8 +62,7 @@ export function Ask() {
           <span className="label">Policy</span>
           <select className="field" value={policy} onChange={(event) => setPolicy(event.target.value)}>
             <option value="">Scripted oracle</option>
-            <option value="deskhand-tiny">deskhand-tiny, the model that comes with Deskhand</option>
-            <PolicyOptions policies={policies.data} />
+            <PolicyOptions policies={policies.data} shipped />
           </select>
         </label>
         <label className="col-span-2 flex min-w-0 flex-col gap-1">
@@ -87,7 +86,7 @@ export function Ask() {
             onKept={setSuite}
           />
         ) : null}
-        <label className="flex min-w-0 flex-col gap-1">
+        <label className="flex min-w-0 flex-col gap-1 max-sm:col-span-2">
           <span className="label">Replies</span>
           <select
             className="field"
@@ -101,7 +100,7 @@ export function Ask() {
             <option value="both">Both</option>
           </select>
         </label>
-        <label className="flex min-w-0 flex-col gap-1">
+        <label className="flex min-w-0 flex-col gap-1 max-sm:col-span-2">
           <span className="label">Episodes of each task</span>
           <input
             className="field"

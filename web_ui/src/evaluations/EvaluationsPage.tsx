@@ -12,6 +12,7 @@ import { columnsOf, DataTable } from "../parts/DataTable";
 import { Confirm } from "../parts/Dialog";
 import { Empty, Failed, Loading } from "../parts/Notice";
 import { Page, Panel } from "../parts/Page";
+import { Told, usePolicyNames } from "../parts/PolicyName";
 import { StateMark } from "../parts/StateMark";
 import { RateBar } from "../rounds/RateBar";
 import { May } from "../shell/May";
@@ -55,12 +56,18 @@ const columns = column.columns([
     header: "Policy",
     cell: ({ row: { original } }) => (
       <span className="flex min-w-0 flex-col">
-        <span className="font-medium break-all">{policyOf(original)}</span>
+        <span className="font-medium break-all">
+          <Measurand evaluation={original} />
+        </span>
         <span className="text-xs text-muted" title={original.tasks.join("\n")}>
           <SuiteOf evaluation={original} />
           {original.round === null ? "" : `, round ${original.round}`}
         </span>
-        {original.reason ? <span className="text-xs break-words text-muted">{original.reason}</span> : null}
+        {original.reason ? (
+          <span className="text-xs break-words text-muted">
+            <Told text={original.reason} />
+          </span>
+        ) : null}
       </span>
     ),
   }),
@@ -107,8 +114,13 @@ const columns = column.columns([
   }),
 ]);
 
-function policyOf(one: Evaluation): string {
-  return one.policy_id ?? (one.scripted ? "scripted oracle" : "random weights");
+function policyOf(one: Evaluation, names: ReadonlyMap<string, string>): string {
+  if (one.policy_id === null) return one.scripted ? "scripted oracle" : "random weights";
+  return names.get(one.policy_id) ?? one.policy_id;
+}
+
+function Measurand({ evaluation }: { evaluation: Evaluation }) {
+  return <span title={evaluation.policy_id ?? undefined}>{policyOf(evaluation, usePolicyNames())}</span>;
 }
 
 function suiteOf(one: Evaluation, suites: readonly Suite[] = []): string {
@@ -143,6 +155,7 @@ function Measured() {
 
 function Cancel({ evaluation }: { evaluation: Evaluation }) {
   const [asking, setAsking] = useState(false);
+  const policy = policyOf(evaluation, usePolicyNames());
   const client = useQueryClient();
   const cancel = useMutation({
     mutationFn: () =>
@@ -155,7 +168,7 @@ function Cancel({ evaluation }: { evaluation: Evaluation }) {
       <button
         type="button"
         className="button button-bare h-7"
-        aria-label={`Cancel the evaluation of ${policyOf(evaluation)}`}
+        aria-label={`Cancel the evaluation of ${policy}`}
         onClick={() => setAsking(true)}
       >
         ✕
@@ -164,7 +177,7 @@ function Cancel({ evaluation }: { evaluation: Evaluation }) {
         open={asking}
         onOpen={setAsking}
         title="Cancel this evaluation?"
-        text={`${policyOf(evaluation)} on ${suiteOf(evaluation)}. Episodes already played stay in the store.`}
+        text={`${policy} on ${suiteOf(evaluation)}. Episodes already played stay in the store.`}
         action="Cancel it"
         keep="Keep it"
         busy={cancel.isPending}

@@ -10,6 +10,7 @@ import { Ago } from "../parts/Ago";
 import { columnsOf, DataTable } from "../parts/DataTable";
 import { Empty, Failed, Loading } from "../parts/Notice";
 import { Panel } from "../parts/Page";
+import { usePolicyNames } from "../parts/PolicyName";
 import { May } from "../shell/May";
 import { LineageGraph } from "./LineageGraph";
 import { datasetsQuery, lineageQuery } from "./queries";
@@ -107,7 +108,8 @@ export function Origin({ chosen }: { chosen: FlywheelSearch }) {
   const datasets = useQuery(datasetsQuery);
   const lineage = useQuery(lineageQuery(chosen));
   const dataset = datasets.data?.find((one) => versioned(one) === chosen.dataset);
-  const name = chosen.dataset ?? chosen.policy;
+  const names = usePolicyNames();
+  const name = chosen.dataset ?? (chosen.policy && (names.get(chosen.policy) ?? chosen.policy));
   if (name === undefined) return null;
   return (
     <Panel

@@ -6,7 +6,7 @@ import { useState, type ReactNode } from "react";
 
 import type { DatasetKind } from "../api/words";
 import { bytes } from "../format/bytes";
-import { count, figure, percent } from "../format/numbers";
+import { count, counted, figure, percent } from "../format/numbers";
 import { Ago } from "../parts/Ago";
 import { Failed, Loading } from "../parts/Notice";
 import { Page, Panel } from "../parts/Page";
@@ -108,7 +108,7 @@ function Scorers() {
             <li key={scorer.name} className="flex flex-wrap gap-x-3 px-3 py-2">
               <span className="min-w-0 truncate font-medium">{scorer.name}</span>
               <span className="ml-auto text-muted">
-                {count(scorer.scores)} steps of {count(scorer.trajectories)} episodes, mean{" "}
+                {counted(scorer.scores, "step")} of {counted(scorer.trajectories, "episode")}, mean{" "}
                 {figure(scorer.mean)}, <Ago atS={scorer.last_at_s} />
               </span>
             </li>

@@ -11,6 +11,7 @@ import { Ago } from "../parts/Ago";
 import { columnsOf, DataTable } from "../parts/DataTable";
 import { Empty, Failed, Loading } from "../parts/Notice";
 import { Panel } from "../parts/Page";
+import { usePolicyNames } from "../parts/PolicyName";
 
 const SHOWN = 12;
 
@@ -19,22 +20,7 @@ const columns = column.columns([
   column.display({
     id: "id",
     header: "Policy",
-    cell: ({ row: { original } }) => (
-      <>
-        <Link className="link font-medium" to="/flywheel" search={{ policy: original.id }}>
-          {original.id}
-        </Link>
-        {original.promoted ? <span className="ml-2 text-good">promoted</span> : null}
-        {original.metadata.reward_model === true ? (
-          <span className="ml-2 text-muted">process reward model: it scores, and does not act</span>
-        ) : null}
-      </>
-    ),
-  }),
-  column.accessor((row) => (typeof row.metadata.run === "string" ? row.metadata.run : "–"), {
-    id: "run",
-    header: "Made by",
-    meta: { className: "text-muted max-sm:hidden" },
+    cell: ({ row }) => <Kept policy={row.original} />,
   }),
   column.display({
     id: "made",
@@ -43,6 +29,27 @@ const columns = column.columns([
     cell: ({ row }) => <Ago atS={row.original.created_at_s} />,
   }),
 ]);
+
+function Kept({ policy: original }: { policy: Policy }) {
+  const name = usePolicyNames().get(original.id);
+  return (
+      <>
+        <Link
+          className="link font-medium break-all"
+          to="/flywheel"
+          search={{ policy: original.id }}
+          resetScroll={false}
+        >
+          {name ?? original.id}
+        </Link>
+        {original.promoted ? <span className="ml-2 text-good">promoted</span> : null}
+        {original.metadata.reward_model === true ? (
+          <span className="ml-2 text-muted">process reward model: it scores, and does not act</span>
+        ) : null}
+        {name === undefined ? null : <span className="block text-xs break-all text-muted">{original.id}</span>}
+      </>
+  );
+}
 
 export function Policies() {
   const policies = useQuery(policiesQuery);

@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 
 import type { Calibration, Quality } from "../api/words";
-import { count, figure } from "../format/numbers";
+import { counted, figure } from "../format/numbers";
 import { Empty, Failed, Loading } from "../parts/Notice";
 import { Panel } from "../parts/Page";
 import { calibrationsQuery } from "./queries";
@@ -79,6 +79,14 @@ function Diagram({ model }: { model: Calibration }) {
         <text x={SIDE / 2} y={SIDE + 29} textAnchor="middle" fontSize="11" fill="var(--muted)">
           score
         </text>
+        <text
+          transform={`translate(-24 ${SIDE / 2}) rotate(-90)`}
+          textAnchor="middle"
+          fontSize="11"
+          fill="var(--muted)"
+        >
+          label
+        </text>
         <Points quality={model.before} colour="var(--muted)" />
         <Points quality={model.after} colour="var(--accent)" />
       </svg>
@@ -106,10 +114,10 @@ function Diagram({ model }: { model: Calibration }) {
           <Line name="Brier score" before={model.before.brier} after={model.after.brier} />
         </tbody>
         <caption className="caption-bottom pt-2 text-left text-xs text-muted">
-          {count(model.after.steps)} steps of {model.measured_on}
+          {counted(model.after.steps, "step")} of {model.measured_on}
           {model.kappa === null
             ? ""
-            : `; κ with people ${figure(model.kappa)} on ${count(model.marked)} steps`}
+            : `; κ with people ${figure(model.kappa)} on ${counted(model.marked, "step")}`}
         </caption>
       </table>
     </div>

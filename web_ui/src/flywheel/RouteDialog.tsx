@@ -5,9 +5,10 @@ import { useId, useState } from "react";
 
 import { answer, api } from "../api/client";
 import type { Routed, RouteOrder } from "../api/words";
-import { count } from "../format/numbers";
+import { count, counted } from "../format/numbers";
 import { Dialog } from "../parts/Dialog";
 import { Trouble } from "../parts/Notice";
+import { usePolicyNames } from "../parts/PolicyName";
 import { KINDS } from "./Datasets";
 
 const RULES = "sft:\n  outcome: success\n  unique: true\n";
@@ -24,6 +25,7 @@ function Form({ done }: { done: () => void }) {
   const [order, setOrder] = useState<RouteOrder>({ name: "routed", rules: "" });
   const ids = { name: useId(), task: useId(), policy: useId(), rules: useId() };
   const client = useQueryClient();
+  const names = usePolicyNames();
   const look = useMutation({
     mutationFn: (body: RouteOrder) => answer(api.POST("/v1/datasets/preview", { body })),
   });
@@ -75,8 +77,16 @@ function Form({ done }: { done: () => void }) {
             id={ids.policy}
             className="field"
             value={order.policy_id ?? ""}
+            list={`${ids.policy}-known`}
             onChange={(event) => set({ policy_id: event.target.value || null })}
           />
+          <datalist id={`${ids.policy}-known`}>
+            {[...names].map(([id, name]) => (
+              <option key={id} value={id}>
+                {name}
+              </option>
+            ))}
+          </datalist>
         </label>
       </div>
       <label htmlFor={ids.rules} className="flex flex-col gap-1">
@@ -119,7 +129,7 @@ function Preview({ routes }: { routes: readonly Routed[] }) {
         <li key={route.dataset} className="flex flex-wrap gap-x-3 px-3 py-1.5">
           <span className="font-medium">{route.dataset}</span>
           <span className="text-muted">{KINDS[route.kind]}</span>
-          <span className="ml-auto">{count(route.trajectories)} episodes</span>
+          <span className="ml-auto">{counted(route.trajectories, "episode")}</span>
           <span className="w-full text-xs text-muted">
             {Object.entries(route.left_out)
               .map(([why, number]) => `${count(number)} ${why}`)

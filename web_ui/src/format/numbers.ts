@@ -1,6 +1,8 @@
 /** Numbers as an operator reads them: short, aligned, never more digits than mean something. */
 
 export const NOTHING = "–";
+/** Less is what rounding left of a zero. */
+const NOISE = 1e-12;
 
 /** A share of 1 as percent, never broken across lines: .912 → "91.2 %". */
 export function percent(share: number | null | undefined, digits = 1): string {
@@ -16,8 +18,9 @@ export function interval(low: number, high: number, digits = 1): string {
 export function figure(value: number | null | undefined): string {
   if (value == null || !Number.isFinite(value)) return NOTHING;
   const size = Math.abs(value);
+  if (size < NOISE) return "0";
   if (size >= 1000) return count(value);
-  if (size !== 0 && size < 0.001) return value.toExponential(1);
+  if (size < 0.001) return value.toExponential(1);
   return String(Number(value.toPrecision(3)));
 }
 
@@ -31,6 +34,11 @@ export function mark(value: number): string {
 /** A whole number with separators: 12345 → "12,345". */
 export function count(value: number | null | undefined): string {
   return value == null ? NOTHING : Math.round(value).toLocaleString("en-US");
+}
+
+/** So many of something, with its plural: "1 step", "1,204 steps". */
+export function counted(value: number, one: string): string {
+  return `${count(value)} ${one}${value === 1 ? "" : "s"}`;
 }
 
 /** A reward with its sign, so that zero, gain and loss differ at a glance: "+1", "0", "−0.5". */

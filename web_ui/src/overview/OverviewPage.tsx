@@ -13,6 +13,7 @@ import { useEvents, useNews } from "../live/useEvents";
 import { Ago, Lasted } from "../parts/Ago";
 import { Failed, Loading } from "../parts/Notice";
 import { Page, Panel } from "../parts/Page";
+import { PolicyName } from "../parts/PolicyName";
 import { StateMark } from "../parts/StateMark";
 import { RateBar } from "../rounds/RateBar";
 import { May } from "../shell/May";
@@ -213,7 +214,7 @@ function LastRound({ round }: { round: RoundSummary | null }) {
         <RateBar rate={round.after?.sampled ?? null} />
       </dd>
       <dt className="label">Promoted</dt>
-      <dd>{round.promoted ? (round.policy_out ?? "yes") : "nothing"}</dd>
+      <dd>{!round.promoted ? "nothing" : round.policy_out === null ? "yes" : <PolicyName id={round.policy_out} />}</dd>
     </dl>
   );
 }
@@ -234,7 +235,7 @@ function Pools({ pools }: { pools: readonly Pool[] | null }) {
           <span className="text-right whitespace-nowrap text-muted">
             {pool.leased} of {pool.most}
             {pool.queued > 0 ? `, ${pool.queued} wait` : ""}
-            {pool.lost > 0 ? `, ${pool.lost} lost` : ""}
+            {pool.lost > 0 ? `, ${pool.lost} failed` : ""}
           </span>
         </li>
       ))}

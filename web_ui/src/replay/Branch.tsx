@@ -10,6 +10,7 @@ import type { TrajectoryDetail } from "../api/words";
 import { Dialog } from "../parts/Dialog";
 import { Trouble } from "../parts/Notice";
 import { PolicyOptions } from "../parts/PolicyOptions";
+import { PolicyName } from "../parts/PolicyName";
 import { OutcomeMark } from "../trajectories/OutcomeMark";
 import { Unreadable } from "../trajectories/Unreadable";
 
@@ -104,7 +105,7 @@ function BranchForm({
         <span className="label">Who decides</span>
         <select className="field" value={policy} onChange={(event) => setPolicy(event.target.value)}>
           <option value="scripted">Scripted oracle</option>
-          <PolicyOptions policies={policies.data} />
+          <PolicyOptions policies={policies.data} shipped />
         </select>
       </label>
       <label className="flex flex-col gap-1">
@@ -161,7 +162,7 @@ export function Lineage({ trajectory }: { trajectory: TrajectoryDetail }) {
                   params={{ id: each.id }}
                   search={{ step: Number(each.labels.shared_turns ?? 0) }}
                 >
-                  from step {each.labels.shared_turns ?? "?"} by {each.policy_id}
+                  from step {each.labels.shared_turns ?? "?"} by <PolicyName id={each.policy_id} />
                 </Link>
                 <Exactness exact={each.labels.branch_exact} />
                 <Link className="link" to="/compare" search={{ one: trajectory.id, other: each.id }}>
@@ -198,7 +199,13 @@ function Origin({
         params={{ id: origin }}
         search={{ step: Number(shared ?? 0) }}
       >
-        {found.data ? `an episode of ${found.data.policy_id}` : "another episode"}
+        {found.data ? (
+          <>
+            an episode of <PolicyName id={found.data.policy_id} />
+          </>
+        ) : (
+          "another episode"
+        )}
       </Link>{" "}
       at step {shared ?? "?"} <Exactness exact={exact} />
       <Link className="link" to="/compare" search={{ one: origin, other: one }}>

@@ -6,13 +6,14 @@ import type { ReactNode } from "react";
 import type { TrajectoryDetail } from "../api/words";
 import { figure } from "../format/numbers";
 import { Ago, Lasted } from "../parts/Ago";
+import { PolicyName } from "../parts/PolicyName";
 import { May } from "../shell/May";
 
 export function Facts({ trajectory }: { trajectory: TrajectoryDetail }) {
   const facts: [string, ReactNode][] = [
     ["Seed", trajectory.seed],
     ["Reward", figure(trajectory.reward)],
-    ["Policy", <PolicyName key="policy" trajectory={trajectory} />],
+    ["Policy", <Actor key="policy" id={trajectory.policy_id} />],
     ["Update", trajectory.policy_update],
     ["Purpose", trajectory.labels.purpose ?? "–"],
     ["Split", trajectory.split],
@@ -42,15 +43,11 @@ export function Facts({ trajectory }: { trajectory: TrajectoryDetail }) {
   );
 }
 
-function PolicyName({ trajectory }: { trajectory: TrajectoryDetail }) {
+/** To all that it did. */
+function Actor({ id }: { id: string }) {
   return (
-    <Link
-      className="link"
-      to="/trajectories"
-      search={{ policy: trajectory.policy_id }}
-      title={trajectory.policy_id}
-    >
-      {trajectory.policy_id}
+    <Link className="link" to="/trajectories" search={{ policy: id }}>
+      <PolicyName id={id} />
     </Link>
   );
 }

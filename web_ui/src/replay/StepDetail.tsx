@@ -5,6 +5,7 @@ import type { ReactNode } from "react";
 import type { Review, Step, TrajectoryDetail } from "../api/words";
 import { figure, percent, signed } from "../format/numbers";
 import { milliseconds } from "../format/times";
+import { stopped } from "../trajectories/stopped";
 import { scoreColour, timeShares } from "./strip";
 
 export function StepDetail({ step, scorer }: { step: Step; scorer: string | null }) {
@@ -95,7 +96,7 @@ export function EndDetail({ trajectory }: { trajectory: TrajectoryDetail }) {
       <dl className="grid grid-cols-3 gap-px bg-line">
         <Figure name="Outcome" value={success === null ? "none" : success ? "success" : "failure"} strong />
         <Figure name="Score" value={score === null ? "–" : percent(score, 0)} />
-        <Figure name="Stopped" value={(stop_reason ?? "–").replaceAll("_", " ")} />
+        <Figure name="Stopped" value={stop_reason === null ? "–" : stopped(stop_reason)} />
       </dl>
       {trajectory.outcome_detail === "" ? null : <Part title="Verdict">{trajectory.outcome_detail}</Part>}
       {failure === null ? null : (

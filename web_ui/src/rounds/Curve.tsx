@@ -38,7 +38,10 @@ export function Curve({
   return (
     <figure className="flex min-w-0 flex-col gap-1 p-3" data-testid={`curve ${chart.title}`}>
       <figcaption className="flex flex-wrap items-baseline justify-between gap-x-3">
-        <span className="label">{chart.title}</span>
+        <span className="label">
+          {chart.title}
+          {chart.unit ? <span className="font-normal">, {chart.unit}</span> : null}
+        </span>
         <span className="flex flex-wrap gap-x-3">
           {chart.lines.map((line) => (
             <Latest
@@ -51,7 +54,7 @@ export function Curve({
           ))}
         </span>
       </figcaption>
-      <div style={{ height }}>
+      <div className="mt-auto" style={{ height }}>
         <ResponsiveContainer width="100%" height="100%">
           <ComposedChart
             data={[...points]}
@@ -66,6 +69,7 @@ export function Curve({
               domain={["dataMin", "dataMax"]}
               allowDecimals={false}
               minTickGap={32}
+              height={22}
               {...AXIS}
             />
             <YAxis

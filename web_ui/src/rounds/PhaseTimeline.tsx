@@ -4,6 +4,7 @@ import { over } from "../api/queries";
 import type { Phase } from "../api/words";
 import { figure } from "../format/numbers";
 import { Lasted } from "../parts/Ago";
+import { Told } from "../parts/PolicyName";
 import { StateMark } from "../parts/StateMark";
 
 export function PhaseTimeline({
@@ -41,7 +42,7 @@ export function PhaseTimeline({
               <span
                 className={`col-start-2 col-end-4 text-xs break-words ${phase.state === "failed" ? "text-bad" : "text-muted"}`}
               >
-                {phase.reason}
+                <Told text={phase.reason} />
               </span>
             ) : null}
           </button>
@@ -111,7 +112,9 @@ export function PhaseFigures({ phase }: { phase: Phase }) {
           className={`flex items-baseline gap-3 border-b border-line/60 py-1 ${value.length > LONG ? "col-span-full" : "justify-between"}`}
         >
           <dt className="text-muted">{name}</dt>
-          <dd className="min-w-0 break-words">{value}</dd>
+          <dd className="min-w-0 break-words">
+            <Told text={value} />
+          </dd>
         </div>
       ))}
     </dl>

@@ -14,6 +14,7 @@ import { More } from "../parts/More";
 import { Empty, Failed, Loading, Trouble } from "../parts/Notice";
 import { Page, Panel } from "../parts/Page";
 import { acting, policyLine } from "../parts/policies";
+import { PolicyName, Told, usePolicyNames } from "../parts/PolicyName";
 import { May } from "../shell/May";
 import { RoundsNav } from "./RoundsNav";
 
@@ -25,7 +26,12 @@ const HOW: Record<Promotion["kind"], string> = {
 
 const column = columnsOf<Promotion>();
 const columns = column.columns([
-  column.accessor("policy_id", { header: "Policy", meta: { className: "min-w-32 font-medium break-all" } }),
+  column.display({
+    id: "policy",
+    header: "Policy",
+    meta: { className: "min-w-32" },
+    cell: ({ row: { original } }) => <Named id={original.policy_id} />,
+  }),
   column.display({
     id: "how",
     header: "How",
@@ -39,7 +45,12 @@ const columns = column.columns([
         </Link>
       ),
   }),
-  column.accessor("reason", { header: "Reason", meta: { className: "min-w-32 [overflow-wrap:anywhere]" } }),
+  column.display({
+    id: "reason",
+    header: "Reason",
+    meta: { className: "min-w-32 [overflow-wrap:anywhere]" },
+    cell: ({ row }) => <Told text={row.original.reason} />,
+  }),
   column.accessor("by", { header: "By", meta: { className: "text-muted max-sm:hidden" } }),
   column.display({
     id: "when",
@@ -48,6 +59,17 @@ const columns = column.columns([
     cell: ({ row }) => <Ago atS={row.original.at_s} />,
   }),
 ]);
+
+/** The id too, where it says more: it is what the command line asks for. */
+function Named({ id }: { id: string }) {
+  const name = usePolicyNames().get(id);
+  return (
+    <span className="flex min-w-0 flex-col">
+      <span className="font-medium break-all">{name ?? id}</span>
+      {name === undefined ? null : <span className="text-xs break-all text-muted">{id}</span>}
+    </span>
+  );
+}
 
 export function PromotedPage() {
   const list = useInfiniteQuery(promotionsQuery);
@@ -68,7 +90,9 @@ export function PromotedPage() {
     >
       {current ? (
         <p data-testid="promoted">
-          Rounds start from <span className="font-semibold break-all">{current.policy_id}</span>,{" "}
+          Rounds start from <span className="font-semibold break-all">
+            <PolicyName id={current.policy_id} />
+          </span>,{" "}
           {HOW[current.kind]} <Ago atS={current.at_s} />.
         </p>
       ) : null}

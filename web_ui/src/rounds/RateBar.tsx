@@ -11,7 +11,7 @@ export function RateBar({ rate, compact = false }: { rate: Rate | null; compact?
       className="inline-flex items-center gap-x-2.5 whitespace-nowrap max-sm:flex-col max-sm:items-end"
       title={`95 % interval ${interval(low, high)} % over ${count(episodes)} episodes`}
     >
-      <span className="min-w-14 text-right font-semibold">{percent(success)}</span>
+      <span className="min-w-15 text-right font-semibold">{percent(success)}</span>
       <span
         aria-hidden
         className="relative h-3 w-20 shrink-0 border-x border-line before:absolute before:inset-x-0 before:top-1/2 before:border-t before:border-line max-sm:hidden"

@@ -11,6 +11,7 @@ import { useEvents, useNews } from "../live/useEvents";
 import { Ago, Lasted } from "../parts/Ago";
 import { Empty, Failed, Loading } from "../parts/Notice";
 import { Page, Panel } from "../parts/Page";
+import { PolicyName, Told } from "../parts/PolicyName";
 import { StateMark } from "../parts/StateMark";
 import { May } from "../shell/May";
 import {
@@ -33,12 +34,15 @@ const Curve = lazy(() => import("./Curve").then((module) => ({ default: module.C
 
 export function RoundPage() {
   const { id } = route.useParams();
-  const round = useQuery(roundQuery(Number(id)));
+  const known = /^\d{1,15}$/.test(id);
+  const round = useQuery({ ...roundQuery(Number(id)), enabled: known });
   if (round.data) return <OneRound key={id} round={round.data} />;
   return (
     <Page title={`Round ${id}`}>
       <div className="panel">
-        {round.isError ? (
+        {!known ? (
+          <Empty title="There is no such round">Rounds have numbers.</Empty>
+        ) : round.isError ? (
           <Failed error={round.error} again={() => void round.refetch()} />
         ) : (
           <Loading rows={9} label="Loading the round" />
@@ -154,7 +158,8 @@ function Facts({ round }: { round: Round }) {
         {round.promoted === null ? null : <Fact name="Promoted">{round.promoted ? "yes" : "no"}</Fact>}
       </dl>
       {round.reason === null ? null : (
-        <p className={`break-words ${round.state === "failed" ? "text-bad" : "text-muted"}`}>{round.reason}</p>
+        <p className={`break-words ${round.state === "failed" ? "text-bad" : "text-muted"}`}><Told text={round.reason} />
+        </p>
       )}
     </div>
   );
@@ -164,9 +169,9 @@ function Facts({ round }: { round: Round }) {
 function PolicyLink({ id }: { id: string | null }) {
   if (id === null) return <>untrained</>;
   return (
-    <May scope="datasets:read" otherwise={id}>
+    <May scope="datasets:read" otherwise={<PolicyName id={id} />}>
       <Link className="link" to="/flywheel" search={{ policy: id }}>
-        {id}
+        <PolicyName id={id} />
       </Link>
     </May>
   );

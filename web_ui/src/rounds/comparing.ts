@@ -10,6 +10,7 @@ export const MOST = COLOURS.length;
 export interface Measure {
   name: string;
   label: string;
+  unit?: string;
   kind: Chart["kind"];
   domain: Chart["domain"];
   /** It comes with an interval. */
@@ -26,11 +27,11 @@ export const MEASURES: readonly Measure[] = [
     band: true,
   },
   { name: "iteration/success_sampled", label: "Success of rollouts", kind: "share", domain: [0, 1] },
-  { name: "iteration/entropy", label: "Entropy", kind: "figure", domain: [0, null] },
-  { name: "iteration/kl_per_turn", label: "KL per turn", kind: "figure", domain: [0, null] },
+  { name: "iteration/entropy", label: "Entropy", unit: "nats", kind: "figure", domain: [0, null] },
+  { name: "iteration/kl_per_turn", label: "KL per turn", unit: "nats", kind: "figure", domain: [0, null] },
   { name: "iteration/clip_fraction", label: "Clip fraction", kind: "share", domain: [0, null] },
   { name: "iteration/explained_variance", label: "Explained variance", kind: "figure", domain: [null, 1] },
-  { name: "iteration/staleness_mean", label: "Staleness", kind: "figure", domain: [0, null] },
+  { name: "iteration/staleness_mean", label: "Staleness", unit: "updates", kind: "figure", domain: [0, null] },
   { name: "iteration/turns_per_s", label: "Turns per second", kind: "figure", domain: [0, null] },
 ];
 
@@ -78,9 +79,9 @@ export function compared(measure: Measure, rounds: readonly Round[], events: rea
       ...(measure.band ? { band, dots: true } : {}),
     };
   });
-  const { label: title, kind, domain } = measure;
+  const { label: title, kind, domain, unit } = measure;
   const drawn = [...points.values()].filter((point) => lines.some((line) => line.name in point));
-  return { chart: { title, kind, domain, lines }, points: drawn.sort((a, b) => a.iteration - b.iteration) };
+  return { chart: { title, kind, domain, lines, ...(unit ? { unit } : {}) }, points: drawn.sort((a, b) => a.iteration - b.iteration) };
 }
 
 export interface CompareSearch {

@@ -1,5 +1,6 @@
 /** From a run's metric events to the points its curves are drawn through. Pure. */
 
+import { titleOf } from "../alarms/words";
 import type { Event } from "../api/words";
 import { figure } from "../format/numbers";
 
@@ -70,6 +71,8 @@ export interface Line {
 
 export interface Chart {
   title: string;
+  /** Where the title does not say it. */
+  unit?: string;
   lines: readonly Line[];
   /** Drawn across: beyond it somebody should look. */
   limit?: number;
@@ -95,12 +98,13 @@ function validation(mode: string, colour: string): Line {
 }
 
 export const DIAGNOSTICS: readonly Chart[] = [
-  line("KL per turn", "kl_per_turn", "figure", [0, null], 0.15),
-  line("Clip fraction", "clip_fraction", "share", [0, null], 0.3),
+  line("KL per turn", "kl_per_turn", "figure", [0, null], { limit: 0.15, unit: "nats" }),
+  line("Clip fraction", "clip_fraction", "share", [0, null], { limit: 0.3 }),
   line("Explained variance", "explained_variance", "figure", [null, 1]),
-  line("Entropy", "entropy", "figure", [0, null]),
+  line("Entropy", "entropy", "figure", [0, null], { unit: "nats" }),
   {
     title: "Staleness",
+    unit: "updates",
     kind: "figure",
     domain: [0, null],
     lines: [
@@ -142,10 +146,10 @@ function line(
   name: string,
   kind: Chart["kind"],
   domain: Chart["domain"],
-  limit?: number,
+  more: Pick<Chart, "limit" | "unit"> = {},
 ): Chart {
   const only: Line = { name: `iteration/${name}`, label: title.toLowerCase(), colour: "var(--accent)" };
-  return { title, kind, domain, lines: [only], ...(limit === undefined ? {} : { limit }) };
+  return { title, kind, domain, lines: [only], ...more };
 }
 
 // ---- alarms ---------------------------------------------------------------------------------------------
@@ -164,7 +168,7 @@ export function alarmsOf(events: readonly Event[]): Alarm[] {
     .map((event) => ({
       id: event.id,
       atS: event.at_s,
-      name: event.name.replaceAll("_", " "),
+      name: titleOf(event),
       text: alarmText(event),
     }))
     .reverse();

@@ -10,6 +10,7 @@ import type { LiveSandbox } from "../api/words";
 import { span } from "../format/times";
 import { Empty, Failed, Loading, Trouble } from "../parts/Notice";
 import { Page, Panel } from "../parts/Page";
+import { PolicyName } from "../parts/PolicyName";
 import { OutcomeMark } from "../trajectories/OutcomeMark";
 import { LiveScreen } from "./LiveScreen";
 import { useSteering, type Steering } from "./useSteering";
@@ -206,7 +207,7 @@ function Working({ id }: { id: string }) {
           {instruction}
         </p>
         <p className="text-muted">
-          {policy_id} · {turns} {turns === 1 ? "turn" : "turns"} <OutcomeMark trajectory={found.data} />
+          <PolicyName id={policy_id} /> · {turns} {turns === 1 ? "turn" : "turns"} <OutcomeMark trajectory={found.data} />
         </p>
         <Link className="link" to="/trajectories/$id" params={{ id }} search={{ step: Math.max(turns - 1, 0) }}>
           What it did so far

@@ -2,7 +2,7 @@
 
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation } from "@tanstack/react-router";
-import { useEffect, useRef, type ReactNode } from "react";
+import type { ReactNode } from "react";
 
 import { AlarmMark } from "../alarms/AlarmMark";
 import { infoQuery } from "../api/queries";
@@ -10,61 +10,11 @@ import { Clock } from "../parts/Ago";
 import { Empty } from "../parts/Notice";
 import { Page } from "../parts/Page";
 import { useMay } from "./access";
+import { BottomBar } from "./BottomBar";
 import { Mark } from "./Mark";
+import { PLACES } from "./places";
 import { signOut, useSignedOut } from "./session";
 import { SignIn } from "./SignIn";
-
-/** `needs`: the scope without which the place is not shown. */
-const PLACES = [
-  {
-    to: "/",
-    label: "Overview",
-    needs: "rounds:read",
-    sign: <path d="M2.5 2.5h4v4h-4zM9.5 2.5h4v4h-4zM2.5 9.5h4v4h-4zM9.5 9.5h4v4h-4z" />,
-  },
-  {
-    to: "/rounds",
-    label: "Rounds",
-    needs: "rounds:read",
-    sign: <path d="M8 2.5a5.5 5.5 0 1 1-5.2 3.7M2.5 2.5v3.8h3.8" />,
-  },
-  {
-    to: "/trajectories",
-    label: "Trajectories",
-    needs: "trajectories:read",
-    sign: <path d="M2 12.5l3.5-5 3.5 2.5 5-7M14 3h-3.4M14 3v3.4" />,
-  },
-  {
-    to: "/tasks",
-    label: "Tasks",
-    needs: "tasks:read",
-    sign: <path d="M2.5 4l1.2 1.2L6 2.8M2.5 10.5l1.2 1.2L6 9.3M8.5 4H14M8.5 10.7H14" />,
-  },
-  {
-    to: "/flywheel",
-    label: "Flywheel",
-    needs: "datasets:read",
-    sign: <path d="M8 2.5a5.5 5.5 0 1 1 0 11a5.5 5.5 0 1 1 0-11M8 6.5v3M6.5 8h3" />,
-  },
-  {
-    to: "/annotate",
-    label: "Annotate",
-    needs: "annotations:write",
-    sign: <path d="M2.5 8.2l2.6 2.6 4-5M10 11.5h4M11.5 8H14M13 4.5h1" />,
-  },
-  {
-    to: "/sandboxes",
-    label: "Live",
-    needs: "sandboxes:read",
-    sign: <path d="M2 3h12v8H2zM6 14h4M8 11v3M7 5.5v3L9.5 7z" />,
-  },
-  {
-    to: "/admin",
-    label: "Admin",
-    needs: "admin",
-    sign: <path d="M8 2l5 2v3.5c0 3-2.1 5.3-5 6.5-2.9-1.2-5-3.5-5-6.5V4zM5.8 8l1.6 1.6L10.4 6.6" />,
-  },
-] as const;
 
 /** Pages within a place that ask for more than it, or stand in none. */
 const PAGES = [
@@ -77,11 +27,6 @@ export function Shell() {
   const signedOut = useSignedOut();
   const may = useMay();
   const here = useLocation({ select: (location) => location.pathname });
-  const strip = useRef<HTMLElement>(null);
-  useEffect(() => {
-    const shown = strip.current?.querySelector("[data-status=active]");
-    shown?.scrollIntoView({ inline: "center", block: "nearest" });
-  }, [here]);
   if (signedOut) return <SignIn />;
   const places = PLACES.filter((place) => may(place.needs));
   const within = (to: string) => here === to || (to !== "/" && here.startsWith(`${to}/`));
@@ -119,33 +64,7 @@ export function Shell() {
         <div id="content" tabIndex={-1} className="flex min-w-0 flex-1 flex-col outline-none">
           {closed ? <NotForYou label={closed.label} /> : <Outlet />}
         </div>
-        <nav
-          ref={strip}
-          aria-label="Main"
-          className="fixed inset-x-0 bottom-0 z-30 grid auto-cols-[minmax(4.6rem,1fr)] grid-flow-col overflow-x-auto border-t border-line bg-surface pb-[env(safe-area-inset-bottom)] sm:hidden"
-        >
-          {places.map((place) => (
-            <Link
-              key={place.to}
-              to={place.to}
-              activeOptions={{ exact: place.to === "/" }}
-              className="flex h-14 flex-col items-center justify-center gap-1 text-xs text-muted data-[status=active]:font-semibold data-[status=active]:text-accent"
-            >
-              <svg
-                width="18"
-                height="18"
-                viewBox="0 0 16 16"
-                fill="none"
-                stroke="currentColor"
-                strokeWidth="1.4"
-                aria-hidden
-              >
-                {place.sign}
-              </svg>
-              {place.label}
-            </Link>
-          ))}
-        </nav>
+        <BottomBar places={places} />
       </div>
     </Clock>
   );

@@ -40,8 +40,9 @@ export function Preview({ taskId, seed }: { taskId: string; seed: string }) {
     <section aria-label="Preview" className="flex flex-col gap-2 border-t border-line p-3">
       {task ? (
         <p className="text-muted">
-          {task.description} {task.kind}, {task.turns} turns at most
-          {task.held_out ? "; held out: never trained on" : ""}.
+          {task.description}
+          {shown ? "" : ` ${task.kind}, ${task.turns} turns at most.`}
+          {task.held_out ? " Held out: never trained on." : ""}
         </p>
       ) : null}
       <div className="flex items-center gap-3">

@@ -13,6 +13,7 @@ import { Confirm } from "../parts/Dialog";
 import { More } from "../parts/More";
 import { Empty, Failed, Loading, Trouble } from "../parts/Notice";
 import { Panel } from "../parts/Page";
+import { PolicyName } from "../parts/PolicyName";
 import { StateMark } from "../parts/StateMark";
 import { May } from "../shell/May";
 import { STATES } from "./search";
@@ -42,10 +43,14 @@ const columns = column.columns([
     ),
   }),
   column.accessor("seed", { header: "Seed", meta: { className: "text-right max-sm:hidden" } }),
-  column.accessor((row) => row.policy.name, {
+  column.display({
     id: "policy",
     header: "Policy",
     meta: { className: "max-sm:hidden" },
+    cell: ({ row: { original: task } }) => {
+      const { policy_id: kept } = task.policy.settings;
+      return typeof kept === "string" ? <PolicyName id={kept} /> : task.policy.name;
+    },
   }),
   column.display({
     id: "outcome",

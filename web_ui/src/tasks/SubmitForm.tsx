@@ -184,8 +184,8 @@ function KeptPolicy({
           value={draft.policyId}
           onChange={(event) => set({ policyId: event.target.value })}
         >
-          <option value="">{policies.data?.length === 0 ? "None kept yet" : "Choose one"}</option>
-          <PolicyOptions policies={policies.data} />
+          <option value="">Choose one</option>
+          <PolicyOptions policies={policies.data} shipped />
         </select>
       )}
     </Field>

@@ -6,7 +6,7 @@ export interface Draft {
   taskId: string;
   seed: string;
   policy: string;
-  /** Only for the local policy: a kept policy's id. */
+  /** Only for the local policy: a kept policy's id, or the name of the model that comes with Deskhand. */
   policyId: string;
   /** Only for the openai policy. */
   url: string;
@@ -28,7 +28,7 @@ export function check(draft: Draft, oracle?: boolean): DraftErrors {
   if (draft.policy === "openai" && draft.model.trim() === "")
     errors.model = "Name the model the endpoint serves.";
   if (draft.policy === "local" && draft.policyId === "")
-    errors.policyId = "Choose a kept policy; a round makes the first.";
+    errors.policyId = "Choose a policy.";
   return errors;
 }
 

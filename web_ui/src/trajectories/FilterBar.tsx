@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useId, useState, type ReactNode } from "react";
 
 import { catalogQuery, policiesQuery, type TrajectoryFilter } from "../api/queries";
-import { acting } from "../parts/policies";
+import { acting, idOf, namesOf } from "../parts/policies";
 import { MORE, MoreFilters } from "./MoreFilters";
 import { SavedViews } from "./SavedViews";
 
@@ -28,7 +28,9 @@ export function FilterBar({
   const catalog = useQuery(catalogQuery);
   const policies = useQuery(policiesQuery);
   const tasks = catalog.data?.map((task) => task.id) ?? [];
-  const names = ["scripted", ...acting(policies.data ?? []).map((policy) => policy.id)];
+  const named = namesOf(policies.data ?? []);
+  const names = ["scripted", ...acting(policies.data ?? []).map(({ id }) => named.get(id) ?? id)];
+  const policy = filter.policy && (named.get(filter.policy) ?? filter.policy);
   const purposes =
     filter.purpose && !PURPOSES.includes(filter.purpose) ? [...PURPOSES, filter.purpose] : PURPOSES;
   const set = MORE.filter((name) => filter[name] !== undefined).length;
@@ -57,11 +59,12 @@ export function FilterBar({
         onChange={(task) => onChange({ task })}
       />
       <Suggesting
-        key={`policy ${filter.policy ?? ""}`}
+        key={`policy ${policy ?? ""}`}
         label="Policy"
-        value={filter.policy}
+        hint="The run that made it, or its id"
+        value={policy}
         options={names}
-        onChange={(policy) => onChange({ policy })}
+        onChange={(typed) => onChange({ policy: idOf(typed, named) })}
       />
       <Choice
         label="Outcome"

@@ -1,6 +1,7 @@
 /** How an episode ended, as a sign and a word. */
 
 import type { TrajectorySummary } from "../api/words";
+import { stopped } from "./stopped";
 
 export interface Outcome {
   sign: string;
@@ -15,7 +16,7 @@ export function outcomeOf(
   if (trajectory.success === true) return { sign: "✓", word: "success", colour: "text-good" };
   if (trajectory.success === false) return { sign: "✕", word: "failure", colour: "text-bad" };
   if (trajectory.ended_at_s === null) return { sign: "●", word: "unfinished", colour: "text-accent" };
-  return { sign: "⊘", word: trajectory.stop_reason ?? "no verdict", colour: "text-muted" };
+  return { sign: "⊘", word: trajectory.stop_reason === null ? "no verdict" : stopped(trajectory.stop_reason), colour: "text-muted" };
 }
 
 export function OutcomeMark({ trajectory, bare = false }: { trajectory: TrajectorySummary; bare?: boolean }) {

@@ -10,6 +10,7 @@ import { figure } from "../format/numbers";
 import { Ago, Lasted } from "../parts/Ago";
 import { features } from "../parts/DataTable";
 import { Failed } from "../parts/Notice";
+import { PolicyName } from "../parts/PolicyName";
 import { useNarrow } from "../parts/useNarrow";
 import { OutcomeMark } from "./OutcomeMark";
 import { Thumbnail } from "./Thumbnail";
@@ -52,7 +53,7 @@ const columns = column.columns([
     id: "policy",
     header: "Policy",
     meta: { className: "w-36 shrink-0 max-lg:hidden" },
-    cell: ({ row }) => <span title={row.original.policy_id}>{row.original.policy_id}</span>,
+    cell: ({ row }) => <PolicyName id={row.original.policy_id} />,
   }),
   column.accessor((row) => row.labels.purpose ?? "–", {
     id: "purpose",

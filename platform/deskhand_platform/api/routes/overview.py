@@ -91,7 +91,7 @@ async def _pools(have: Services) -> list[PoolModel] | None:
             creating=pool.creating,
             queued=pool.queued,
             most=pool.max_sandboxes,
-            lost=sum(pool.lost.values()),
+            lost=sum(number for reason, number in pool.lost.items() if reason.failure),
         )
         for pool in status.pools
     ]

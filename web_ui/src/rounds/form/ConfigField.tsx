@@ -2,6 +2,7 @@
 
 import { useId } from "react";
 
+import { Coded } from "../../parts/Coded";
 import type { Field } from "./fields";
 
 export function ConfigField({
@@ -82,7 +83,7 @@ export function ConfigField({
       )}
       <p id={`${id}-help`} className="text-xs text-muted">
         {field.kind === "list" ? "One in each line. " : ""}
-        {field.help}
+        <Coded text={field.help} />
       </p>
     </div>
   );

@@ -2,6 +2,7 @@
 
 import { useState } from "react";
 
+import { Coded } from "../../parts/Coded";
 import { ConfigField } from "./ConfigField";
 import { at, shown, takesPlace, type Config, type Edits, type Field, type Section } from "./fields";
 
@@ -48,7 +49,7 @@ export function ConfigSection({
         {wrong ? <span className="text-xs text-bad">to be put right</span> : null}
       </summary>
       <div className="flex flex-col gap-3 border-t border-line p-3">
-        {section.help === "" ? null : <p className="text-muted">{section.help}</p>}
+        {section.help === "" ? null : <p className="text-muted"><Coded text={section.help} /></p>}
         {section.phase ? (
           <label className="flex items-center gap-2">
             <input
