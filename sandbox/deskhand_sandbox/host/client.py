@@ -24,7 +24,7 @@ from deskhand_sandbox.host.channel import Channel
 from deskhand_sandbox.host.frames import Handle
 from deskhand_sandbox.host.wire import Plain, WireError
 from deskhand_sandbox.manager.extras import Extra, PassesOn
-from deskhand_sandbox.manager.records import LeaseStatus, ManagerStatus, PoolStatus
+from deskhand_sandbox.manager.records import LeaseStatus, Lost, ManagerStatus, PoolStatus
 from deskhand_sandbox.types import DeviceAction, JsonValue, Observation, Start, Task
 from deskhand_sandbox.vnc import VncAddress
 
@@ -160,10 +160,10 @@ class SandboxClient:
         """
         said = await self._ask("/v1/status")
         try:
-            said["pools"] = tuple(PoolStatus(**each) for each in said["pools"])
+            said["pools"] = tuple(_pool(each) for each in said["pools"])
             said["leases"] = tuple(LeaseStatus(**each) for each in said["leases"])
             return ManagerStatus(**said)
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise HostUnreachable(f"{self._address.url} tells no proper status: {error}") from error
 
     async def screen(self, lease_id: str, *, known: str | None = None) -> Screen | None:
@@ -275,3 +275,13 @@ def _granted(channel: Channel, said: Any) -> RemoteSandbox:
         return RemoteSandbox(channel, handle, Deadlines(**said["deadlines"]))
     except (KeyError, TypeError, ValueError, WireError) as error:
         raise HostUnreachable(f"{channel.where} grants no proper lease: {error}") from error
+
+
+def _pool(said: Any) -> PoolStatus:
+    """
+    Raises:
+        KeyError, TypeError, ValueError: what the host said is none.
+    """
+    told: dict[str, Any] = dict(said)
+    lost = {Lost(reason): number for reason, number in told.pop("lost").items()}
+    return PoolStatus(**told, lost=lost)

@@ -23,7 +23,7 @@ LEASES = "/v1/sandboxes"
 
 @pytest.fixture(autouse=True)
 async def _host(services: Services, tmp_path: Path) -> AsyncIterator[None]:
-    pools = {"fake": PoolSettings(max_sandboxes=2), "world": PoolSettings(max_sandboxes=1)}
+    pools = {"fake": PoolSettings(max_sandboxes=2), "world": PoolSettings(max_sandboxes=1, idle_s=0.2)}
     async with start_host(HostSettings(kinds=pools, state_folder=tmp_path)) as host:
         host_address.publish(services.settings.home, host.url, host.token)
         yield
@@ -35,6 +35,17 @@ async def lease(client: httpx.AsyncClient, kind: str = "fake", **more: object) -
     said = await client.post(LEASES, json={"kind": kind, **more})
     assert said.status_code == 201, said.text
     return f"{LEASES}/{said.json()['id']}"
+
+
+async def test_a_sandbox_that_nobody_wants_any_more_has_not_failed(client: httpx.AsyncClient) -> None:
+    assert (await client.delete(await lease(client, "world"))).status_code == 204
+    async with asyncio.timeout(20):
+        while True:
+            pools = {pool["kind"]: pool for pool in (await client.get("/v1/overview")).json()["pools"]}
+            if pools["world"]["leased"] == pools["world"]["idle"] == 0:
+                break
+            await asyncio.sleep(0.05)
+    assert pools["world"]["lost"] == 0
 
 
 async def test_a_sandbox_is_leased_worked_in_and_given_back(client: httpx.AsyncClient) -> None:

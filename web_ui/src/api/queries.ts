@@ -4,6 +4,7 @@ import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/
 
 import { startOfDay } from "../format/times";
 import { answer, api } from "./client";
+import { pause } from "./polling";
 import type { Failure, OutcomeFilter, Round, WorkState } from "./words";
 
 const SOON_MS = 2000;
@@ -38,7 +39,7 @@ export function roundQuery(id: number) {
   return queryOptions({
     queryKey: ["round", id],
     queryFn: ({ signal }) => answer(api.GET("/v1/rounds/{id}", { params: { path: { id } }, signal })),
-    refetchInterval: (query) => (settled(query.state.data) ? false : SOON_MS),
+    refetchInterval: (query) => (settled(query.state.data) ? false : pause(query.state, SOON_MS)),
   });
 }
 
@@ -147,7 +148,7 @@ export function trajectoryQuery(id: string) {
   return queryOptions({
     queryKey: ["trajectory", id],
     queryFn: ({ signal }) => answer(api.GET("/v1/trajectories/{id}", { params: { path: { id } }, signal })),
-    refetchInterval: (query) => (query.state.data?.ended_at_s == null ? SOON_MS : false),
+    refetchInterval: (query) => (query.state.data?.ended_at_s == null ? pause(query.state, SOON_MS) : false),
   });
 }
 
@@ -242,7 +243,7 @@ export const agreementQuery = queryOptions({
 export const sandboxesQuery = queryOptions({
   queryKey: ["sandboxes"],
   queryFn: ({ signal }) => answer(api.GET("/v1/sandboxes", { signal })),
-  refetchInterval: SOON_MS,
+  refetchInterval: ({ state }) => pause(state, SOON_MS),
 });
 
 export function sandboxQuery(id: string) {

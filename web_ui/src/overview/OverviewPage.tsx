@@ -6,6 +6,7 @@ import type { ReactNode } from "react";
 
 import { AlarmList } from "../alarms/AlarmList";
 import { answer, api } from "../api/client";
+import { pause } from "../api/polling";
 import type { Overview, Pool, RoundSummary, SubmittedTask } from "../api/words";
 import { count, percent } from "../format/numbers";
 import { span } from "../format/times";
@@ -21,7 +22,7 @@ import { May } from "../shell/May";
 export const overviewQuery = queryOptions({
   queryKey: ["overview"],
   queryFn: ({ signal }) => answer(api.GET("/v1/overview", { signal })),
-  refetchInterval: 5000,
+  refetchInterval: ({ state }) => pause(state, 5000),
 });
 
 export function OverviewPage() {

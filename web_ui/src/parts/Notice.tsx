@@ -3,6 +3,7 @@
 import type { ReactNode } from "react";
 
 import { ApiError } from "../api/client";
+import { Coded } from "./Coded";
 
 export function Empty({ title, children }: { title: string; children?: ReactNode }) {
   return (
@@ -34,7 +35,7 @@ export function Failed({ error, again }: { error: unknown; again?: () => void })
     <div role="alert" className="flex flex-col items-center gap-3 px-6 py-12 text-center">
       <p className="max-w-lg">
         <span className="mr-1.5 font-semibold text-bad">Failed.</span>
-        {sentence(error)}
+        <Coded text={sentence(error)} />
       </p>
       {suggestions.length > 0 ? <p className="text-muted">Near it: {suggestions.join(", ")}</p> : null}
       {again ? (
@@ -51,7 +52,7 @@ export function Trouble({ error }: { error: unknown }) {
   if (!error) return null;
   return (
     <p role="alert" className="text-sm text-bad">
-      {sentence(error)}
+      <Coded text={sentence(error)} />
     </p>
   );
 }

@@ -25,7 +25,7 @@ export function MoreFilters({
 }) {
   return (
     <div className="col-span-2 flex basis-full flex-wrap items-end gap-2">
-      <Labelled label="Broken by">
+      <Labelled label="Broken by" whole>
         {(id) => (
           <select
             id={id}
@@ -123,10 +123,19 @@ function Day({
   );
 }
 
-function Labelled({ label, children }: { label: string; children: (id: string) => ReactNode }) {
+function Labelled({
+  label,
+  whole = false,
+  children,
+}: {
+  label: string;
+  /** Has a row of its own on phones: what comes after it goes in pairs. */
+  whole?: boolean;
+  children: (id: string) => ReactNode;
+}) {
   const id = useId();
   return (
-    <div className="grid gap-0.5 max-sm:w-[calc(50%-0.25rem)]">
+    <div className={`grid gap-0.5 ${whole ? "max-sm:w-full" : "max-sm:w-[calc(50%-0.25rem)]"}`}>
       <label htmlFor={id} className="label">
         {label}
       </label>
