@@ -196,13 +196,14 @@ def submit_file(
 @app.command(epilog="Example:  deskhand tasks preview miniwob/click-test screen.png --seed 3")
 def preview(
     task: Annotated[str, typer.Argument(help="id of the task")],
-    file: Annotated[Path, typer.Argument(help="picture to write: the first screen")],
+    file: Annotated[Path | None, typer.Argument(help="picture to write: the first screen")] = None,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     url: Url = None,
 ) -> None:
     """Set a task up in a sandbox of the platform, print its instruction and keep its first screen."""
     begun = asked(lambda client: client.preview_task(task, seed=seed), url)
-    file.write_bytes(base64.b64decode(begun.screen.partition(",")[2]))
+    if file is not None:
+        file.write_bytes(base64.b64decode(begun.screen.partition(",")[2]))
     out.print(begun.instruction, markup=False, soft_wrap=True)
 
 
