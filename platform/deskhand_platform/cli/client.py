@@ -9,7 +9,6 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from deskhand_platform.cli.opening import answered_here
 from deskhand_platform.client import AsyncDeskhand as Client
 from deskhand_platform.settings import Settings, load_settings
 
@@ -60,6 +59,9 @@ async def reached(url: str | None = None, *, first_admin: bool = False) -> Async
         async with connect(settings, url) as client:
             yield client
         return
+    # the whole API and its database, which a platform that is asked over the network has by itself
+    from deskhand_platform.cli.unserved import answered_here
+
     async with (
         answered_here(settings, first_admin=first_admin) as transport,
         Client("http://localhost", "not asked for", patience_s=PATIENCE_S, transport=transport) as client,

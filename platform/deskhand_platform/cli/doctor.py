@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import typer
 
-from deskhand_platform.api.page import STATIC
 from deskhand_platform.cli.console import out
 from deskhand_platform.lock import serving
 from deskhand_platform.settings import Settings, load_settings
@@ -91,6 +90,8 @@ def kind(name: str, what: str) -> Callable[[Settings], Finding]:
 
 def page(_settings: Settings) -> Finding:
     """The built page."""
+    from deskhand_platform.api.page import STATIC
+
     return Finding(ok=(STATIC / "index.html").exists(), what="the web page is built", mend="make setup")
 
 

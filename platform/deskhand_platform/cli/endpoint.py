@@ -12,10 +12,9 @@ from typing import Annotated
 import typer
 
 from deskhand_agent.endpoint.client import TOKEN_VARIABLE
-from deskhand_flywheel.store import Store
 from deskhand_platform.cli.console import say
+from deskhand_platform.cli.opening import opened_store
 from deskhand_platform.cli.signals import run_until_signal
-from deskhand_platform.settings import Settings, load_settings
 
 
 def register(policies: typer.Typer) -> None:
@@ -38,10 +37,10 @@ def serve(
     A platform elsewhere answers for its own policies (`/v1/chat/completions`), or serves them on its machine.
     Callers send the token in DESKHAND_ENGINE_TOKEN; one is made and printed where it is not set.
     """
-    raise typer.Exit(run_until_signal(_serve(load_settings(), policy, host, port, batch, threads)))
+    raise typer.Exit(run_until_signal(_serve(policy, host, port, batch, threads)))
 
 
-async def _serve(settings: Settings, policy: str, host: str, port: int, batch: int, threads: int) -> int:
+async def _serve(policy: str, host: str, port: int, batch: int, threads: int) -> int:
     from deskhand_agent.endpoint.server import create_endpoint
     from deskhand_agent.endpoint.wire import Vocabulary
     from deskhand_agent.models.bundle import load_bundle
@@ -50,7 +49,7 @@ async def _serve(settings: Settings, policy: str, host: str, port: int, batch: i
 
     listener = listen(host, port)
     with listener, tempfile.TemporaryDirectory(prefix="deskhand-serve-") as folder:
-        async with await Store.open(settings.db_url, settings.blobs_url) as store:
+        async with opened_store() as store:
             named = await store.policy_named(policy)
             files = await store.materialise_policy(named.id, Path(folder) / "model")
         bundle = await asyncio.to_thread(load_bundle, files)

@@ -24,8 +24,6 @@ from deskhand_platform.cli.console import complain, err, out, say, table
 from deskhand_platform.cli.signals import run_until_signal
 from deskhand_platform.errors import InvalidField
 from deskhand_sandbox.base import Sandbox
-from deskhand_sandbox.doors.live import LiveView
-from deskhand_sandbox.doors.loopback import serve_on_loopback
 from deskhand_sandbox.errors import BackendMissing, InvalidAction, UnknownName, UnsupportedCapability
 from deskhand_sandbox.manager import PoolSettings, SandboxManager
 from deskhand_sandbox.manager.loan import LeasedSandbox
@@ -155,6 +153,7 @@ def _build_image(*, again: bool = False) -> Path:
 
 async def _serve(kind: str, task: Task, port: int | None) -> int:
     try:
+        from deskhand_sandbox.doors.loopback import serve_on_loopback
         from deskhand_sandbox.doors.mcp import mcp_server
     except ModuleNotFoundError as error:
         raise BackendMissing(f"MCP needs the module {error.name!r}: pip install 'deskhand[mcp]'") from error
@@ -195,6 +194,9 @@ async def _shown(sandbox: Sandbox, port: int | None) -> AsyncGenerator[Sandbox]:
     if port is None:
         yield sandbox
         return
+    from deskhand_sandbox.doors.live import LiveView
+    from deskhand_sandbox.doors.loopback import serve_on_loopback
+
     token = secrets.token_urlsafe(24)
     view = LiveView(sandbox, token=token)
     serving = asyncio.create_task(

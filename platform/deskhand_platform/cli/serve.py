@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 import uvloop
 
-from deskhand_platform.accounts.opening import FirstAdmin
 from deskhand_platform.auth import read_token
 from deskhand_platform.cli.console import out, say
 from deskhand_platform.cli.signals import run_until_signal
@@ -18,6 +17,9 @@ from deskhand_platform.errors import NotServing, Unauthorized
 from deskhand_platform.lock import serving
 from deskhand_platform.settings import Settings, load_settings
 from deskhand_sandbox import logs
+
+if TYPE_CHECKING:
+    from deskhand_platform.accounts.opening import FirstAdmin
 
 Port = Annotated[int | None, typer.Option(help="port to listen on; 0 for any free one", min=0, max=65535)]
 Host = Annotated[str | None, typer.Option(help="address to listen on")]

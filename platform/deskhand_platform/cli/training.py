@@ -13,13 +13,13 @@ from typing import Annotated, Any, cast
 import typer
 import yaml
 
-from deskhand_flywheel.store import Store
 from deskhand_platform.cli import overrides
 from deskhand_platform.cli.console import out, say, table
+from deskhand_platform.cli.opening import opened_store
 from deskhand_platform.errors import InvalidField, NotFound, RoundFailed
 from deskhand_platform.rounds.config import check_phase, merge
 from deskhand_platform.rounds.runs import read_error, read_result, write_spec
-from deskhand_platform.settings import Settings, load_settings
+from deskhand_platform.settings import load_settings
 from deskhand_trainer.errors import ConfigError
 from deskhand_trainer.presets import method, method_names
 from deskhand_trainer.runs import RunKind, RunSpec
@@ -100,8 +100,8 @@ def _run(
         config=values,
         store_url=settings.db_url,
         blobs_url=settings.blobs_url,
-        policy_in=None if policy is None else asyncio.run(_kept(settings, policy)),
-        prm_in=None if reward_model is None else asyncio.run(_kept(settings, reward_model)),
+        policy_in=None if policy is None else asyncio.run(_kept(policy)),
+        prm_in=None if reward_model is None else asyncio.run(_kept(reward_model)),
         dataset=dataset,
         labels={"run": folder.name},
     )
@@ -139,8 +139,8 @@ def _list_methods() -> None:
     out.print(lines)
 
 
-async def _kept(settings: Settings, policy: str) -> str:
-    async with await Store.open(settings.db_url, settings.blobs_url) as store:
+async def _kept(policy: str) -> str:
+    async with opened_store() as store:
         return (await store.policy_named(policy)).id
 
 
