@@ -20,7 +20,7 @@ run: setup ## One training round on real pages, then the web page stays open (RO
 	@$(PY) -m deskhand_platform.cli.app run $(if $(ROUND),--round $(ROUND)) $(RUN_ARGS)
 
 test: setup check ## Every check and test that ends in minutes
-	@$(PY) -m pytest -m "not slow and not gpu" $(SIDE_BY_SIDE) $(PYTEST_ARGS)
+	@$(PY) -m pytest -m "not slow and not gpu" $(SIDE_BY_SIDE) --durations=25 --durations-min=10 $(PYTEST_ARGS)
 	@cd web_ui && npm test --silent
 
 test-slow: setup ## The slower proofs: every task, kills in the middle, long soaks

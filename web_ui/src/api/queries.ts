@@ -327,3 +327,6 @@ export const policiesQuery = queryOptions({
   queryFn: ({ signal }) => answer(api.GET("/v1/policies", { signal })),
   staleTime: 15_000,
 });
+
+/** For who chooses one: what was kept a moment ago is in the list. */
+export const policyChoicesQuery = queryOptions({ ...policiesQuery, staleTime: 0 });

@@ -4,7 +4,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { answer, api } from "../api/client";
-import { policiesQuery } from "../api/queries";
+import { policyChoicesQuery } from "../api/queries";
 import { Trouble } from "../parts/Notice";
 import { Panel } from "../parts/Page";
 import { PolicyOptions } from "../parts/PolicyOptions";
@@ -28,7 +28,7 @@ export function Ask() {
   const [draft, setDraft] = useState("");
   const [mode, setMode] = useState<keyof typeof MODES>("sampled");
   const [episodes, setEpisodes] = useState("32");
-  const policies = useQuery(policiesQuery);
+  const policies = useQuery(policyChoicesQuery);
   const suites = useQuery(suitesQuery);
   const client = useQueryClient();
   const chosen = suite || (suites.data?.[0]?.name ?? "");

@@ -3,7 +3,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 
-import { policiesQuery } from "../api/queries";
+import { policyChoicesQuery } from "../api/queries";
 import type { Comparison } from "../api/words";
 import { percent } from "../format/numbers";
 import { columnsOf, DataTable } from "../parts/DataTable";
@@ -68,7 +68,7 @@ const comparedColumns = compared.columns([
 export function Regressions() {
   const search = route.useSearch();
   const navigate = route.useNavigate();
-  const policies = useQuery(policiesQuery);
+  const policies = useQuery(policyChoicesQuery);
   const found = useQuery(comparisonQuery(search));
   const both = Boolean(search.old && search.new);
   return (

@@ -5,7 +5,7 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 
 import { answer, api } from "../api/client";
-import { branchesQuery, policiesQuery, trajectoryQuery } from "../api/queries";
+import { branchesQuery, policyChoicesQuery, trajectoryQuery } from "../api/queries";
 import type { TrajectoryDetail } from "../api/words";
 import { Dialog } from "../parts/Dialog";
 import { Trouble } from "../parts/Notice";
@@ -44,7 +44,7 @@ function BranchForm({
   onDone: () => void;
 }) {
   const client = useQueryClient();
-  const policies = useQuery(policiesQuery);
+  const policies = useQuery(policyChoicesQuery);
   const [policy, setPolicy] = useState("scripted");
   const [episodes, setEpisodes] = useState("1");
   const [beside, setBeside] = useState(false);

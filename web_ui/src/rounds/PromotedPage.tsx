@@ -5,7 +5,7 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 
 import { answer, api } from "../api/client";
-import { policiesQuery, promotionsQuery } from "../api/queries";
+import { policyChoicesQuery, promotionsQuery } from "../api/queries";
 import type { Promotion } from "../api/words";
 import { Ago } from "../parts/Ago";
 import { columnsOf, DataTable } from "../parts/DataTable";
@@ -133,7 +133,7 @@ export function PromotedPage() {
 }
 
 function PromoteForm({ earlier, onClose }: { earlier: ReadonlySet<string>; onClose: () => void }) {
-  const policies = useQuery(policiesQuery);
+  const policies = useQuery(policyChoicesQuery);
   const client = useQueryClient();
   const [policy, setPolicy] = useState("");
   const [reason, setReason] = useState("");

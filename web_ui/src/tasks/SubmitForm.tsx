@@ -4,7 +4,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useId, useState, type ReactNode } from "react";
 
 import { answer, api, ApiError } from "../api/client";
-import { catalogQuery, policiesQuery } from "../api/queries";
+import { catalogQuery, policyChoicesQuery } from "../api/queries";
 import { Trouble } from "../parts/Notice";
 import { Panel } from "../parts/Page";
 import { PolicyOptions } from "../parts/PolicyOptions";
@@ -174,7 +174,7 @@ function KeptPolicy({
   set: (part: Partial<Draft>) => void;
   error: string | undefined;
 }) {
-  const policies = useQuery(policiesQuery);
+  const policies = useQuery(policyChoicesQuery);
   return (
     <Field label="Kept policy" error={error} className="col-span-6">
       {(ids) => (
