@@ -139,11 +139,41 @@ class MergeOrder(Incoming):
         return self
 
 
+class CheckTasksOrder(Incoming):
+    """Prove tasks: each fails when nothing is done, passes on its oracle, and scores the same again."""
+
+    kind: Literal["check-tasks"] = "check-tasks"
+    tasks: Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=1000)] | None = None
+    """Ids, patterns ("miniwob/click-*") or families ("miniwob"); None: every task there is."""
+    seeds: Annotated[int, Field(ge=1, le=1000)] = 1
+    """Start states of each task."""
+    workers: Annotated[int, Field(ge=1, le=64)] = 2
+    """Tasks at a time."""
+
+
 Order: TypeAlias = (
-    FsckOrder | GcOrder | JudgeOrder | LabelOrder | TrainOrder | ScoreOrder | CalibrateOrder | MergeOrder
+    FsckOrder
+    | GcOrder
+    | JudgeOrder
+    | LabelOrder
+    | TrainOrder
+    | ScoreOrder
+    | CalibrateOrder
+    | MergeOrder
+    | CheckTasksOrder
 )
 JobOrder: TypeAlias = Annotated[Order, Field(discriminator="kind")]
-JobKind = Literal["fsck", "gc", "judge", "label", "prm-train", "prm-score", "calibrate", "merge"]
+JobKind = Literal[
+    "fsck",
+    "gc",
+    "judge",
+    "label",
+    "prm-train",
+    "prm-score",
+    "calibrate",
+    "merge",
+    "check-tasks",
+]
 
 
 class JobModel(BaseModel):

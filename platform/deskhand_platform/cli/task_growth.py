@@ -26,9 +26,9 @@ from deskhand_flywheel.growth.admission import refuse_measured
 from deskhand_flywheel.store import Store
 from deskhand_platform.cli.console import out, say
 from deskhand_platform.cli.opening import opened_store
-from deskhand_platform.cli.proofs import Candidate, Verdict, prove
 from deskhand_platform.cli.signals import run_until_signal
-from deskhand_platform.cli.task_check import Backends, Desk
+from deskhand_platform.jobs.proofs import Candidate, Verdict, prove
+from deskhand_platform.jobs.task_checks import Backends, Desk
 from deskhand_sandbox.accessibility.outline import read_outline
 from deskhand_sandbox.errors import InfrastructureError, SandboxError
 from deskhand_sandbox.tasks import make_task

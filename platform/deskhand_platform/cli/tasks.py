@@ -69,13 +69,17 @@ def check(
     seeds: Annotated[int, typer.Option(min=1, help="start states of each task")] = 1,
     workers: Annotated[int, typer.Option(min=1, max=64, help="tasks at a time")] = 2,
     as_json: Annotated[bool, typer.Option("--json", help="print what was found as JSON")] = False,
+    url: Url = None,
 ) -> None:
     """Prove tasks: each fails when nothing is done, passes on its oracle, and scores the same again.
 
     Tasks nobody has an oracle for are unproven. Exit status 1 when a task is broken, or could not be tried.
+    A platform at an address proves those that it has, in its own sandboxes.
     """
-    from deskhand_platform.cli.task_check import run
+    from deskhand_platform.cli.task_check import ask, run
 
+    if url is not None or load_settings().url is not None:
+        raise typer.Exit(ask(names or [], url, seeds=seeds, workers=workers, as_json=as_json))
     raise typer.Exit(run(names or [], seeds=seeds, workers=workers, as_json=as_json))
 
 

@@ -22,10 +22,10 @@ from deskhand_sandbox.types import JsonValue
 
 MODULE = "deskhand_platform.jobs.run"
 UPKEEP = frozenset({"fsck", "gc"})
-LEARNING = frozenset({"judge", "label", "prm-train", "prm-score", "calibrate", "merge"})
+LEARNING = frozenset({"judge", "label", "prm-train", "prm-score", "calibrate", "merge", "check-tasks"})
 LANES = (UPKEEP, LEARNING)
 """Kinds of which one job works at a time."""
-SANDBOXED = frozenset({"label"})
+SANDBOXED = frozenset({"label", "check-tasks"})
 """Kinds that need sandboxes."""
 AGAIN_S = 60.0
 

@@ -16,6 +16,7 @@ from deskhand_platform.errors import InvalidField
 from deskhand_platform.jobs import scoring
 from deskhand_platform.jobs.merging import merge
 from deskhand_platform.jobs.place import Outcome, Place, Progress
+from deskhand_platform.jobs.task_checks import check_tasks
 from deskhand_platform.rounds.book import RoundBook
 from deskhand_platform.rounds.run_queue import ENDED
 from deskhand_platform.rounds.runs import read_result
@@ -109,4 +110,5 @@ WORK: dict[str, Callable[[Place, Any, Progress], Awaitable[Outcome]]] = {
     "prm-score": scoring.score,
     "calibrate": scoring.calibrate,
     "merge": merge,
+    "check-tasks": check_tasks,
 }

@@ -21,8 +21,18 @@ from deskhand_platform.jobs.desk import JobRunner
 from deskhand_platform.services import Services
 from deskhand_platform.serving import address_of, listen, serve_api
 from deskhand_platform.settings import JobSettings
+from deskhand_sandbox.host import HostProcess, HostSettings, start_host
+from deskhand_sandbox.manager import PoolSettings
 
 Record = Callable[..., Awaitable[str]]
+
+
+class Host:
+    def __init__(self, process: HostProcess) -> None:
+        self._process = process
+
+    async def address(self) -> tuple[str, str]:
+        return self._process.url, self._process.token
 
 
 class NoHost:
@@ -171,3 +181,24 @@ async def test_policies_of_a_platform_elsewhere(services: Services, token: str, 
     for name, mean in means.items():
         assert torch.allclose(mean, (3 * ones[name] + twos[name]) / 4, atol=1e-6), name
     assert not (away / "deskhand.db").exists()
+
+
+async def test_tasks_proved_by_a_platform_elsewhere(services: Services, token: str, tmp_path: Path) -> None:
+    pools = {"fake": PoolSettings(max_sandboxes=2)}
+    listener = listen("127.0.0.1", 0)
+    (tmp_path / "mine.yaml").write_text("family: mine\ntasks: []\n")
+    async with (
+        start_host(HostSettings(kinds=pools, state_folder=tmp_path / "host")) as process,
+        serve_api(services, listener),
+        JobRunner(services.settings, Host(process)).running(),
+    ):
+        there = ("tasks", "check", "--url", address_of(listener))
+        proved, unknown, here = await asyncio.gather(
+            deskhand(tmp_path / "away", token, *there, "fake", "--seeds", "3"),
+            deskhand(tmp_path / "away", token, *there, "fake/press-buton"),
+            deskhand(tmp_path / "away", token, *there, str(tmp_path / "mine.yaml")),
+        )
+        assert proved[0] == 0, proved
+        assert "6 proven, 3 unproven" in proved[1] and "Without an oracle: fake/never-done" in proved[1]
+        assert unknown[0] == 2 and "did you mean fake/press-button" in unknown[2]
+        assert here[0] == 2 and "is a file here" in here[2]

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from deskhand_platform.cli.app import main
-from deskhand_platform.cli.proofs import Candidate, Verdict, prove
-from deskhand_platform.cli.task_check import Backends, Desk, candidates
+from deskhand_platform.jobs.proofs import Candidate, Verdict, prove
+from deskhand_platform.jobs.task_checks import Backends, Desk, candidates
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.errors import UnknownName
 from deskhand_sandbox.tasks import make_task
@@ -182,7 +182,7 @@ async def test_an_oracle_that_scores_otherwise_the_next_time(monkeypatch: pytest
             score = next(scores)
             return Outcome(score=score, success=score == 1)
 
-    monkeypatch.setattr("deskhand_platform.cli.proofs.create_verifier", lambda spec: Verdicts())
+    monkeypatch.setattr("deskhand_platform.jobs.proofs.create_verifier", lambda spec: Verdicts())
     async with Backends() as backends, Desk(backends) as desk:
         proof = await prove(Candidate(task=family.make("some/task", 0), family=family), desk)
     assert (proof.verdict, proof.reason) == (

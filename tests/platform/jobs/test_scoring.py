@@ -17,7 +17,13 @@ from deskhand_agent.policies.scripted import ScriptedPolicy
 from deskhand_agent.worker import Job, run_episodes
 from deskhand_flywheel.types import StepScore
 from deskhand_platform.accounts.access import Role
-from deskhand_platform.api.job_models import CalibrateOrder, LabelOrder, ScoreOrder, TrainOrder
+from deskhand_platform.api.job_models import (
+    CalibrateOrder,
+    CheckTasksOrder,
+    LabelOrder,
+    ScoreOrder,
+    TrainOrder,
+)
 from deskhand_platform.client import AsyncDeskhand, InvalidRequest, NotAllowed
 from deskhand_platform.jobs.desk import JobDesk, JobRunner
 from deskhand_platform.jobs.run import main
@@ -168,6 +174,27 @@ async def test_what_cannot_be_done_is_refused_at_once(
     async with AsyncDeskhand(url, await person("res", Role.RESEARCHER)) as researcher:
         job = await researcher.start_job(order)
         await researcher.cancel_job(job.id)
+
+
+async def test_tasks_are_proved_in_the_sandboxes_of_the_platform(
+    client: AsyncDeskhand, services: Services
+) -> None:
+    pools = {"fake": PoolSettings(max_sandboxes=2)}
+    async with (
+        start_host(HostSettings(kinds=pools, state_folder=services.settings.home / "host")) as process,
+        worked(services.settings, Host(process)),
+    ):
+        found = await done(client, CheckTasksOrder(tasks=["fake/press-*"], seeds=2))
+        told = await client.job_log((await client.jobs("check-tasks"))[0].id)
+    assert [(one["task_id"], one["seed"]) for one in found["proven"]][:2] == [
+        ("fake/press-button", 0),
+        ("fake/press-button", 1),
+    ]
+    assert found["broken"] == found["failed"] == []
+    assert "✓ fake/press-button (seed 1) proven" in told.text
+    with pytest.raises(InvalidRequest, match="did you mean fake/press-button") as refused:
+        await client.start_job(CheckTasksOrder(tasks=["fake", "fake/press-buton"]))
+    assert refused.value.field == "tasks.1"
 
 
 async def test_a_check_does_not_wait_for_what_scores(client: AsyncDeskhand, services: Services) -> None:

@@ -2582,6 +2582,34 @@ export interface components {
             total_tokens: number;
         };
         /**
+         * CheckTasksOrder
+         * @description Prove tasks: each fails when nothing is done, passes on its oracle, and scores the same again.
+         */
+        CheckTasksOrder: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "check-tasks";
+            /**
+             * Seeds
+             * @default 1
+             */
+            seeds: number;
+            /**
+             * Tasks
+             * @example [
+             *       "miniwob/click-test"
+             *     ]
+             */
+            tasks?: string[] | null;
+            /**
+             * Workers
+             * @default 2
+             */
+            workers: number;
+        };
+        /**
          * ComparisonModel
          * @description One task in one mode, by two policies.
          */
@@ -3154,7 +3182,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "fsck" | "gc" | "judge" | "label" | "prm-train" | "prm-score" | "calibrate" | "merge";
+            kind: "fsck" | "gc" | "judge" | "label" | "prm-train" | "prm-score" | "calibrate" | "merge" | "check-tasks";
             /** Order */
             order: {
                 [key: string]: components["schemas"]["JsonValue"];
@@ -8907,7 +8935,7 @@ export interface operations {
     list_jobs: {
         parameters: {
             query?: {
-                kind?: ("fsck" | "gc" | "judge" | "label" | "prm-train" | "prm-score" | "calibrate" | "merge") | null;
+                kind?: ("fsck" | "gc" | "judge" | "label" | "prm-train" | "prm-score" | "calibrate" | "merge" | "check-tasks") | null;
                 state?: components["schemas"]["WorkState"] | null;
                 /** @description how many at most */
                 limit?: number;
@@ -9018,7 +9046,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["FsckOrder"] | components["schemas"]["GcOrder"] | components["schemas"]["JudgeOrder"] | components["schemas"]["LabelOrder"] | components["schemas"]["TrainOrder"] | components["schemas"]["ScoreOrder"] | components["schemas"]["CalibrateOrder"] | components["schemas"]["MergeOrder"];
+                "application/json": components["schemas"]["FsckOrder"] | components["schemas"]["GcOrder"] | components["schemas"]["JudgeOrder"] | components["schemas"]["LabelOrder"] | components["schemas"]["TrainOrder"] | components["schemas"]["ScoreOrder"] | components["schemas"]["CalibrateOrder"] | components["schemas"]["MergeOrder"] | components["schemas"]["CheckTasksOrder"];
             };
         };
         responses: {

@@ -13,6 +13,7 @@ from deskhand_platform.accounts.access import JOBS, Principal
 from deskhand_platform.api.deps import Have, Limit, LogOffset, LogTail, Noted, Who
 from deskhand_platform.api.job_models import (
     CalibrateOrder,
+    CheckTasksOrder,
     FsckOrder,
     GcOrder,
     JobKind,
@@ -109,6 +110,7 @@ def _check_scope(who: Principal, kind: str) -> None:
 async def _check(have: Services, order: Order) -> None:
     """Refuse at once what the job would refuse, and what the platform is not to be used for."""
     from deskhand_platform.jobs.scoring import SCRIPTED, judge_settings, score_config
+    from deskhand_platform.jobs.task_checks import candidates
     from deskhand_platform.jobs.work import rule_of
 
     allowed = have.settings.jobs
@@ -135,6 +137,10 @@ async def _check(have: Services, order: Order) -> None:
                 await have.store.policy_named(order.model)
         case MergeOrder():
             await mergeable(have.store, order.policies)
+        case CheckTasksOrder():
+            for number, name in enumerate(order.tasks or ()):
+                with named_in(f"tasks.{number}"):
+                    await asyncio.to_thread(candidates, (name,), (0,))
 
 
 def _check_named(field: str, url: str, setting: str, allowed: Sequence[str]) -> None:
