@@ -151,6 +151,34 @@ class CheckTasksOrder(Incoming):
     """Tasks at a time."""
 
 
+class GrowTasksOrder(Incoming):
+    """Grow new tasks: each fails at the start, and its own actions reach its goal twice."""
+
+    kind: Literal["grow-tasks"] = "grow-tasks"
+    tasks: (
+        Annotated[list[Annotated[str, Field(max_length=200)]], Field(min_length=1, max_length=200)] | None
+    ) = None
+    """Whose start states are grown from, none held out; None: generated/fill-2-large to fill-4-large."""
+    by: Literal["template", "explored", "model"] = "template"
+    """Explored: by acting at random; model: by a chat endpoint."""
+    pages: Annotated[int, Field(ge=1, le=10_000)] = 5
+    """Train seeds of each task."""
+    offset: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    """Train seeds passed over first."""
+    each: Annotated[int, Field(ge=1, le=1000)] = 6
+    """Tasks, or actions to explore with, on each."""
+    model: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    """By its name at the endpoint; only of `by` "model"."""
+    endpoint: Annotated[str, Field(max_length=1000)] | None = None
+    """Of the setting `jobs.endpoints`; None: OpenAI's own, which has to be there as well."""
+
+    @model_validator(mode="after")
+    def _whose_model(self) -> Self:
+        if (self.by == "model") != (self.model is not None):
+            raise ValueError('model: names the model of by "model", and only of that')
+        return self
+
+
 Order: TypeAlias = (
     FsckOrder
     | GcOrder
@@ -161,6 +189,7 @@ Order: TypeAlias = (
     | CalibrateOrder
     | MergeOrder
     | CheckTasksOrder
+    | GrowTasksOrder
 )
 JobOrder: TypeAlias = Annotated[Order, Field(discriminator="kind")]
 JobKind = Literal[
@@ -173,6 +202,7 @@ JobKind = Literal[
     "calibrate",
     "merge",
     "check-tasks",
+    "grow-tasks",
 ]
 
 

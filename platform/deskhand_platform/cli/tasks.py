@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import yaml
 
+from deskhand_platform.api.job_models import GrowTasksOrder
 from deskhand_platform.api.models import CatalogTask
-from deskhand_platform.cli import overrides
+from deskhand_platform.cli import jobs, overrides
 from deskhand_platform.cli.client import HereUrl, Url, asked, connect, first
 from deskhand_platform.cli.console import out, say, table, when
 from deskhand_platform.client.calls import BATCH
@@ -103,29 +104,32 @@ def grow(
     model: Annotated[str | None, typer.Option(help="of the endpoint; only with --by model")] = None,
     base_url: Annotated[str | None, typer.Option(help="of the endpoint; OpenAI's own where none is")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print what came of it as JSON")] = False,
+    url: Url = None,
 ) -> None:
     """Grow new tasks: each fails at the start, and its own actions reach its goal twice.
 
     Nothing grows from held-out tasks or seeds that only measure. Exit status 1 when none is admitted.
+    A platform at an address grows them in its own sandboxes, into its own home.
     """
-    from deskhand_agent.apis import ApiSettings
-    from deskhand_flywheel.growth import Source
-    from deskhand_platform.cli.task_growth import DEFAULT_TASKS, Growing, run
+    from deskhand_platform.cli.task_growth import ask, run
 
-    if by not in [source.value for source in Source]:
-        raise InvalidField("--by", f"there are: {', '.join(Source)}")
-    if (by == Source.MODEL.value) != (model is not None):
+    if (by == "model") != (model is not None):
         raise InvalidField("--model", "names the model of --by model, and only of that")
-    asked = Growing(
-        tasks=names or DEFAULT_TASKS,
-        by=Source(by),
-        folder=into or load_settings().home / "tasks" / "grown",
+    order = jobs.made(
+        GrowTasksOrder,
+        tasks=names,
+        by=by,
         pages=pages,
         offset=offset,
         each=each,
-        endpoint=None if model is None else ApiSettings(model=model, base_url=base_url),
+        model=model,
+        endpoint=base_url,
     )
-    raise typer.Exit(run(asked, as_json=as_json))
+    if url is None and load_settings().url is None:
+        raise typer.Exit(run(order, into, as_json=as_json))
+    if into is not None:
+        raise InvalidField("--into", "is a folder here; a platform keeps what grows in its home")
+    raise typer.Exit(ask(order, url, as_json=as_json))
 
 
 @app.command()

@@ -22,10 +22,11 @@ from deskhand_sandbox.types import JsonValue
 
 MODULE = "deskhand_platform.jobs.run"
 UPKEEP = frozenset({"fsck", "gc"})
-LEARNING = frozenset({"judge", "label", "prm-train", "prm-score", "calibrate", "merge", "check-tasks"})
+TASKS = frozenset({"check-tasks", "grow-tasks"})
+LEARNING = frozenset({"judge", "label", "prm-train", "prm-score", "calibrate", "merge"}) | TASKS
 LANES = (UPKEEP, LEARNING)
 """Kinds of which one job works at a time."""
-SANDBOXED = frozenset({"label", "check-tasks"})
+SANDBOXED = frozenset({"label"}) | TASKS
 """Kinds that need sandboxes."""
 AGAIN_S = 60.0
 

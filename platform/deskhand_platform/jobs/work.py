@@ -17,6 +17,7 @@ from deskhand_platform.jobs import scoring
 from deskhand_platform.jobs.merging import merge
 from deskhand_platform.jobs.place import Outcome, Place, Progress
 from deskhand_platform.jobs.task_checks import check_tasks
+from deskhand_platform.jobs.task_growing import grow_tasks
 from deskhand_platform.rounds.book import RoundBook
 from deskhand_platform.rounds.run_queue import ENDED
 from deskhand_platform.rounds.runs import read_result
@@ -111,4 +112,5 @@ WORK: dict[str, Callable[[Place, Any, Progress], Awaitable[Outcome]]] = {
     "calibrate": scoring.calibrate,
     "merge": merge,
     "check-tasks": check_tasks,
+    "grow-tasks": grow_tasks,
 }

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from safetensors.torch import load_file
 from starlette.responses import JSONResponse
@@ -23,6 +24,7 @@ from deskhand_platform.serving import address_of, listen, serve_api
 from deskhand_platform.settings import JobSettings
 from deskhand_sandbox.host import HostProcess, HostSettings, start_host
 from deskhand_sandbox.manager import PoolSettings
+from deskhand_sandbox.tasks.families import FolderFamily
 
 Record = Callable[..., Awaitable[str]]
 
@@ -181,6 +183,32 @@ async def test_policies_of_a_platform_elsewhere(services: Services, token: str, 
     for name, mean in means.items():
         assert torch.allclose(mean, (3 * ones[name] + twos[name]) / 4, atol=1e-6), name
     assert not (away / "deskhand.db").exists()
+
+
+@pytest.mark.browser
+async def test_tasks_grown_by_a_platform_elsewhere(services: Services, token: str, tmp_path: Path) -> None:
+    pools = {"browser": PoolSettings(max_sandboxes=1)}
+    listener = listen("127.0.0.1", 0)
+    async with (
+        start_host(HostSettings(kinds=pools, state_folder=tmp_path / "host")) as process,
+        serve_api(services, listener),
+        JobRunner(services.settings, Host(process)).running(),
+    ):
+        there = ("tasks", "grow", "--url", address_of(listener))
+        few = ("generated/fill-3-large", "--pages", "1", "--each", "1", "--json")
+        grown, measured, nobody, here = await asyncio.gather(
+            deskhand(tmp_path / "away", token, *there, *few),
+            deskhand(tmp_path / "away", token, *there, "miniwob/click-menu"),
+            deskhand(tmp_path / "away", token, *there, "--by", "model", "--model", "m"),
+            deskhand(tmp_path / "away", token, *there, "--into", "x"),
+        )
+    assert grown[0] == 0, grown
+    found = json.loads(grown[1])
+    assert Path(found["folder"]) == services.settings.home / "tasks" / "grown"
+    assert set(FolderFamily(Path(found["folder"])).task_ids()) == set(found["admitted"]) != set()
+    assert measured[0] == 2 and "held out" in measured[2], measured
+    assert nobody[0] == 2 and "jobs.endpoints" in nobody[2]
+    assert here[0] == 2 and "--into" in here[2]
 
 
 async def test_tasks_proved_by_a_platform_elsewhere(services: Services, token: str, tmp_path: Path) -> None:

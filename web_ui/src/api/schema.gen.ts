@@ -3025,6 +3025,52 @@ export interface components {
                 [key: string]: components["schemas"]["JsonValue"];
             } | null;
         };
+        /**
+         * GrowTasksOrder
+         * @description Grow new tasks: each fails at the start, and its own actions reach its goal twice.
+         */
+        GrowTasksOrder: {
+            /**
+             * By
+             * @default template
+             * @enum {string}
+             */
+            by: "template" | "explored" | "model";
+            /**
+             * Each
+             * @default 6
+             */
+            each: number;
+            /** Endpoint */
+            endpoint?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "grow-tasks";
+            /**
+             * Model
+             * @example policy-cdba5f85db6383cb
+             */
+            model?: string | null;
+            /**
+             * Offset
+             * @default 0
+             */
+            offset: number;
+            /**
+             * Pages
+             * @default 5
+             */
+            pages: number;
+            /**
+             * Tasks
+             * @example [
+             *       "miniwob/click-test"
+             *     ]
+             */
+            tasks?: string[] | null;
+        };
         /** HeldModel */
         HeldModel: {
             /** Blobs */
@@ -3182,7 +3228,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "fsck" | "gc" | "judge" | "label" | "prm-train" | "prm-score" | "calibrate" | "merge" | "check-tasks";
+            kind: "fsck" | "gc" | "judge" | "label" | "prm-train" | "prm-score" | "calibrate" | "merge" | "check-tasks" | "grow-tasks";
             /** Order */
             order: {
                 [key: string]: components["schemas"]["JsonValue"];
@@ -8935,7 +8981,7 @@ export interface operations {
     list_jobs: {
         parameters: {
             query?: {
-                kind?: ("fsck" | "gc" | "judge" | "label" | "prm-train" | "prm-score" | "calibrate" | "merge" | "check-tasks") | null;
+                kind?: ("fsck" | "gc" | "judge" | "label" | "prm-train" | "prm-score" | "calibrate" | "merge" | "check-tasks" | "grow-tasks") | null;
                 state?: components["schemas"]["WorkState"] | null;
                 /** @description how many at most */
                 limit?: number;
@@ -9046,7 +9092,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["FsckOrder"] | components["schemas"]["GcOrder"] | components["schemas"]["JudgeOrder"] | components["schemas"]["LabelOrder"] | components["schemas"]["TrainOrder"] | components["schemas"]["ScoreOrder"] | components["schemas"]["CalibrateOrder"] | components["schemas"]["MergeOrder"] | components["schemas"]["CheckTasksOrder"];
+                "application/json": components["schemas"]["FsckOrder"] | components["schemas"]["GcOrder"] | components["schemas"]["JudgeOrder"] | components["schemas"]["LabelOrder"] | components["schemas"]["TrainOrder"] | components["schemas"]["ScoreOrder"] | components["schemas"]["CalibrateOrder"] | components["schemas"]["MergeOrder"] | components["schemas"]["CheckTasksOrder"] | components["schemas"]["GrowTasksOrder"];
             };
         };
         responses: {

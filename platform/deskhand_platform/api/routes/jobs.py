@@ -9,6 +9,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body
 
+from deskhand_flywheel.errors import HeldOutRefused
 from deskhand_platform.accounts.access import JOBS, Principal
 from deskhand_platform.api.deps import Have, Limit, LogOffset, LogTail, Noted, Who
 from deskhand_platform.api.job_models import (
@@ -16,6 +17,7 @@ from deskhand_platform.api.job_models import (
     CheckTasksOrder,
     FsckOrder,
     GcOrder,
+    GrowTasksOrder,
     JobKind,
     JobLog,
     JobModel,
@@ -35,6 +37,7 @@ from deskhand_platform.naming import named_in
 from deskhand_platform.rounds.logs import read_log
 from deskhand_platform.services import Services
 from deskhand_platform.states import WorkState
+from deskhand_sandbox.errors import InvalidTask
 from deskhand_trainer.errors import ConfigError
 
 router = APIRouter(tags=["jobs"])
@@ -111,6 +114,7 @@ async def _check(have: Services, order: Order) -> None:
     """Refuse at once what the job would refuse, and what the platform is not to be used for."""
     from deskhand_platform.jobs.scoring import SCRIPTED, judge_settings, score_config
     from deskhand_platform.jobs.task_checks import candidates
+    from deskhand_platform.jobs.task_growing import bases_of, growing
     from deskhand_platform.jobs.work import rule_of
 
     allowed = have.settings.jobs
@@ -141,6 +145,14 @@ async def _check(have: Services, order: Order) -> None:
             for number, name in enumerate(order.tasks or ()):
                 with named_in(f"tasks.{number}"):
                     await asyncio.to_thread(candidates, (name,), (0,))
+        case GrowTasksOrder():
+            if order.model is not None:
+                _check_named("endpoint", order.endpoint or OPENAI, "endpoints", allowed.endpoints)
+            try:
+                with named_in("tasks"):
+                    await asyncio.to_thread(bases_of, growing(order, have.settings.home))
+            except (HeldOutRefused, InvalidTask) as error:
+                raise InvalidField("tasks", str(error)) from error
 
 
 def _check_named(field: str, url: str, setting: str, allowed: Sequence[str]) -> None:
