@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from deskhand_platform.accounts.quotas import Quotas
@@ -30,6 +30,8 @@ IDLE_S = 600.0
 LOOK_S = 0.5
 """Between two looks whether it is still alive and wanted."""
 RETRY_S = 5.0
+GIVE_BACK_S = 20.0
+"""For the host to have a sandbox back."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -48,6 +50,9 @@ class Loan:
     turn: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
     """What is asked of it is done one after the other."""
     over: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
+    """Nobody wants it any more."""
+    ended: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
+    """The host has it back."""
 
     @property
     def left_s(self) -> float:
@@ -156,9 +161,12 @@ class Loans:
             return await loan.sandbox.observe(text_tree=text_tree)
 
     async def give_back(self, loan: Loan) -> None:
-        """End it, whatever goes on in it."""
+        """End it, whatever goes on in it; the host has it back afterwards, unless that takes very long."""
         loan.over.set()
         self._loans.pop(loan.id, None)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GIVE_BACK_S):
+                await loan.ended.wait()
 
     async def close(self) -> None:
         """Give everything back."""
@@ -170,6 +178,7 @@ class Loans:
         self, owner: str, kind: str, wait_s: float, labels: Mapping[str, str], granted: asyncio.Future[Loan]
     ) -> None:
         """Keep a lease open for as long as it is wanted."""
+        loan: Loan | None = None
         try:
             async with self._live.host().lease(kind, owner=owner, wait_s=wait_s, labels=labels) as sandbox:
                 loan = Loan(
@@ -188,6 +197,9 @@ class Loans:
         except SandboxError as error:
             if not granted.done():
                 granted.set_exception(error)
+        finally:
+            if loan is not None:
+                loan.ended.set()
 
     async def _lease_of(self, sandbox: Sandbox) -> str:
         found = next((one for one in await self._live.leases() if one.sandbox_id == sandbox.id), None)
