@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -34,11 +35,12 @@ def deskhand_lines() -> list[list[str]]:
 def test_commands_and_their_options_exist(words: list[str]) -> None:
     options = [word for word in words if re.fullmatch(r"--?[a-z-]+", word)]
     commands = [word for word in words[1:3] if re.fullmatch(r"[a-z]+", word)]
-    shown = passed_on_help(commands) if commands[0] in ("bench", "study") else own_help(commands)
+    shown = passed_on_help(*commands) if commands[0] in ("bench", "study") else own_help(commands)
     assert [option for option in options if option not in shown] == []
 
 
-def passed_on_help(commands: list[str]) -> str:
+@cache
+def passed_on_help(*commands: str) -> str:
     """A measurement explains itself, in a process of its own."""
     start = "from deskhand_platform.cli.app import main; main()"
     command = [sys.executable, "-c", start, *commands, "--help"]
