@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from pydantic import BaseModel, ValidationError
@@ -14,8 +14,11 @@ from deskhand_platform.cli.client import Client, Url, asked, connect
 from deskhand_platform.cli.console import bars, complain, out, say, table, when
 from deskhand_platform.cli.signals import run_until_signal
 from deskhand_platform.errors import InvalidField
-from deskhand_platform.settings import load_settings
+from deskhand_platform.settings import Settings, load_settings
 from deskhand_platform.states import WorkState
+
+if TYPE_CHECKING:
+    from deskhand_platform.jobs.place import Place
 
 Order = TypeVar("Order", bound=BaseModel)
 app = typer.Typer(help="Work on a platform's store: checks, collections, scoring.", no_args_is_help=True)
@@ -78,6 +81,13 @@ def made(kind: type[Order], **values: Any) -> Order:
         raise InvalidField(f"--{name}", str(first["msg"])) from error
 
 
+def here(settings: Settings) -> Place:
+    """This home, with sandboxes of this process's own."""
+    from deskhand_platform.jobs.place import Place
+
+    return Place(store_url=settings.db_url, blobs_url=settings.blobs_url, home=settings.home)
+
+
 def done(order: BaseModel, url: str | None) -> dict[str, Any]:
     """What came of an order, done on this home, or by the platform at `url` or of the settings.
 
@@ -96,12 +106,10 @@ def done(order: BaseModel, url: str | None) -> dict[str, Any]:
                     complain(f"{over.id} is {over.state}: {over.reason or 'its log says why'}")
                     return 1
             else:
-                from deskhand_platform.jobs.place import Place
                 from deskhand_platform.jobs.work import WORK
 
-                place = Place(store_url=settings.db_url, blobs_url=settings.blobs_url, home=settings.home)
                 kind: str = getattr(order, "kind")  # noqa: B009  every order has one
-                outcome.update(await WORK[kind](place, order, told))
+                outcome.update(await WORK[kind](here(settings), order, told))
         return 0
 
     status = run_until_signal(work())

@@ -17,7 +17,8 @@ from deskhand_platform.cli.console import err, out, say, table
 from deskhand_platform.cli.signals import run_until_signal
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.jobs.proofs import Candidate, Proof, Verdict
-from deskhand_platform.jobs.task_checks import Backends, Desk, candidates, check, line, report
+from deskhand_platform.jobs.task_checks import candidates, check, line, report
+from deskhand_platform.settings import load_settings
 
 PROOFS = TypeAdapter[list[Proof]](list[Proof])
 
@@ -59,8 +60,8 @@ def _status(proofs: Sequence[Proof]) -> int:
 async def _checked(
     found: Sequence[Candidate], workers: int, on_proof: Callable[[Proof], None]
 ) -> tuple[Proof, ...]:
-    async with Backends() as backends:
-        return await check(found, workers, on_proof, lambda: Desk(backends))
+    async with jobs.here(load_settings()).sandboxes(workers) as source:
+        return await check(found, workers, on_proof, source)
 
 
 async def _proven(found: Sequence[Candidate], workers: int, *, as_json: bool) -> int:

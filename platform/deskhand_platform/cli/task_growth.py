@@ -9,9 +9,7 @@ from typing import Any
 from deskhand_platform.api.job_models import GrowTasksOrder
 from deskhand_platform.cli import jobs
 from deskhand_platform.cli.console import out, say
-from deskhand_platform.cli.opening import opened_store
 from deskhand_platform.cli.signals import run_until_signal
-from deskhand_platform.jobs.task_checks import Backends, Desk
 from deskhand_platform.jobs.task_growing import GROWN, Growing, grow, growing
 from deskhand_platform.settings import load_settings
 
@@ -39,8 +37,7 @@ def ask(order: GrowTasksOrder, url: str | None, *, as_json: bool) -> int:
 
 
 async def _grow(asked: Growing, *, as_json: bool) -> int:
-    async with opened_store() as store, Backends() as backends, Desk(backends) as desk:
-        return _tell(await grow(asked, store, desk, say, _quiet), as_json=as_json)
+    return _tell(await grow(asked, jobs.here(load_settings()), say, _quiet), as_json=as_json)
 
 
 def _quiet(_what: str, _done: int, _total: int | None) -> None:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from deskhand_sandbox.base import SandboxSource
 
 TOKEN_VARIABLE = "DESKHAND_SANDBOX_TOKEN"
+CREATE_S = 600.0
+"""To make a sandbox of this process's own; the first virtual machine waits for its image to be built."""
 Progress: TypeAlias = Callable[[str, int, int | None], None]
 """Told what is counted, how many of it are done, and of how many (None: not known yet)."""
 Outcome: TypeAlias = dict[str, Any]
@@ -56,6 +58,6 @@ class Place:
             async with SandboxClient(self.sandbox_url, os.environ.get(TOKEN_VARIABLE, "")) as client:
                 yield client
             return
-        pools = {kind: PoolSettings(max_sandboxes=most) for kind in backend_kinds()}
+        pools = {kind: PoolSettings(max_sandboxes=most, create_s=CREATE_S) for kind in backend_kinds()}
         async with SandboxManager(pools) as source:
             yield source

@@ -6,18 +6,16 @@ import asyncio
 import dataclasses
 import fnmatch
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 from deskhand_platform.api.job_models import CheckTasksOrder
 from deskhand_platform.jobs.place import Outcome, Place, Progress
 from deskhand_platform.jobs.proofs import Candidate, Lender, Proof, Verdict, prove
-from deskhand_sandbox.base import Backend, Sandbox, SandboxSource
+from deskhand_sandbox.base import Sandbox, SandboxSource
 from deskhand_sandbox.errors import SandboxError, UnknownName
-from deskhand_sandbox.registry import create_backend
 from deskhand_sandbox.tasks.families import Family, FolderFamily, families
-from deskhand_sandbox.tools.sandbox import with_tools
 
 MARKS = {Verdict.PROVEN: "✓", Verdict.BROKEN: "✗", Verdict.UNPROVEN: "·", Verdict.FAILED: "!"}
 WAIT_S = 600.0
@@ -41,8 +39,8 @@ async def check_tasks(place: Place, order: CheckTasksOrder, progress: Progress) 
         progress("tasks", known, len(found))
 
     progress("tasks", 0, len(found))
-    async with lending(place, order.workers) as lender:
-        proofs = await check(found, order.workers, told, lender)
+    async with place.sandboxes(order.workers) as source:
+        proofs = await check(found, order.workers, told, source)
     return {"seconds": time.monotonic() - began, **report(proofs)}
 
 
@@ -59,23 +57,43 @@ def candidates(
         UnknownName: one of them means no task.
         InvalidTask: a file is not as tasks are written; says where and what to do.
     """
-    every = [(family, task_id) for family in families() for task_id in family.task_ids()]
-    wanted: list[tuple[Family, str]] = [] if names else every
+    every = known_tasks()
+    wanted = [] if names else every
     for name in names:
-        found: list[tuple[Family, str]] = [one for one in every if _means(name, one[1])]
-        if not found and left_out is not None and Path(name).exists():
+        try:
+            found = meant(name, every)
+        except UnknownName:
+            if left_out is None or not Path(name).exists():
+                raise
             folder = FolderFamily(Path(name))
             found = [(folder, task_id) for task_id in folder.task_ids()]
             for file, why in folder.refused.items():
                 left_out(f"left out {file}: {why}")
-        if not found:
-            raise UnknownName("task", name, [task_id for _, task_id in every])
+            if not found:
+                raise
         wanted += [one for one in found if one not in wanted]
     return [
         Candidate(task=family.make(task_id, seed), family=family)
         for family, task_id in sorted(wanted, key=lambda one: one[1])
         for seed in (seeds[:1] if family.fixed(task_id) else seeds)
     ]
+
+
+def known_tasks() -> list[tuple[Family, str]]:
+    """Every task there is, with the family it comes from."""
+    return [(family, task_id) for family in families() for task_id in family.task_ids()]
+
+
+def meant(name: str, every: Sequence[tuple[Family, str]]) -> list[tuple[Family, str]]:
+    """Those of all tasks that an id, a pattern or a family means.
+
+    Raises:
+        UnknownName: it means none.
+    """
+    found = [one for one in every if _means(name, one[1])]
+    if not found:
+        raise UnknownName("task", name, [task_id for _, task_id in every])
+    return found
 
 
 def _means(name: str, task_id: str) -> bool:
@@ -86,22 +104,21 @@ async def check(
     found: Sequence[Candidate],
     workers: int,
     on_proof: Callable[[Proof], None],
-    lender: Callable[[], AbstractAsyncContextManager[Lender]],
+    source: SandboxSource,
 ) -> tuple[Proof, ...]:
     """Prove every candidate.
 
     Args:
         workers: at a time.
         on_proof: told of each as it is known.
-        lender: gives each worker sandboxes of its own.
     """
     waiting = list(reversed(found))
     made: list[Proof] = []
 
     async def work() -> None:
-        async with lender() as desk:
+        async with Leases(source) as mine:
             while waiting:
-                proof = await _proved(waiting.pop(), desk)
+                proof = await _proved(waiting.pop(), mine)
                 made.append(proof)
                 on_proof(proof)
 
@@ -111,10 +128,10 @@ async def check(
     return tuple(sorted(made, key=lambda each: (each.task_id, each.seed)))
 
 
-async def _proved(candidate: Candidate, desk: Lender) -> Proof:
+async def _proved(candidate: Candidate, lender: Lender) -> Proof:
     began = time.monotonic()
     try:
-        return await prove(candidate, desk)
+        return await prove(candidate, lender)
     except SandboxError as error:
         return Proof(
             task_id=candidate.task.id,
@@ -123,19 +140,6 @@ async def _proved(candidate: Candidate, desk: Lender) -> Proof:
             reason=f"{type(error).__name__}: {error}",
             seconds=time.monotonic() - began,
         )
-
-
-@asynccontextmanager
-async def lending(
-    place: Place, workers: int
-) -> AsyncGenerator[Callable[[], AbstractAsyncContextManager[Lender]]]:
-    """What gives each of the workers sandboxes of its own: the place's host, or backends of this process."""
-    if place.sandbox_url is None:
-        async with Backends() as backends:
-            yield lambda: Desk(backends)
-        return
-    async with place.sandboxes(workers) as source:
-        yield lambda: Leases(source)
 
 
 class Leases:
@@ -165,58 +169,6 @@ class Leases:
     async def __aexit__(self, *_: object) -> None:
         for _sandbox, stack in self._mine.values():
             await stack.aclose()
-
-
-class Backends:
-    """One backend of each kind that is asked for; closed at the end of the block."""
-
-    def __init__(self) -> None:
-        self._made: dict[str, Backend] = {}
-
-    def get(self, kind: str) -> Backend:
-        """
-        Raises:
-            SandboxError: there is no such kind, or what it needs is not installed.
-        """
-        if kind not in self._made:
-            self._made[kind] = with_tools(create_backend(kind))
-        return self._made[kind]
-
-    async def __aenter__(self) -> Backends:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        for backend in self._made.values():
-            await backend.close()
-
-
-class Desk:
-    """The sandboxes of one worker, one of each kind, kept for as long as they live."""
-
-    def __init__(self, backends: Backends) -> None:
-        self._backends = backends
-        self._mine: dict[str, Sandbox] = {}
-
-    async def sandbox(self, kind: str) -> Sandbox:
-        """A sandbox of a kind; a dead one is replaced.
-
-        Raises:
-            SandboxError: none can be made.
-        """
-        mine = self._mine.get(kind)
-        if mine is not None and not mine.alive():
-            await self._mine.pop(kind).close()
-            mine = None
-        if mine is None:
-            mine = self._mine[kind] = await self._backends.get(kind).create()
-        return mine
-
-    async def __aenter__(self) -> Desk:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        for sandbox in self._mine.values():
-            await sandbox.close()
 
 
 def line(proof: Proof) -> str:

@@ -26,7 +26,7 @@ from deskhand_flywheel.store import Store
 from deskhand_platform.api.job_models import GrowTasksOrder
 from deskhand_platform.jobs.place import Outcome, Place, Progress
 from deskhand_platform.jobs.proofs import Candidate, Lender, Verdict, prove
-from deskhand_platform.jobs.task_checks import lending
+from deskhand_platform.jobs.task_checks import Leases
 from deskhand_sandbox.accessibility.outline import read_outline
 from deskhand_sandbox.errors import InfrastructureError, SandboxError
 from deskhand_sandbox.tasks import make_task
@@ -58,8 +58,7 @@ class Growing:
 async def grow_tasks(place: Place, order: GrowTasksOrder, progress: Progress) -> Outcome:
     """Grow into the home of the place; see `grow`."""
     asked = growing(order, place.home / GROWN)
-    async with place.store() as store, lending(place, 1) as lender, lender() as desk:
-        return await grow(asked, store, desk, lambda said: print(said, flush=True), progress)
+    return await grow(asked, place, lambda said: print(said, flush=True), progress)
 
 
 def growing(order: GrowTasksOrder, folder: Path) -> Growing:
@@ -75,56 +74,51 @@ def growing(order: GrowTasksOrder, folder: Path) -> Growing:
     )
 
 
-def bases_of(asked: Growing) -> list[Task]:
-    """The start states that tasks grow from.
+def bases_of(tasks: Sequence[str], pages: int, offset: int) -> list[Task]:
+    """The start states that tasks grow from: train seeds of each, some passed over first.
 
     Raises:
-        HeldOutRefused: a task is held out.
+        HeldOutRefused, InvalidTask: a task is held out.
         UnknownName: no such task.
     """
-    found = [
-        make_task(task, seed)
-        for task in asked.tasks
-        for seed in seeds(task, Split.TRAIN, asked.pages, asked.offset)
-    ]
+    found = [make_task(task, seed) for task in tasks for seed in seeds(task, Split.TRAIN, pages, offset)]
     for each in found:
         refuse_measured(each)
     return found
 
 
-async def grow(
-    asked: Growing, store: Store, lender: Lender, told: Callable[[str], None], progress: Progress
-) -> Outcome:
+async def grow(asked: Growing, place: Place, told: Callable[[str], None], progress: Progress) -> Outcome:
     """What came of it: the folder, ids admitted, and how many were refused, by why.
 
     Args:
         told: of each task that is tried, in words.
 
     Raises:
-        HeldOutRefused, UnknownName: as `bases_of`.
+        HeldOutRefused, InvalidTask, UnknownName: as `bases_of`.
         SandboxError: no sandbox is to be had.
     """
-    bases = bases_of(asked)
-    nursery = Nursery(asked.folder, measured=await measured_instructions(store))
-    admitted: list[str] = []
+    bases = bases_of(asked.tasks, asked.pages, asked.offset)
+    async with place.store() as store, place.sandboxes(1) as source, Leases(source) as lender:
+        nursery = Nursery(asked.folder, measured=await measured_instructions(store))
+        admitted: list[str] = []
 
-    async def proved(family: FolderFamily, task_id: str) -> str:
-        proof = await prove(Candidate(task=family.make(task_id, 0), family=family), lender)
-        if proof.verdict is Verdict.FAILED:
-            raise InfrastructureError(proof.reason)
-        return proof.reason
+        async def proved(family: FolderFamily, task_id: str) -> str:
+            proof = await prove(Candidate(task=family.make(task_id, 0), family=family), lender)
+            if proof.verdict is Verdict.FAILED:
+                raise InfrastructureError(proof.reason)
+            return proof.reason
 
-    def begun(number: int) -> None:
-        progress("pages", number, len(bases))
+        def begun(number: int) -> None:
+            progress("pages", number, len(bases))
 
-    async with aclosing(_proposals(asked, bases, lender, store, nursery, told, begun)) as proposals:
-        async for proposal in proposals:
-            ruling = await nursery.admit(proposal, proved)
-            if ruling.refusal is None:
-                admitted.append(ruling.task_id)
-                told(f"✓ {ruling.task_id}: {proposal.instruction}")
-            else:
-                told(f"✗ {ruling.refusal}: {proposal.instruction} ({ruling.reason})")
+        async with aclosing(_proposals(asked, bases, lender, store, nursery, told, begun)) as proposals:
+            async for proposal in proposals:
+                ruling = await nursery.admit(proposal, proved)
+                if ruling.refusal is None:
+                    admitted.append(ruling.task_id)
+                    told(f"✓ {ruling.task_id}: {proposal.instruction}")
+                else:
+                    told(f"✗ {ruling.refusal}: {proposal.instruction} ({ruling.reason})")
     refused = {why: number for why, number in sorted(nursery.counts.items()) if why != "admitted"}
     return {"folder": str(asked.folder), "admitted": admitted, "refused": refused}
 

@@ -12,9 +12,10 @@ import pytest
 
 from deskhand_platform.cli.app import main
 from deskhand_platform.jobs.proofs import Candidate, Verdict, prove
-from deskhand_platform.jobs.task_checks import Backends, Desk, candidates
+from deskhand_platform.jobs.task_checks import Leases, candidates
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.errors import UnknownName
+from deskhand_sandbox.manager import PoolSettings, SandboxManager
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import Action, Finish, Outcome, Task, VerifierSpec
 
@@ -183,7 +184,8 @@ async def test_an_oracle_that_scores_otherwise_the_next_time(monkeypatch: pytest
             return Outcome(score=score, success=score == 1)
 
     monkeypatch.setattr("deskhand_platform.jobs.proofs.create_verifier", lambda spec: Verdicts())
-    async with Backends() as backends, Desk(backends) as desk:
+    pools = {"fake": PoolSettings(max_sandboxes=1)}
+    async with SandboxManager(pools) as source, Leases(source) as desk:
         proof = await prove(Candidate(task=family.make("some/task", 0), family=family), desk)
     assert (proof.verdict, proof.reason) == (
         Verdict.BROKEN,

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from deskhand_agent.models.bundle import ModelBundle
-from deskhand_trainer.bench.browsers import PageLoad, measured, processor_s
+from deskhand_trainer.bench.browsers import PageLoad, measured
+from deskhand_trainer.bench.processor import processor_s
 from deskhand_trainer.bench.streaming import ASYNCHRONOUS, STREAMING, SYNCHRONOUS
 
 LOAD = PageLoad(environments=4, batch=8, turns=30, tasks=("fake/spot",))

@@ -34,6 +34,7 @@ from deskhand_sandbox.base import SandboxSource
 from deskhand_sandbox.host import HostSettings, SandboxClient, start_host
 from deskhand_sandbox.manager import PoolSettings
 from deskhand_sandbox.types import JsonValue
+from deskhand_trainer.bench.processor import machine_s, processor_s
 from deskhand_trainer.bench.streaming import ASYNCHRONOUS, STREAMING, SYNCHRONOUS, spread
 from deskhand_trainer.config import PpoConfig, ValuePretrainingConfig
 from deskhand_trainer.gathering import ROLLOUT
@@ -49,7 +50,6 @@ TASKS = (
     "miniwob/navigate-tree",
 )
 """Of one turn to many, as the policy fares."""
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -129,13 +129,13 @@ class _Watched(Reporter):
     def progress(self, phase: str, done: int, total: int) -> None:
         if not self._played.began_s and phase.startswith("PPO iteration"):
             self._played.began_s = time.time()
-            self._ours_s, self._all_s = processor_s(), _machine_s()
+            self._ours_s, self._all_s = processor_s(), machine_s()
 
     async def metric(self, name: str, values: Mapping[str, JsonValue], *, step: int) -> None:
         played = self._played
         if name == "ppo/iteration":
             played.ended_s, played.processor_s = time.time(), processor_s() - self._ours_s
-            played.others_s = max(0.0, _machine_s() - self._all_s - played.processor_s)
+            played.others_s = max(0.0, machine_s() - self._all_s - played.processor_s)
             found = {name: float(str(values[name])) for name in ("episodes", "turns", "dropped")}
             played.episodes += int(found["episodes"])
             played.turns += int(found["turns"])
@@ -268,33 +268,6 @@ def _figures(
             note="streaming: updates between the drawing of a turn and its learning, on average",
         ),
     ]  # fmt: skip
-
-
-def processor_s() -> float:
-    """Processor time of this process and all that descend from it, those that ended among them."""
-    parents: dict[int, int] = {}
-    spent: dict[int, float] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            # behind the name, which may hold anything
-            told = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue  # ended meanwhile
-        pid = int(stat.parent.name)
-        parents[pid] = int(told[1])
-        spent[pid] = sum(map(int, told[11:15])) / TICKS_PER_S
-    ours = {os.getpid()}
-    while found := {pid for pid, parent in parents.items() if parent in ours} - ours:
-        ours |= found
-    return sum(spent.get(pid, 0.0) for pid in ours)
-
-
-def _machine_s() -> float:
-    """Processor time of everything that ran on the machine."""
-    user, nice, system, _idle, _wait, irq, softirq, *_ = (
-        int(each) for each in Path("/proc/stat").read_text().split()[1:9]
-    )
-    return (user + nice + system + irq + softirq) / TICKS_PER_S
 
 
 def _cores() -> int:

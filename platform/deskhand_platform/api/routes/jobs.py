@@ -113,8 +113,8 @@ def _check_scope(who: Principal, kind: str) -> None:
 async def _check(have: Services, order: Order) -> None:
     """Refuse at once what the job would refuse, and what the platform is not to be used for."""
     from deskhand_platform.jobs.scoring import SCRIPTED, judge_settings, score_config
-    from deskhand_platform.jobs.task_checks import candidates
-    from deskhand_platform.jobs.task_growing import bases_of, growing
+    from deskhand_platform.jobs.task_checks import known_tasks, meant
+    from deskhand_platform.jobs.task_growing import DEFAULT_TASKS, bases_of
     from deskhand_platform.jobs.work import rule_of
 
     allowed = have.settings.jobs
@@ -142,15 +142,16 @@ async def _check(have: Services, order: Order) -> None:
         case MergeOrder():
             await mergeable(have.store, order.policies)
         case CheckTasksOrder():
+            every = await asyncio.to_thread(known_tasks)
             for number, name in enumerate(order.tasks or ()):
                 with named_in(f"tasks.{number}"):
-                    await asyncio.to_thread(candidates, (name,), (0,))
+                    meant(name, every)
         case GrowTasksOrder():
             if order.model is not None:
                 _check_named("endpoint", order.endpoint or OPENAI, "endpoints", allowed.endpoints)
             try:
                 with named_in("tasks"):
-                    await asyncio.to_thread(bases_of, growing(order, have.settings.home))
+                    bases_of(order.tasks or DEFAULT_TASKS, 1, order.offset)
             except (HeldOutRefused, InvalidTask) as error:
                 raise InvalidField("tasks", str(error)) from error
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import statistics
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import Callable, Mapping
 
 from deskhand_platform.bench.sandbox.kinds import DIRTY
 from deskhand_platform.bench.sandbox.samples import COMMAND, ratio
-from deskhand_platform.bench.sandbox.traces import Traces
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.registry import create_backend
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import JsonValue
+from deskhand_trainer.bench.processor import processor_s
 from deskhand_trainer.results import Figure
 
 TASKS = (
@@ -43,19 +40,18 @@ async def bench_changes(repeats: int, say: Callable[[str], None]) -> list[Figure
     """
     kept: list[float] = []
     renewed: list[float] = []
-    with Traces.of_this_process() as traces:
-        backend = create_backend("browser")
-        try:
-            async with await backend.create() as sandbox:
-                await _round(sandbox, 0, dirty=False)
-                for repeat in range(1, repeats + 1):
-                    for dirty, spent in ((False, kept), (True, renewed)):
-                        before = _spent_ms(traces)
-                        await _round(sandbox, repeat, dirty=dirty)
-                        spent.append((_spent_ms(traces) - before) / len(TASKS))
-                    say(f"change of task: {kept[-1]:.0f} ms of processor, {renewed[-1]:.0f} in a new context")
-        finally:
-            await backend.close()
+    backend = create_backend("browser")
+    try:
+        async with await backend.create() as sandbox:
+            await _round(sandbox, 0, dirty=False)
+            for repeat in range(1, repeats + 1):
+                for dirty, spent in ((False, kept), (True, renewed)):
+                    before = processor_s()
+                    await _round(sandbox, repeat, dirty=dirty)
+                    spent.append(1000 * (processor_s() - before) / len(TASKS))
+                say(f"change of task: {kept[-1]:.0f} ms of processor, {renewed[-1]:.0f} in a new context")
+    finally:
+        await backend.close()
     config: dict[str, JsonValue] = {"tasks": list(TASKS), "repeats": repeats}
     return [
         _figure(
@@ -79,20 +75,6 @@ async def _round(sandbox: Sandbox, seed: int, *, dirty: bool) -> None:
             await sandbox.evaluate(DIRTY)
         await sandbox.reset(make_task(task, seed))
     await asyncio.sleep(AFTERWARDS_S)
-
-
-def _spent_ms(traces: Traces) -> float:
-    return processor_ms({os.getpid(), *(each.pid for each in traces.processes())})
-
-
-def processor_ms(pids: Iterable[int]) -> float:
-    """What processes, and those of theirs that ended, have had of the processor until now."""
-    ticks = 0
-    for pid in pids:
-        with suppress(OSError):
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            ticks += sum(map(int, fields[11:15]))
-    return 1000 * ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _figure(name: str, samples: list[float], config: Mapping[str, JsonValue], note: str) -> Figure:
