@@ -49,6 +49,8 @@ class RecentEpisodes(BaseModel):
     succeeded: int
     broken: int
     """By something that was not the agent."""
+    more: bool = False
+    """Others ended within that hour too, before these."""
 
 
 class Overview(BaseModel):

@@ -46,11 +46,11 @@ def status(as_json: Json = False, url: Url = None) -> None:
     about, now = found.platform, found.now
     waits = "" if now.oldest_wait_s is None else f", the oldest for {now.oldest_wait_s:.0f} s"
     counts = ", ".join(f"{count} {state}" for state, count in now.tasks.items() if count)
+    ended = f"the newest {now.recent.ended}" if now.recent.more else str(now.recent.ended)
     lines = [
         f"deskhand {about.version}, sandbox host {about.sandbox_host}; you are {about.user}, {about.role}",
         f"tasks: {counts or 'none'}{waits}",
-        f"last hour: {now.recent.ended} episodes ended, {now.recent.succeeded} succeeded, "
-        f"{now.recent.broken} broken",
+        f"last hour: {ended} episodes ended, {now.recent.succeeded} succeeded, {now.recent.broken} broken",
     ]
     if now.round is not None:
         lines.append(f"round {now.round.id} ({now.round.preset}): {now.round.state}")

@@ -5,6 +5,7 @@ import time
 from typing import Any
 
 import httpx
+import pytest
 
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import Event, EventKind
@@ -58,7 +59,7 @@ async def test_work_without_episodes_and_runs_that_collapse(
 
 
 async def test_the_overview_says_what_runs(
-    client: httpx.AsyncClient, store: Store, record_episode: Any
+    client: httpx.AsyncClient, store: Store, record_episode: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await record_episode(store)
     await record_episode(store, success=False)
@@ -66,6 +67,9 @@ async def test_the_overview_says_what_runs(
     await client.post("/v1/rounds", json={"preset": "smoke"})
     found = (await client.get("/v1/overview")).json()
     assert found["tasks"]["queued"] == 1 and found["oldest_wait_s"] >= 0
-    assert found["recent"] == {"ended": 2, "succeeded": 1, "broken": 0}
+    assert found["recent"] == {"ended": 2, "succeeded": 1, "broken": 0, "more": False}
     assert (found["round"], found["last_round"], found["pools"]) == (None, None, None)
     assert found["alarms"] == []
+    monkeypatch.setattr("deskhand_platform.api.routes.overview.NEWEST", 1)
+    recent = (await client.get("/v1/overview")).json()["recent"]
+    assert recent == {"ended": 1, "succeeded": 0, "broken": 0, "more": True}

@@ -4401,6 +4401,11 @@ export interface components {
             broken: number;
             /** Ended */
             ended: number;
+            /**
+             * More
+             * @default false
+             */
+            more: boolean;
             /** Succeeded */
             succeeded: number;
         };

@@ -70,7 +70,7 @@ function Board({ now }: { now: Overview }) {
 }
 
 function Figures({ now }: { now: Overview }) {
-  const { ended, succeeded, broken } = now.recent;
+  const { ended, succeeded, broken, more } = now.recent;
   const leased = now.pools?.reduce((sum, pool) => sum + pool.leased, 0);
   return (
     <dl className="grid grid-cols-2 gap-3 sm:grid-cols-4">
@@ -83,7 +83,7 @@ function Figures({ now }: { now: Overview }) {
       />
       <Figure
         name="Episodes, last hour"
-        value={count(ended)}
+        value={more ? `${count(ended)}+` : count(ended)}
         beside={
           ended === 0 ? "" : `${percent(succeeded / ended, 0)} succeeded${broken ? `, ${broken} broken` : ""}`
         }

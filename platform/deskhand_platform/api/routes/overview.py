@@ -60,12 +60,11 @@ async def _counts(connection: AsyncConnection) -> dict[str, int]:
 async def _recent(connection: AsyncConnection, now: float) -> RecentEpisodes:
     table = trajectories
     query = sa.select(table.c.ended_at_s, table.c.success, table.c.failure).order_by(table.c.id.desc())
-    rows = [
-        row
-        for row in (await connection.execute(query.limit(NEWEST))).all()
-        if row.ended_at_s is not None and row.ended_at_s > now - RECENT_S
-    ]
+    newest = (await connection.execute(query.limit(NEWEST + 1))).all()
+    rows = [row for row in newest if row.ended_at_s is not None and row.ended_at_s > now - RECENT_S]
+    more, rows = len(rows) > NEWEST, rows[:NEWEST]
     return RecentEpisodes(
+        more=more,
         ended=len(rows),
         succeeded=sum(row.success is True for row in rows),
         broken=sum(row.failure is not None for row in rows),
