@@ -16,7 +16,7 @@ from deskhand_platform.rounds.plan import VALIDATION_OFFSET, plan
 from deskhand_platform.rounds.presets import checked_preset
 from deskhand_platform.serving import platform
 from deskhand_platform.settings import Settings
-from deskhand_sandbox.tasks.splits import seeds
+from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS, seeds, split_of
 from deskhand_sandbox.types import Split
 from deskhand_trainer.admission import HELD_OUT_VALIDATION_OFFSET
 from deskhand_trainer.run import _guarded
@@ -67,6 +67,14 @@ def test_what_can_be_measured_is_taken() -> None:
         checked_preset("smoke", over)
 
 
+def test_a_shipped_round_is_promoted_by_held_out_tasks_too() -> None:
+    config = checked_preset("unseen-tasks")
+    assert config.promote.gate == "interval" and config.ppo is not None
+    worked = config.ppo["tasks"]
+    assert isinstance(worked, list) and set(config.promote.tasks) - HELD_OUT_TASKS == {*worked}
+    assert set(config.promote.tasks) & HELD_OUT_TASKS
+
+
 def test_a_task_with_one_start_state_has_to_have_it_where_it_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -88,8 +96,6 @@ def test_a_task_with_one_start_state_has_to_have_it_where_it_is_asked_for(
 
 
 def in_split(task: str, split: Split) -> bool:
-    from deskhand_sandbox.tasks.splits import split_of
-
     return split_of(task, 0) is split
 
 
