@@ -5,7 +5,13 @@ import pytest
 from deskhand_sandbox.tasks import list_tasks
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS, seeds
 from deskhand_sandbox.types import Split
-from deskhand_trainer.admission import loop_seeds, refuse_held_out, refuse_unproven, refuse_unverified
+from deskhand_trainer.admission import (
+    loop_seeds,
+    measured_on,
+    refuse_held_out,
+    refuse_unproven,
+    refuse_unverified,
+)
 from deskhand_trainer.errors import RunRefused
 
 PROVEN = "miniwob/click-test"
@@ -36,6 +42,18 @@ def test_no_seed_of_a_probe_is_reported_on() -> None:
     chosen = set(seeds(held, found.validation, 1000, found.validation_offset))
     trained = set(seeds(held, found.split, 1000, found.offset))
     assert not reported & chosen and not reported & trained and not chosen & trained
+
+
+def test_held_out_tasks_are_validated_by_test_seeds_that_nobody_reports() -> None:
+    held = min(HELD_OUT_TASKS)
+    for split in Split:
+        assert measured_on(PROVEN, split, 7) == (split, 7)
+    assert measured_on(held, Split.TEST, 7) == (Split.TEST, 7)
+    split, begin = measured_on(held, Split.VALIDATION, 7)
+    probe = loop_seeds((held,), probe=True)
+    assert set(seeds(held, split, 1000, begin)).isdisjoint(
+        seeds(held, Split.TEST, 10_000) + seeds(held, probe.split, 1000, probe.offset)
+    )
 
 
 def test_a_task_nothing_solves_is_taken_only_when_asked_for() -> None:

@@ -17,8 +17,8 @@ from deskhand_trainer.errors import RunRefused
 
 UNVERIFIED = "none"
 """The verifier of tasks that have none."""
-PROBE_OFFSET, PROBE_VALIDATION_OFFSET = 200_000, 100_000
-"""Where a probe's seeds begin: of held-out tasks every seed is test."""
+PROBE_OFFSET, HELD_OUT_VALIDATION_OFFSET = 200_000, 100_000
+"""Where a probe's seeds begin, and those that choose something: of held-out tasks every seed is test."""
 
 
 def refuse_held_out(tasks: Sequence[str]) -> None:
@@ -61,8 +61,18 @@ def loop_seeds(tasks: Sequence[str], *, probe: bool) -> LoopSeeds:
         split=Split.TEST,
         offset=PROBE_OFFSET,
         validation=Split.TEST,
-        validation_offset=PROBE_VALIDATION_OFFSET,
+        validation_offset=HELD_OUT_VALIDATION_OFFSET,
     )
+
+
+def measured_on(task: str, split: Split, offset: int) -> tuple[Split, int]:
+    """Which seeds success on a task is measured by: a split, and where in it to begin.
+
+    A held-out task has test seeds only: its validation is by those far behind what is reported.
+    """
+    if split is Split.VALIDATION and task in HELD_OUT_TASKS:
+        return Split.TEST, HELD_OUT_VALIDATION_OFFSET + offset
+    return split, offset
 
 
 def only_measured(policy_id: str) -> str:

@@ -351,6 +351,7 @@ class EvaluateConfig:
     episodes: int = field(default=256, metadata=bounds(1))
     """Per task and mode."""
     split: Literal["test", "validation"] = "test"
+    """Held-out tasks have test seeds only: their validation is by those far behind what is reported."""
     seed_offset: int = field(default=0, metadata=bounds(0))
     modes: tuple[Literal["sampled", "greedy"], ...] = ("sampled", "greedy")
     policy: Literal["scripted", "local"] = "local"

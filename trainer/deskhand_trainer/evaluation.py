@@ -12,6 +12,7 @@ from deskhand_agent.users import User, by_rule
 from deskhand_agent.worker import WorkerSettings
 from deskhand_sandbox.base import SandboxSource
 from deskhand_sandbox.types import JsonValue, Split
+from deskhand_trainer.admission import measured_on
 from deskhand_trainer.click_targets import Hit, TargetWatcher
 from deskhand_trainer.outcome_reward import Pay, by_verifier
 from deskhand_trainer.rollouts import SeedRange, collect, jobs_of
@@ -66,6 +67,7 @@ async def evaluate(
 
     Args:
         mode: names the way the policy draws; kept on the trajectories.
+        split: "validation" is of held-out tasks the test seeds that are kept for choosing (`measured_on`).
         attempts, self_check: as in `WorkerSettings`.
         turns: that an episode may have; None: as many as its task says.
         pay: whose verdict counts.
@@ -78,7 +80,8 @@ async def evaluate(
     """
     found: list[Evaluation] = []
     for number, task in enumerate(tasks):
-        ranged = SeedRange(task_id=task, split=split.value, offset=offset, count=episodes)
+        own, begin = measured_on(task, split, offset)
+        ranged = SeedRange(task_id=task, split=own.value, offset=begin, count=episodes)
         watcher = TargetWatcher(policy) if targets else None
         before = number * episodes
         collected = await collect(

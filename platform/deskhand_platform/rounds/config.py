@@ -38,9 +38,11 @@ class PromoteConfig:
     measure: Literal["sampled", "greedy"] = "sampled"
     """Which success rate is compared."""
     episodes: int = 128
-    """Per task, on validation seeds: test seeds are for reporting and choose nothing."""
+    """Per task, on validation seeds: test seeds are for reporting and choose nothing. Held-out tasks have
+    test seeds only: they are measured by those far behind what is reported."""
     tasks: tuple[str, ...] = ()
-    """Tasks to measure on, held-out ones among them; none: those of `evaluate`."""
+    """Tasks to measure on, held-out ones among them; none: those of `evaluate`. One that nothing is known to
+    solve only with `evaluate.unproven`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

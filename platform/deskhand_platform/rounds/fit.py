@@ -1,4 +1,4 @@
-"""Whether a round can fit this machine at all: memory, disk and cores, with the arithmetic.
+"""Whether a round can fit this machine at all: memory, the GPU's too, disk and cores, with the arithmetic.
 
 Everything is a lower bound, so that what is refused could not have worked: sandboxes by their measured
 memory (`browser_memory_mb` and its neighbours in docs/results), models by the bytes of their weights. What
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,8 +29,12 @@ EPISODE_MB = 0.01
 """On disk: a few small screens, compressed."""
 COPIES = {RunKind.SFT: 4, RunKind.PRETRAIN: 4, RunKind.PPO: 5}
 """Of the weights in memory: themselves, gradient, two moments, the engine's; 1 where nothing is learned."""
+ON_GPU = (RunKind.COLLECT, RunKind.LABEL, RunKind.PPO, RunKind.EVALUATE)
+"""Kinds whose model lies in the memory of a GPU, where there is one; the others compute on the processor."""
 CHECKPOINT_COPIES = 3
 """Of the weights on disk, of each run that learns: weights and two moments."""
+ASK_GPU = ("nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits")
+ASK_GPU_S = 10.0
 TINY_MB = 5
 """Weights of the model of a round that starts from none."""
 
@@ -43,18 +48,31 @@ class Machine:
     """Free, where the runs lie."""
     cores: int
     gpu: bool
-    """There is one: models lie in its memory, not in this."""
+    """There is one: models of `ON_GPU` lie in its memory, not in this."""
+    gpu_mb: float | None = None
+    """Its memory, of several the largest's: a run of a round is one process. None: nobody knows."""
 
 
 def this_machine(home: Path) -> Machine:
     """The machine, as far as this process may use it."""
+    gpu = Path("/dev/nvidia0").exists() or Path("/dev/kfd").exists()
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return Machine(
         memory_mb=min(pages, _cgroup_limit()) / 1e6,
         disk_mb=shutil.disk_usage(home).free / 1e6,
         cores=len(os.sched_getaffinity(0)),
-        gpu=Path("/dev/nvidia0").exists() or Path("/dev/kfd").exists(),
+        gpu=gpu,
+        gpu_mb=gpu_memory_mb() if gpu else None,
     )
+
+
+def gpu_memory_mb() -> float | None:
+    """Memory of the largest GPU by NVIDIA's tool, for torch takes seconds; None where it does not say."""
+    try:
+        told = subprocess.run(ASK_GPU, capture_output=True, text=True, check=True, timeout=ASK_GPU_S).stdout
+        return max(float(line) for line in told.splitlines()) * 2**20 / 1e6
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return None
 
 
 def check_fit(config: RoundConfig, weights_mb: float | None, machine: Machine) -> None:
@@ -75,8 +93,11 @@ def check_fit(config: RoundConfig, weights_mb: float | None, machine: Machine) -
             continue
         told: Any = _told(name, given)
         _check_cores(name, told, machine)
-        memory = _memory(name, told, weights, machine)
+        model, on_gpu = _model(name, told, weights), _on_gpu(name, told, machine)
+        memory = _memory(name, told) + ([] if on_gpu else model)
         _refuse("memory", f"phase {name}", memory, machine.memory_mb)
+        if on_gpu and machine.gpu_mb is not None:
+            _refuse("GPU memory", f"phase {name}", model, machine.gpu_mb)
         disk += _disk(name, told, weights)
     _refuse("disk space", "the round", disk, machine.disk_mb)
 
@@ -95,8 +116,15 @@ def _check_cores(name: str, told: Any, machine: Machine) -> None:
         )
 
 
-def _memory(name: str, told: Any, weights: float, machine: Machine) -> list[tuple[str, str, float]]:
-    """What a phase needs: (field to lower, the term of the sum, MB)."""
+def _on_gpu(name: str, told: Any, machine: Machine) -> bool:
+    # where a server draws the replies, the weights of this process are loaded and go nowhere
+    elsewhere = bool(getattr(told, "engine", "")) or getattr(told, "policy", "local") == "scripted"
+    named = getattr(told, "device", "auto")
+    return machine.gpu and RUN_FIELDS[name] in ON_GPU and named != "cpu" and not elsewhere
+
+
+def _memory(name: str, told: Any) -> list[tuple[str, str, float]]:
+    """What a phase needs beside its model: (field to lower, the term of the sum, MB)."""
     parts = [("", "a run", float(PROCESS_MB))]
     tasks = cast("Sequence[str]", getattr(told, "tasks", ()))
     count = getattr(told, "concurrency", 0) if tasks else 0
@@ -105,11 +133,15 @@ def _memory(name: str, told: Any, weights: float, machine: Machine) -> list[tupl
     if count and costs:
         kind, (shared, each) = min(costs.items(), key=lambda one: sum(one[1]))
         parts.append((field, f"{count} {kind} sandboxes of {each} MB and {shared} MB", shared + count * each))
-    if getattr(told, "device", "auto") == "cpu" or not machine.gpu:
-        copies = COPIES.get(RUN_FIELDS[name], 1)
-        copies = 2 if getattr(told, "lora_rank", 0) else copies + bool(getattr(told, "kl_coef", 0))
-        parts.append(("start", f"{copies} copies of {weights:,.0f} MB of weights", copies * weights))
     return parts
+
+
+def _model(name: str, told: Any, weights: float) -> list[tuple[str, str, float]]:
+    """What its model needs, wherever that lies."""
+    copies = COPIES.get(RUN_FIELDS[name], 1)
+    copies = 2 if getattr(told, "lora_rank", 0) else copies + bool(getattr(told, "kl_coef", 0))
+    term = "a copy" if copies == 1 else f"{copies} copies"
+    return [("start", f"{term} of {weights:,.0f} MB of weights", copies * weights)]
 
 
 def _kinds(name: str, tasks: Sequence[str]) -> set[str]:

@@ -134,12 +134,13 @@ class Phases:
         """Refuse a round that cannot fit this machine.
 
         Raises:
-            InvalidField: it needs more memory, disk or cores than there are; says the sum.
+            InvalidField: it needs more memory, GPU memory, disk or cores than there are; says the sum.
         """
         promoted = await self._book.promoted_policy() if config.start == "promoted" else None
         start = promoted or await self._named(config.base if config.start == "promoted" else config.start)
         weights_mb = None if start is None else await self._weights_mb(start)
-        await asyncio.to_thread(check_fit, config, weights_mb, this_machine(self._settings.home))
+        machine = await asyncio.to_thread(this_machine, self._settings.home)
+        await asyncio.to_thread(check_fit, config, weights_mb, machine)
 
     # ---- inside ----
 

@@ -8,8 +8,9 @@ to the pool that reward models learn from.
 
 The process reward model is trained after the warm start: before it there are only demonstrations, all of them
 successes, and no trunk that sees anything. "evaluate-…" phases fill the table from test seeds; "validate-…"
-phases, on validation seeds, are what promotion looks at; a policy promoted before is among them wherever the
-round does not start from it, so that a fresh start never takes the place of something better.
+phases, on validation seeds, are what promotion looks at (of held-out tasks, which have none, on test seeds
+far behind the others); a policy promoted before is among them wherever the round does not start from it, so
+that a fresh start never takes the place of something better.
 """
 
 from __future__ import annotations
@@ -80,9 +81,10 @@ def _glance(config: Config | None) -> Config | None:
     return {**config, "episodes": min(episodes, UNTRAINED_EPISODES)}
 
 
-def _validations(config: RoundConfig, policy_in: str | None, rival: str | None) -> tuple[PhasePlan, ...]:
+def promotion_settings(config: RoundConfig) -> Config | None:
+    """What the runs that promotion goes by are told (`EvaluateConfig`); None where nothing is measured."""
     if config.evaluate is None:
-        return ()
+        return None
     chosen: dict[str, JsonValue] = {
         **config.evaluate,
         "split": "validation",
@@ -93,6 +95,13 @@ def _validations(config: RoundConfig, policy_in: str | None, rival: str | None) 
     }
     if config.promote.tasks:
         chosen["tasks"] = [*config.promote.tasks]
+    return chosen
+
+
+def _validations(config: RoundConfig, policy_in: str | None, rival: str | None) -> tuple[PhasePlan, ...]:
+    chosen = promotion_settings(config)
+    if chosen is None:
+        return ()
     old = {VALIDATE_PROMOTED: rival, VALIDATE_START: policy_in}
     warm = ("sft", config.sft) if policy_in is None else ("rejection", config.rejection)
     made = {f"validate-{name}": run for name, run in (warm, ("ppo", config.ppo))}

@@ -13,6 +13,7 @@ from deskhand_platform.naming import named_in
 from deskhand_platform.rounds import DEFAULT as DEFAULT
 from deskhand_platform.rounds.config import RoundConfig, check_runs, merge, round_config
 from deskhand_platform.rounds.schema import example_of
+from deskhand_platform.rounds.tasks import check_tasks
 
 FOLDER = files("deskhand_platform") / "presets"
 
@@ -43,17 +44,19 @@ def checked_preset(name: str, overrides: Mapping[str, Any] | None = None) -> Rou
 
 
 def checked_config(values: Mapping[str, Any]) -> RoundConfig:
-    """A config from plain values, checked as deep.
+    """A config from plain values, checked as deep, and its tasks.
 
     Raises:
-        InvalidField: it is refused, by us or by the trainer; names the field, with an example.
+        InvalidField: it is refused, by us or by the trainer; names the field, with an example or what comes
+            near.
     """
     try:
         config = round_config(values)
         check_runs(config)
+        check_tasks(config)
     except InvalidField as error:
         example = example_of(error.field)
-        if example is None:
+        if example is None or error.suggestions:
             raise
         raise InvalidField(error.field, f"{error.reason}; for example {example}") from error
     return config

@@ -4,7 +4,7 @@ import pytest
 
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.rounds.config import as_json, merge, round_config
-from deskhand_platform.rounds.plan import plan
+from deskhand_platform.rounds.plan import plan, promotion_settings
 from deskhand_platform.rounds.presets import DEFAULT, checked_preset, preset, preset_names
 
 
@@ -60,6 +60,12 @@ def test_promotion_can_look_at_tasks_of_its_own() -> None:
     config = preset("smoke", {"promote": {"tasks": ["miniwob/click-widget"]}})
     validations = [phase for phase in plan(config, None, None) if phase.name.startswith("validate-")]
     assert validations and all(phase.config["tasks"] == ["miniwob/click-widget"] for phase in validations)
+
+
+def test_a_round_that_measures_nothing_promotes_by_nothing() -> None:
+    config = preset("smoke", {"evaluate": None, "promote": {"tasks": ["miniwob/click-widget"]}})
+    assert promotion_settings(config) is None
+    assert all(phase.kind != "evaluate" for phase in plan(config, "some-policy", None))
 
 
 def test_overrides_go_into_depth_and_null_leaves_a_phase_out() -> None:
