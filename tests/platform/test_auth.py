@@ -139,6 +139,11 @@ async def test_a_body_without_a_token_is_refused(anonymous: httpx.AsyncClient, b
 
 
 @ON_BOTH
+async def test_a_name_that_no_database_holds_is_refused(anonymous: httpx.AsyncClient) -> None:
+    refused = await anonymous.post("/login", json={"name": "a\0", "password": "x"})
+    assert (refused.status_code, refused.json()["error"]["field"]) == (422, "name")
+
+
 async def test_a_name_and_its_password_sign_in(
     anonymous: httpx.AsyncClient, opened: tuple[object, FirstAdmin], services: Services
 ) -> None:
