@@ -55,6 +55,11 @@ class NotFound(PlatformError):
 class WrongState(PlatformError):
     """The thing exists but cannot do that now."""
 
+    def __init__(self, message: str, *, state: str | None = None) -> None:
+        super().__init__(message)
+        self.state = state
+        """In which it is, by its name; None: the message alone says it."""
+
 
 class NoLongerKept(PlatformError):
     """It was there, and is too old now."""

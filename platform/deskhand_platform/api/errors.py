@@ -117,7 +117,7 @@ async def _typed(connection: HTTPConnection, error: Exception) -> JSONResponse:
         _with_example(connection, error) if isinstance(error, InvalidField) else str(error),
         field=getattr(error, "field", None),
         suggestions=list(getattr(error, "suggestions", ())),
-        **{name: getattr(error, name, None) for name in ("retry_s", "used", "limit", "asked")},
+        **{name: getattr(error, name, None) for name in ("state", "retry_s", "used", "limit", "asked")},
     )
     if isinstance(error, TooMuch):
         response.headers["Retry-After"] = str(math.ceil(error.retry_s))

@@ -89,8 +89,9 @@ async def test_a_check_finds_what_is_lost(
     assert [one async for one in client.jobs("gc")] == []
     [entry] = await services.accounts.audit.list(EntryFilter(action="POST /v1/jobs"))
     assert (entry.who, entry.status) == ("owner", 201) and '"kind":"fsck"' in entry.detail
-    with pytest.raises(Conflict, match="is done already"):
+    with pytest.raises(Conflict, match="is done already") as refused:
         await client.cancel_job(begun.id)
+    assert refused.value.state == "done"
 
 
 async def test_a_collection_says_first_what_would_go_and_keeps_what_is_needed(

@@ -2803,6 +2803,8 @@ export interface components {
             message: string;
             /** Retry S */
             retry_s?: number | null;
+            /** State */
+            state?: string | null;
             /**
              * Suggestions
              * @default []
