@@ -29,6 +29,16 @@ import difflib
 from collections.abc import Iterable
 
 
+def near_ones(name: str, known: Iterable[str]) -> tuple[str, tuple[str, ...]]:
+    """The end of a sentence that says which names there are, and those that look like this one."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    if names and not near:
+        hint = f"; there are: {', '.join(names[:20])}"
+    return hint, tuple(near)
+
+
 class PlatformError(Exception):
     """Root of this package's errors."""
 
@@ -37,18 +47,18 @@ class NotFound(PlatformError):
     """No such thing, with the nearest ones that exist."""
 
     def __init__(self, what: str, name: object, known: Iterable[str] = ()) -> None:
-        names = sorted(known)
-        near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
-        hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        if names and not near:
-            hint = f"; there are: {', '.join(names[:20])}"
+        hint, self.suggestions = near_ones(str(name), known)
         super().__init__(f"no {what} {str(name)!r}{hint}")
         self.what = what
-        self.suggestions = tuple(near)
 
 
 class WrongState(PlatformError):
     """The thing exists but cannot do that now."""
+
+    def __init__(self, message: str, *, state: str | None = None) -> None:
+        super().__init__(message)
+        self.state = state
+        """In which it is, by its name; None: the message alone says it."""
 
 
 class NoLongerKept(PlatformError):

@@ -137,7 +137,7 @@ class TaskQueue:
             )
         found = await self.get(queued_id)
         if not waiting and not running.rowcount:
-            raise WrongState(f"task {queued_id} is {found.state} already")
+            raise WrongState(f"task {queued_id} is {found.state} already", state=found.state)
         return found
 
     async def retry(self, queued_id: str) -> QueuedTask:
@@ -167,7 +167,8 @@ class TaskQueue:
         found = await self.get(queued_id)
         if not done:
             raise WrongState(
-                f"task {queued_id} is {found.state}: only what failed or was cancelled is tried again"
+                f"task {queued_id} is {found.state}: only what failed or was cancelled is tried again",
+                state=found.state,
             )
         return found
 

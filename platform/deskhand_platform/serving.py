@@ -7,7 +7,7 @@ import errno
 import gc
 import socket
 import time
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Iterable
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -192,7 +192,7 @@ async def _rounds(conductor: RoundConductor, scheduler: Scheduler) -> AsyncGener
 @asynccontextmanager
 async def serve_api(services: Services, listener: socket.socket) -> AsyncGenerator[None]:
     """Answer on the socket for the length of the block."""
-    async with answering(create_app(services), listener):
+    async with answering(create_app(services), listener, proxies=map(str, services.settings.proxies)):
         try:
             yield
         finally:
@@ -202,14 +202,24 @@ async def serve_api(services: Services, listener: socket.socket) -> AsyncGenerat
 
 
 @asynccontextmanager
-async def answering(app: Any, listener: socket.socket) -> AsyncGenerator[None]:
-    """Serve an ASGI application on the socket for the length of the block."""
+async def answering(
+    app: Any, listener: socket.socket, *, proxies: Iterable[str] = ()
+) -> AsyncGenerator[None]:
+    """Serve an ASGI application on the socket for the length of the block.
+
+    Args:
+        proxies: networks whose word is taken for where a request comes from.
+    """
+    trusted = [*proxies]
     config = uvicorn.Config(
         app,
         log_level="warning",
         access_log=False,
         server_header=False,
         lifespan="off",
+        # uvicorn itself would believe every program of this machine
+        proxy_headers=bool(trusted),
+        forwarded_allow_ips=trusted,
         timeout_graceful_shutdown=5,
         ws_per_message_deflate=False,  # pictures are compressed already
     )

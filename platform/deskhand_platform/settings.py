@@ -201,6 +201,9 @@ class Settings(BaseSettings):
     """Address to listen on; anything but loopback is a decision to be made knowingly."""
     port: Annotated[int, Field(ge=0, le=65535)] = DEFAULT_PORT
     """0 lets the kernel choose."""
+    proxies: tuple[IPvAnyNetwork, ...] = ()
+    """Networks of reverse proxies, e.g. ["127.0.0.1/32"]: what they say of where a request comes from, and
+    of TLS, is believed (X-Forwarded-For, X-Forwarded-Proto)."""
     database: str | None = None
     """SQLAlchemy URL; None: SQLite in the home folder."""
     blobs: str | None = None

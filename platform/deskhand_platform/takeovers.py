@@ -86,7 +86,7 @@ class Takeovers:
                     pass
         found = await self.get(trajectory_id)
         if found is None or found.by != by:
-            raise WrongState(f"{found.by if found else 'somebody else'} has the controls")
+            raise _not_theirs(found, "wait until they are handed back, and take them")
         return found
 
     async def act(self, trajectory_id: str, answer: PersonsAnswer) -> Takeover:
@@ -111,18 +111,23 @@ class Takeovers:
         found = await self.get(trajectory_id)
         if not done.rowcount:
             if found is not None and found.by == answer.by:
-                raise WrongState("what you did before has not reached the sandbox yet")
-            raise WrongState("take the controls first")
+                raise WrongState("what you did before has not reached the sandbox yet", state="pending")
+            raise _not_theirs(found, "take the controls first")
         assert found is None or found.by == answer.by
         return found or Takeover(trajectory_id=trajectory_id, by=answer.by, since_s=time.time(), pending=True)
 
-    async def let_go(self, trajectory_id: str, by: str) -> bool:
-        """Hand the controls back once what they did last is carried out; False when they were not theirs."""
+    async def let_go(self, trajectory_id: str, by: str) -> None:
+        """Hand the controls back once what they did last is carried out.
+
+        Raises:
+            WrongState: they were not theirs.
+        """
         await self._reached(trajectory_id, by)
         mine = [takeovers.c.trajectory_id == trajectory_id, takeovers.c.by == by]
         async with self._database.write() as connection:
             done = await connection.execute(sa.delete(takeovers).where(*mine))
-        return bool(done.rowcount)
+        if not done.rowcount:
+            raise _not_theirs(await self.get(trajectory_id), "there is nothing to hand back")
 
     async def _reached(self, trajectory_id: str, by: str) -> None:
         """Until what they did has reached the sandbox, `REACH_S` at most."""
@@ -145,6 +150,13 @@ class Takeovers:
         async with self._database.write() as connection:
             done = await connection.execute(sa.update(takeovers).where(*this).values(answer=None))
         return bool(done.rowcount)
+
+
+def _not_theirs(held: Takeover | None, advice: str) -> WrongState:
+    """Why somebody cannot steer: who has the controls."""
+    if held is None:
+        return WrongState(f"nobody has the controls: {advice}", state="free")
+    return WrongState(f"{held.by} has the controls: {advice}", state="held")
 
 
 def _read(row: Row[Any]) -> Takeover:

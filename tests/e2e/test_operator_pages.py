@@ -134,7 +134,7 @@ def test_a_suite_is_put_together_measured_and_deleted(platform: Platform, signed
     dialog.get_by_role("button", name="Keep").click()
     expect(page.get_by_role("combobox", name="Suite")).to_have_value("presses")
     # keeping it measures nothing yet
-    assert all(len(one["tasks"]) == 1 for one in platform.get("/v1/evaluations"))
+    assert all(len(one["tasks"]) == 1 for one in platform.get("/v1/evaluations")["items"])
     kept = {"name": "presses", "tasks": ["fake/press-button", "fake/press-in-order"], "own": True}
     assert platform.get("/v1/evaluations/suites")[-1] == kept
     expect(page.get_by_label("Replies")).to_be_disabled()  # the oracle draws none

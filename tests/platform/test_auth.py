@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import stat
+from dataclasses import replace
+from ipaddress import ip_network
 
 import httpx
 import pytest
@@ -15,6 +17,7 @@ from deskhand_platform.api.description import OPEN
 from deskhand_platform.auth import HASH_FILE, hash_token, read_token, write_private
 from deskhand_platform.cli.serve import sign_in_address
 from deskhand_platform.services import Services
+from deskhand_platform.serving import address_of, listen, serve_api
 from deskhand_platform.settings import Settings, load_settings
 from deskhand_platform.tables import sessions
 
@@ -139,6 +142,11 @@ async def test_a_body_without_a_token_is_refused(anonymous: httpx.AsyncClient, b
 
 
 @ON_BOTH
+async def test_a_name_that_no_database_holds_is_refused(anonymous: httpx.AsyncClient) -> None:
+    refused = await anonymous.post("/login", json={"name": "a\0", "password": "x"})
+    assert (refused.status_code, refused.json()["error"]["field"]) == (422, "name")
+
+
 async def test_a_name_and_its_password_sign_in(
     anonymous: httpx.AsyncClient, opened: tuple[object, FirstAdmin], services: Services
 ) -> None:
@@ -187,6 +195,34 @@ async def test_too_many_wrong_tries_are_held_back(
     # newest first: that it was held back is told once, however often it is tried
     assert [one.status for one in tries] == [429] + [401] * services.settings.auth.tries
     assert (tries[0].who, tries[0].source) == ("", "127.0.0.1")
+
+
+async def _tried_from(services: Services, sources: list[str]) -> list[int]:
+    listener = listen("127.0.0.1", 0)
+    async with (
+        serve_api(services, listener),
+        httpx.AsyncClient(base_url=address_of(listener), trust_env=False) as client,
+    ):
+        tries = [
+            await client.post(
+                "/login", json={"name": f"nobody-{at}", "password": "x"}, headers={"X-Forwarded-For": source}
+            )
+            for at, source in enumerate(sources)
+        ]
+    return [one.status_code for one in tries]
+
+
+@pytest.mark.parametrize("proxies", [(), ("127.0.0.0/8",)])
+async def test_only_a_listed_proxy_says_where_a_try_comes_from(
+    services: Services, proxies: tuple[str, ...]
+) -> None:
+    limit = services.settings.auth.tries
+    forged = [f"192.0.2.{at}" for at in range(limit + 1)]
+    settings = services.settings.model_copy(update={"proxies": tuple(map(ip_network, proxies))})
+    statuses = await _tried_from(replace(services, settings=settings), forged)
+    assert statuses == [401] * limit + [401 if proxies else 429]
+    told = await services.accounts.audit.list(EntryFilter(action="POST /login"))
+    assert {one.source for one in told} == (set(forged) if proxies else {"127.0.0.1"})
 
 
 @pytest.mark.parametrize(

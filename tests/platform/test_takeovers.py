@@ -86,10 +86,18 @@ async def test_a_person_takes_over_and_hands_back(
         assert (await client.get(path)).json()["by"] is None
         refused = await client.post(f"{path}/actions", json={"reply": "wait(time=1)"})
         assert refused.status_code == 409 and "take the controls" in refused.json()["error"]["message"]
+        assert refused.json()["error"]["state"] == "free"
+        nobody = await client.delete(path)
+        assert nobody.status_code == 409 and "nobody has the controls" in nobody.json()["error"]["message"]
         assert (await client.put(path)).json()["by"] == "owner"
         other = await client.put(path, headers=bob)
         assert other.status_code == 409 and "owner has the controls" in other.json()["error"]["message"]
-        assert (await client.delete(path, headers=bob)).status_code == 409
+        for again in (
+            await client.delete(path, headers=bob),
+            await client.post(f"{path}/actions", json={"reply": "wait(time=1)"}, headers=bob),
+        ):
+            assert (again.status_code, again.json()["error"]["state"]) == (409, "held")
+            assert again.json()["error"]["message"].startswith("owner has the controls")
 
         before = len((await store.trajectory(str(running.trajectory_id))).steps)
         click = {"reply": "click(point='<point>3 4</point>')"}
@@ -103,6 +111,8 @@ async def test_a_person_takes_over_and_hands_back(
         done = await until(lambda: queue.get(queued.id), lambda one: one.state.over)
         assert done.state is WorkState.DONE
         assert (await client.put(path)).status_code == 409
+        over = (await client.delete(f"/v1/tasks/{queued.id}")).json()["error"]
+        assert (over["type"], over["state"]) == ("wrong_state", "done")
     steps = (await store.trajectory(str(running.trajectory_id))).steps
     theirs = [s.decision for s in steps if s.decision.review is not None]
     assert [decision.actions for decision in theirs] == [(Click(x=3, y=4),)] * 2

@@ -95,7 +95,7 @@ class AlarmBook:
         """
         found = await self._get(alarm_id)
         if found.state is not AlarmState.RAISED:
-            raise WrongState(f"alarm {alarm_id} is {found.state} already")
+            raise WrongState(f"alarm {alarm_id} is {found.state} already", state=found.state)
         await self.tell(found.subject, found.name, AlarmState.ACKNOWLEDGED, {"by": by})
         return await self._get(alarm_id)
 

@@ -15,6 +15,7 @@ from deskhand_platform.errors import InvalidField
 from deskhand_sandbox.types import Split
 
 TEXT = 'words of the instruction or of one thought, e.g. `login "sign in" pass* -admin`'
+MAX_TURNS = 2**31 - 1
 
 
 async def chosen(
@@ -28,8 +29,8 @@ async def chosen(
     failure: Annotated[Failure | None, Query(description="what broke that was not the agent")] = None,
     min_score: Annotated[float | None, Query(description="of the outcome")] = None,
     max_score: float | None = None,
-    min_turns: Annotated[int | None, Query(ge=0, description="of whole episodes")] = None,
-    max_turns: Annotated[int | None, Query(ge=0)] = None,
+    min_turns: Annotated[int | None, Query(ge=0, le=MAX_TURNS, description="of whole episodes")] = None,
+    max_turns: Annotated[int | None, Query(ge=0, le=MAX_TURNS)] = None,
     since_s: Annotated[float | None, Query(description="begun at or after this Unix time")] = None,
     until_s: Annotated[float | None, Query(description="begun before this Unix time")] = None,
     label: Label = None,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable
-from typing import Annotated, Any, cast
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Annotated, Any, TypeVar, cast
 
 from fastapi import Depends, Path, Query, Request
 from fastapi.routing import APIRoute, APIWebSocketRoute
@@ -18,6 +18,7 @@ from deskhand_platform.rounds.logs import PIECE_BYTES
 from deskhand_platform.services import Services
 from deskhand_platform.webhooks.book import WebhookBook
 
+T = TypeVar("T")
 MAX_PAGE = 200
 PREFIX = "/v1"
 """Of the API's routes."""
@@ -76,6 +77,20 @@ def before_id(cursor: str | None) -> str | None:
     if cursor is not None and re.fullmatch("[0-9a-f]{32}", cursor) is None:
         raise InvalidField("cursor", "is not one that this list gave out")
     return cursor
+
+
+def after(cursor: str | None, every: Sequence[T], id_of: Callable[[T], str]) -> Sequence[T]:
+    """Those of a list after the one whose id its cursor is.
+
+    Raises:
+        InvalidField: it has none of that id.
+    """
+    if cursor is None:
+        return every
+    at = next((at for at, each in enumerate(every) if id_of(each) == cursor), None)
+    if at is None:
+        raise InvalidField("cursor", "is not one that this list gave out")
+    return every[at + 1 :]
 
 
 async def admit(connection: HTTPConnection, have: Have) -> Principal | None:

@@ -30,8 +30,9 @@ from deskhand_flywheel.errors import (
     UnknownFormat,
 )
 from deskhand_flywheel.errors import NotFound as NotStored
-from deskhand_platform.api.examples import example_at
+from deskhand_platform.api.examples import Json, example_at, fields_at
 from deskhand_platform.api.models import ErrorAnswer, ErrorBody
+from deskhand_platform.api.unheld import unheld_field
 from deskhand_platform.api.whole_text import WholeText
 from deskhand_platform.errors import (
     Forbidden,
@@ -47,6 +48,7 @@ from deskhand_platform.errors import (
     TooMuch,
     Unauthorized,
     WrongState,
+    near_ones,
 )
 from deskhand_sandbox.errors import HostUnreachable, SandboxError, UnknownName
 
@@ -107,13 +109,15 @@ def most_precise(errors: Sequence[Any]) -> Any:
 async def _typed(connection: HTTPConnection, error: Exception) -> JSONResponse:
     status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
     kind = NAMES.get(status) or re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
+    if isinstance(error, InvalidQuery) and (field := unheld_field(connection)) is not None:
+        kind, error = "invalid_field", InvalidField(field, str(error))
     response = answer(
         status,
         kind,
         _with_example(connection, error) if isinstance(error, InvalidField) else str(error),
         field=getattr(error, "field", None),
         suggestions=list(getattr(error, "suggestions", ())),
-        **{name: getattr(error, name, None) for name in ("retry_s", "used", "limit", "asked")},
+        **{name: getattr(error, name, None) for name in ("state", "retry_s", "used", "limit", "asked")},
     )
     if isinstance(error, TooMuch):
         response.headers["Retry-After"] = str(math.ceil(error.retry_s))
@@ -136,14 +140,20 @@ def _with_example(connection: HTTPConnection, error: InvalidField) -> str:
 
 
 def _example(connection: HTTPConnection, method: str, where: Sequence[object]) -> str | None:
+    description, path = _described(connection)
+    return example_at(description, method, path, where)
+
+
+def _described(connection: HTTPConnection) -> tuple[Json, str]:
+    """The API's description, and the route in it."""
     description, path = connection.app.openapi(), getattr(connection.scope.get("route"), "path", "")
     # a route of a router that was included may or may not know its prefix
-    known = next((one for one in (path, f"/v1{path}") if one in description["paths"]), "")
-    return example_at(description, method, known, where)
+    return description, next((one for one in (path, f"/v1{path}") if one in description["paths"]), "")
 
 
-def refused_field(request: Request, error: RequestValidationError) -> tuple[str, str]:
-    """The field that is wrong, and what is wrong with it, with an example of what would be right."""
+def refused_field(request: Request, error: RequestValidationError) -> tuple[str, str, tuple[str, ...]]:
+    """The field that is wrong; what is wrong with it, with an example of what would be right or with the
+    fields that there are; and those that look like it."""
     first = most_precise(error.errors())
     if first["type"] == "json_invalid":  # its place is a position in the text
         at = f"{first['msg']} at character {first['loc'][-1]}: {first['ctx']['error']}"
@@ -152,15 +162,18 @@ def refused_field(request: Request, error: RequestValidationError) -> tuple[str,
     where = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
     said = f"{where}: {first['msg']}"
     if first["type"] == "extra_forbidden":
-        return where, said
+        description, path = _described(request)
+        known = fields_at(description, request.method, path, first["loc"][:-1])
+        hint, near = near_ones(str(first["loc"][-1]), known)
+        return where, f"{said}{hint}", near
     example = _example(request, request.method, first["loc"])
-    return where, said if example is None else f"{said}, e.g. {example}"
+    return where, said if example is None else f"{said}, e.g. {example}", ()
 
 
 async def _invalid(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
-    where, said = refused_field(request, error)
-    return answer(422, "invalid_field", said, field=where)
+    where, said, near = refused_field(request, error)
+    return answer(422, "invalid_field", said, field=where, suggestions=list(near))
 
 
 async def _http(_request: Request, error: Exception) -> JSONResponse:

@@ -24,6 +24,24 @@ def example_at(description: Json, method: str, path: str, where: Sequence[object
     Returns:
         None where there is no such field.
     """
+    schema = _schema_at(description, method, path, where)
+    if schema is None or not _says_anything(description, schema):
+        return None
+    return json.dumps(value_of(description, schema), ensure_ascii=False)
+
+
+def fields_at(description: Json, method: str, path: str, where: Sequence[object]) -> tuple[str, ...]:
+    """Names of the fields that a part of a request may have; none where it may have any, or there is no such.
+
+    Args:
+        where: as `example_at`.
+    """
+    schema = _schema_at(description, method, path, where)
+    forms = () if schema is None else _forms(description, schema)
+    return tuple(dict.fromkeys(name for form in forms for name in form.get("properties", ())))
+
+
+def _schema_at(description: Json, method: str, path: str, where: Sequence[object]) -> Json | None:
     operation: Json = description["paths"].get(path, {}).get(method.lower(), {})
     part, *way = where
     if part == "body":
@@ -34,9 +52,7 @@ def example_at(description: Json, method: str, path: str, where: Sequence[object
         schema, way = (named[0]["schema"] if named else None), way[1:]
     for step in way:
         schema = None if schema is None else _inside(description, schema, step)
-    if schema is None or not _says_anything(description, schema):
-        return None
-    return json.dumps(value_of(description, schema), ensure_ascii=False)
+    return schema
 
 
 def _says_anything(description: Json, schema: Json) -> bool:
@@ -63,8 +79,15 @@ def _inside(description: Json, schema: Json, step: object) -> Json | None:
             return form["properties"][step]
         if isinstance(form.get("additionalProperties"), Mapping) and isinstance(step, str):
             return form["additionalProperties"]
+    forms = _forms(description, schema)
+    if not isinstance(step, str) or len(forms) < 2:
+        return None
     # a step that only says which of several forms was tried
-    return schema if isinstance(step, str) and len(_forms(description, schema)) > 1 else None
+    return next((form for form in forms if _is_called(form, step)), schema)
+
+
+def _is_called(form: Json, name: str) -> bool:
+    return any(each.get("const") == name for each in form.get("properties", {}).values())
 
 
 def takes(description: Json, schema: Json, value: Any) -> bool:

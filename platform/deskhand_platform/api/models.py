@@ -39,6 +39,9 @@ class ErrorBody(BaseModel):
     """Which part of the request is meant."""
     suggestions: list[str] = []
     """Names that exist and look alike."""
+    state: str | None = None
+    """Of a 409: the state that the thing is in, e.g. "done"; of controls "free", "held" (by somebody else) or
+    "pending" (what was done last has not reached the sandbox)."""
     retry_s: float | None = None
     """Of a 429: seconds after which another try makes sense, as the header `Retry-After`."""
     used: int | None = None

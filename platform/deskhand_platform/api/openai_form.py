@@ -55,7 +55,7 @@ def error_body(error: Exception) -> OpenAIError:
 
 def _answer(request: Request, error: Exception) -> Response:
     if isinstance(error, RequestValidationError):
-        where, said = refused_field(request, error)
+        where, said, _near = refused_field(request, error)
         error = ChatRefused(400, said, param=where, code="invalid_value")
     status = _read(error)[0]
     headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}

@@ -99,6 +99,8 @@ def _credentials(given: Mapping[str, object]) -> Credentials:
     if token := text("token").strip():
         return Credentials(token=token)
     name, password = text("name").strip(), text("password")
+    if "\0" in name:
+        raise InvalidField("name", "is none that the database can hold")
     if name and password:
         return Credentials(name=name, password=password)
     missing = "password" if name else "name" if password else "token"

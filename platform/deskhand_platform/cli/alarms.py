@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from deskhand_platform.cli.client import Url, asked
+from deskhand_platform.cli.client import Url, asked, first
 from deskhand_platform.cli.console import out, table, when
 
 app = typer.Typer(help="What somebody should look at.", no_args_is_help=True)
@@ -21,7 +21,7 @@ def list_alarms(
 ) -> None:
     """Alarms that are not over, newest first."""
     lines = table("alarm", "of", "name", "state", "since", "times", "")
-    for one in asked(lambda client: client.alarms(open=None if over else True, limit=limit), url):
+    for one in asked(lambda client: first(client.alarms(open=None if over else True), limit), url):
         lines.add_row(
             str(one.id),
             one.subject,

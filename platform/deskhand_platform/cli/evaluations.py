@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from deskhand_platform.api.evaluation_models import EvaluationModel
-from deskhand_platform.cli.client import Client, Url, asked
+from deskhand_platform.cli.client import Client, Url, asked, first
 from deskhand_platform.cli.console import bars, complain, out, table, when
 from deskhand_platform.evaluations.verdicts import Verdict
 from deskhand_platform.states import WorkState
@@ -27,7 +27,7 @@ def list_evaluations(
 ) -> None:
     """Evaluations, newest first."""
     lines = table("evaluation", "policy", "tasks", "state", "episodes", "asked", "")
-    for one in asked(lambda client: client.evaluations(policy_id=policy, task=task, limit=limit), url):
+    for one in asked(lambda client: first(client.evaluations(policy_id=policy, task=task), limit), url):
         lines.add_row(
             one.id,
             one.policy_id or "oracle",

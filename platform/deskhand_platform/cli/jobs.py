@@ -10,7 +10,7 @@ import typer
 from pydantic import BaseModel, ValidationError
 
 from deskhand_platform.api.job_models import JobModel
-from deskhand_platform.cli.client import Client, Url, asked, connect
+from deskhand_platform.cli.client import Client, Url, asked, connect, first
 from deskhand_platform.cli.console import bars, complain, out, say, table, when
 from deskhand_platform.cli.signals import run_until_signal
 from deskhand_platform.errors import InvalidField
@@ -37,7 +37,7 @@ def list_jobs(
 ) -> None:
     """Jobs, newest first."""
     lines = table("job", "state", "now", "by", "asked", "ended", "")
-    for one in asked(lambda client: client.jobs(kind, state, limit), url):
+    for one in asked(lambda client: first(client.jobs(kind, state), limit), url):
         now = "" if one.state.over or not one.phase else f"{one.phase} {one.done} of {one.total}"
         lines.add_row(
             one.id, one.state, now, one.by, when(one.asked_at_s), when(one.ended_at_s), one.reason or ""

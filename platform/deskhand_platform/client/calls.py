@@ -77,7 +77,7 @@ def given(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def page(path: str, kind: type[Model], **params: Any) -> Callable[[str | None], Call[Page[Model]]]:
+def page(path: str, kind: type[Model], /, **params: Any) -> Callable[[str | None], Call[Page[Model]]]:
     """A list's page after a cursor."""
     read = reading(Page[kind])
     return lambda cursor: get(path, read, **{"limit": PAGE, **params, "cursor": cursor})

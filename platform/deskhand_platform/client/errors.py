@@ -50,6 +50,7 @@ class ApiError(ClientError):
         kind: str = "",
         field: str | None = None,
         suggestions: tuple[str, ...] = (),
+        state: str | None = None,
         retry_after_s: float | None = None,
     ) -> None:
         super().__init__(message)
@@ -58,6 +59,8 @@ class ApiError(ClientError):
         """Its stable name, e.g. "wrong_state"."""
         self.field = field
         self.suggestions = suggestions
+        self.state = state
+        """Of a conflict: the state that the thing is in; None: the message alone says it."""
         self.retry_after_s = retry_after_s
         """What the platform asks to wait before the next try; None: it does not say."""
 
@@ -115,5 +118,6 @@ def refusal(response: httpx.Response) -> ApiError:
         kind=str(told.get("type", "")),
         field=told.get("field"),
         suggestions=tuple(told.get("suggestions") or ()),
+        state=told.get("state"),
         retry_after_s=asked_pause_s(response.headers),
     )

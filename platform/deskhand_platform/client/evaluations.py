@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
 from deskhand_platform.api.evaluation_models import ComparisonModel, EvaluationModel, SuiteModel
+from deskhand_platform.api.models import Page
 from deskhand_platform.client import calls
 from deskhand_platform.client.connection import AsyncConnection, Connection
 from deskhand_platform.client.flows import Call, until_over
@@ -33,11 +34,11 @@ class AsyncEvaluations(AsyncConnection):
         """
         return await self._do(_start(tasks, policy_id, episodes, modes, split))
 
-    async def evaluations(
-        self, *, policy_id: str | None = None, task: str | None = None, limit: int = 50
-    ) -> list[EvaluationModel]:
+    def evaluations(
+        self, *, policy_id: str | None = None, task: str | None = None
+    ) -> AsyncIterator[EvaluationModel]:
         """Evaluations, newest first: of a policy, with a task among theirs."""
-        return await self._do(_list(policy_id, task, limit))
+        return self._every(_list(policy_id, task))
 
     async def evaluation(self, id: str) -> EvaluationModel:
         """One of them as it is now, with how far it is."""
@@ -100,10 +101,10 @@ class Evaluations(Connection):
         return self._do(_start(tasks, policy_id, episodes, modes, split))
 
     def evaluations(
-        self, *, policy_id: str | None = None, task: str | None = None, limit: int = 50
-    ) -> list[EvaluationModel]:
+        self, *, policy_id: str | None = None, task: str | None = None
+    ) -> Iterator[EvaluationModel]:
         """Evaluations, newest first: of a policy, with a task among theirs."""
-        return self._do(_list(policy_id, task, limit))
+        return self._every(_list(policy_id, task))
 
     def evaluation(self, id: str) -> EvaluationModel:
         """One of them as it is now, with how far it is."""
@@ -151,9 +152,8 @@ def _start(
     return Call(method="POST", path="/v1/evaluations", read=read, body=body, safe=False)
 
 
-def _list(policy_id: str | None, task: str | None, limit: int) -> Call[list[EvaluationModel]]:
-    read = calls.reading_list(EvaluationModel)
-    return calls.get("/v1/evaluations", read, policy_id=policy_id, task=task, limit=limit)
+def _list(policy_id: str | None, task: str | None) -> Callable[[str | None], Call[Page[EvaluationModel]]]:
+    return calls.page("/v1/evaluations", EvaluationModel, policy_id=policy_id, task=task)
 
 
 def _get(id: str) -> Call[EvaluationModel]:

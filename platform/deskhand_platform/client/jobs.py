@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel
 
 from deskhand_platform.api.job_models import JobLog, JobModel
-from deskhand_platform.client.calls import get, part, reading, reading_list
+from deskhand_platform.api.models import Page
+from deskhand_platform.client.calls import get, page, part, reading
 from deskhand_platform.client.connection import AsyncConnection, Connection
 from deskhand_platform.client.flows import Call, until_over
 
@@ -24,9 +25,9 @@ class Jobs(Connection):
         """
         return self._do(_start(order))
 
-    def jobs(self, kind: str | None = None, state: str | None = None, limit: int = 50) -> list[JobModel]:
+    def jobs(self, kind: str | None = None, state: str | None = None) -> Iterator[JobModel]:
         """Jobs, newest first."""
-        return self._do(_list(kind, state, limit))
+        return self._every(_list(kind, state))
 
     def job(self, id: str) -> JobModel:
         """A job as it is now, with what came of it once it is done."""
@@ -60,11 +61,9 @@ class AsyncJobs(AsyncConnection):
         """
         return await self._do(_start(order))
 
-    async def jobs(
-        self, kind: str | None = None, state: str | None = None, limit: int = 50
-    ) -> list[JobModel]:
+    def jobs(self, kind: str | None = None, state: str | None = None) -> AsyncIterator[JobModel]:
         """Jobs, newest first."""
-        return await self._do(_list(kind, state, limit))
+        return self._every(_list(kind, state))
 
     async def job(self, id: str) -> JobModel:
         """A job as it is now, with what came of it once it is done."""
@@ -92,8 +91,8 @@ def _start(order: BaseModel | Mapping[str, Any]) -> Call[JobModel]:
     return Call(method="POST", path="/v1/jobs", read=reading(JobModel), body=body, safe=False)
 
 
-def _list(kind: str | None, state: str | None, limit: int) -> Call[list[JobModel]]:
-    return get("/v1/jobs", reading_list(JobModel), kind=kind, state=state, limit=limit)
+def _list(kind: str | None, state: str | None) -> Callable[[str | None], Call[Page[JobModel]]]:
+    return page("/v1/jobs", JobModel, kind=kind, state=state)
 
 
 def _get(id: str) -> Call[JobModel]:

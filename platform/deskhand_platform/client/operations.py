@@ -20,9 +20,9 @@ class AsyncOperations(AsyncConnection):
         """Queue, sandboxes, the round that runs and the last one's success, the last hour, alarms."""
         return await self._do(_overview())
 
-    async def alarms(self, *, open: bool | None = None, limit: int = 50) -> list[AlarmModel]:
+    def alarms(self, *, open: bool | None = None) -> AsyncIterator[AlarmModel]:
         """What a person should look at, newest first; those that are not over (True), or that are (False)."""
-        return await self._do(_alarms(open, limit))
+        return self._every(_alarms(open))
 
     async def acknowledge_alarm(self, id: int) -> AlarmModel:
         """Say that one has seen it."""
@@ -63,9 +63,9 @@ class Operations(Connection):
         """Queue, sandboxes, the round that runs and the last one's success, the last hour, alarms."""
         return self._do(_overview())
 
-    def alarms(self, *, open: bool | None = None, limit: int = 50) -> list[AlarmModel]:
+    def alarms(self, *, open: bool | None = None) -> Iterator[AlarmModel]:
         """What a person should look at, newest first; those that are not over (True), or that are (False)."""
-        return self._do(_alarms(open, limit))
+        return self._every(_alarms(open))
 
     def acknowledge_alarm(self, id: int) -> AlarmModel:
         """Say that one has seen it."""
@@ -103,8 +103,8 @@ def _overview() -> Call[Overview]:
     return calls.get("/v1/overview", calls.reading(Overview))
 
 
-def _alarms(open: bool | None, limit: int) -> Call[list[AlarmModel]]:
-    return calls.get("/v1/alarms", calls.reading_list(AlarmModel), open=open, limit=limit)
+def _alarms(open: bool | None) -> Callable[[str | None], Call[Page[AlarmModel]]]:
+    return calls.page("/v1/alarms", AlarmModel, open=open)
 
 
 def _acknowledge(id: int) -> Call[AlarmModel]:

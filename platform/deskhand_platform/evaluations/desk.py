@@ -58,7 +58,7 @@ class EvaluationDesk:
         if folder is None or found is None:
             raise NotFound("evaluation", evaluation_id)
         if found.state.over:
-            raise WrongState(f"evaluation {evaluation_id} is {found.state} already")
+            raise WrongState(f"evaluation {evaluation_id} is {found.state} already", state=found.state)
         ask_to_stop(folder)
         return found
 

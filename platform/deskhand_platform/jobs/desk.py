@@ -88,7 +88,7 @@ class JobDesk:
         folder = self.folder(job_id)
         found = self._read(folder)
         if found.state.over:
-            raise WrongState(f"job {job_id} is {found.state} already")
+            raise WrongState(f"job {job_id} is {found.state} already", state=found.state)
         ask_to_stop(folder)
         return found
 

@@ -211,7 +211,7 @@ class RoundBook:
             if state is None:
                 raise NotFound("round", round_id)
             if WorkState(state).over:
-                raise WrongState(f"round {round_id} is {state} already")
+                raise WrongState(f"round {round_id} is {state} already", state=state)
             await connection.execute(
                 sa.update(rounds).where(rounds.c.id == round_id).values(cancel_requested=True)
             )

@@ -45,9 +45,13 @@ class RoundControls:
         async with self._database.write() as connection:
             state, row = await _state(connection, round_id)
             if state not in (WorkState.QUEUED, WorkState.RUNNING):
-                raise WrongState(f"round {round_id} is {state}: only one that waits or runs can be paused")
+                raise WrongState(
+                    f"round {round_id} is {state}: only one that waits or runs can be paused", state=state
+                )
             if row["cancel_requested"]:
-                raise WrongState(f"round {round_id} is {state} and being cancelled: it cannot be paused")
+                raise WrongState(
+                    f"round {round_id} is {state} and being cancelled: it cannot be paused", state=state
+                )
             paused = WorkState.PAUSED if state is WorkState.QUEUED else state
             await _change(connection, round_id, pause_requested=True, state=paused)
 
@@ -62,7 +66,9 @@ class RoundControls:
             state, row = await _state(connection, round_id)
             if state is not WorkState.PAUSED:
                 still = " and still stopping to pause" if row["pause_requested"] and not state.over else ""
-                raise WrongState(f"round {round_id} is {state}{still}: only a paused one can be resumed")
+                raise WrongState(
+                    f"round {round_id} is {state}{still}: only a paused one can be resumed", state=state
+                )
             await _again(connection, round_id, row["life"])
 
     async def retry(self, round_id: int, phase: str | None, *, afresh: bool) -> None:
@@ -80,7 +86,7 @@ class RoundControls:
         async with self._database.write() as connection:
             state, row = await _state(connection, round_id)
             if state in (WorkState.QUEUED, WorkState.RUNNING):
-                raise WrongState(f"round {round_id} is {state}: pause or cancel it, then retry")
+                raise WrongState(f"round {round_id} is {state}: pause or cancel it, then retry", state=state)
             ordered = sa.select(round_phases).where(round_phases.c.round_id == round_id)
             rows = (await connection.execute(ordered.order_by(round_phases.c.position))).mappings().all()
             names = [str(one["name"]) for one in rows]
@@ -89,11 +95,15 @@ class RoundControls:
                 with named_in("phase"):
                     raise NotFound("phase", phase, names)
             if phase is None and undone is None and rows:
-                raise WrongState(f"round {round_id} is {state}, every phase done: name the one to retry")
+                raise WrongState(
+                    f"round {round_id} is {state}, every phase done: name the one to retry", state=state
+                )
             first = (undone or 0) if phase is None else names.index(phase)
             if undone is not None and first > undone:
                 left = f"{names[undone]} is {rows[undone]['state']}"
-                raise WrongState(f"round {round_id} cannot begin with {phase}: {left}, and comes before it")
+                raise WrongState(
+                    f"round {round_id} cannot begin with {phase}: {left}, and comes before it", state=state
+                )
             anew = afresh
             for one in rows[first:]:
                 # what a later one had begun was of what this one had made

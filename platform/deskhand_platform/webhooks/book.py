@@ -249,7 +249,9 @@ class WebhookBook:
         if row is None:
             raise NotFound("delivery", delivery_id)
         if not done.rowcount:
-            raise WrongState(f"delivery {delivery_id} is {row['state']}: only a dead one is sent again")
+            raise WrongState(
+                f"delivery {delivery_id} is {row['state']}: only a dead one is sent again", state=row["state"]
+            )
         return _delivery(row)
 
     # ---- for who delivers ----

@@ -28,7 +28,7 @@ async def test_it_raises_once_and_clears(settings: Settings, store: Store, clien
     full = limits(settings, disk_free_gb=1e9)
     await AlarmWatch(full, store).look()
     await AlarmWatch(full, store).look()
-    [alarm] = (await client.get("/v1/alarms", params={"open": True})).json()
+    [alarm] = (await client.get("/v1/alarms", params={"open": True})).json()["items"]
     assert (alarm["name"], alarm["subject"], alarm["state"]) == ("disk_low", "platform", "raised")
     assert alarm["data"]["unit"] == "GB free" and "state" not in alarm["data"]
     seen = await client.post(f"/v1/alarms/{alarm['id']}/acknowledge")
@@ -39,7 +39,7 @@ async def test_it_raises_once_and_clears(settings: Settings, store: Store, clien
     assert await open_names(store) == ["disk_low"]
     await AlarmWatch(limits(settings, disk_free_gb=0), store).look()
     assert await open_names(store) == []
-    [over] = (await client.get("/v1/alarms")).json()
+    [over] = (await client.get("/v1/alarms")).json()["items"]
     assert over["state"] == "cleared" and over["cleared_at_s"] >= over["raised_at_s"]
 
 

@@ -4,17 +4,19 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import StepScore
+from deskhand_platform.alarms.book import AlarmBook
 from deskhand_platform.api import page
 from deskhand_platform.api.app import create_app
 from deskhand_platform.rounds.plan import PhasePlan
 from deskhand_platform.services import Services
-from deskhand_platform.states import WorkState
+from deskhand_platform.states import AlarmState, WorkState
 
 ROOT = Path(__file__).parents[3]
 
@@ -85,6 +87,9 @@ async def test_an_episode_can_be_listed_and_fetched(
         ("/v1/rounds/x", 422, "id"),
         ("/v1/rounds?cursor=x", 422, "cursor"),
         ("/v1/tasks?cursor=zz", 422, "cursor"),
+        ("/v1/jobs?cursor=gc-0", 422, "cursor"),
+        ("/v1/evaluations?cursor=x", 422, "cursor"),
+        ("/v1/alarms?cursor=x", 422, "cursor"),
         ("/v1/tasks/nothing", 404, None),
         ("/v1/trajectories?limit=0", 422, "limit"),
         ("/v1/trajectories?label=x", 422, "label"),
@@ -223,3 +228,26 @@ async def test_a_key_is_not_taken_where_it_would_be_shown(client: httpx.AsyncCli
     assert refused.status_code == 422
     assert "policy.settings.api_key" in refused.text
     assert "secret" not in refused.text
+
+
+async def _asked_thrice(client: httpx.AsyncClient, store: Store, what: str) -> list[Any]:
+    """Ids of three of a list, newest first."""
+    body = {"tasks": ["fake/press-button"]} if what == "evaluations" else {"kind": "gc"}
+    found: list[Any] = []
+    for at in range(3):
+        if what == "alarms":
+            told = await AlarmBook(store).tell("platform", f"alarm_{at}", AlarmState.RAISED)
+            found.insert(0, told.id)
+        else:
+            found.insert(0, (await client.post(f"/v1/{what}", json=body)).json()["id"])
+    return found
+
+
+@pytest.mark.parametrize("what", ["evaluations", "jobs", "alarms"])
+async def test_lists_go_on_where_a_page_ended(client: httpx.AsyncClient, store: Store, what: str) -> None:
+    ids = await _asked_thrice(client, store, what)
+    first = (await client.get(f"/v1/{what}?limit=2")).json()
+    assert [one["id"] for one in first["items"]] == ids[:2]
+    rest = (await client.get(f"/v1/{what}", params={"limit": 2, "cursor": first["next_cursor"]})).json()
+    assert ([one["id"] for one in rest["items"]], rest["next_cursor"]) == (ids[2:], None)
+    assert (await client.get(f"/v1/{what}?limit=3")).json()["next_cursor"] is None

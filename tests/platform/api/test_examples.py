@@ -28,6 +28,9 @@ BUTTON = {"task_id": "fake/press-button"}
         ("POST", "/v1/tokens", {"label": "t", "lasts_s": 0}, "lasts_s", "e.g. 7776000"),
         ("POST", "/v1/tasks", [], "body", 'e.g. {"task_id": "miniwob/click-test"'),
         ("GET", "/v1/rounds/x", None, "id", "e.g. 3"),
+        ("GET", "/v1/images/short", None, "digest", 'e.g. "'),
+        ("GET", f"/v1/trajectories?min_turns={10**30}", None, "min_turns", "e.g. "),
+        ("GET", "/v1/review-queue?cursor=x", None, "cursor", "e.g. "),
     ],
 )
 async def test_an_error_names_the_field_and_an_example(
@@ -39,9 +42,42 @@ async def test_an_error_names_the_field_and_an_example(
     assert example in error["message"], error["message"]
 
 
-async def test_a_field_that_there_is_not_has_no_example(client: httpx.AsyncClient) -> None:
-    refused = (await client.post("/v1/tasks", json={**BUTTON, "sed": 1})).json()["error"]
-    assert refused["field"] == "sed" and "e.g." not in refused["message"]
+@pytest.mark.parametrize(
+    ("path", "body", "field", "near"),
+    [
+        ("/v1/tasks", {**BUTTON, "sed": 1}, "sed", ["seed"]),
+        ("/v1/tasks", {**BUTTON, "policy": {"nme": "x"}}, "policy.nme", ["name"]),
+        ("/v1/tasks/batch", {"tasks": [{**BUTTON, "labls": {}}]}, "tasks.0.labls", ["labels"]),
+        ("/v1/jobs", {"kind": "gc", "aply": True}, "gc.aply", ["apply"]),
+        ("/v1/webhooks", {"url": "https://example.org", "zzzz": 1}, "zzzz", []),
+    ],
+)
+async def test_a_field_that_there_is_not_says_which_there_are(
+    client: httpx.AsyncClient, path: str, body: Any, field: str, near: list[str]
+) -> None:
+    error = (await client.post(path, json=body)).json()["error"]
+    assert (error["field"], error.get("suggestions", [])) == (field, near)
+    assert ("; did you mean " if near else "; there are: ") in error["message"]
+    assert "e.g." not in error["message"]
+
+
+async def test_other_kinds_fields_are_not_suggested(client: httpx.AsyncClient) -> None:
+    error = (await client.post("/v1/jobs", json={"kind": "gc", "endpoint": "x"})).json()["error"]
+    assert error["field"] == "gc.endpoint" and "did you mean" not in error["message"]
+
+
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+async def test_a_field_that_the_database_cannot_hold_is_named(client: httpx.AsyncClient) -> None:
+    for refused, field in (
+        (await client.get("/v1/trajectories/%00"), "id"),
+        (await client.get("/v1/trajectories?cursor=%00"), "cursor"),
+        (await client.post("/v1/tasks", json={**BUTTON, "key": "a\0"}), "key"),
+    ):
+        error = refused.json()["error"]
+        assert (refused.status_code, error["type"], error["field"]) == (422, "invalid_field", field)
+
+
+async def test_a_field_that_there_is_not_has_no_example() -> None:
     assert example_at(create_app().openapi(), "POST", "/v1/tasks", ["body", "sed"]) is None
     assert example_at(create_app().openapi(), "GET", "/nowhere", ["query", "x"]) is None
 

@@ -13,6 +13,8 @@ from deskhand_flywheel.types import StepScore
 from deskhand_platform.thumbnails import Thumbnails
 from deskhand_sandbox.types import JsonValue
 
+HELD_OUT = "miniwob/click-menu"
+
 
 async def test_episodes_are_routed_previewed_and_traced(
     client: httpx.AsyncClient, store: Store, record_episode: Any
@@ -50,6 +52,8 @@ async def test_episodes_are_routed_previewed_and_traced(
         ("POST", "/v1/datasets/preview", {"rules": "[1"}, 422, "rules"),
         ("POST", "/v1/datasets", {"rules": "- sft"}, 422, "rules"),
         ("POST", "/v1/datasets", {"name": "a b"}, 422, "name"),
+        ("POST", "/v1/datasets", {"name": "a", "task_id": HELD_OUT}, 422, "task_id"),
+        ("POST", "/v1/datasets/preview", {"task_id": HELD_OUT}, 422, "task_id"),
         ("GET", "/v1/datasets/none", None, 404, None),
         ("GET", "/v1/datasets/none?version=3", None, 404, None),
         ("GET", "/v1/lineage", None, 422, "policy"),

@@ -63,14 +63,13 @@ async def test_agreement_of_people_and_judges(
     [
         ("/v1/review-queue?state=closed", "state"),
         ("/v1/review-queue?limit=201", "limit"),
-        ("/v1/review-queue?cursor=x", None),
+        ("/v1/review-queue?cursor=x", "cursor"),
+        (f"/v1/review-queue?cursor=1/{10**30}/verifier_judge/x", "cursor"),
         ("/v1/agreement?label=x", "label"),
         ("/v1/agreement?" + "source=human&" * 21, "source"),
     ],
 )
-async def test_what_is_asked_wrongly_is_refused(
-    client: httpx.AsyncClient, path: str, field: str | None
-) -> None:
+async def test_what_is_asked_wrongly_is_refused(client: httpx.AsyncClient, path: str, field: str) -> None:
     refused = await client.get(path)
     assert refused.status_code == 422 and refused.json()["error"].get("field") == field
 

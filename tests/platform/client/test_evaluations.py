@@ -12,8 +12,8 @@ BUTTON = "fake/press-button"
 async def test_an_evaluation_is_asked_for_and_cancelled(client: AsyncDeskhand) -> None:
     asked = await client.start_evaluation([BUTTON], episodes=4, modes=["greedy"], split="validation")
     assert (asked.tasks, asked.scripted, asked.split, asked.policy_id) == ([BUTTON], True, "validation", None)
-    assert [one.id for one in await client.evaluations(task=BUTTON)] == [asked.id]
-    assert await client.evaluations(policy_id="policy-a") == []
+    assert [one.id async for one in client.evaluations(task=BUTTON)] == [asked.id]
+    assert [one async for one in client.evaluations(policy_id="policy-a")] == []
     assert not (await client.evaluation(asked.id)).state.over
     with pytest.raises(NotOver):
         await client.wait_evaluation(asked.id, timeout_s=0.1)

@@ -19,9 +19,9 @@ async def test_alarms_and_the_present(client: AsyncDeskhand, store: Store) -> No
     now = await client.overview()
     assert (now.tasks["queued"], now.round, now.pools) == (1, None, None)
     assert [one.id for one in now.alarms] == [alarm.id]
-    [raised] = await client.alarms(open=True)
+    [raised] = [one async for one in client.alarms(open=True)]
     assert (raised.name, raised.data["limit"]) == ("disk_low", 2.0)
-    assert await client.alarms(open=False) == []
+    assert [one async for one in client.alarms(open=False)] == []
     assert (await client.acknowledge_alarm(alarm.id)).acknowledged_by == "owner"
     with pytest.raises(Conflict, match="acknowledged already"):
         await client.acknowledge_alarm(alarm.id)

@@ -91,9 +91,9 @@ async def test_one_is_asked_for_listed_and_cancelled(
     assert (found["state"], found["scripted"], found["tasks"]) == ("queued", True, ["fake/press-button"])
     waiting = pending(all_asked(settings.runs))
     assert waiting is not None and waiting.name == found["id"]
-    assert [one["id"] for one in (await client.get("/v1/evaluations")).json()] == [found["id"]]
+    assert [one["id"] for one in (await client.get("/v1/evaluations")).json()["items"]] == [found["id"]]
     assert (await client.get(f"/v1/evaluations/{found['id']}")).json() == found
-    assert (await client.get("/v1/evaluations", params={"policy_id": "x"})).json() == []
+    assert (await client.get("/v1/evaluations", params={"policy_id": "x"})).json()["items"] == []
     assert (await client.post(f"/v1/evaluations/{found['id']}/cancel")).status_code == 200
     assert (waiting / "cancel").exists()
     (waiting / "ended.json").write_text('{"state": "cancelled", "reason": "cancelled"}')
@@ -126,7 +126,7 @@ async def test_one_of_a_round_stands_as_its_phase_does(
     folder.mkdir(parents=True)
     labels = {"round": str(number), "phase": "evaluate-start"}
     (folder / "spec.json").write_text(json.dumps({"kind": "evaluate", "labels": labels, "config": {}}))
-    [found] = (await client.get("/v1/evaluations")).json()
+    [found] = (await client.get("/v1/evaluations")).json()["items"]
     assert (found["state"], found["phase"]) == (shown, "evaluate-start")
     assert found["reason"] == ("its phase was done anew" if run and run.endswith("-2") else "why")
     # what has a result is done, whatever became of the round

@@ -85,12 +85,13 @@ async def test_a_check_finds_what_is_lost(
     assert finding["subject"] == digest  # type: ignore[index, call-overload]
     log = await client.job_log(begun.id)
     assert log.over and "fsck for owner" in log.text and log.text.endswith("done\n")
-    assert [(one.id, one.result) for one in await client.jobs("fsck", "done")] == [(begun.id, None)]
-    assert await client.jobs("gc") == []
+    assert [(one.id, one.result) async for one in client.jobs("fsck", "done")] == [(begun.id, None)]
+    assert [one async for one in client.jobs("gc")] == []
     [entry] = await services.accounts.audit.list(EntryFilter(action="POST /v1/jobs"))
     assert (entry.who, entry.status) == ("owner", 201) and '"kind":"fsck"' in entry.detail
-    with pytest.raises(Conflict, match="is done already"):
+    with pytest.raises(Conflict, match="is done already") as refused:
         await client.cancel_job(begun.id)
+    assert refused.value.state == "done"
 
 
 async def test_a_collection_says_first_what_would_go_and_keeps_what_is_needed(

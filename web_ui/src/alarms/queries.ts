@@ -6,6 +6,7 @@ import { answer, api } from "../api/client";
 
 export const alarmsQuery = queryOptions({
   queryKey: ["alarms"],
-  queryFn: ({ signal }) => answer(api.GET("/v1/alarms", { params: { query: { open: true } }, signal })),
+  queryFn: ({ signal }) =>
+    answer(api.GET("/v1/alarms", { params: { query: { open: true, limit: 200 } }, signal })),
   refetchInterval: 10_000,
 });

@@ -14,18 +14,22 @@ export class ApiError extends Error {
   readonly status: number;
   readonly field: string | null;
   readonly suggestions: readonly string[];
+  /** Of a 409: the state that the thing is in. */
+  readonly state: string | null;
 
   constructor(
     status: number,
     message: string,
     field: string | null = null,
     suggestions: readonly string[] = [],
+    state: string | null = null,
   ) {
     super(message);
     this.name = "ApiError";
     this.status = status;
     this.field = field;
     this.suggestions = suggestions;
+    this.state = state;
   }
 }
 
@@ -55,5 +59,5 @@ export async function answer<Data>(call: Promise<Answer<Data>>): Promise<Data> {
 function refusal(status: number, body: unknown): ApiError {
   const told = (body as Partial<components["schemas"]["ErrorAnswer"]> | null | undefined)?.error;
   if (!told) return new ApiError(status, `The platform answered ${status} without saying why.`);
-  return new ApiError(status, told.message, told.field ?? null, told.suggestions);
+  return new ApiError(status, told.message, told.field ?? null, told.suggestions, told.state ?? null);
 }

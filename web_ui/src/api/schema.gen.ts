@@ -2803,6 +2803,8 @@ export interface components {
             message: string;
             /** Retry S */
             retry_s?: number | null;
+            /** State */
+            state?: string | null;
             /**
              * Suggestions
              * @default []
@@ -3936,6 +3938,16 @@ export interface components {
              */
             password: string;
         };
+        /** Page[AlarmModel] */
+        Page_AlarmModel_: {
+            /** Items */
+            items: components["schemas"]["AlarmModel"][];
+            /**
+             * Next Cursor
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
+            next_cursor?: string | null;
+        };
         /** Page[AuditEntry] */
         Page_AuditEntry_: {
             /** Items */
@@ -3950,6 +3962,26 @@ export interface components {
         Page_DeliveryModel_: {
             /** Items */
             items: components["schemas"]["DeliveryModel"][];
+            /**
+             * Next Cursor
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
+            next_cursor?: string | null;
+        };
+        /** Page[EvaluationModel] */
+        Page_EvaluationModel_: {
+            /** Items */
+            items: components["schemas"]["EvaluationModel"][];
+            /**
+             * Next Cursor
+             * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
+             */
+            next_cursor?: string | null;
+        };
+        /** Page[JobModel] */
+        Page_JobModel_: {
+            /** Items */
+            items: components["schemas"]["JobModel"][];
             /**
              * Next Cursor
              * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
@@ -6371,6 +6403,8 @@ export interface operations {
             query?: {
                 /** @description those that are not over, or those that are */
                 open?: boolean | null;
+                /** @description `next_cursor` of the page before */
+                cursor?: string | null;
                 /** @description how many at most */
                 limit?: number;
             };
@@ -6387,22 +6421,24 @@ export interface operations {
                 };
                 content: {
                     /**
-                     * @example [
-                     *       {
-                     *         "acknowledged_at_s": 1767225600,
-                     *         "acknowledged_by": "text",
-                     *         "cleared_at_s": 1767225600,
-                     *         "data": {},
-                     *         "id": 1,
-                     *         "name": "text",
-                     *         "raised_at_s": 1767225600,
-                     *         "state": "raised",
-                     *         "subject": "run:round-3-ppo",
-                     *         "times": 1
-                     *       }
-                     *     ]
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "acknowledged_at_s": 1767225600,
+                     *           "acknowledged_by": "text",
+                     *           "cleared_at_s": 1767225600,
+                     *           "data": {},
+                     *           "id": 1,
+                     *           "name": "text",
+                     *           "raised_at_s": 1767225600,
+                     *           "state": "raised",
+                     *           "subject": "run:round-3-ppo",
+                     *           "times": 1
+                     *         }
+                     *       ]
+                     *     }
                      */
-                    "application/json": components["schemas"]["AlarmModel"][];
+                    "application/json": components["schemas"]["Page_AlarmModel_"];
                 };
             };
             /** @description Bad Request */
@@ -7542,6 +7578,8 @@ export interface operations {
             query?: {
                 policy_id?: string | null;
                 task?: string | null;
+                /** @description `next_cursor` of the page before */
+                cursor?: string | null;
                 /** @description how many at most */
                 limit?: number;
             };
@@ -7558,37 +7596,39 @@ export interface operations {
                 };
                 content: {
                     /**
-                     * @example [
-                     *       {
-                     *         "asked_at_s": 1767225600,
-                     *         "done": 1,
-                     *         "ended_at_s": 1767225600,
-                     *         "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
-                     *         "phase": "text",
-                     *         "policy_id": "policy-cdba5f85db6383cb",
-                     *         "reason": "text",
-                     *         "round": "text",
-                     *         "rows": [
-                     *           {
-                     *             "episodes": 64,
-                     *             "high": 0.93,
-                     *             "low": 0.76,
-                     *             "mode": "text",
-                     *             "success": 0.86,
-                     *             "task": "miniwob/click-test"
-                     *           }
-                     *         ],
-                     *         "scripted": true,
-                     *         "split": "text",
-                     *         "state": "queued",
-                     *         "tasks": [
-                     *           "miniwob/click-test"
-                     *         ],
-                     *         "total": 1
-                     *       }
-                     *     ]
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "asked_at_s": 1767225600,
+                     *           "done": 1,
+                     *           "ended_at_s": 1767225600,
+                     *           "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *           "phase": "text",
+                     *           "policy_id": "policy-cdba5f85db6383cb",
+                     *           "reason": "text",
+                     *           "round": "text",
+                     *           "rows": [
+                     *             {
+                     *               "episodes": 64,
+                     *               "high": 0.93,
+                     *               "low": 0.76,
+                     *               "mode": "text",
+                     *               "success": 0.86,
+                     *               "task": "miniwob/click-test"
+                     *             }
+                     *           ],
+                     *           "scripted": true,
+                     *           "split": "text",
+                     *           "state": "queued",
+                     *           "tasks": [
+                     *             "miniwob/click-test"
+                     *           ],
+                     *           "total": 1
+                     *         }
+                     *       ]
+                     *     }
                      */
-                    "application/json": components["schemas"]["EvaluationModel"][];
+                    "application/json": components["schemas"]["Page_EvaluationModel_"];
                 };
             };
             /** @description Bad Request */
@@ -8988,6 +9028,8 @@ export interface operations {
             query?: {
                 kind?: ("fsck" | "gc" | "judge" | "label" | "prm-train" | "prm-score" | "calibrate" | "merge" | "check-tasks" | "grow-tasks") | null;
                 state?: components["schemas"]["WorkState"] | null;
+                /** @description `next_cursor` of the page before */
+                cursor?: string | null;
                 /** @description how many at most */
                 limit?: number;
             };
@@ -9004,23 +9046,25 @@ export interface operations {
                 };
                 content: {
                     /**
-                     * @example [
-                     *       {
-                     *         "asked_at_s": 1767225600,
-                     *         "by": "ada",
-                     *         "done": 1,
-                     *         "ended_at_s": 1767225600,
-                     *         "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
-                     *         "kind": "fsck",
-                     *         "order": {},
-                     *         "phase": "text",
-                     *         "reason": "text",
-                     *         "state": "queued",
-                     *         "total": 1
-                     *       }
-                     *     ]
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "asked_at_s": 1767225600,
+                     *           "by": "ada",
+                     *           "done": 1,
+                     *           "ended_at_s": 1767225600,
+                     *           "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
+                     *           "kind": "fsck",
+                     *           "order": {},
+                     *           "phase": "text",
+                     *           "reason": "text",
+                     *           "state": "queued",
+                     *           "total": 1
+                     *         }
+                     *       ]
+                     *     }
                      */
-                    "application/json": components["schemas"]["JobModel"][];
+                    "application/json": components["schemas"]["Page_JobModel_"];
                 };
             };
             /** @description Bad Request */

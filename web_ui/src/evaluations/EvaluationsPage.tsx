@@ -1,6 +1,6 @@
 /** Success of policies on suites of tasks: ask for it, read it, and see what got worse. */
 
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { answer, api } from "../api/client";
@@ -10,6 +10,7 @@ import { count } from "../format/numbers";
 import { Ago } from "../parts/Ago";
 import { columnsOf, DataTable } from "../parts/DataTable";
 import { Confirm } from "../parts/Dialog";
+import { More } from "../parts/More";
 import { Empty, Failed, Loading } from "../parts/Notice";
 import { Page, Panel } from "../parts/Page";
 import { Told, usePolicyNames } from "../parts/PolicyName";
@@ -135,19 +136,27 @@ function SuiteOf({ evaluation }: { evaluation: Evaluation }) {
 }
 
 function Measured() {
-  const list = useQuery(evaluationsQuery);
+  const list = useInfiniteQuery(evaluationsQuery);
+  const rows = list.data?.pages.flatMap((page) => page.items) ?? [];
   return (
     <Panel title="Measured">
-      {list.isError ? (
+      {list.isError && rows.length === 0 ? (
         <Failed error={list.error} again={() => void list.refetch()} />
       ) : list.isPending ? (
         <Loading label="Loading evaluations" />
-      ) : list.data.length === 0 ? (
+      ) : rows.length === 0 ? (
         <Empty title="Nothing was measured yet">
           Rounds measure their policies<May scope="datasets:write">; so does the form beside this</May>.
         </Empty>
       ) : (
-        <DataTable label="Evaluations" columns={columns} rows={list.data} rowId={(one) => one.id} />
+        <>
+          <DataTable label="Evaluations" columns={columns} rows={rows} rowId={(one) => one.id} />
+          <More
+            more={list.hasNextPage}
+            busy={list.isFetchingNextPage}
+            onMore={() => void list.fetchNextPage()}
+          />
+        </>
       )}
     </Panel>
   );

@@ -1,15 +1,19 @@
 /** What the evaluations page asks for. */
 
-import { queryOptions } from "@tanstack/react-query";
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 
 import { answer, api } from "../api/client";
 import { over } from "../api/queries";
 import type { Compared } from "./search";
 
-export const evaluationsQuery = queryOptions({
+export const evaluationsQuery = infiniteQueryOptions({
   queryKey: ["evaluations"],
-  queryFn: ({ signal }) => answer(api.GET("/v1/evaluations", { params: { query: { limit: 200 } }, signal })),
-  refetchInterval: (query) => (query.state.data?.some((one) => !over(one.state)) ? 2000 : 15_000),
+  queryFn: ({ signal, pageParam }) =>
+    answer(api.GET("/v1/evaluations", { params: { query: { cursor: pageParam, limit: 50 } }, signal })),
+  initialPageParam: null as string | null,
+  getNextPageParam: (page) => page.next_cursor ?? null,
+  refetchInterval: (query) =>
+    query.state.data?.pages.some((page) => page.items.some((one) => !over(one.state))) ? 2000 : 15_000,
 });
 
 export const suitesQuery = queryOptions({

@@ -1,6 +1,6 @@
 /** Keeps the store sound and small: checks it, and drops what may go once somebody has seen what that is. */
 
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useId, useState } from "react";
 
 import { answer, api } from "../api/client";
@@ -10,14 +10,16 @@ import { bytes } from "../format/bytes";
 import { count } from "../format/numbers";
 import { Ago } from "../parts/Ago";
 import { Confirm } from "../parts/Dialog";
+import { More } from "../parts/More";
 import { Failed, Loading, Trouble } from "../parts/Notice";
 import { StateMark } from "../parts/StateMark";
 import { jobQuery, upkeepQuery } from "./queries";
 
-const SHOWN = 4;
+const AT_ONCE = 4;
 
 export function Upkeep() {
-  const jobs = useQuery(upkeepQuery);
+  const jobs = useInfiniteQuery(upkeepQuery);
+  const [shown, setShown] = useState(AT_ONCE);
   const client = useQueryClient();
   const [days, setDays] = useState("");
   const field = useId();
@@ -59,18 +61,28 @@ export function Upkeep() {
         </label>
       </div>
       <Trouble error={start.error} />
-      {jobs.isError ? (
+      {jobs.isError && jobs.data === undefined ? (
         <Failed error={jobs.error} again={() => void jobs.refetch()} />
       ) : jobs.isPending ? (
         <Loading rows={2} label="Loading checks and collections" />
-      ) : jobs.data.length === 0 ? (
+      ) : jobs.data.length === 0 && !jobs.hasNextPage ? (
         <p className="text-muted">Never checked here, and nothing dropped.</p>
       ) : (
-        <ul aria-label="Checks and collections" className="divide-y divide-line">
-          {jobs.data.slice(0, SHOWN).map((job) => (
-            <Row key={job.id} job={job} apply={(order) => start.mutateAsync(order)} />
-          ))}
-        </ul>
+        <>
+          <ul aria-label="Checks and collections" className="divide-y divide-line">
+            {jobs.data.slice(0, shown).map((job) => (
+              <Row key={job.id} job={job} apply={(order) => start.mutateAsync(order)} />
+            ))}
+          </ul>
+          <More
+            more={jobs.hasNextPage || jobs.data.length > shown}
+            busy={jobs.isFetchingNextPage}
+            onMore={() => {
+              if (jobs.hasNextPage && jobs.data.length < 2 * shown) void jobs.fetchNextPage();
+              setShown(2 * shown);
+            }}
+          />
+        </>
       )}
     </section>
   );

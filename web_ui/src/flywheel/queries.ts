@@ -1,6 +1,6 @@
 /** What the flywheel page asks for. */
 
-import { queryOptions } from "@tanstack/react-query";
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 
 import { answer, api } from "../api/client";
 import { over } from "../api/queries";
@@ -36,13 +36,17 @@ export const storageQuery = queryOptions({
   staleTime: 60_000,
 });
 
-export const upkeepQuery = queryOptions({
+/** Checks and collections stand among jobs of other kinds, which take no room in the list. */
+export const upkeepQuery = infiniteQueryOptions({
   queryKey: ["jobs"],
-  queryFn: async ({ signal }) => {
-    const found = await answer(api.GET("/v1/jobs", { params: { query: { limit: 200 } }, signal }));
-    return found.filter((job) => job.kind === "fsck" || job.kind === "gc");
-  },
-  refetchInterval: (query) => (query.state.data?.some((job) => !over(job.state)) ? 1000 : 15_000),
+  queryFn: ({ signal, pageParam }) =>
+    answer(api.GET("/v1/jobs", { params: { query: { cursor: pageParam, limit: 200 } }, signal })),
+  initialPageParam: null as string | null,
+  getNextPageParam: (page) => page.next_cursor ?? null,
+  select: ({ pages }) =>
+    pages.flatMap((page) => page.items.filter((job) => job.kind === "fsck" || job.kind === "gc")),
+  refetchInterval: (query) =>
+    query.state.data?.pages.some((page) => page.items.some((job) => !over(job.state))) ? 1000 : 15_000,
 });
 
 /** One job with what came of it, which does not change once it is done. */

@@ -102,7 +102,7 @@ async function send(id: string, reply: string, holding: () => boolean): Promise<
       return;
     } catch (error) {
       const busy = error instanceof ApiError && error.status === 409 && holding();
-      if (!busy || !error.message.includes("not reached")) throw error;
+      if (!busy || error.state !== "pending") throw error;
       await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
     }
   }

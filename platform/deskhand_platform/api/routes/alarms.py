@@ -8,7 +8,8 @@ from fastapi import APIRouter, Query
 
 from deskhand_platform.alarms.book import STATE, Alarm, AlarmBook
 from deskhand_platform.api.alarm_models import AlarmModel
-from deskhand_platform.api.deps import Have, Limit, User
+from deskhand_platform.api.deps import Cursor, Have, Limit, User, before
+from deskhand_platform.api.models import Page
 from deskhand_platform.api.recorded import plain
 
 router = APIRouter(tags=["alarms"])
@@ -19,11 +20,15 @@ MAX_ID = 2**63 - 1
 async def list_alarms(
     have: Have,
     open: Annotated[bool | None, Query(description="those that are not over, or those that are")] = None,
+    cursor: Cursor = None,
     limit: Limit = 50,
-) -> list[AlarmModel]:
+) -> Page[AlarmModel]:
     """Alarms, newest first."""
-    found = [one for one in await AlarmBook(have.store).all() if open is None or one.open == open]
-    return [shown(one) for one in found[:limit]]
+    older = before(cursor)
+    every = [one for one in await AlarmBook(have.store).all() if older is None or one.id < older]
+    found = [one for one in every if open is None or one.open == open]
+    more = str(found[limit - 1].id) if len(found) > limit else None
+    return Page[AlarmModel](items=[shown(one) for one in found[:limit]], next_cursor=more)
 
 
 @router.post("/alarms/{id}/acknowledge")

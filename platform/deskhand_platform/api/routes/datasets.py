@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Annotated, cast
 
 from fastapi import APIRouter, Query
 
-from deskhand_flywheel.errors import EmptySelection, InvalidRoutes, UnknownDataset
+from deskhand_flywheel.errors import EmptySelection, HeldOutRefused, InvalidRoutes, UnknownDataset
 from deskhand_flywheel.holdings import DatasetHead, dataset_heads
 from deskhand_flywheel.lineage import trace_dataset, trace_policy
 from deskhand_flywheel.routing import Route, read_routes
@@ -61,7 +63,8 @@ async def preview_routes(have: Have, body: RouteOrder) -> list[RoutedModel]:
     """What each route would take now, and leave out; nothing is kept."""
     found: list[RoutedModel] = []
     for route in _routes(body.rules):
-        sifted = await have.store.preview_dataset(route.rule, _chosen(body), sieve=route.sieve)
+        with _task_named():
+            sifted = await have.store.preview_dataset(route.rule, _chosen(body), sieve=route.sieve)
         found.append(
             RoutedModel(
                 dataset=f"{body.name}/{route.name}",
@@ -81,7 +84,8 @@ async def route_episodes(have: Have, body: RouteOrder) -> list[RoutedModel]:
     for route in _routes(body.rules):
         name = f"{body.name}/{route.name}"
         try:
-            made = await have.store.select_dataset(name, route.rule, _chosen(body), sieve=route.sieve)
+            with _task_named():
+                made = await have.store.select_dataset(name, route.rule, _chosen(body), sieve=route.sieve)
         except EmptySelection:
             found.append(
                 RoutedModel(dataset=name, kind=route.rule.kind, trajectories=0, left_out={}, sample=[])
@@ -160,6 +164,18 @@ def _routes(rules: str) -> tuple[Route, ...]:
         return read_routes(values)
     except InvalidRoutes as error:
         raise InvalidField("rules", str(error)) from error
+
+
+@contextmanager
+def _task_named() -> Generator[None]:
+    """
+    Raises:
+        InvalidField: the task that an order names is held out.
+    """
+    try:
+        yield
+    except HeldOutRefused as error:
+        raise InvalidField("task_id", str(error)) from error
 
 
 def _chosen(body: RouteOrder) -> TrajectoryFilter:

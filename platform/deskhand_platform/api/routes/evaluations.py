@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Path, Query
 
-from deskhand_platform.api.deps import Have, Limit, Noted
+from deskhand_platform.api.deps import Cursor, Have, Limit, Noted, after
 from deskhand_platform.api.evaluation_models import (
     ComparisonModel,
     EvaluationModel,
@@ -17,6 +17,7 @@ from deskhand_platform.api.evaluation_models import (
     SuiteModel,
     SuiteOrder,
 )
+from deskhand_platform.api.models import Page
 from deskhand_platform.errors import NotFound, WrongState
 from deskhand_platform.evaluations.desk import EvaluationDesk
 from deskhand_platform.evaluations.of_rounds import as_rounds_say
@@ -38,16 +39,21 @@ AT_ONCE = 4
 
 @router.get("/evaluations")
 async def list_evaluations(
-    have: Have, policy_id: str | None = None, task: str | None = None, limit: Limit = 50
-) -> list[EvaluationModel]:
+    have: Have,
+    policy_id: str | None = None,
+    task: str | None = None,
+    cursor: Cursor = None,
+    limit: Limit = 50,
+) -> Page[EvaluationModel]:
     """Evaluations, newest first."""
-    found = await _known(have)
+    found = after(cursor, await _known(have), lambda one: one.id)
     chosen = [
         one
         for one in found
         if (policy_id is None or one.policy_id == policy_id) and (task is None or task in one.tasks)
     ]
-    return [shown(one) for one in chosen[:limit]]
+    more = chosen[limit - 1].id if len(chosen) > limit else None
+    return Page[EvaluationModel](items=[shown(one) for one in chosen[:limit]], next_cursor=more)
 
 
 @router.post("/evaluations", status_code=201)

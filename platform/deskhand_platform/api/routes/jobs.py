@@ -11,7 +11,7 @@ from fastapi import APIRouter, Body
 
 from deskhand_flywheel.errors import HeldOutRefused
 from deskhand_platform.accounts.access import JOBS, Principal
-from deskhand_platform.api.deps import Have, Limit, LogOffset, LogTail, Noted, Who
+from deskhand_platform.api.deps import Cursor, Have, Limit, LogOffset, LogTail, Noted, Who, after
 from deskhand_platform.api.job_models import (
     CalibrateOrder,
     CheckTasksOrder,
@@ -29,6 +29,7 @@ from deskhand_platform.api.job_models import (
     ScoreOrder,
     TrainOrder,
 )
+from deskhand_platform.api.models import Page
 from deskhand_platform.errors import Forbidden, InvalidField
 from deskhand_platform.jobs.desk import JobDesk
 from deskhand_platform.jobs.merging import mergeable
@@ -47,12 +48,17 @@ OPENAI = "https://api.openai.com/v1"
 
 @router.get("/jobs")
 async def list_jobs(
-    have: Have, kind: JobKind | None = None, state: WorkState | None = None, limit: Limit = 50
-) -> list[JobModel]:
+    have: Have,
+    kind: JobKind | None = None,
+    state: WorkState | None = None,
+    cursor: Cursor = None,
+    limit: Limit = 50,
+) -> Page[JobModel]:
     """Jobs, newest first."""
-    found = await asyncio.to_thread(JobDesk(have.settings).list)
+    found = after(cursor, await asyncio.to_thread(JobDesk(have.settings).list), lambda one: one.id)
     chosen = [one for one in found if kind in (None, one.kind) and state in (None, one.state)]
-    return [_shown(one) for one in chosen[:limit]]
+    more = chosen[limit - 1].id if len(chosen) > limit else None
+    return Page[JobModel](items=[_shown(one) for one in chosen[:limit]], next_cursor=more)
 
 
 @router.post("/jobs", status_code=201)

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from deskhand_flywheel.agreement import agreement
-from deskhand_flywheel.errors import InvalidReviewRules
+from deskhand_flywheel.errors import InvalidQuery, InvalidReviewRules
 from deskhand_flywheel.review_queue import ReviewState
 from deskhand_flywheel.review_rules import ReviewRules, read_review_rules
 from deskhand_flywheel.types import HUMAN, QueuedReview, TrajectoryFilter
@@ -35,7 +35,10 @@ async def list_review_queue(
     limit: Limit = 50,
 ) -> Page[ReviewItem]:
     """What verifiers, judges and step scores disagree on, most strongly first; a mark resolves an entry."""
-    found = await have.store.review_queue(state, cursor=cursor, limit=limit)
+    try:
+        found = await have.store.review_queue(state, cursor=cursor, limit=limit)
+    except InvalidQuery as error:
+        raise InvalidField("cursor", "is not one that this list gave out") from error
     return Page[ReviewItem](items=[_item(one) for one in found.items], next_cursor=found.next_cursor)
 
 

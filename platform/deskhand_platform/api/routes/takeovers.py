@@ -38,8 +38,7 @@ async def take_over(have: Have, user: User, id: str) -> TakeoverModel:
 @router.delete("/trajectories/{id}/takeover", status_code=204)
 async def hand_back(have: Have, user: User, id: str) -> None:
     """Hand the controls back: the policy goes on from where the person left."""
-    if not await Takeovers(have.store.database).let_go(id, user):
-        raise WrongState("you do not hold the controls")
+    await Takeovers(have.store.database).let_go(id, user)
 
 
 @router.post("/trajectories/{id}/takeover/actions", status_code=202)
@@ -68,7 +67,7 @@ async def _must_run(have: Services, id: str) -> None:
     except NotFound as error:
         raise WrongState("a training run's own episodes cannot be taken over") from error
     if queued.state is not WorkState.RUNNING or queued.trajectory_id != id:
-        raise WrongState(f"its task is {queued.state}")
+        raise WrongState(f"its task is {queued.state}", state=queued.state)
 
 
 def _shown(id: str, held: Takeover | None) -> TakeoverModel:
