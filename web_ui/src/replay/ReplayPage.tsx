@@ -10,6 +10,7 @@ import { MarkPanel } from "../annotate/MarkPanel";
 import { CompareWith } from "../compare/CompareWith";
 import { Empty, Failed, Loading } from "../parts/Notice";
 import { Page } from "../parts/Page";
+import { LiveLink } from "../sandboxes/LiveLink";
 import { May } from "../shell/May";
 import { OutcomeMark } from "../trajectories/OutcomeMark";
 import { AROUND } from "./ahead";
@@ -83,6 +84,7 @@ function Replay({ trajectory }: { trajectory: TrajectoryDetail }) {
       title={trajectory.task_id}
       actions={
         <>
+          {trajectory.ended_at_s === null ? <LiveLink trajectory={id} className="button" /> : null}
           <CompareWith trajectory={trajectory} />
           <May scope="tasks:write">
             <BranchButton trajectory={trajectory} step={stop} />
