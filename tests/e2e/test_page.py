@@ -338,6 +338,23 @@ def test_of_a_longer_episode_it_is_said_how_much_is_compared(platform: Platform,
     expect(page.get_by_test_id("place")).to_have_text("Step 2000 of 2003")
 
 
+def test_a_replay_says_which_keys_it_knows(platform: Platform, signed: Signed) -> None:
+    page = signed.open(f"/trajectories/{record(platform, steps=2)}")
+    button = page.get_by_role("button", name="Keys")
+    keys = page.get_by_role("list", name="Keys")
+    expect(button).to_have_attribute("aria-expanded", "false")
+    button.click()
+    expect(button).to_have_attribute("aria-expanded", "true")
+    expect(keys).to_contain_text("play, pause")
+    page.keyboard.press("?")
+    expect(keys).to_have_count(0)
+    page.get_by_role("textbox", name="Note").press("?")
+    expect(keys).to_have_count(0)
+    page.get_by_role("heading", level=1).click()
+    page.keyboard.press("?")
+    expect(keys).to_contain_text("mark the step good, bad")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_phone_shows_every_page_without_scrolling_sideways(
     platform: Platform, browser: Browser, scheme: Any

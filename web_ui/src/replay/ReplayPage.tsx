@@ -19,6 +19,7 @@ import { BranchButton, Lineage } from "./Branch";
 import { CurvesPanel } from "./CurvesPanel";
 import { Facts } from "./Facts";
 import { Inside } from "./Inside";
+import { Keys } from "./Keys";
 import { marksOf, pointerBefore } from "./marks";
 import type { Span } from "./pages";
 import { moved, moveOf, placeOf, stopOf, type Move, type PlaceSearch } from "./place";
@@ -283,6 +284,7 @@ function Stage({
               ))}
             </select>
           </div>
+          <Keys />
         </div>
       </section>
       <div className="flex min-w-0 flex-col gap-3">
