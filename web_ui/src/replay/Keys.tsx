@@ -30,7 +30,7 @@ export function Keys() {
     <>
       <button
         type="button"
-        className="button"
+        className="button max-sm:hidden"
         title="Keys (?)"
         aria-expanded={open}
         aria-controls={open ? list : undefined}
