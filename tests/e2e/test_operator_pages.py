@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as parquet
 import pytest
 import sqlalchemy as sa
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 from served_platform import MARKUP, Platform, Signed, in_a_thread, record
 
 from deskhand_flywheel.tables import trajectories
@@ -247,6 +247,37 @@ def test_the_store_is_checked_and_what_may_go_is_seen_before_it_is_dropped(
     expect(page.get_by_role("alertdialog")).to_have_count(0)
     listed = platform.get("/v1/trajectories?limit=200")["items"]
     assert marked in [one["id"] for one in listed] and trajectory not in [one["id"] for one in listed]
+
+
+def test_a_check_that_runs_is_stopped_when_that_is_meant(platform: Platform, signed: Signed) -> None:
+    page = signed.open("/flywheel")
+    jobs = page.get_by_role("list", name="Checks and collections").get_by_role("listitem")
+    page.get_by_role("button", name="Check the store").click()
+    expect(jobs.first).to_contain_text("Check: nothing is lost", timeout=60_000)
+    stopped = list[str]()
+
+    def running(route: Route) -> None:
+        """Small stores are checked before anybody could stop it."""
+        response = route.fetch()
+        route.fulfill(response=response, json=[{**job, "state": "running"} for job in response.json()])
+
+    def stop(route: Route) -> None:
+        stopped.append(route.request.url)
+        route.fulfill(json=platform.get("/v1/jobs")[0])
+
+    page.route(re.compile(r"/v1/jobs(\?.*)?$"), running)
+    page.route(re.compile(r"/v1/jobs/.*/cancel$"), stop)
+    signed.open("/flywheel")
+    jobs.first.get_by_role("button", name="Stop").click()
+    asked = page.get_by_role("alertdialog")
+    expect(asked).to_contain_text("Stop this check?")
+    asked.get_by_role("button", name="Let it go on").click()
+    expect(asked).to_have_count(0)
+    assert stopped == []
+    jobs.first.get_by_role("button", name="Stop").click()
+    asked.get_by_role("button", name="Stop it").click()
+    expect(asked).to_have_count(0)
+    assert len(stopped) == 1
 
 
 def test_what_a_list_shows_is_downloaded(platform: Platform, signed: Signed, tmp_path: Path) -> None:

@@ -323,6 +323,38 @@ def test_two_episodes_stand_side_by_side_from_where_they_part(platform: Platform
     expect(page.get_by_text("Two trajectories are needed")).to_be_visible()
 
 
+def test_of_a_longer_episode_it_is_said_how_much_is_compared(platform: Platform, signed: Signed) -> None:
+    long, short = record(platform, steps=2003), record(platform, steps=3)
+    page = signed.open(f"/compare?one={long}&other={short}")
+    first, second = (page.get_by_role("region", name=name, exact=True) for name in ("First", "Second"))
+    expect(first).to_contain_text("The first 2,000 of 2,003 steps are compared.")
+    expect(second).not_to_contain_text("are compared")
+    page.keyboard.press("End")
+    expect(first.get_by_role("heading", name="From step 2000 on")).to_be_visible()
+    expect(first).to_contain_text("Not compared.")
+    expect(first.get_by_role("img")).to_have_count(0)
+    expect(second.get_by_role("heading", name="End")).to_be_visible()
+    first.get_by_role("link", name="someone").click()
+    expect(page.get_by_test_id("place")).to_have_text("Step 2000 of 2003")
+
+
+def test_a_replay_says_which_keys_it_knows(platform: Platform, signed: Signed) -> None:
+    page = signed.open(f"/trajectories/{record(platform, steps=2)}")
+    button = page.get_by_role("button", name="Keys")
+    keys = page.get_by_role("list", name="Keys")
+    expect(button).to_have_attribute("aria-expanded", "false")
+    button.click()
+    expect(button).to_have_attribute("aria-expanded", "true")
+    expect(keys).to_contain_text("play, pause")
+    page.keyboard.press("?")
+    expect(keys).to_have_count(0)
+    page.get_by_role("textbox", name="Note").press("?")
+    expect(keys).to_have_count(0)
+    page.get_by_role("heading", level=1).click()
+    page.keyboard.press("?")
+    expect(keys).to_contain_text("mark the step good, bad")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_phone_shows_every_page_without_scrolling_sideways(
     platform: Platform, browser: Browser, scheme: Any

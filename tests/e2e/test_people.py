@@ -244,6 +244,30 @@ def test_a_sandbox_is_looked_at_taken_over_and_handed_back(platform: Platform, s
     signed.complaints.clear()  # the browser notes that the lease is gone
 
 
+def test_a_task_that_runs_is_watched_at_its_newest_step_and_live(platform: Platform, signed: Signed) -> None:
+    body = {"task_id": "fake/press-in-order", "seed": 9, "policy": {"name": "scripted", "review_s": 300}}
+    task = begun(platform, body)
+    newest = f"/trajectories/{task['trajectory_id']}?step=end"
+    page = signed.open("/tasks?state=running")
+    row = page.get_by_role("table", name="Queue").get_by_role("row").filter(has_text="fake/press-in-order")
+    expect(row.get_by_role("link", name="fake/press-in-order")).to_have_attribute("href", newest)
+    row.get_by_role("link", name="Watch it live").click()
+    expect(page.get_by_alt_text("The screen, live")).to_be_visible()
+    live = page.url
+    signed.open(newest)
+    page.get_by_role("link", name="Watch it live").click()
+    expect(page).to_have_url(live)
+    send(platform, "DELETE", f"/v1/tasks/{task['id']}")
+    expect(page.get_by_text("This sandbox was given back")).to_be_visible()
+    signed.open("/tasks?state=cancelled")
+    link = row.get_by_role("link")
+    expect(link).to_have_attribute("href", newest.removesuffix("?step=end"))
+    link.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("fake/press-in-order")
+    expect(page.get_by_role("link", name="Watch it live")).to_have_count(0)
+    signed.complaints.clear()  # the browser notes that the lease is gone
+
+
 def test_ten_thousand_steps_are_gone_through_without_a_stutter(platform: Platform, signed: Signed) -> None:
     trajectory = record(platform, steps=10_000)
     page = signed.open(f"/trajectories/{trajectory}?step=9990")

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { align, divergence, type Row, type Seen } from "../src/compare/align";
+import { align, cutOf, divergence, MOST_STEPS, type Row, type Seen } from "../src/compare/align";
 
 /** "a1 b2" is action 1 on screen a, then action 2 on screen b. */
 function episode(text: string): Seen[] {
@@ -54,5 +54,12 @@ describe("two episodes side by side", () => {
     const rows = align(long, other);
     expect(rows).toHaveLength(2100);
     expect(rows.at(-1)).toEqual({ one: 2099, other: null, same: "nothing" });
+  });
+});
+
+describe("an episode that is longer than what is compared", () => {
+  it("says how much of it is", () => {
+    expect(cutOf(MOST_STEPS)).toBeNull();
+    expect(cutOf(12_345)).toBe("The first 2,000 of 12,345 steps are compared.");
   });
 });

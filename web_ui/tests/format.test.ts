@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import { count, counted, figure, interval, mark, percent, signed } from "../src/format/numbers";
-import { ago, milliseconds, span } from "../src/format/times";
+import { ago, logHere, milliseconds, moment, span } from "../src/format/times";
 
 describe("numbers", () => {
   it("shows a dash for what is not there", () => {
@@ -50,5 +50,20 @@ describe("times", () => {
       "1 min ago",
       "2 h ago",
     ]);
+  });
+
+  it("tells a log's stamps where the reader is, and leaves everything else", () => {
+    const here = moment(Date.UTC(2026, 10, 25, 1, 14, 25) / 1000);
+    const log = [
+      "[2026-11-25T01:14:25Z] metric ppo/iteration step=1",
+      "[2026-11-25T01:14:25.250Z] state",
+      "saved at [2026-11-25T01:14:25Z]",
+      "[01:14:25] metric",
+      "[2026-99-99T01:14:25Z] no such day",
+      "",
+    ];
+    expect(logHere(log.join("\n"))).toBe(
+      [`[${here}] metric ppo/iteration step=1`, `[${here}] state`, ...log.slice(2)].join("\n"),
+    );
   });
 });

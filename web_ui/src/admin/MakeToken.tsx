@@ -7,6 +7,7 @@ import { answer, api } from "../api/client";
 import { infoQuery, usersQuery } from "../api/queries";
 import { Field } from "../parts/Field";
 import { FormDialog } from "../parts/FormDialog";
+import { Trouble } from "../parts/Notice";
 import type { Secret } from "../parts/ShownOnce";
 
 const DAY_S = 86_400;
@@ -101,6 +102,7 @@ export function MakeToken({
           )}
         </Field>
       ) : null}
+      <Trouble error={users.error} again={() => void users.refetch()} />
       <Field label="How long">
         {(ids) => (
           <select {...ids} className="field" value={time} onChange={(event) => setTime(event.target.value)}>

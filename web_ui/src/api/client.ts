@@ -2,6 +2,7 @@
 
 import createClient from "openapi-fetch";
 
+import { span } from "../format/times";
 import type { components, paths } from "./schema.gen";
 
 /** Says that this page sent a request: other sites' pages cannot, and change nothing with our cookie. */
@@ -53,11 +54,19 @@ export async function answer<Data>(call: Promise<Answer<Data>>): Promise<Data> {
     throw new ApiError(0, "The platform does not answer. Is `deskhand serve` running?");
   }
   if (settled.response.ok) return settled.data as Data;
-  throw refusal(settled.response.status, settled.error);
+  throw refusal(settled.response, settled.error);
 }
 
-function refusal(status: number, body: unknown): ApiError {
+function refusal(response: Response, body: unknown): ApiError {
+  const { status } = response;
   const told = (body as Partial<components["schemas"]["ErrorAnswer"]> | null | undefined)?.error;
-  if (!told) return new ApiError(status, `The platform answered ${status} without saying why.`);
-  return new ApiError(status, told.message, told.field ?? null, told.suggestions, told.state ?? null);
+  const said = told?.message ?? `The platform answered ${status} without saying why.`;
+  const wait = status === 429 ? (told?.retry_s ?? Number(response.headers.get("Retry-After"))) : 0;
+  const why = wait > 0 ? `${said}${later(said, wait)}` : said;
+  return new ApiError(status, why, told?.field ?? null, told?.suggestions, told?.state ?? null);
+}
+
+/** When another try makes sense, as a sentence behind the one that says why this was none. */
+function later(said: string, waitS: number): string {
+  return `${/[.!?]$/.test(said) ? "" : "."} Try again in ${span(Math.ceil(waitS))}.`;
 }

@@ -6,6 +6,7 @@ import { useMemo, useState } from "react";
 
 import { trajectoryQuery } from "../api/queries";
 import type { Step, TrajectoryDetail } from "../api/words";
+import { count } from "../format/numbers";
 import { Empty, Failed, Loading } from "../parts/Notice";
 import { Page } from "../parts/Page";
 import { PolicyName } from "../parts/PolicyName";
@@ -17,13 +18,10 @@ import { scorersOf } from "../replay/strip";
 import { useKeys } from "../replay/useKeys";
 import { useSteps } from "../replay/useSteps";
 import { OutcomeMark } from "../trajectories/OutcomeMark";
-import { align, divergence, seenOf, type Row } from "./align";
+import { align, cutOf, divergence, MOST_STEPS, seenOf, type Row } from "./align";
 import { RowList } from "./RowList";
 
 const route = getRouteApi("/compare");
-
-/** Of longer episodes the first so many steps are compared. */
-const MOST_STEPS = 2000;
 
 export function ComparePage() {
   const { one, other } = route.useSearch();
@@ -129,7 +127,15 @@ function Aligned({ rows, one, other }: { rows: readonly Row[]; one: Side; other:
   const here = rows[at];
   return (
     <div className="grid min-h-0 items-start gap-3 lg:grid-cols-[16rem_minmax(0,1fr)_minmax(0,1fr)]">
-      <RowList rows={rows} one={one.steps} other={other.steps} at={at} parts={parts} onRow={go} />
+      <RowList
+        rows={rows}
+        one={one.steps}
+        other={other.steps}
+        cut={{ one: cutOf(one.trajectory.turns) !== null, other: cutOf(other.trajectory.turns) !== null }}
+        at={at}
+        parts={parts}
+        onRow={go}
+      />
       <Column name="First" side={one} index={here ? here.one : one.steps.length} rival={other.trajectory} />
       <Column name="Second" side={other} index={here ? here.other : other.steps.length} rival={one.trajectory} />
     </div>
@@ -149,7 +155,9 @@ function Column({
   rival: TrajectoryDetail;
 }) {
   const [scorer] = useState(() => scorersOf(steps).at(-1) ?? null);
-  const atEnd = index !== null && index >= steps.length;
+  const cut = cutOf(trajectory.turns);
+  const behind = index !== null && index >= steps.length;
+  const atEnd = behind && cut === null;
   const step = index === null ? undefined : steps[index];
   const image = atEnd ? trajectory.final_image : step?.image;
   const { marks } = marksOf(step?.actions ?? [], index === null ? null : pointerBefore(steps, index));
@@ -166,19 +174,22 @@ function Column({
           <PolicyName id={trajectory.policy_id} />
         </Link>
         <span className="text-muted">
-          {trajectory.turns} {trajectory.turns === 1 ? "turn" : "turns"}
+          {count(trajectory.turns)} {trajectory.turns === 1 ? "turn" : "turns"}
           {trajectory.seed === rival.seed ? "" : ` · seed ${trajectory.seed}`}
         </span>
+        {cut === null ? null : <p className="w-full text-warn">{cut}</p>}
       </header>
       <div className="flex h-72 min-w-0 flex-col bg-raised/60 p-2 lg:h-[max(18rem,calc(60dvh-10rem))]">
         {image ? (
           <Screen image={image} marks={marks} zoom="fit" pixelated alt={`${name}: ${index === null || atEnd ? "the end" : `step ${index}`}`} />
         ) : (
-          <p className="m-auto text-muted">{index === null ? "No step here." : "No screen was kept."}</p>
+          <p className="m-auto text-muted">
+            {index === null ? "No step here." : behind && !atEnd ? "Not compared." : "No screen was kept."}
+          </p>
         )}
       </div>
       <h2 className="border-y border-line px-3 py-2 font-semibold">
-        {index === null ? "–" : atEnd ? "End" : `Step ${index}`}
+        {index === null ? "–" : atEnd ? "End" : behind ? `From step ${index} on` : `Step ${index}`}
       </h2>
       {step ? <StepDetail step={step} scorer={scorer} /> : atEnd ? <EndDetail trajectory={trajectory} /> : null}
     </section>

@@ -15,6 +15,7 @@ export function RowList({
   rows,
   one,
   other,
+  cut,
   at,
   parts,
   onRow,
@@ -22,6 +23,8 @@ export function RowList({
   rows: readonly Row[];
   one: readonly Step[];
   other: readonly Step[];
+  /** Which of the two goes on behind its last step here. */
+  cut: { one: boolean; other: boolean };
   /** The row that is shown; behind the last one: the ends. */
   at: number;
   /** The first where the two part. */
@@ -40,13 +43,17 @@ export function RowList({
   return (
     <section className="panel min-w-0" aria-label="Both, step by step">
       <p className="border-b border-line px-3 py-2">
-        {parts === null ? "They never part." : `They part at row ${parts}.`}
+        {parts !== null
+          ? `They part at row ${parts}.`
+          : cut.one || cut.other
+            ? "As far as they are compared they do not part."
+            : "They never part."}
       </p>
       <div ref={scroll} className="h-48 overflow-auto lg:h-[max(20rem,calc(100dvh-12rem))]">
         <ol className="relative" style={{ height: virtual.getTotalSize() }}>
           {virtual.getVirtualItems().map(({ index, start, size }) => {
             const row = rows[index];
-            const word = row ? WORDS[row.same] : "the ends";
+            const word = row ? WORDS[row.same] : cut.one || cut.other ? "no further compared" : "the ends";
             return (
               <li
                 key={index}
@@ -63,11 +70,11 @@ export function RowList({
                   className={`grid h-full w-full grid-cols-[1fr_auto_1fr] items-center border-b border-line px-3 hover:bg-raised aria-[current=step]:bg-raised aria-[current=step]:font-semibold ${row ? LOOKS[row.same] : ""} ${index === parts ? "border-t-2 border-t-bad" : ""}`}
                 >
                   <span className="sr-only">{`Row ${index}: ${word}${index === parts ? ", where they part" : ""}.`}</span>
-                  <Cell index={row ? row.one : one.length} steps={one} />
+                  <Cell index={row ? row.one : one.length} steps={one} cut={cut.one} />
                   <span aria-hidden className="px-2">
                     {row ? { all: "=", screen: "≠", nothing: "·" }[row.same] : "■"}
                   </span>
-                  <Cell index={row ? row.other : other.length} steps={other} />
+                  <Cell index={row ? row.other : other.length} steps={other} cut={cut.other} />
                 </button>
               </li>
             );
@@ -78,12 +85,12 @@ export function RowList({
   );
 }
 
-function Cell({ index, steps }: { index: number | null; steps: readonly Step[] }) {
+function Cell({ index, steps, cut }: { index: number | null; steps: readonly Step[]; cut: boolean }) {
   if (index === null) return <span className="text-faint">–</span>;
   const step = steps[index];
   return (
     <span className="flex items-center justify-center gap-2">
-      <span className="text-xs text-muted">{step ? index : "end"}</span>
+      <span className="text-xs text-muted">{step ? index : cut ? "…" : "end"}</span>
       <span aria-hidden>{step ? signOf(step) : ""}</span>
     </span>
   );

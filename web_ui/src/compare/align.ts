@@ -5,6 +5,7 @@
  * laid side by side wherever both come to it in the same order (the longest common subsequence of their screens).
  */
 
+import { count } from "../format/numbers";
 import type { Step } from "../api/words";
 
 /** What of a step has to be the same. */
@@ -40,6 +41,14 @@ export function align(one: readonly Seen[], other: readonly Seen[]): Row[] {
     rows.push({ ...pair, same: common(one[pair.one ?? -1], other[pair.other ?? -1]) });
   }
   return rows;
+}
+
+/** Of longer episodes the first so many steps are compared. */
+export const MOST_STEPS = 2000;
+
+/** Said of an episode that is longer; null where all of it is compared. */
+export function cutOf(turns: number): string | null {
+  return turns > MOST_STEPS ? `The first ${count(MOST_STEPS)} of ${count(turns)} steps are compared.` : null;
 }
 
 /** The first row where the two do not see and do the same; null where they always do. */

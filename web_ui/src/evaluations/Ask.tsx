@@ -58,24 +58,31 @@ export function Ask() {
           ask.mutate();
         }}
       >
-        <label className="col-span-2 flex min-w-0 flex-col gap-1">
-          <span className="label">Policy</span>
-          <select className="field" value={policy} onChange={(event) => setPolicy(event.target.value)}>
-            <option value="">Scripted oracle</option>
-            <PolicyOptions policies={policies.data} shipped />
-          </select>
-        </label>
-        <label className="col-span-2 flex min-w-0 flex-col gap-1">
-          <span className="label">Suite</span>
-          <select className="field" value={chosen} onChange={(event) => setSuite(event.target.value)}>
-            {suites.data?.map((one) => (
-              <option key={one.name} value={one.name}>
-                {one.name}, {one.tasks.length} {one.tasks.length === 1 ? "task" : "tasks"}
-              </option>
-            ))}
-            <option value={CHOSEN}>{CHOSEN}</option>
-          </select>
-        </label>
+        <div className="col-span-2 flex min-w-0 flex-col gap-1">
+          <label className="flex min-w-0 flex-col gap-1">
+            <span className="label">Policy</span>
+            <select className="field" value={policy} onChange={(event) => setPolicy(event.target.value)}>
+              <option value="">Scripted oracle</option>
+              <PolicyOptions policies={policies.data} shipped />
+            </select>
+          </label>
+          <Trouble error={policies.error} again={() => void policies.refetch()} />
+        </div>
+        <div className="col-span-2 flex min-w-0 flex-col gap-1">
+          <label className="flex min-w-0 flex-col gap-1">
+            <span className="label">Suite</span>
+            <select className="field" value={chosen} onChange={(event) => setSuite(event.target.value)}>
+              {chosen === "" ? <option value="">{suites.isError ? "None known" : "Loading…"}</option> : null}
+              {suites.data?.map((one) => (
+                <option key={one.name} value={one.name}>
+                  {one.name}, {one.tasks.length} {one.tasks.length === 1 ? "task" : "tasks"}
+                </option>
+              ))}
+              <option value={CHOSEN}>{CHOSEN}</option>
+            </select>
+          </label>
+          <Trouble error={suites.error} again={() => void suites.refetch()} />
+        </div>
         {chosen === CHOSEN ? (
           <ChosenTasks
             tasks={picked}

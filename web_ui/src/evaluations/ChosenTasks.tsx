@@ -7,6 +7,7 @@ import { answer, api } from "../api/client";
 import { catalogQuery } from "../api/queries";
 import type { Suite } from "../api/words";
 import { FormDialog } from "../parts/FormDialog";
+import { Trouble } from "../parts/Notice";
 import { suitesQuery } from "./queries";
 import { badName, gathered } from "./suites";
 
@@ -52,6 +53,7 @@ export function ChosenTasks({
           ))}
         </datalist>
       </label>
+      <Trouble error={catalog.error} again={() => void catalog.refetch()} />
       {tasks.length === 0 ? null : (
         <ul aria-label="Chosen tasks" className="flex max-h-40 flex-wrap gap-1.5 overflow-y-auto">
           {tasks.map((task) => (

@@ -93,8 +93,10 @@ function Row({ job, apply }: { job: Job; apply: (order: JobOrder) => Promise<unk
   const client = useQueryClient();
   const cancel = useMutation({
     mutationFn: () => answer(api.POST("/v1/jobs/{id}/cancel", { params: { path: { id: job.id } } })),
+    onSuccess: () => setAsking(false),
     onSettled: () => client.invalidateQueries({ queryKey: ["jobs"] }),
   });
+  const [asking, setAsking] = useState(false);
   const result = done.data?.result;
   return (
     <li className="flex flex-wrap items-center gap-x-3 gap-y-1 py-2">
@@ -108,19 +110,36 @@ function Row({ job, apply }: { job: Job; apply: (order: JobOrder) => Promise<unk
         {job.by}, <Ago atS={job.asked_at_s} />
       </span>
       {over(job.state) ? null : (
-        <button
-          type="button"
-          className="button ml-auto"
-          disabled={cancel.isPending || cancel.isSuccess}
-          onClick={() => cancel.mutate()}
-        >
-          {cancel.isSuccess ? "Stopping…" : "Stop"}
-        </button>
+        <>
+          <button
+            type="button"
+            className="button ml-auto"
+            disabled={cancel.isPending || cancel.isSuccess}
+            onClick={() => setAsking(true)}
+          >
+            {cancel.isSuccess ? "Stopping…" : "Stop"}
+          </button>
+          <Confirm
+            open={asking}
+            onOpen={setAsking}
+            title={job.kind === "fsck" ? "Stop this check?" : "Stop this collection?"}
+            text={
+              job.order.apply
+                ? "What it has dropped stays dropped; the rest stays, and goes the next time."
+                : "What it has seen so far is lost; another begins at the beginning."
+            }
+            action={cancel.isPending ? "Stopping…" : "Stop it"}
+            keep="Let it go on"
+            busy={cancel.isPending}
+            error={cancel.error}
+            onConfirm={() => cancel.mutate()}
+          />
+        </>
       )}
       {job.kind === "gc" && result && !result.applied && Number(result.blobs) + dropped(result) > 0 ? (
         <Drop job={job} what={said(job, result)} apply={apply} />
       ) : null}
-      <Trouble error={cancel.error ?? done.error} />
+      <Trouble error={done.error} />
     </li>
   );
 }

@@ -40,6 +40,14 @@ export function clock(atS: number): string {
   return `${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}`;
 }
 
+/** A log with the UTC stamps at the beginning of its lines, `[2026-11-25T01:14:25Z]`, as moments where the reader is. */
+export function logHere(text: string): string {
+  return text.replace(/^\[(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)\]/gm, (stamp, at: string) => {
+    const atS = Date.parse(at) / 1000;
+    return Number.isNaN(atS) ? stamp : `[${moment(atS)}]`;
+  });
+}
+
 function pad(value: number): string {
   return String(value).padStart(2, "0");
 }

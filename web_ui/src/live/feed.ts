@@ -3,6 +3,7 @@
  *
  * They are followed with an `EventSource`, which reconnects by itself and sends the `Last-Event-ID` it
  * has seen. When the server closes it for good (it restarted, say), the feed opens a new one after what it has.
+ * Until that one is open it has failed, whatever it has.
  */
 
 import type { Event } from "../api/words";
@@ -10,6 +11,8 @@ import type { Event } from "../api/words";
 const REOPEN_MS = 2000;
 const KINDS = ["metric", "state", "alarm"] as const;
 const NO_EVENTS: readonly Event[] = [];
+
+export type FeedState = "opening" | "open" | "failed";
 
 /** The subjects as they stand in an address. */
 export function query(subjects: readonly string[]): string {
@@ -19,6 +22,7 @@ export function query(subjects: readonly string[]): string {
 export class Feed {
   #events: readonly Event[] = NO_EVENTS;
   #waiting: Event[] = [];
+  #state: FeedState = "opening";
   #source: EventSource | null = null;
   #timer: ReturnType<typeof setTimeout> | null = null;
   #frame: number | null = null;
@@ -32,6 +36,15 @@ export class Feed {
   /** What has arrived, in order; the same array until something does. */
   readonly events = (): readonly Event[] => this.#events;
 
+  readonly state = (): FeedState => this.#state;
+
+  /** Opens a new connection at once where the last one failed. */
+  readonly again = (): void => {
+    if (this.#timer === null) return;
+    clearTimeout(this.#timer);
+    this.#open();
+  };
+
   /** Opens with the first listener and closes with the last. */
   readonly subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);
@@ -43,16 +56,25 @@ export class Feed {
   };
 
   #open(): void {
+    this.#timer = null;
     const lastId = this.#waiting.at(-1)?.id ?? this.#events.at(-1)?.id ?? 0;
     const source = new EventSource(this.#url(lastId));
     for (const kind of KINDS) {
       source.addEventListener(kind, (message: MessageEvent<string>) => this.#take(message.data));
     }
+    source.onopen = () => this.#turn("open");
     source.onerror = () => {
       if (source.readyState !== EventSource.CLOSED) return;
+      this.#turn("failed");
       this.#timer = setTimeout(() => this.#open(), REOPEN_MS);
     };
     this.#source = source;
+  }
+
+  #turn(state: FeedState): void {
+    if (state === this.#state) return;
+    this.#state = state;
+    for (const listener of this.#listeners) listener();
   }
 
   #close(): void {

@@ -5,27 +5,51 @@ import { useEffect, useEffectEvent, useMemo, useSyncExternalStore } from "react"
 
 import type { Event } from "../api/words";
 import { ApiError } from "../api/client";
-import { Feed, query } from "./feed";
+import { Feed, query, type FeedState } from "./feed";
 import { parseEvents } from "./parse";
 
+const UNREAD = "The events of this run cannot be read.";
 const NOTHING: readonly Event[] = [];
 const silent = () => () => undefined;
 const nothing = () => NOTHING;
+const open = (): FeedState => "open";
+
+export interface Events {
+  events: readonly Event[];
+  /** Why they cannot be read; what was read before stays in `events`. */
+  error: Error | null;
+  /** Nothing is known of them yet. */
+  loading: boolean;
+  again: () => void;
+}
 
 /** Follows the subjects while `live`, all over one connection; otherwise fetches their past once. */
-export function useEvents(subjects: readonly string[], live: boolean): readonly Event[] {
+export function useEvents(subjects: readonly string[], live: boolean): Events {
   const key = query(subjects);
   // the text stands for the list, which is a new one at every drawing
   // eslint-disable-next-line react-hooks/exhaustive-deps
   const feed = useMemo(() => (live && subjects.length > 0 ? new Feed(subjects) : null), [key, live]);
   const followed = useSyncExternalStore(feed?.subscribe ?? silent, feed?.events ?? nothing);
+  const state = useSyncExternalStore(feed?.subscribe ?? silent, feed?.state ?? open);
   const past = useQuery({
     queryKey: ["events", key],
     queryFn: ({ signal }) => fetchPast(key, signal),
     enabled: !live && subjects.length > 0,
     staleTime: Infinity,
   });
-  return live ? followed : (past.data ?? NOTHING);
+  if (live)
+    return {
+      events: followed,
+      error: state === "failed" ? new ApiError(0, UNREAD) : null,
+      loading: state === "opening" && followed.length === 0,
+      again: () => feed?.again(),
+    };
+  return {
+    events: past.data ?? NOTHING,
+    error: past.error,
+    loading: past.isLoading,
+    again: () => void past.refetch(),
+  };
 }
 
 /** Calls `tell` when an event has arrived that was not there before. */
@@ -39,6 +63,6 @@ export function useNews(events: readonly Event[], tell: () => void): void {
 
 async function fetchPast(subjects: string, signal: AbortSignal): Promise<readonly Event[]> {
   const response = await fetch(`/v1/events?follow=false&${subjects}`, { signal });
-  if (!response.ok) throw new ApiError(response.status, "The events of this run cannot be read.");
+  if (!response.ok) throw new ApiError(response.status, UNREAD);
   return parseEvents(await response.text());
 }

@@ -29,7 +29,8 @@ export function OverviewPage() {
   const overview = useQuery(overviewQuery);
   const client = useQueryClient();
   const round = overview.data?.round?.id;
-  useNews(useEvents(round === undefined ? ["platform"] : ["platform", `round:${round}`], true), () => {
+  const { events } = useEvents(round === undefined ? ["platform"] : ["platform", `round:${round}`], true);
+  useNews(events, () => {
     void client.invalidateQueries({ queryKey: overviewQuery.queryKey });
   });
   return (

@@ -47,12 +47,20 @@ export function Failed({ error, again }: { error: unknown; again?: () => void })
   );
 }
 
-/** One line of trouble within a form or a dialog. */
-export function Trouble({ error }: { error: unknown }) {
+/** One line of trouble within a form or a dialog; `again` gets anew what could not be had. */
+export function Trouble({ error, again }: { error: unknown; again?: () => void }) {
   if (!error) return null;
   return (
     <p role="alert" className="text-sm text-bad">
       <Coded text={sentence(error)} />
+      {again ? (
+        <>
+          {" "}
+          <button type="button" className="link" onClick={again}>
+            Try again
+          </button>
+        </>
+      ) : null}
     </p>
   );
 }

@@ -108,6 +108,7 @@ function BranchForm({
           <PolicyOptions policies={policies.data} shipped />
         </select>
       </label>
+      <Trouble error={policies.error} again={() => void policies.refetch()} />
       <label className="flex flex-col gap-1">
         <span className="label">Episodes</span>
         <input
@@ -143,7 +144,7 @@ export function Lineage({ trajectory }: { trajectory: TrajectoryDetail }) {
   const branches = useQuery(branchesQuery(trajectory.id));
   const left = branches.data?.items ?? [];
   const unreadable = branches.data?.unreadable ?? [];
-  if (origin === undefined && left.length === 0 && unreadable.length === 0) return null;
+  if (origin === undefined && left.length === 0 && unreadable.length === 0 && !branches.isError) return null;
   return (
     <section className="panel min-w-0" aria-label="Branches">
       <h2 className="panel-title border-b border-line px-3 py-2">Branches</h2>
@@ -172,6 +173,7 @@ export function Lineage({ trajectory }: { trajectory: TrajectoryDetail }) {
             ))}
           </ul>
         ) : null}
+        <Trouble error={branches.error} again={() => void branches.refetch()} />
         <Unreadable ids={unreadable} />
       </div>
     </section>

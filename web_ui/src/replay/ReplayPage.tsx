@@ -10,6 +10,7 @@ import { MarkPanel } from "../annotate/MarkPanel";
 import { CompareWith } from "../compare/CompareWith";
 import { Empty, Failed, Loading } from "../parts/Notice";
 import { Page } from "../parts/Page";
+import { LiveLink } from "../sandboxes/LiveLink";
 import { May } from "../shell/May";
 import { OutcomeMark } from "../trajectories/OutcomeMark";
 import { AROUND } from "./ahead";
@@ -18,6 +19,7 @@ import { BranchButton, Lineage } from "./Branch";
 import { CurvesPanel } from "./CurvesPanel";
 import { Facts } from "./Facts";
 import { Inside } from "./Inside";
+import { Keys } from "./Keys";
 import { marksOf, pointerBefore } from "./marks";
 import type { Span } from "./pages";
 import { moved, moveOf, placeOf, stopOf, type Move, type PlaceSearch } from "./place";
@@ -83,6 +85,7 @@ function Replay({ trajectory }: { trajectory: TrajectoryDetail }) {
       title={trajectory.task_id}
       actions={
         <>
+          {trajectory.ended_at_s === null ? <LiveLink trajectory={id} className="button" /> : null}
           <CompareWith trajectory={trajectory} />
           <May scope="tasks:write">
             <BranchButton trajectory={trajectory} step={stop} />
@@ -281,6 +284,7 @@ function Stage({
               ))}
             </select>
           </div>
+          <Keys />
         </div>
       </section>
       <div className="flex min-w-0 flex-col gap-3">

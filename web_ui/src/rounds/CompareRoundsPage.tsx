@@ -24,14 +24,14 @@ export function CompareRoundsPage() {
   const loaded = useQueries({ queries: ids.map((id) => roundQuery(id)) });
   const rounds = loaded.flatMap((one) => one.data ?? []);
   const runs = rounds.flatMap((round) => trainingRun(round) ?? []).map((run) => `run:${run}`);
-  const events = useEvents(
+  const told = useEvents(
     runs,
     rounds.some((round) => !over(round.state)),
   );
   const measure = MEASURES.find((one) => one.name === named) ?? MEASURES[0];
   const failed = loaded.find((one) => one.isError);
   if (measure === undefined) return null;
-  const { chart, points } = compared(measure, rounds, events);
+  const { chart, points } = compared(measure, rounds, told.events);
   const toggle = (id: number, taken: boolean) =>
     void navigate({
       search: (now) => ({ ...now, ids: taken ? [...now.ids, id] : now.ids.filter((one) => one !== id) }),
@@ -72,6 +72,10 @@ export function CompareRoundsPage() {
               <Failed error={failed.error} again={() => void failed.refetch()} />
             ) : ids.length === 0 ? (
               <Empty title="No round chosen">Choose the rounds whose curves you want over one another.</Empty>
+            ) : points.length === 0 && told.error ? (
+              <Failed error={told.error} again={told.again} />
+            ) : points.length === 0 && (told.loading || loaded.some((one) => one.isPending)) ? (
+              <Loading rows={5} label="Loading curves" />
             ) : points.length === 0 ? (
               <Empty title="No curve yet">None of these rounds has told of this measure.</Empty>
             ) : (

@@ -1,8 +1,9 @@
 /** What a phase's run wrote, from near its end on; new lines come by themselves while it runs. */
 
-import { useEffect, useLayoutEffect, useRef, useState } from "react";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 
 import { answer, api } from "../api/client";
+import { logHere } from "../format/times";
 import { Failed } from "../parts/Notice";
 
 const LOOK_MS = 1500;
@@ -52,9 +53,10 @@ export function PhaseLog({ roundId, phase }: { roundId: number; phase: string })
       clearTimeout(timer);
     };
   }, [roundId, phase, attempt]);
+  const shown = useMemo(() => logHere(read.text), [read.text]);
   useLayoutEffect(() => {
     if (atEnd.current && box.current) box.current.scrollTop = box.current.scrollHeight;
-  }, [read.text]);
+  }, [shown]);
   if (read.error !== null) {
     const again = () => {
       setRead(UNREAD);
@@ -80,7 +82,7 @@ export function PhaseLog({ roundId, phase }: { roundId: number; phase: string })
         atEnd.current = scrollHeight - scrollTop - clientHeight < 24;
       }}
     >
-      {read.text}
+      {shown}
     </pre>
   );
 }

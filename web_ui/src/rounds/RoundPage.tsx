@@ -7,7 +7,7 @@ import { lazy, Suspense, useState } from "react";
 import { over, roundQuery } from "../api/queries";
 import type { Phase, Round } from "../api/words";
 import { clock, moment } from "../format/times";
-import { useEvents, useNews } from "../live/useEvents";
+import { useEvents, useNews, type Events } from "../live/useEvents";
 import { Ago, Lasted } from "../parts/Ago";
 import { Empty, Failed, Loading } from "../parts/Notice";
 import { Page, Panel } from "../parts/Page";
@@ -60,7 +60,8 @@ function OneRound({ round }: { round: Round }) {
   const open = !over(round.state);
   const own = `round:${round.id}`;
   const run = training?.run_id ? [`run:${training.run_id}`] : [];
-  const events = useEvents(open ? [own, ...run] : run, open);
+  const told = useEvents(open ? [own, ...run] : run, open);
+  const { events } = told;
   const client = useQueryClient();
   useNews(
     events.filter((event) => event.subject === own),
@@ -104,7 +105,7 @@ function OneRound({ round }: { round: Round }) {
           <Panel title="Result on unseen seeds">
             <ResultTable rows={round.rows} going={!over(round.state)} />
           </Panel>
-          <Training phase={training} points={points} going={going} />
+          <Training phase={training} points={points} going={going} told={told} />
           {alarms.length === 0 ? null : <Alarms alarms={alarms} />}
           {chosen ? (
             <Panel title={`Phase ${chosen.name}`} beside={<StateMark state={chosen.state} />}>
@@ -190,10 +191,13 @@ function Training({
   phase,
   points,
   going,
+  told,
 }: {
   phase: Phase | undefined;
   points: readonly CurvePoint[];
   going: boolean;
+  /** What the points were read from. */
+  told: Events;
 }) {
   const charts = [...DIAGNOSTICS, rewardParts(points)].filter((chart) =>
     has(
@@ -215,7 +219,11 @@ function Training({
         ) : null
       }
     >
-      {points.length === 0 ? (
+      {points.length === 0 && told.error ? (
+        <Failed error={told.error} again={told.again} />
+      ) : points.length === 0 && told.loading ? (
+        <Loading rows={5} label="Loading curves" />
+      ) : points.length === 0 ? (
         <Empty title={going ? "Waiting for the first iteration" : "No curve yet"}>
           {going
             ? `Until then: ${phase?.progress?.phase ?? "starting"}.`

@@ -107,7 +107,7 @@ export function RoundsPage() {
   const rounds = list.data?.pages.flatMap((page) => page.items) ?? [];
   const client = useQueryClient();
   const going = rounds.filter((round) => !over(round.state)).map((round) => `round:${round.id}`);
-  useNews(useEvents(going.slice(-FOLLOWED), true), () => {
+  useNews(useEvents(going.slice(-FOLLOWED), true).events, () => {
     void client.invalidateQueries({ queryKey: roundsQuery.queryKey });
   });
   const navigate = route.useNavigate();

@@ -15,6 +15,7 @@ import { Empty, Failed, Loading, Trouble } from "../parts/Notice";
 import { Panel } from "../parts/Page";
 import { PolicyName } from "../parts/PolicyName";
 import { StateMark } from "../parts/StateMark";
+import { LiveLink } from "../sandboxes/LiveLink";
 import { May } from "../shell/May";
 import { STATES } from "./search";
 
@@ -32,12 +33,22 @@ const columns = column.columns([
     cell: ({ row: { original: task } }) => (
       <span className="flex min-w-0 flex-col">
         {task.trajectory_id ? (
-          <Link className="link font-medium" to="/trajectories/$id" params={{ id: task.trajectory_id }}>
+          <Link
+            className="link font-medium"
+            to="/trajectories/$id"
+            params={{ id: task.trajectory_id }}
+            search={over(task.state) ? {} : { step: "end" }}
+          >
             {task.task_id}
           </Link>
         ) : (
           <span className="font-medium">{task.task_id}</span>
         )}
+        {task.trajectory_id && task.state === "running" ? (
+          <span className="text-xs">
+            <LiveLink trajectory={task.trajectory_id} />
+          </span>
+        ) : null}
         {task.reason ? <span className="text-xs wrap-anywhere text-muted">{task.reason}</span> : null}
       </span>
     ),

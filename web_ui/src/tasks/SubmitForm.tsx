@@ -176,19 +176,22 @@ function KeptPolicy({
 }) {
   const policies = useQuery(policyChoicesQuery);
   return (
-    <Field label="Kept policy" error={error} className="col-span-6">
-      {(ids) => (
-        <select
-          {...ids}
-          className="field"
-          value={draft.policyId}
-          onChange={(event) => set({ policyId: event.target.value })}
-        >
-          <option value="">Choose one</option>
-          <PolicyOptions policies={policies.data} shipped />
-        </select>
-      )}
-    </Field>
+    <div className="col-span-6 flex min-w-0 flex-col gap-1">
+      <Field label="Kept policy" error={error} className="">
+        {(ids) => (
+          <select
+            {...ids}
+            className="field"
+            value={draft.policyId}
+            onChange={(event) => set({ policyId: event.target.value })}
+          >
+            <option value="">Choose one</option>
+            <PolicyOptions policies={policies.data} shipped />
+          </select>
+        )}
+      </Field>
+      <Trouble error={policies.error} again={() => void policies.refetch()} />
+    </div>
   );
 }
 

@@ -1,0 +1,134 @@
+"""A platform that answers 500: every place says so and can try again, and none takes it for an empty one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Locator, Page, Route, expect
+from served_platform import Platform, record
+
+pytestmark = pytest.mark.browser
+ROUTER = Path(__file__).parents[2] / "web_ui/src/router.tsx"
+ANSWER = {"error": {"type": "internal", "message": "the store is on fire", "suggestions": []}}
+SOME = "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b"
+ASKED_FOR = {
+    "/compare": f"?one={SOME}&other={SOME}",
+    "/rounds/compare": "?ids=[1]",
+    "/flywheel": "?dataset=sft@1",
+    "/tasks/evaluations": "?old=policy-1&new=policy-2",
+}
+"""What a place needs in its address before it asks for anything."""
+PARTS = ("tokens", "quotas", "audit", "settings")
+NOTHING_YET = re.compile(
+    r"\b(yet|nothing|never|is needed|none kept|no (other|such|task|trajectory|episode)\b)", re.I
+)
+ALL = re.compile(r"/v1/(?!info$)")
+
+
+def places() -> list[str]:
+    found = re.findall(r'^  path: "([^"]+)"', ROUTER.read_text(), re.MULTILINE)
+    ids = {"/rounds/$id": "1"}
+    shown = [path.replace("$id", ids.get(path, SOME)) + ASKED_FOR.get(path, "") for path in found]
+    return [*shown, *(f"/admin?part={part}" for part in PARTS)]
+
+
+def post(platform: Platform, path: str, body: Any) -> Any:
+    headers = {"Authorization": f"Bearer {platform.token}"}
+    response = httpx.post(f"{platform.url}{path}", json=body, headers=headers, trust_env=False, timeout=60)
+    response.raise_for_status()
+    return response.json()
+
+
+def refuse(route: Route) -> None:
+    route.fulfill(status=500, json=ANSWER)
+
+
+def refusals(within: Page | Locator) -> Locator:
+    page = within.page if isinstance(within, Locator) else within
+    return within.get_by_role("alert").filter(has=page.get_by_role("button", name="Try again"))
+
+
+@pytest.fixture
+def page(platform: Platform, browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": 1366, "height": 768}, base_url=platform.url)
+    page = context.new_page()
+    page.goto(f"/#token={platform.token}")
+    expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+    yield page
+    context.close()
+
+
+@pytest.mark.timeout(600)
+def test_no_place_takes_a_failure_for_nothing(page: Page) -> None:
+    page.route(ALL, refuse)
+    wrong = list[str]()
+    for place in places():
+        page.goto(place)
+        expect(refusals(page).first, place).to_be_visible()
+        expect(page.get_by_role("status", name=re.compile("^Loading")), place).to_have_count(0)
+        said = page.get_by_role("main").inner_text()
+        wrong += [f"{place}: {line}" for line in said.splitlines() if NOTHING_YET.search(line)]
+    assert wrong == []
+
+
+def test_curves_that_cannot_be_read_are_not_taken_for_none(platform: Platform, page: Page) -> None:
+    number = post(platform, "/v1/rounds", {"preset": "smoke"})["id"]
+    streams = re.compile(r"/v1/events\?")
+    for place in (f"/rounds/{number}", f"/rounds/compare?ids=[{number}]"):
+        page.route(streams, refuse)
+        page.goto("/rounds/schedules")
+        page.goto(place)
+        expect(refusals(page)).to_contain_text("The events of this run cannot be read.", timeout=60_000)
+        expect(page.get_by_text(re.compile("No curve yet|Waiting for the first"))).to_have_count(0)
+        page.unroute(streams)
+        refusals(page).get_by_role("button", name="Try again").click()
+        expect(refusals(page)).to_have_count(0)
+        expect(page.get_by_text(re.compile("No curve yet|Waiting for the first"))).to_be_visible()
+
+    post(platform, f"/v1/rounds/{number}/cancel", {})
+    over = page.locator("header", has=page.get_by_role("heading", name="Round")).get_by_title("cancelled")
+    page.route(streams, refuse)
+    page.goto(f"/rounds/{number}")
+    expect(over.first).to_be_visible(timeout=60_000)
+    page.reload()
+    expect(refusals(page)).to_contain_text("The events of this run cannot be read.")
+    page.unroute(streams)
+    refusals(page).get_by_role("button", name="Try again").click()
+    expect(page.get_by_text("No curve yet")).to_be_visible()
+
+
+def test_what_to_choose_from_is_asked_for_again(platform: Platform, page: Page) -> None:
+    def mended(picker: Locator, wanted: str) -> None:
+        """Its list could not be had, and is there after another try."""
+        expect(refusals(picker).first).to_contain_text("the store is on fire")
+        page.unroute(lists)
+        for left in reversed(range(refusals(picker).count())):
+            refusals(picker).first.get_by_role("button", name="Try again").click()
+            expect(refusals(picker)).to_have_count(left)
+        expect(picker.locator("option", has_text=wanted).first).to_be_attached()
+        page.route(lists, refuse)
+
+    lists = re.compile(r"/v1/(policies|evaluations/suites|users|catalog)$")
+    branches = re.compile(r"/v1/trajectories\?label=")
+    trajectory = record(platform, steps=3)
+    page.route(lists, refuse)
+    page.goto("/tasks/evaluations")
+    form = page.locator("form", has=page.get_by_label("Suite"))
+    expect(refusals(form)).to_have_count(2)
+    mended(form, "task")
+    page.goto("/tasks")
+    page.get_by_label("Policy", exact=True).select_option("local")
+    mended(page.locator("form", has=page.get_by_label("Kept policy")), "deskhand-tiny")
+    page.goto("/admin?part=tokens")
+    page.get_by_role("button", name="Make a token").click()
+    mended(page.get_by_role("dialog"), "owner")
+    page.route(branches, refuse)
+    page.goto(f"/trajectories/{trajectory}?step=1")
+    expect(refusals(page.get_by_role("region", name="Branches"))).to_be_visible()
+    page.get_by_role("button", name="Branch…").click()
+    mended(page.get_by_role("dialog"), "deskhand-tiny")
