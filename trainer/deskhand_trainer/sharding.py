@@ -25,7 +25,7 @@ def hollow(bundle: ModelBundle) -> ModelBundle:
     """The bundle with a plain model that has shapes and no weights, to tell other ranks of."""
     with torch.device("meta"):
         model: Any = type(bundle.model)(cast(Any, bundle.model.config))
-    return _with_model(bundle, model.to(next(bundle.model.parameters()).dtype))
+    return bundle.around(model.to(next(bundle.model.parameters()).dtype))
 
 
 def filled(bundle: ModelBundle) -> ModelBundle:
@@ -34,18 +34,6 @@ def filled(bundle: ModelBundle) -> ModelBundle:
     model.to_empty(device="cpu")
     model.tie_weights()
     return bundle
-
-
-def _with_model(bundle: ModelBundle, model: Any) -> ModelBundle:
-    return ModelBundle(
-        model=model.eval(),
-        tokenizer=bundle.tokenizer,
-        images=bundle.images,
-        coordinates=bundle.coordinates,
-        pictures_first=bundle.pictures_first,
-        tiny=bundle.tiny,
-        memory=bundle.memory,
-    )
 
 
 def shard(root: nn.Module, model: Any, *, device: torch.device, size: int) -> None:

@@ -1,8 +1,8 @@
 """A model with everything needed to talk to it: tokenizer, picture settings, coordinate frame, template.
 
 A folder written here is a plain transformers folder plus `deskhand.json`; a folder without that file is a
-released model (Qwen3-VL or Qwen2.5-VL) and gets its family's settings. Both load by the same code. Where the
-folder brings checksums (`deskhand_agent.checksums`), they are checked first.
+released model (Qwen3-VL or Qwen2.5-VL), gets its family's settings and is told our grammar. Both load by the
+same code. Where the folder brings checksums (`deskhand_agent.checksums`), they are checked first.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 import uuid
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
@@ -33,6 +33,7 @@ from deskhand_agent.models.images import ImageCache, ImageSettings
 from deskhand_agent.models.tiny import TinyConfig, VisionLanguageModel, build_model
 from deskhand_agent.models.torchvision_gap import require_torchvision
 from deskhand_agent.models.vocabulary import CHAT_TEMPLATE, END, build_tokenizer
+from deskhand_agent.prompt import system_prompt
 
 BUNDLE_FILE = "deskhand.json"
 FORMAT = 1
@@ -59,6 +60,9 @@ class ModelBundle:
     """How it was built; None for a released model."""
     memory: WindowMemory = field(default_factory=WindowMemory)
     """What of an episode it is shown: in training as when it acts."""
+    system: str = ""
+    """The system message of every prompt, in training as when it acts; none when empty. A trained model keeps
+    the one it was trained with, whatever a released one would be told by then."""
     cache: ImageCache = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -85,16 +89,23 @@ class ModelBundle:
 
     @cached_property
     def processor_hash(self) -> str:
-        """Names tokenizer, picture settings, frame and template together."""
-        parts = {
+        """Names tokenizer, picture settings, frame, template and system message together."""
+        parts: dict[str, Any] = {
             "template": TEMPLATE_VERSION,
             "images": asdict(self.images),
             "coordinates": asdict(self.coordinates),
             "pictures_first": self.pictures_first,
             "memory": self.memory.named(),
             "tokens": sorted(self.tokenizer.get_vocab().items()),
+            **self.told,
         }
         return blake3.blake3(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def told(self) -> dict[str, str]:
+        """What is kept of the system message and named: nothing where there is none, so that models from
+        before there were any keep their names."""
+        return {"system": self.system} if self.system else {}
 
     @property
     def device(self) -> torch.device:
@@ -112,15 +123,11 @@ class ModelBundle:
 
     def clone(self) -> ModelBundle:
         """The same with a copy of the weights, for an engine that serves while a learner trains."""
-        return ModelBundle(
-            model=cast(Any, plain_copy(self.model)).eval(),
-            tokenizer=self.tokenizer,
-            images=self.images,
-            coordinates=self.coordinates,
-            pictures_first=self.pictures_first,
-            tiny=self.tiny,
-            memory=self.memory,
-        )
+        return self.around(plain_copy(self.model))
+
+    def around(self, model: Any) -> ModelBundle:
+        """The same way to talk, to another model."""
+        return replace(self, model=model.eval())
 
 
 def build_tiny(config: TinyConfig | None = None) -> ModelBundle:
@@ -162,6 +169,7 @@ def save_bundle(bundle: ModelBundle, path: Path | str, *, dtype: torch.dtype | N
             "images": asdict(bundle.images),
             "memory": asdict(bundle.memory),
             "tiny": None if bundle.tiny is None else asdict(bundle.tiny),
+            **bundle.told,
         }
         (part / BUNDLE_FILE).write_text(json.dumps(described, indent=2) + "\n")
         if target.exists():
@@ -203,6 +211,7 @@ def load_bundle(path: Path | str, *, device: str = "cpu", dtype: torch.dtype = t
             pictures_first=described["pictures_first"],
             tiny=None if tiny is None else TinyConfig(**tiny),
             memory=WindowMemory(**described.get("memory", {})),
+            system=str(described.get("system", "")),
         )
     except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
         raise ModelFilesError(
@@ -263,7 +272,12 @@ def _released(folder: Path, model: VisionLanguageModel, tokenizer: PreTrainedTok
             max_pixels=images.max_pixels,
         )
     return ModelBundle(
-        model=model, tokenizer=tokenizer, images=images, coordinates=coordinates, pictures_first=False
+        model=model,
+        tokenizer=tokenizer,
+        images=images,
+        coordinates=coordinates,
+        pictures_first=False,
+        system=system_prompt(coordinates),
     )
 
 

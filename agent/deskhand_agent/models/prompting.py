@@ -44,11 +44,8 @@ def tokenise_prompt(bundle: ModelBundle, messages: Sequence[PromptMessage]) -> T
     return TokenisedPrompt(ids=tuple(ids), images=tuple(images))
 
 
-def longest_prompt(bundle: ModelBundle, *, system: str = "") -> int:
+def longest_prompt(bundle: ModelBundle) -> int:
     """Most tokens a prompt has under the bundle's memory: what a server of the model takes beside the reply.
-
-    Args:
-        system: the system message.
 
     Raises:
         ValueError: the memory does not bound the text of a prompt.
@@ -61,7 +58,13 @@ def longest_prompt(bundle: ModelBundle, *, system: str = "") -> int:
     bracketed = bundle.images.max_pixels // bundle.images.factor_px**2 + 2
     message = max(len(message_header(bundle, role)) for role in ROLES) + len(footer(bundle))
     messages = 2 * memory.n_screenshots + 1
-    return memory.text_bytes + asked + size(system) + memory.n_screenshots * bracketed + messages * message
+    return (
+        memory.text_bytes
+        + asked
+        + size(bundle.system)
+        + memory.n_screenshots * bracketed
+        + messages * message
+    )
 
 
 def tokenise_reply(bundle: ModelBundle, text: str) -> tuple[int, ...]:

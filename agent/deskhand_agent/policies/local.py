@@ -18,8 +18,8 @@ from deskhand_agent.types import Context, Decision, Execution, Policy, fault_of
 class LocalPolicy:
     """A vision-language model behind an `InferenceEngine`.
 
-    The bundle gives tokenizer, template and coordinate frame; its weights are not touched here, so the engine
-    may as well be in another process.
+    The bundle gives tokenizer, template, system message and coordinate frame; its weights are not touched
+    here, so the engine may as well be in another process.
     """
 
     def __init__(
@@ -30,7 +30,6 @@ class LocalPolicy:
         memory: WindowMemory | None = None,
         sampling: Sampling | None = None,
         policy_id: str = "local",
-        system: str = "",
         executor: Policy | None = None,
     ) -> None:
         """
@@ -46,7 +45,6 @@ class LocalPolicy:
         self._engine = engine
         self._memory = memory or bundle.memory
         self._sampling = sampling or Sampling()
-        self._system = system
         self._executor = executor
         if (self._memory.plan_tokens > 0) != (executor is not None):
             raise ValueError(
@@ -116,7 +114,7 @@ class LocalPolicy:
             context,
             memory=self._memory,
             coordinates=self._bundle.coordinates,
-            system=self._system,
+            system=self._bundle.system,
             asking=asking,
         )
         prompt = tokenise_prompt(self._bundle, messages)

@@ -120,7 +120,7 @@ def _read(
             steps=trajectory.steps[:place],
             observation=step.observation,
         )
-        messages = build_prompt(context, memory=memory, coordinates=bundle.coordinates)
+        messages = build_prompt(context, memory=memory, coordinates=bundle.coordinates, system=bundle.system)
         prompt = tokenise_prompt(bundle, messages)
         prompt_ids, images = prompt.ids, prompt.images
         reply_ids = tokenise_reply(bundle, _reply_text(step, bundle))

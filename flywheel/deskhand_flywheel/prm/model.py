@@ -185,7 +185,7 @@ def save_reward_model(bundle: ModelBundle, head: ScoreHead, folder: Path) -> str
     return digest
 
 
-def load_reward_model(folder: Path, *, device: str = "cpu") -> tuple[ModelBundle, ScoreHead]:
+def load_reward_model(folder: Path, *, device: torch.device | str = "cpu") -> tuple[ModelBundle, ScoreHead]:
     """Load what `save_reward_model` wrote.
 
     Raises:
@@ -193,7 +193,7 @@ def load_reward_model(folder: Path, *, device: str = "cpu") -> tuple[ModelBundle
     """
     about = _about(folder)
     try:
-        bundle = load_bundle(folder, device=device)
+        bundle = load_bundle(folder)
         head = ScoreHead(int(about["hidden_width"]), inner_width=int(about["inner_width"]))
         head.load_state_dict(load_file(folder / _HEAD_FILE))
     except (ModelFilesError, OSError, KeyError, ValueError, RuntimeError, SafetensorError) as error:
@@ -205,7 +205,7 @@ def load_reward_model(folder: Path, *, device: str = "cpu") -> tuple[ModelBundle
             f"the weights of the process reward model in {folder} are not those it was saved with: "
             "materialise it again from the store"
         )
-    return bundle, head.to(device).eval()
+    return bundle.to(torch.device(device)), head.to(device).eval()
 
 
 def _about(folder: Path) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from torch import Tensor
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.scoring import Turn
+from deskhand_agent.precision import Device, device_named
 from deskhand_agent.types import Trajectory
 from deskhand_flywheel.errors import FlywheelError, RewardModelError
 from deskhand_flywheel.prm.examples import read_steps
@@ -54,9 +55,13 @@ class ProcessRewardModel:
         self._memory, self._batch = memory, batch
 
     @classmethod
-    def load(cls, folder: Path, *, device: str = "cpu") -> ProcessRewardModel:
-        """Raises `RewardModelError` as `load_reward_model`."""
-        return cls(*load_reward_model(folder, device=device))
+    def load(cls, folder: Path, *, device: Device = "auto") -> ProcessRewardModel:
+        """
+        Raises:
+            RewardModelError: as `load_reward_model`.
+            ValueError: a GPU is asked for, and PyTorch finds none.
+        """
+        return cls(*load_reward_model(folder, device=device_named(device)))
 
     def save(self, folder: Path) -> None:
         """Write the folder `load` reads."""

@@ -15,10 +15,12 @@ from deskhand_agent.memory import WindowMemory
 from deskhand_agent.models.bundle import BUNDLE_FILE, ModelBundle, build_tiny, load_bundle, save_bundle
 from deskhand_agent.models.images import sized_pixels
 from deskhand_agent.models.prompting import tokenise_prompt
-from deskhand_agent.prompt import ImageSegment, PromptMessage, Text
+from deskhand_agent.prompt import ImageSegment, PromptMessage, Text, system_prompt
 from deskhand_sandbox.types import Image
 
 Picture = Callable[..., Image]
+PROCESSOR = "dcc73cffdf0302f55414962c078586d1f76c9c6dc3e5f11b7e8dca863c2200d6"
+"""Of the fixture's model: under another name, turns that such a model sampled would be tokenised anew."""
 
 
 def same_weights(one: ModelBundle, other: ModelBundle) -> bool:
@@ -93,6 +95,31 @@ def test_a_released_folder_gets_its_familys_frame(
     )
     prompt = tokenise_prompt(loaded, [message])
     assert prompt.ids.count(int(loaded.model.config.image_token_id)) == loaded.images.tokens(45, 30)
+
+
+@pytest.mark.parametrize("family", ["qwen3_vl", "qwen2_5_vl"])
+def test_a_released_model_is_told_the_grammar_and_stays_told(
+    bundle: ModelBundle, tmp_path: Path, family: str
+) -> None:
+    """What it is told is kept beside its weights, and names its processor."""
+    assert bundle.tiny is not None
+    save_bundle(build_tiny(replace(bundle.tiny, family=family)), tmp_path / "hub")
+    (tmp_path / "hub" / BUNDLE_FILE).unlink()
+    released = load_bundle(tmp_path / "hub")
+    assert released.system == system_prompt(released.coordinates)
+    assert released.processor_hash != replace(released, system="").processor_hash
+    released.system += "\nAs it was said before."
+    save_bundle(released.clone(), tmp_path / "trained")
+    trained = load_bundle(tmp_path / "trained")
+    assert (trained.tiny, trained.system) == (None, released.system)
+    assert trained.processor_hash == load_bundle(tmp_path / "trained").clone().processor_hash
+
+
+def test_a_model_built_here_is_told_nothing_and_keeps_its_name(bundle: ModelBundle, tmp_path: Path) -> None:
+    save_bundle(bundle, tmp_path / "policy")
+    assert "system" not in json.loads((tmp_path / "policy" / BUNDLE_FILE).read_text())
+    assert load_bundle(tmp_path / "policy").system == bundle.system == ""
+    assert bundle.processor_hash == PROCESSOR
 
 
 def test_fresh_weights_depend_on_the_seed_alone(bundle: ModelBundle) -> None:

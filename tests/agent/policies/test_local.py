@@ -1,18 +1,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 from PIL import Image as PilImage
 
+from deskhand_agent.grammar import GRAMMAR
 from deskhand_agent.inference import Completion, CompletionRequest, FinishReason, Sampling
-from deskhand_agent.models.bundle import ModelBundle, build_tiny
+from deskhand_agent.models.bundle import BUNDLE_FILE, ModelBundle, build_tiny, load_bundle, save_bundle
 from deskhand_agent.models.engine import LocalEngine
-from deskhand_agent.models.prompting import tokenise_reply
+from deskhand_agent.models.prompting import decode_reply, tokenise_reply
 from deskhand_agent.models.tiny import TinyConfig
 from deskhand_agent.policies import create_policy
 from deskhand_agent.policies.local import LocalPolicy
+from deskhand_agent.prompt import system_prompt
 from deskhand_agent.types import Context
 from deskhand_sandbox.pictures import encoded
 from deskhand_sandbox.types import Click, EnvironmentSpec, Observation, Task, VerifierSpec
@@ -79,6 +82,28 @@ async def test_coordinates_pass_through_the_models_frame(bundle: ModelBundle) ->
     engine = Says(bundle, "click(point='<point>500 500</point>')")
     decision = await LocalPolicy(bundle=scaled, engine=engine).act(context(width=60, height=50))
     assert decision.actions == (Click(x=30, y=25),)
+
+
+async def test_a_released_model_is_told_the_grammar(bundle: ModelBundle, tmp_path: Path) -> None:
+    save_bundle(bundle, tmp_path / "hub")
+    (tmp_path / "hub" / BUNDLE_FILE).unlink()
+    released = load_bundle(tmp_path / "hub")
+    async with LocalEngine(released, policy_id="p") as engine:
+        policy = LocalPolicy(bundle=released, engine=engine, sampling=Sampling(max_tokens=4))
+        decision = await policy.act(context())
+    assert decision.request is not None and decision.completion is not None
+    # the one sign in it that so small a vocabulary lacks
+    told = decode_reply(released, decision.request.prompt_ids).replace("<|unknown|>", "…")
+    assert told.startswith(f"<|im_start|>system\n{system_prompt(released.coordinates)}<|im_end|>\n")
+    assert GRAMMAR in told and "Click it.\n" in told
+
+
+async def test_a_model_built_here_is_shown_what_it_was_trained_on(bundle: ModelBundle) -> None:
+    asked = LocalPolicy(bundle=bundle, engine=Says(bundle, "wait()")).request(context())
+    shown = decode_reply(bundle, [i for i in asked.prompt_ids if i != bundle.model.config.image_token_id])
+    assert shown == (
+        "<|im_start|>user\n<|vision_start|><|vision_end|>Click it.\n<|im_end|>\n<|im_start|>assistant\n"
+    )
 
 
 async def test_nonsense_is_a_void_turn_that_can_be_trained_on(bundle: ModelBundle) -> None:

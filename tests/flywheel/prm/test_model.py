@@ -12,6 +12,7 @@ from flywheel_episodes import Urls, make_end, make_step, make_trajectory, pictur
 from deskhand_agent.models.bundle import ModelBundle, build_tiny
 from deskhand_agent.models.tiny import TinyConfig
 from deskhand_flywheel.errors import RewardModelError
+from deskhand_flywheel.prm import scoring
 from deskhand_flywheel.prm.examples import examples_from, read_steps
 from deskhand_flywheel.prm.model import (
     ScoreHead,
@@ -134,6 +135,29 @@ async def test_a_saved_model_scores_the_same_and_keeps_its_name(bundle: ModelBun
     assert loaded.scorer == model.scorer
     assert await loaded.score(trajectory) == await model.score(trajectory)
     assert [path.name for path in tmp_path.iterdir()] == ["prm"]
+
+
+def test_it_is_loaded_to_where_it_is_asked_for(
+    bundle: ModelBundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_reward_model(bundle, _head(bundle), tmp_path / "prm")
+    loaded, head = load_reward_model(tmp_path / "prm", device="meta")
+    assert {p.device.type for p in (*loaded.model.parameters(), *head.parameters())} == {"meta"}
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert ProcessRewardModel.load(tmp_path / "prm").bundle.device.type == "cpu"
+    with pytest.raises(ValueError, match="no CUDA device"):
+        ProcessRewardModel.load(tmp_path / "prm", device="cuda")
+    asked: list[torch.device | str] = []
+
+    def noted(folder: Path, *, device: torch.device | str = "cpu") -> tuple[ModelBundle, ScoreHead]:
+        asked.append(device)
+        return load_reward_model(folder)
+
+    monkeypatch.setattr(scoring, "load_reward_model", noted)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    ProcessRewardModel.load(tmp_path / "prm")
+    ProcessRewardModel.load(tmp_path / "prm", device="cpu")
+    assert asked == [torch.device("cuda"), torch.device("cpu")]
 
 
 async def test_kept_in_the_store_it_shares_the_policy_s_files(

@@ -151,6 +151,35 @@ async def test_the_microbatch_changes_no_gradient(bundle: ModelBundle) -> None:
         torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-5)
 
 
+async def test_where_it_learns_is_chosen(bundle: ModelBundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    given = await material()
+    heads = [train_reward_model(bundle, given, ScoreConfig(epochs=2, device=d)).head for d in ("auto", "cpu")]
+    for one, other in zip(heads[0].parameters(), heads[1].parameters(), strict=True):
+        assert one.device.type == "cpu" and torch.equal(one, other)
+    with pytest.raises(ConfigError, match=r"field 'device'.*no CUDA device"):
+        train_reward_model(bundle, given, ScoreConfig(device="cuda"))
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch finds no CUDA device here")
+@pytest.mark.parametrize("trunk_lr", [0.0, 1e-4])
+async def test_a_gpu_learns_and_scores_as_the_processor_does(
+    bundle: ModelBundle, tmp_path: Path, trunk_lr: float
+) -> None:
+    given = await material(reasons=True)
+    scores: list[list[float]] = []
+    for device in ("cpu", "cuda"):
+        config = ScoreConfig(epochs=3, trunk_lr=trunk_lr, device=device)
+        trained = train_reward_model(bundle.clone(), given, config)
+        ProcessRewardModel(trained.bundle, trained.head).save(tmp_path / device)
+        loaded = ProcessRewardModel.load(tmp_path / device)
+        assert loaded.bundle.device.type == loaded.head.scale.device.type == "cuda"
+        samples = [e.sample for e in examples_from(given.trajectories, bundle, given.targets)]
+        scores.append(loaded.turn_scores(samples))
+    assert scores[1] == pytest.approx(scores[0], abs=0.02)
+
+
 def test_reasons_want_a_model_that_is_trained() -> None:
     with pytest.raises(ConfigError, match="trunk_lr"):
         parse_config(ScoreConfig, {"rationale_weight": 0.1})

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import Literal
 
 import pytest
+import torch
 
+from deskhand_agent.models.bundle import build_tiny
+from deskhand_agent.models.tiny import TinyConfig
 from deskhand_agent.types import (
     Decision,
     Step,
@@ -16,6 +20,7 @@ from deskhand_agent.types import (
     TrajectoryEnd,
     TrajectoryStart,
 )
+from deskhand_flywheel.prm.model import ScoreHead, hidden_width, save_reward_model
 from deskhand_flywheel.store import Store
 from deskhand_sandbox.pictures import as_image
 from deskhand_sandbox.tasks import make_task
@@ -80,6 +85,26 @@ async def test_a_damaged_episode_is_left_out_and_counted(context: RunContext, tm
     (alarm,) = await context.store.events_after(0)
     assert (alarm.kind, alarm.name, alarm.data["count"]) == ("alarm", "unreadable_episodes", 1)
     assert "is damaged" in str(alarm.data["why"])
+
+
+async def test_a_reward_model_goes_where_the_run_computes(
+    context: RunContext, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = build_tiny(
+        TinyConfig(vision_width=16, vision_depth=1, vision_heads=2, text_width=32, text_depth=1, text_heads=2)
+    )
+    save_reward_model(bundle, ScoreHead(hidden_width(bundle)), tmp_path / "prm")
+    kept = await store.keep_policy(tmp_path / "prm", parent_id=None, metadata={})
+    asked: list[str] = []
+
+    def noted(choice: Literal["auto", "cpu", "cuda"]) -> torch.device:
+        asked.append(choice)
+        return torch.device("cpu")
+
+    monkeypatch.setattr("deskhand_flywheel.prm.scoring.device_named", noted)
+    assert await context.reward_model(kept.id) is not None
+    assert await context.reward_model(kept.id, device="cpu") is not None
+    assert asked == ["auto", "cpu"]
 
 
 async def test_where_none_can_be_read_the_run_is_refused(context: RunContext, tmp_path: Path) -> None:

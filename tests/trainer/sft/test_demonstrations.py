@@ -1,15 +1,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from deskhand_agent.grammar import parse_reply
 from deskhand_agent.inference import Completion, CompletionRequest, FinishReason, Sampling
 from deskhand_agent.memory import WindowMemory
-from deskhand_agent.models.bundle import ModelBundle
-from deskhand_agent.models.prompting import decode_reply
+from deskhand_agent.models.bundle import BUNDLE_FILE, ModelBundle, load_bundle, save_bundle
+from deskhand_agent.models.prompting import decode_reply, encode_text, message_header, tokenise_reply
+from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.types import Decision, Step, StepTimings, Trajectory, TrajectoryStart
+from deskhand_agent.worker import WorkerSettings
+from deskhand_flywheel.prm.examples import read_steps
+from deskhand_flywheel.store import Store
 from deskhand_sandbox.types import Click, EnvironmentSpec, Observation, Split, Task, VerifierSpec
 from deskhand_trainer.base.pages import SeenPage
+from deskhand_trainer.rollouts import SeedRange, collect, episode_of, jobs_of
 from deskhand_trainer.sft.demonstrations import samples_from_trajectories
 
 
@@ -101,3 +108,54 @@ def test_a_constant_memory_is_shown_thoughts_and_learns_to_write_them(
     replies = [decode_reply(bundle, sample.reply_ids) for sample in samples]
     assert [parse_reply(reply).thought for reply in replies] == ["ONE is left", "TWO is left"]
     assert "What you keep in mind:\nONE is left\n" in decode_reply(bundle, samples[1].prompt_ids)
+
+
+class Waits:
+    """An engine whose model waits, whatever it is shown."""
+
+    def __init__(self, bundle: ModelBundle) -> None:
+        self._ids = tokenise_reply(bundle, "wait()")
+
+    async def generate(self, request: CompletionRequest) -> Completion:
+        return Completion(
+            ids=self._ids,
+            logprobs=(-0.5,) * len(self._ids),
+            finish_reason=FinishReason.STOP,
+            policy_id="p",
+            policy_update=0,
+        )
+
+
+async def test_a_released_model_learns_from_what_it_was_told_when_it_acted(
+    tiny: ModelBundle, store: Store, spot: Any, tmp_path: Path
+) -> None:
+    """The grammar stands in the ids of rollouts, of PPO's samples, and of turns that are written anew."""
+    save_bundle(tiny, tmp_path / "hub")
+    (tmp_path / "hub" / BUNDLE_FILE).unlink()
+    released = load_bundle(tmp_path / "hub")
+    policy = LocalPolicy(bundle=released, engine=Waits(released))
+    jobs = jobs_of([SeedRange(task_id="fake/spot", split="train", offset=0, count=1)], labels={})
+    played = await collect(
+        jobs, policy=policy, source=spot, sink=store, settings=WorkerSettings(concurrency=1), owner="t"
+    )
+    (done,) = played.trajectories
+    shown = [step.decision.request.prompt_ids for step in done.steps if step.decision.request is not None]
+    told = (*message_header(released, "system"), *encode_text(released, released.system))
+    assert len(shown) == 2 and all(ids[: len(told)] == told for ids in shown)
+    episode = episode_of(done, policy.request)
+    assert episode is not None
+    foreign = replace(done, steps=tuple(_elsewhere(step) for step in done.steps))
+    for found in (
+        episode.samples,
+        samples_from_trajectories([done], released),
+        samples_from_trajectories([foreign], released),
+        read_steps(foreign, released),
+    ):
+        assert [sample.prompt_ids for sample in found] == shown
+
+
+def _elsewhere(step: Step) -> Step:
+    """The step as another processor would have sampled it."""
+    assert step.decision.request is not None
+    request = replace(step.decision.request, processor_hash="0")
+    return replace(step, decision=replace(step.decision, request=request))

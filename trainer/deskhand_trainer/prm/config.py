@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from deskhand_agent.precision import Device
 from deskhand_trainer.config_parsing import bounds
 
 Source: TypeAlias = Literal["monte-carlo", "human", "judge", "outcome"]
@@ -65,6 +66,8 @@ class ScoreConfig:
     """Share of the tasks kept from training, for the reported figures and for calibration; where there are
     few tasks, of their start states."""
     minutes: float = field(default=5.0, metadata=bounds(0))
+    device: Device = "auto"
+    """Where it learns and scores; "auto": the GPU where there is one."""
     seed: int = 0
 
     def __post_init__(self) -> None:

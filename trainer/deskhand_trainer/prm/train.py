@@ -19,9 +19,11 @@ from torch.nn.functional import binary_cross_entropy_with_logits as cross_entrop
 
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.scoring import reply_logits
+from deskhand_agent.precision import device_named
 from deskhand_flywheel.prm.calibration import quality
 from deskhand_flywheel.prm.examples import PrmExample, examples_from
 from deskhand_flywheel.prm.model import ScoreHead, hidden_width, read_step, states_of, step_hidden
+from deskhand_trainer.errors import ConfigError
 from deskhand_trainer.prm.config import ScoreConfig
 from deskhand_trainer.prm.material import Material, Unit, part
 
@@ -70,12 +72,17 @@ def train_reward_model(
     """Fit a head, and the model below it where the config says so.
 
     Args:
-        bundle: the model that reads the steps; it is not changed.
+        bundle: the model that reads the steps; it is moved to the config's device, and otherwise not changed.
         progress: told epochs done and in all.
 
     Raises:
         NoLabels: fewer than two labelled episodes.
+        ConfigError: a GPU is asked for, and PyTorch finds none.
     """
+    try:
+        bundle.to(device_named(config.device))
+    except ValueError as error:
+        raise ConfigError(f"field 'device': {error}", "device") from error
     parted = part(material.trajectories, share=config.held_out, seed=config.seed)
     train = examples_from(parted.train, bundle, material.targets)
     held = examples_from(parted.held, bundle, material.targets)

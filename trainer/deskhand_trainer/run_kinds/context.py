@@ -12,6 +12,7 @@ from pathlib import Path
 from deskhand_agent.errors import ModelFilesError
 from deskhand_agent.models.bundle import ModelBundle, build_tiny, load_bundle
 from deskhand_agent.models.tiny import TinyConfig
+from deskhand_agent.precision import Device
 from deskhand_agent.types import Trajectory
 from deskhand_flywheel.errors import (
     BlobError,
@@ -147,7 +148,9 @@ class RunContext:
             few: dict[str, JsonValue] = dict(itertools.islice(damaged.items(), 10))
             await self.reporter.alarm("unreadable_episodes", {"count": len(damaged), "why": few})
 
-    async def reward_model(self, policy_id: str | None = None) -> ProcessRewardModel | None:
+    async def reward_model(
+        self, policy_id: str | None = None, *, device: Device = "auto"
+    ) -> ProcessRewardModel | None:
         """The process reward model of this id, or else of the spec; None when it names none.
 
         Raises:
@@ -158,7 +161,7 @@ class RunContext:
             return None
         try:
             folder = await self.store.materialise_policy(named, self.folder.path / "prm_in")
-            return ProcessRewardModel.load(folder)
+            return ProcessRewardModel.load(folder, device=device)
         except (UnknownPolicy, BlobError, InvalidQuery, RewardModelError) as error:
             raise RunRefused(f"the reward model {named} cannot be used: {error}") from error
 

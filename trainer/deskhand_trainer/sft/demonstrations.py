@@ -25,7 +25,6 @@ def samples_from_trajectories(
     memory: WindowMemory | None = None,
     *,
     thoughts: bool = False,
-    system: str = "",
 ) -> list[TrainingSample]:
     """One sample per turn that did something.
 
@@ -37,7 +36,6 @@ def samples_from_trajectories(
         memory: the one rollouts will use; None: the bundle's.
         thoughts: replies keep the demonstrator's thoughts; those of a constant memory, which is made of them,
             always do.
-        system: the system message rollouts will use.
     """
     memory = memory or bundle.memory
     thoughts = thoughts or memory.strategy == "constant"
@@ -49,7 +47,7 @@ def samples_from_trajectories(
                 continue
             samples.append(
                 _sampled(trajectory, step, bundle)
-                or _written(trajectory, steps, step, bundle, memory, thoughts=thoughts, system=system)
+                or _written(trajectory, steps, step, bundle, memory, thoughts=thoughts)
             )
     return samples
 
@@ -73,7 +71,6 @@ def _written(
     memory: WindowMemory,
     *,
     thoughts: bool,
-    system: str,
 ) -> TrainingSample:
     context = Context(
         task=trajectory.start.task,
@@ -87,7 +84,7 @@ def _written(
         context,
         memory=memory,
         coordinates=bundle.coordinates,
-        system=system,
+        system=bundle.system,
         thoughts=thoughts,
         asking="" if summary is None else SUMMARISE,
     )
