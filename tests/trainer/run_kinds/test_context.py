@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from deskhand_agent.reviewing import REVIEWED
 from deskhand_agent.types import (
     Decision,
     Step,
@@ -21,7 +24,9 @@ from deskhand_sandbox.pictures import as_image
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import Click, Observation, Outcome, Split
 from deskhand_trainer.errors import RunRefused
+from deskhand_trainer.preferences.config import PreferenceConfig
 from deskhand_trainer.run_folder import RunFolder
+from deskhand_trainer.run_kinds import prefer
 from deskhand_trainer.run_kinds.context import RunContext, open_context
 from deskhand_trainer.runs import RunKind, RunSpec
 
@@ -80,6 +85,28 @@ async def test_a_damaged_episode_is_left_out_and_counted(context: RunContext, tm
     (alarm,) = await context.store.events_after(0)
     assert (alarm.kind, alarm.name, alarm.data["count"]) == ("alarm", "unreadable_episodes", 1)
     assert "is damaged" in str(alarm.data["why"])
+
+
+async def test_what_is_left_out_stands_by_name_in_the_log(
+    context: RunContext, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spoil(tmp_path, "b")
+    _ = [each async for each in context.read(NAMES)]
+    assert "left out b: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("pairs", ["corrections", "others"])
+async def test_pairs_are_made_of_the_episodes_that_can_be_read(
+    context: RunContext, store: Store, tmp_path: Path, pairs: Any
+) -> None:
+    for name in ("damaged", "whole"):
+        whole = episode(name)
+        await store.add_trajectory(replace(whole, start=replace(whole.start, labels=REVIEWED)))
+    spoil(tmp_path, "damaged")
+    with pytest.raises(RunRefused, match="the store holds no pairs"):
+        await prefer.run(context, PreferenceConfig(tasks=("fake/press-button",), pairs=pairs))
+    (alarm,) = [each for each in await context.store.events_after(0) if each.kind == "alarm"]
+    assert (alarm.name, alarm.data["count"]) == ("unreadable_episodes", 1)
 
 
 async def test_where_none_can_be_read_the_run_is_refused(context: RunContext, tmp_path: Path) -> None:
