@@ -42,11 +42,12 @@ def make(store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path) -> Make:
 
     def made(**changes: Any) -> PpoLoop:
         fresh = Store(store.database, BlobStore(f"file://{tmp_path}/blobs"))
+        reporter = Reporter(store, subject="run:r", folder=tmp_path / "board")
         (tmp_path / "run").mkdir(exist_ok=True)
         return PpoLoop(
             PpoSetting(
                 run_id="r", config=replace(CONFIG, **changes), bundle=tiny.clone(), policy_id="tiny",
-                store=fresh, source=spot, reporter=Reporter(store, subject="run:r", folder=tmp_path / "board"),
+                store=fresh, source=spot, reporter=reporter,
                 folder=tmp_path / "run", progress=lambda phase, done, total: None, labels={},
             )
         )  # fmt: skip
@@ -76,10 +77,8 @@ def flip(tmp_path: Path, trajectory: Trajectory) -> str:
 async def malform(store: Store, trajectory_id: str) -> None:
     steps = tables.steps
     async with store.database.write() as connection:
-        cut = func.substr(steps.c.step, 1, 20)
-        await connection.execute(
-            steps.update().where(steps.c.trajectory_id == trajectory_id).values(step=cut)
-        )
+        of_it = steps.update().where(steps.c.trajectory_id == trajectory_id)
+        await connection.execute(of_it.values(step=func.substr(steps.c.step, 1, 20)))
 
 
 async def spoil(store: Store, tmp_path: Path, chosen: TrajectoryFilter) -> set[str]:
@@ -119,8 +118,8 @@ async def test_a_resumed_loop_runs_again_what_cannot_be_read(
     had = dying(loop, monkeypatch, at=2)
     with pytest.raises(KeyboardInterrupt):
         await loop.train()
-    ofthe_last = {"stage": "stream"} if rollouts == "stream" else {"iteration": "1"}
-    damaged = await spoil(store, tmp_path, TrajectoryFilter(labels={"run": "r", **ofthe_last}))
+    of_the_last = {"stage": "stream"} if rollouts == "stream" else {"iteration": "1"}
+    damaged = await spoil(store, tmp_path, TrajectoryFilter(labels={"run": "r", **of_the_last}))
     resumed = make(rollouts=rollouts)
     learned = dying(resumed, monkeypatch, at=0)
     outcome = await resumed.train()
@@ -135,13 +134,8 @@ async def test_a_resumed_loop_runs_again_what_cannot_be_read(
     assert set(again.cursor.unreadable) == damaged
 
 
-async def test_a_stored_success_that_cannot_be_read_is_replayed_no_more(
-    make: Make, store: Store, spot_oracle: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told = {**method("dart").ppo, "rollouts": "batch", "group_size": 4}
-    loop = make(**told)
-    loop.sampled.act = spot_oracle.act  # type: ignore[method-assign]
-    monkeypatch.setattr(loop, "_learn", None)
+async def test_a_stored_success_that_cannot_be_read_is_replayed_no_more(make: Make, store: Store) -> None:
+    loop = make(**{**method("dart").ppo, "rollouts": "batch", "group_size": 4})
     collected = await loop.gather.batch("rollout", 4)
     first, *others = [t.id for t in collected.trajectories]
     await malform(store, first)
@@ -149,6 +143,7 @@ async def test_a_stored_success_that_cannot_be_read_is_replayed_no_more(
     assert loop.cursor.unreadable == [first]
     assert [t.id for t in await loop.gather.stored([first])] == []
     assert len(await alarms(store)) == 1
+    loop.engine.close()
 
 
 async def test_a_store_that_fails_ends_a_resumed_loop(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
