@@ -238,7 +238,7 @@ class UnreadableVerdict(JudgeError):
 
 
 class UnreadablePicture(JudgeError):
-    """A screen to be shown to a judge cannot be read."""
+    """A screen to be shown to a judge, or to a process reward model, cannot be read."""
 
 
 class NoVerdict(JudgeError):

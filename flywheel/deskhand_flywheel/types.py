@@ -56,6 +56,8 @@ class JudgeTrouble(StrEnum):
     """What came back holds none, however often it was asked for."""
     PICTURE = "picture"
     """A screen to be shown is missing or damaged."""
+    RECORD = "record"
+    """The episode's record is damaged, or of a form this version cannot read."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -193,6 +193,23 @@ async def test_a_restored_critic_goes_on_bit_identically() -> None:
         assert [e.turn_advantages for e in one] == [e.turn_advantages for e in other]
 
 
+async def test_a_restored_critic_does_without_episodes_that_cannot_be_had() -> None:
+    model = walker(0.5)
+    critic = tables(replace(CONFIG, turn_critic_steps=1, turn_critic_replay=99))
+    episodes = walks(model, 3, seed=4)
+    critic.judged(episodes, model)
+    again = tables(critic.config)
+    again.load(copy.deepcopy(critic.state()))
+
+    async def stored(names: object) -> list[Episode]:
+        return [e for e in episodes if e.trajectory_id != critic.replay[1].trajectory_id]
+
+    await again.restore(stored)
+    kept = [e.trajectory_id for e in critic.replay]
+    assert [e.trajectory_id for e in again.replay] == [name for name in kept if name != kept[1]]
+    again.judged(walks(model, 3, seed=5), model)
+
+
 def ids(bundle: ModelBundle, text: str) -> tuple[int, ...]:
     return tuple(encode_text(bundle, text))
 

@@ -128,7 +128,7 @@ class TurnCritic:
         self._kept = [(name, list(rewards)) for name, rewards in state["replay"]]
 
     async def restore(self, episodes_of: Restorer) -> None:
-        """Fetch the episodes that a loaded state names."""
+        """Fetch the episodes that a loaded state names, as far as they can be had."""
         if not self._kept:
             return
         found = {e.trajectory_id: e for e in await episodes_of([name for name, _ in self._kept])}
@@ -140,6 +140,7 @@ class TurnCritic:
                 ),
             )
             for name, rewards in self._kept
+            if name in found
         )
 
     def _q_loss(self, turns: Turns) -> Tensor:

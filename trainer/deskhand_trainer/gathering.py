@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
 from deskhand_agent.branching import Branching
@@ -94,10 +94,26 @@ class Gatherer:
         return by_verifier if self._s.outcomes is None else self._s.outcomes.verdict
 
     async def stored(self, ids: Sequence[str]) -> list[Trajectory]:
-        """Episodes of the store with what they are paid for; those that came to no verdict are left out."""
-        found = [t async for t in self._s.store.each_trajectory(ids, images=True)]
-        paid = await asyncio.gather(*map(self.paid_by, found))
+        """Episodes of the store with what they are paid for; those that came to no verdict are left out, and
+        those that cannot be read."""
+        paid = await asyncio.gather(*map(self.paid_by, await self._readable(ids)))
         return [t for t in paid if isinstance(t, Trajectory) and to_learn_from(t)]
+
+    async def _readable(self, ids: Sequence[str]) -> list[Trajectory]:
+        damaged: dict[str, str] = {}
+        read = self._s.store.each_trajectory(
+            ids, images=True, on_damaged=lambda name, why: damaged.update({name: str(why)})
+        )
+        found = [t async for t in read]
+        await self._leave_out(damaged)
+        return found
+
+    async def _leave_out(self, damaged: Mapping[str, str]) -> None:
+        """Count episodes that cannot be read, and say so of each once; by id, why."""
+        known = self._cursor.unreadable
+        new = {name: why for name, why in damaged.items() if name not in known}
+        known.extend(new)
+        await self._s.reporter.unreadable(new)
 
     def _told(self, collected: Collected) -> Collected:
         """With what the judge of outcomes came to, where there is one."""
@@ -144,7 +160,7 @@ class Gatherer:
 
     async def _beside_experts(self) -> Collected:
         """The next of the demonstrations, one after another, and again from the first."""
-        config, cursor = self._config, self._cursor
+        config = self._config
         chosen = TrajectoryFilter(
             task_ids=config.tasks,
             split=self._seeds.split,
@@ -159,12 +175,9 @@ class Gatherer:
                 "against: collect some first"
             )
         starts = config.episodes_per_iteration // config.group_size
-        picked = [ids[(cursor.seeds_used + number) % len(ids)] for number in range(starts)]
-        cursor.seeds_used += starts
-        experts = {t.id: t async for t in self._s.store.each_trajectory(picked, images=True)}
         return await self._without_sandboxes(
             all_beside(
-                [experts[each] for each in picked],
+                await self._experts(ids, starts),
                 self._policy,
                 SemiOnline(patches=config.patches),
                 group_size=config.group_size,
@@ -172,6 +185,30 @@ class Gatherer:
                 policy_update=self._updates(),
             )
         )
+
+    async def _experts(self, ids: Sequence[str], count: int) -> list[Trajectory]:
+        """The next so many that can be read.
+
+        Raises:
+            RunRefused: none can.
+        """
+        cursor = self._cursor
+        found: list[Trajectory] = []
+        unreadable: set[str] = set()
+        while len(found) < count:
+            lacking = count - len(found)
+            picked = [ids[(cursor.seeds_used + number) % len(ids)] for number in range(lacking)]
+            cursor.seeds_used += lacking
+            wanted = [each for each in dict.fromkeys(picked) if each not in unreadable]
+            read = {t.id: t for t in await self._readable(wanted)}
+            found += [read[each] for each in picked if each in read]
+            unreadable |= set(wanted) - set(read)
+            if len(unreadable) == len(ids):
+                raise RunRefused(
+                    f"none of the {len(ids)} demonstrations can be read (deskhand flywheel fsck): the run's "
+                    "alarm says why"
+                )
+        return found
 
     async def _without_sandboxes(self, playing: Awaitable[Sequence[Trajectory]]) -> Collected:
         began = time.monotonic()
@@ -203,6 +240,7 @@ class Gatherer:
             pay=self.paid_by,
             on_done=self._on_done,
         )
+        await self._leave_out(collected.unreadable)
         cursor.seeds_used += max(r.count for r in ranges)
         return self._told(collected)
 

@@ -87,6 +87,8 @@ class Cursor:
     """Mean outcomes of the latest groups, where the config learns from successes again."""
     tasks: dict[str, TaskRecord] = field(default_factory=dict[str, TaskRecord])
     """How each task has gone so far."""
+    unreadable: list[str] = field(default_factory=list[str])
+    """Ids of stored episodes that were left out because they cannot be read."""
     value_explained_variance: float | None = None
     """Held out, after value pretraining; None without it, or where the returns did not vary."""
 
@@ -127,6 +129,7 @@ def loop_metrics(c: Cursor, seeds: LoopSeeds, config: PpoConfig) -> dict[str, Js
         "iterations": c.iteration,
         "episodes": c.episodes,
         "turns": c.turns,
+        "left_out": len(c.unreadable),
         "minutes": c.elapsed_s / 60,
         "validation_best": c.best,
         "best_iteration": c.best_iteration,

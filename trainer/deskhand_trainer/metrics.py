@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Mapping
@@ -42,6 +43,14 @@ class Reporter:
     async def alarm(self, name: str, values: Mapping[str, JsonValue]) -> None:
         """Something a person should look at."""
         await self._tell(EventKind.ALARM, name, values)
+
+    async def unreadable(self, damaged: Mapping[str, str]) -> None:
+        """An alarm where episodes were left out because they cannot be read; by id, why."""
+        if damaged:
+            for trajectory_id, why in damaged.items():
+                print(f"left out {trajectory_id}: {why}", flush=True)
+            few: dict[str, JsonValue] = dict(itertools.islice(damaged.items(), 10))
+            await self.alarm("unreadable_episodes", {"count": len(damaged), "why": few})
 
     def close(self) -> None:
         """Write what the files still wait for."""

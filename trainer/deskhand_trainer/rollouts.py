@@ -52,6 +52,8 @@ class Collected:
     stats: WorkerStats
     reused: int = 0
     """Taken from the store: finished before the run's last death."""
+    unreadable: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Of the store, by id why they cannot be read; their jobs were run again."""
     judging: Mapping[str, float] = field(default_factory=dict[str, float])
     """What a judge of outcomes came to meanwhile (`JudgedOutcomes.figures`); empty without one."""
 
@@ -180,10 +182,14 @@ async def collect_or_reuse(
 ) -> Collected:
     """As `collect`; jobs the store has whole under the same labels are taken from there, not run again.
 
-    So a run killed while it collected loses only the episodes in flight.
+    So a run killed while it collected loses only the episodes in flight, and those that cannot be read.
     """
     ids = await store.trajectory_ids(TrajectoryFilter(labels=labels, ended=True))
-    found = [t async for t in store.each_trajectory(ids, images=True)]
+    unreadable: dict[str, str] = {}
+    read = store.each_trajectory(
+        ids, images=True, on_damaged=lambda name, why: unreadable.update({name: str(why)})
+    )
+    found = [t async for t in read]
     whole: dict[tuple[str, int], list[Trajectory]] = {}
     branches: dict[str, list[Trajectory]] = {}
     for t in await asyncio.gather(*map(pay, found)):
@@ -220,6 +226,7 @@ async def collect_or_reuse(
         dropped=fresh.dropped,
         stats=fresh.stats,
         reused=len(reused),
+        unreadable=unreadable,
     )
 
 

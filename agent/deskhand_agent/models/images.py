@@ -16,7 +16,6 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from PIL import Image as PilImage
-from PIL import UnidentifiedImageError
 from torch import Tensor
 
 from deskhand_agent.errors import InferenceError
@@ -85,7 +84,7 @@ def sized_pixels(image: Image, settings: ImageSettings) -> Tensor:
         )
     try:
         picture = PilImage.open(io.BytesIO(image.data)).convert("RGB")
-    except (UnidentifiedImageError, OSError) as error:
+    except (OSError, SyntaxError, ValueError, PilImage.DecompressionBombError) as error:
         raise InferenceError(f"image {image.digest[:12]} is not a readable picture: {error}") from error
     width, height = settings.sized_px(*picture.size)
     if picture.size != (width, height):

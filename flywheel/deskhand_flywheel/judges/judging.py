@@ -1,19 +1,19 @@
 """A judge over a store: whatever it has not judged, several at once, kept as it goes.
 
 Stopped and started again, it goes on where it was. What it failed at is kept too, by kind, and tried again
-the next time. An endpoint that answers nobody is not asked for ever: the run ends after `GIVE_UP` failures in
-a row.
+the next time, behind what was never tried. An endpoint that answers nobody is not asked for ever: the run
+ends after `GIVE_UP` failures in a row.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from deskhand_flywheel.errors import NoVerdict
+from deskhand_flywheel.errors import FlywheelError, NoVerdict, UnknownTrajectory
 from deskhand_flywheel.judges.judge import Judge, OutcomeJudge, ProcessJudge
 from deskhand_flywheel.judges.verdicts import VerdictRepair
 from deskhand_flywheel.store import Store
@@ -32,6 +32,8 @@ _AT_ONCE = 16
 
 Progress = Callable[[int, int], None]
 """Trajectories begun and in all."""
+OnDamaged = Callable[[str, FlywheelError], None]
+"""Told the id of an episode that cannot be read, and why."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,7 +44,7 @@ class JudgeReport:
     judged: int
     """Steps, or episodes, with a new verdict."""
     failures: Mapping[JudgeTrouble, int]
-    """Those without one, by what went wrong."""
+    """Those without one, by what went wrong; an episode whose record cannot be read counts as one."""
     repairs: Mapping[VerdictRepair, int]
     """What was mended in replies."""
     unreadable: int
@@ -72,34 +74,48 @@ async def judge_store(
     limit: int | None = None,
     concurrency: int = 4,
     progress: Progress = lambda _done, _total: None,
+    on_damaged: OnDamaged = lambda _name, _why: None,
 ) -> JudgeReport:
     """Judge what this judge has not judged of whole trajectories: every step, or the outcome.
 
     Args:
         limit: trajectories at most.
         concurrency: requests under way at most.
+        on_damaged: told of each whose record cannot be read, which is a failure too.
 
     Raises:
         StoreError: the store failed; what was judged until then is kept.
     """
-    return await _Run(store, judge, _cases(store, judge, chosen, limit, progress)).through(concurrency)
+    failed = await store.judge_failures(judge.scorer)
+    tried: dict[str, int] = {}
+    for each in failed:
+        tried[each.trajectory_id] = max(each.attempts, tried.get(each.trajectory_id, 0))
+    unjudged = store.unscored if isinstance(judge, ProcessJudge) else store.unjudged
+    # what fails again and again must not keep a limited run from all others
+    ids = sorted(await unjudged(judge.scorer, chosen), key=lambda each: tried.get(each, 0))[:limit]
+    return await _Run(store, judge, _cases(store, judge, ids, progress, on_damaged), failed).through(
+        concurrency
+    )
 
 
 async def _cases(
     store: Store,
     judge: ProcessJudge | OutcomeJudge,
-    chosen: TrajectoryFilter | None,
-    limit: int | None,
+    ids: Sequence[str],
     progress: Progress,
+    on_damaged: OnDamaged,
 ) -> AsyncGenerator[_Case]:
     async def look(image: Image) -> Image:
         return replace(image, data=await store.image(image.digest))
 
-    unjudged = store.unscored if isinstance(judge, ProcessJudge) else store.unjudged
-    ids = (await unjudged(judge.scorer, chosen))[:limit]
     for begin in range(0, len(ids), _AT_ONCE):
+        damaged: dict[str, FlywheelError] = {}
+        read = store.each_trajectory(
+            ids[begin : begin + _AT_ONCE],
+            on_damaged=lambda name, why, damaged=damaged: damaged.update({name: why}),
+        )
         number = begin
-        async for trajectory in store.each_trajectory(ids[begin : begin + _AT_ONCE]):
+        async for trajectory in read:
             number += 1
             progress(number, len(ids))
             if isinstance(judge, OutcomeJudge):
@@ -115,11 +131,25 @@ async def _cases(
                         step_index=step.index,
                         ask=partial(judge.score_step, trajectory, place, look),
                     )
+        for name, why in damaged.items():
+            number += 1
+            progress(number, len(ids))
+            if isinstance(why, UnknownTrajectory):  # dropped meanwhile
+                continue
+            on_damaged(name, why)
+            yield _Case(trajectory_id=name, step_index=None, ask=partial(_unread, why))
+
+
+async def _unread(why: FlywheelError) -> StepScore:
+    raise NoVerdict(str(why), trouble=JudgeTrouble.RECORD)
 
 
 class _Run:
-    def __init__(self, store: Store, judge: Judge, cases: AsyncGenerator[_Case]) -> None:
+    def __init__(
+        self, store: Store, judge: Judge, cases: AsyncGenerator[_Case], failed_before: Sequence[JudgeFailure]
+    ) -> None:
         self._store, self._judge, self._cases = store, judge, cases
+        self._failed_before = {(each.trajectory_id, each.step_index) for each in failed_before}
         self._turn = asyncio.Lock()
         self._failures: Counter[JudgeTrouble] = Counter()
         self._judged: Counter[str] = Counter()
@@ -127,8 +157,6 @@ class _Run:
         self._stopped: str | None = None
 
     async def through(self, concurrency: int) -> JudgeReport:
-        failed_before = await self._store.judge_failures(self._judge.scorer)
-        self._failed_before = {(each.trajectory_id, each.step_index) for each in failed_before}
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(concurrency):
@@ -167,8 +195,11 @@ class _Run:
             await self._store.add_scores([score])
         else:
             await self._store.add_outcome_scores([score])
-        if (case.trajectory_id, case.step_index) in self._failed_before:
-            await self._store.drop_judge_failure(self._judge.scorer, case.trajectory_id, case.step_index)
+        # of the whole of it: its record could not be read
+        for failed in {(case.trajectory_id, case.step_index), (case.trajectory_id, None)}:
+            if failed in self._failed_before:
+                self._failed_before.discard(failed)
+                await self._store.drop_judge_failure(self._judge.scorer, *failed)
         self._judged[case.trajectory_id] += 1
         self._in_a_row = 0
 
@@ -183,7 +214,7 @@ class _Run:
                 detail=str(error),
             )
         )
-        of_the_case = error.trouble is JudgeTrouble.PICTURE or (
+        of_the_case = error.trouble in (JudgeTrouble.PICTURE, JudgeTrouble.RECORD) or (
             # a model that came to one verdict can
             error.trouble is JudgeTrouble.NONSENSE and self._judged
         )

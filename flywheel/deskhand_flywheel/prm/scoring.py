@@ -9,12 +9,13 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from deskhand_agent.errors import InferenceError
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.scoring import Turn
 from deskhand_agent.precision import Device, device_named
 from deskhand_agent.types import Trajectory
-from deskhand_flywheel.errors import FlywheelError, RewardModelError
+from deskhand_flywheel.errors import FlywheelError, RewardModelError, UnreadablePicture
 from deskhand_flywheel.prm.examples import read_steps
 from deskhand_flywheel.prm.model import (
     ScoreHead,
@@ -161,16 +162,35 @@ async def score_store(
 
     Raises:
         MissingBlob, CorruptBlob: a picture is gone or damaged, and nobody is told.
+        UnknownSchemaVersion, MalformedRecord: a row this version cannot read, and nobody is told.
+        InferenceError: a picture is as it was stored and none that can be read, and nobody is told.
     """
     ids = await store.unscored(model.scorer, chosen)
     scored = 0
     for begin in range(0, len(ids), _TRAJECTORIES_AT_ONCE):
         group = ids[begin : begin + _TRAJECTORIES_AT_ONCE]
         read = store.each_trajectory(group, images=True, on_damaged=on_damaged)
-        trajectories = [found async for found in read]
-        scored += len(trajectories)
-        for scores in await model.score_all(trajectories):
+        for scores in await _scores_of([found async for found in read], model, on_damaged):
             await store.add_scores(scores)
+            scored += 1
         if progress is not None:
             progress(begin + len(group), len(ids))
     return scored
+
+
+async def _scores_of(
+    trajectories: Sequence[Trajectory],
+    model: ProcessRewardModel,
+    on_damaged: Callable[[str, FlywheelError], None] | None,
+) -> list[list[StepScore]]:
+    """As `score_all`, less those with a picture that is unreadable, of which `on_damaged` is told."""
+    try:
+        return await model.score_all(trajectories)
+    except InferenceError as error:
+        if on_damaged is None:
+            raise
+        if len(trajectories) == 1:
+            on_damaged(trajectories[0].id, UnreadablePicture(str(error)))
+            return []
+    # one of the batch spoils it for all
+    return [scores for each in trajectories for scores in await _scores_of([each], model, on_damaged)]

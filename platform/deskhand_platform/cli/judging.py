@@ -95,7 +95,8 @@ def judge(
 def _tell(report: dict[str, Any], what: Judged) -> None:
     out.print(f"{report['scorer']}: {report['judged']} {what} judged", markup=False, soft_wrap=True)
     for trouble, count in report["failures"].items():
-        say(f"no verdict on {count} {what}: {trouble}; they are tried again the next time")
+        of = "episodes whose record cannot be read" if trouble == "record" else f"{what}: {trouble}"
+        say(f"no verdict on {count} {of}; they are tried again the next time")
     account = Account(cost=dict(report["cost"]))
     account.repairs.update(report["repairs"])
     if report["unreadable"]:

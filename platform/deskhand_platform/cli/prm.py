@@ -89,8 +89,7 @@ def label(
             + (f", {done['inexact']} of them inexact" if done["inexact"] else ""),
             markup=False,
         )
-    for why, count in done["left_out"].items():
-        say(f"left out {count}: {why}")
+    _say_left_out(done)
 
 
 @app.command(
@@ -121,7 +120,9 @@ def train(
     if as_json:
         out.print_json(json.dumps(figures))
     else:
-        out.print(yaml.safe_dump(figures, sort_keys=False).strip(), markup=False)
+        shown = {name: figure for name, figure in figures.items() if name != "left_out"}
+        out.print(yaml.safe_dump(shown, sort_keys=False).strip(), markup=False)
+    _say_left_out(figures)
 
 
 @app.command(
@@ -153,6 +154,7 @@ def score(
         out.print_json(json.dumps(done))
     else:
         out.print(f"{done['scorer']}: {done['scored']} episodes scored", markup=False)
+    _say_left_out(done)
 
 
 @app.command(
@@ -195,6 +197,12 @@ def calibrate(
     else:
         _print_calibration(done)
         say(f"reliability diagram: {path}")
+    _say_left_out(done)
+
+
+def _say_left_out(done: dict[str, Any]) -> None:
+    for why, count in done.get("left_out", {}).items():
+        say(f"left out {count}: {why}")
 
 
 def _draw(done: dict[str, Any], path: Path) -> None:

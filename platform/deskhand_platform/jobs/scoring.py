@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import tempfile
+from collections import Counter
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
@@ -12,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from deskhand_flywheel.errors import FlywheelError, NoLabels
 from deskhand_flywheel.types import TrajectoryFilter
 from deskhand_platform.api.job_models import (
     CalibrateOrder,
@@ -31,8 +34,39 @@ if TYPE_CHECKING:
     from deskhand_flywheel.store import Store
     from deskhand_flywheel.types import PolicyRecord
     from deskhand_trainer.prm.config import ScoreConfig
+    from deskhand_trainer.prm.material import Material
 
+log = logging.getLogger(__name__)
 SCRIPTED = "scripted"
+
+
+class LeftOut:
+    """Episodes that cannot be read: the log has each by name, `counts` what came of them."""
+
+    def __init__(self) -> None:
+        self._why: dict[str, FlywheelError] = {}
+
+    def __call__(self, trajectory_id: str, why: FlywheelError) -> None:
+        if trajectory_id not in self._why:
+            log.warning("left out %s: %s", trajectory_id, why)
+        self._why[trajectory_id] = why
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """By what is wrong."""
+        return dict(Counter(f"cannot be read: {type(why).__name__}" for why in self._why.values()))
+
+    def refuse_all(self, material: Material) -> None:
+        """
+        Raises:
+            NoLabels: there are labelled episodes, and none of them can be read.
+        """
+        if self._why and not material.trajectories:
+            first = next(iter(self._why.values()))
+            raise NoLabels(
+                f"none of the {len(self._why)} labelled episodes can be read (deskhand flywheel fsck): "
+                f"{first}"
+            )
 
 
 async def judge(place: Place, order: JudgeOrder, progress: Progress) -> Outcome:
@@ -57,6 +91,7 @@ async def judge(place: Place, order: JudgeOrder, progress: Progress) -> Outcome:
                 limit=order.limit,
                 concurrency=order.concurrency,
                 progress=partial(progress, "trajectories"),
+                on_damaged=LeftOut(),
             )
             rules = read_review_rules({})
             for trajectory_id in report.trajectories:
@@ -145,10 +180,13 @@ async def train(place: Place, order: TrainOrder, progress: Progress) -> Outcome:
     from deskhand_trainer.prm.material import refuse_one_kind, training_material
     from deskhand_trainer.prm.train import train_reward_model
 
-    config = score_config(order.settings)
+    config, left_out = score_config(order.settings), LeftOut()
     async with place.store() as store, _scratch() as folder:
         named = await store.policy_named(order.policy)
-        material = await training_material(store, config, progress=partial(progress, "episodes"))
+        material = await training_material(
+            store, config, progress=partial(progress, "episodes"), on_damaged=left_out
+        )
+        left_out.refuse_all(material)
         refuse_one_kind(material.targets)
         bundle = await asyncio.to_thread(
             load_bundle, await store.materialise_policy(named.id, folder / "policy")
@@ -160,7 +198,7 @@ async def train(place: Place, order: TrainOrder, progress: Progress) -> Outcome:
         await asyncio.to_thread(model.save, folder / "model")
         metadata = {**about(config, trained.report), "scorer": model.scorer}
         kept = await store.keep_policy(folder / "model", parent_id=named.id, metadata=metadata)
-    return _json({"model": kept.id, **figures_of(trained.report)})
+    return _json({"model": kept.id, **figures_of(trained.report), "left_out": left_out.counts})
 
 
 def score_config(settings: Mapping[str, Any]) -> ScoreConfig:
@@ -182,9 +220,12 @@ async def score(place: Place, order: ScoreOrder, progress: Progress) -> Outcome:
     """
     from deskhand_flywheel.prm.scoring import score_store
 
+    left_out = LeftOut()
     async with place.store() as store, _loaded(store, order.model) as (_, loaded):
-        count = await score_store(store, loaded, chosen(order), progress=partial(progress, "episodes"))
-    return {"scorer": loaded.scorer, "scored": count}
+        count = await score_store(
+            store, loaded, chosen(order), progress=partial(progress, "episodes"), on_damaged=left_out
+        )
+    return {"scorer": loaded.scorer, "scored": count, "left_out": left_out.counts}
 
 
 async def calibrate(place: Place, order: CalibrateOrder, progress: Progress) -> Outcome:
@@ -198,11 +239,15 @@ async def calibrate(place: Place, order: CalibrateOrder, progress: Progress) -> 
     from deskhand_trainer.prm.scaling import calibrate as fit
 
     config = replace(score_config({"labels": [*order.sources]}), inexact=order.inexact)
-    of = TrajectoryFilter(task_ids=_tasks(order.tasks))
+    of, left_out = TrajectoryFilter(task_ids=_tasks(order.tasks)), LeftOut()
     async with place.store() as store, _loaded(store, order.model) as (record, model):
-        material = await measuring_material(store, config, of, progress=partial(progress, "episodes"))
+        material = await measuring_material(
+            store, config, of, progress=partial(progress, "episodes"), on_damaged=left_out
+        )
+        left_out.refuse_all(material)
         refuse_one_kind(material.targets)
-        marked = await measuring_material(store, replace(config, labels=("human",)), of)
+        by_people = replace(config, labels=("human",))
+        marked = await measuring_material(store, by_people, of, on_damaged=left_out)
         calibrated, done = await asyncio.to_thread(fit, model, material, marked, record.metadata)
         kept: str | None = None
         if order.keep:
@@ -210,7 +255,7 @@ async def calibrate(place: Place, order: CalibrateOrder, progress: Progress) -> 
                 await asyncio.to_thread(calibrated.save, folder / "model")
                 metadata = {**record.metadata, "scorer": done.scorer, "calibration": _json(asdict(done))}
                 kept = (await store.keep_policy(folder / "model", parent_id=record.id, metadata=metadata)).id
-    return _json({"model": kept, **asdict(done)})
+    return _json({"model": kept, **asdict(done), "left_out": left_out.counts})
 
 
 @asynccontextmanager

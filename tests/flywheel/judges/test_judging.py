@@ -14,11 +14,19 @@ import pytest
 from flywheel_episodes import make_end, make_start, make_step, make_trajectory, picture, write
 from judge_replies import busy, chat, says
 from PIL import Image as PilImage
+from sqlalchemy import func
 from starlette.responses import PlainTextResponse, Response
 
 from deskhand_agent.episode import TRY_AGAIN
 from deskhand_agent.errors import EndpointError
-from deskhand_flywheel.errors import InvalidRubric, NoVerdict
+from deskhand_flywheel import tables
+from deskhand_flywheel.errors import (
+    FlywheelError,
+    InvalidRubric,
+    MalformedRecord,
+    NoVerdict,
+    UnknownSchemaVersion,
+)
 from deskhand_flywheel.judges import (
     JudgeSettings,
     OutcomeJudge,
@@ -247,6 +255,80 @@ async def test_a_damaged_or_missing_picture_costs_its_steps_alone(
     failed = await store.judge_failures(judge.scorer)
     # what is broken cannot be drawn on; what is gone is missed before and after the step
     assert [f.step_index for f in failed] == [1, 2, 3]
+
+
+async def spoil(store: Store, trajectory_id: str, *, mend: bool = False) -> None:
+    """A step of another form: unknown to this version, or as it was again."""
+    forms = ['"schema_version":1', '"schema_version":9']
+    steps = tables.steps
+    async with store.database.write() as connection:
+        of_it = steps.update().where(steps.c.trajectory_id == trajectory_id, steps.c.step_index == 0)
+        await connection.execute(of_it.values(step=func.replace(steps.c.step, *sorted(forms, reverse=mend))))
+
+
+@pytest.mark.parametrize("kind", [ProcessJudge, OutcomeJudge])
+async def test_an_episode_that_cannot_be_read_is_one_failure_and_the_others_are_judged(
+    store: Store, make: Make, kind: Any
+) -> None:
+    names = [f"{number:02}" for number in range(20)]
+    for name in names:
+        await write(store, make_trajectory(name, steps=(make_step(0),), end=make_end()))
+    await spoil(store, "00")
+    async with store.database.write() as connection:
+        heads = tables.trajectories
+        await connection.execute(heads.update().where(heads.c.id == "18").values(start="no JSON"))
+    told: dict[str, FlywheelError] = {}
+    seen: list[tuple[int, int]] = []
+    judge = make(kind)
+    report = await judge_store(
+        store,
+        judge,
+        progress=lambda *counts: seen.append(counts),
+        on_damaged=lambda name, why: told.update({name: why}),
+    )
+    assert (report.judged, report.failures, report.stopped) == (18, {"record": 2}, None)
+    assert seen == [(number, 20) for number in range(1, 21)]
+    assert {name: type(why) for name, why in told.items()} == {
+        "00": UnknownSchemaVersion,
+        "18": MalformedRecord,
+    }
+    failed = await store.judge_failures(judge.scorer)
+    assert [(f.trajectory_id, f.step_index, f.trouble) for f in failed] == [
+        ("00", None, JudgeTrouble.RECORD),
+        ("18", None, JudgeTrouble.RECORD),
+    ]
+    assert "schema version 9" in failed[0].detail
+    await spoil(store, "00", mend=True)
+    again = await judge_store(store, make(kind))
+    assert (again.trajectories, again.failures) == (("00",), {"record": 1})
+    assert [(f.trajectory_id, f.attempts) for f in await store.judge_failures(judge.scorer)] == [("18", 2)]
+
+
+async def test_many_that_cannot_be_read_do_not_end_the_run(store: Store, make: Make) -> None:
+    for number in range(GIVE_UP + 2):
+        await write(store, make_trajectory(f"{number:02}", steps=(make_step(0),), end=make_end()))
+        if number <= GIVE_UP:
+            await spoil(store, f"{number:02}")
+    report = await judge_store(store, make(), concurrency=1)
+    assert (report.judged, report.failures, report.stopped) == (1, {"record": GIVE_UP + 1}, None)
+
+
+async def test_what_fails_every_time_does_not_keep_a_limited_run_from_the_others(
+    store: Store, make: Make
+) -> None:
+    for name in "abcd":
+        step = make_step(0, image=as_image(b"no picture at all", (160, 210)) if name == "a" else None)
+        await write(store, make_trajectory(name, steps=(step,), end=make_end()))
+    await spoil(store, "b")
+    runs = [await judge_store(store, make(), limit=1) for _ in range(6)]
+    assert [run.failures or run.trajectories for run in runs] == [
+        {"picture": 1},
+        {"record": 1},
+        ("c",),
+        ("d",),
+        {"picture": 1},
+        {"record": 1},
+    ]
 
 
 async def test_a_limit_and_a_filter_choose_trajectories(store: Store, make: Make) -> None:

@@ -7,11 +7,19 @@ import torch
 from flywheel_episodes import Urls, make_end, make_step, make_trajectory, picture, write
 from torch.nn.functional import binary_cross_entropy_with_logits
 
+from deskhand_agent.errors import InferenceError
 from deskhand_agent.models.bundle import ModelBundle, build_tiny
 from deskhand_agent.models.tiny import TinyConfig
 from deskhand_agent.types import Trajectory
 from deskhand_flywheel.blobs import BlobStore
-from deskhand_flywheel.errors import CorruptBlob, FlywheelError
+from deskhand_flywheel.errors import (
+    CorruptBlob,
+    FlywheelError,
+    StorageFull,
+    StoreError,
+    StoreUnavailable,
+    UnreadablePicture,
+)
 from deskhand_flywheel.prm.examples import examples_from
 from deskhand_flywheel.prm.metrics import auc
 from deskhand_flywheel.prm.model import ScoreHead, hidden_width, step_hidden
@@ -19,6 +27,7 @@ from deskhand_flywheel.prm.scoring import ProcessRewardModel, score_store
 from deskhand_flywheel.prm.targets import by_step, outcome_targets
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import TrajectoryFilter
+from deskhand_sandbox.pictures import as_image
 from deskhand_sandbox.types import Click
 
 torch.set_num_threads(1)
@@ -117,3 +126,44 @@ async def test_an_episode_that_cannot_be_read_stays_unscored_and_is_told_of(
     assert await score_store(fresh, model, on_damaged=lambda name, why: told.update({name: why})) == 1
     assert [*told] == ["a"] and isinstance(told["a"], CorruptBlob)
     assert await store.unscored(model.scorer) == ("a",)
+
+
+async def test_a_stored_picture_that_is_none_costs_its_episode_alone(
+    bundle: ModelBundle, store: Store
+) -> None:
+    model = _trained(bundle, [_clicked("a", True, 0), _clicked("b", False, 0)])
+    broken = as_image(b"no picture at all", (160, 210))
+    for name, shown in (("a", picture(0)), ("b", broken), ("c", picture(1))):
+        steps = (make_step(0, image=shown),)
+        await write(store, make_trajectory(name, steps=steps, end=make_end()))
+    with pytest.raises(InferenceError):
+        await score_store(store, model)
+    told: dict[str, FlywheelError] = {}
+    done: list[tuple[int, int]] = []
+    for left in (3, 1):
+        scored = await score_store(
+            store,
+            model,
+            progress=lambda *counts: done.append(counts),
+            on_damaged=lambda name, why: told.update({name: why}),
+        )
+        assert (scored, done.pop()) == (left - 1, (left, left))
+        assert [*told] == ["b"] and isinstance(told["b"], UnreadablePicture)
+    assert await store.unscored(model.scorer) == ("b",)
+
+
+@pytest.mark.parametrize("trouble", [StoreUnavailable, StorageFull])
+async def test_a_store_that_fails_is_no_damaged_episode(
+    bundle: ModelBundle, store: Store, monkeypatch: pytest.MonkeyPatch, trouble: type[StoreError]
+) -> None:
+    model = _trained(bundle, [_clicked("a", True, 0), _clicked("b", False, 0)])
+    await write(store, make_trajectory("a", end=make_end()))
+
+    async def refuses(digest: str) -> bytes:
+        raise trouble("not now")
+
+    monkeypatch.setattr(store.blobs, "get", refuses)
+    told: list[str] = []
+    with pytest.raises(trouble):
+        await score_store(store, model, on_damaged=lambda name, why: told.append(name))
+    assert told == []

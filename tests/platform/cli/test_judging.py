@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from starlette.responses import JSONResponse
 
+from deskhand_flywheel import tables
 from deskhand_flywheel.store import Store
 from deskhand_platform.settings import Settings
 
@@ -69,6 +70,25 @@ async def test_what_it_comes_to_no_verdict_on_is_said(
     )
     assert status == 1 and "0 steps judged" in said
     assert "no verdict on 2 steps: nonsense" in told and "4 replies held no verdict" in told
+
+
+async def test_an_episode_that_cannot_be_read_is_named_and_the_others_are_judged(
+    store: Store, record_episode: Any, endpoint: Any, deskhand: Run
+) -> None:
+    broken, whole = [await record_episode(store) for _ in range(2)]
+    async with store.database.write() as connection:
+        heads = tables.trajectories
+        await connection.execute(heads.update().where(heads.c.id == broken).values(start="no JSON"))
+    endpoint.reply = lambda: says('{"rationale": "Fine.", "score": 1}')
+    own = ("--endpoint", endpoint.url, "--model", "m")
+    status, said, told = await deskhand("flywheel", "judge", "steps", *own)
+    assert status == 0 and "2 steps judged" in said
+    assert f"left out {broken}: " in told
+    assert "no verdict on 1 episodes whose record cannot be read; they are tried again" in told
+    assert len(await store.scores(whole)) == 2
+    status, said, _ = await deskhand("flywheel", "judge", "outcomes", *own, "--json")
+    report = json.loads(said)
+    assert (status, report["judged"], report["failures"]) == (0, 1, {"record": 1})
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,14 @@ from typing import Any
 
 import pytest
 import torch
+from PIL import Image as PilImage
+from sqlalchemy import func
 
 from deskhand_agent.models.bundle import build_tiny, save_bundle
 from deskhand_agent.models.tiny import TinyConfig
 from deskhand_agent.types import Context, Decision
 from deskhand_agent.worker import Job, run_episodes
+from deskhand_flywheel import tables
 from deskhand_flywheel.prm.continuation import Continuing
 from deskhand_flywheel.prm.labelling import LabelSettings, label_store
 from deskhand_flywheel.store import Store
@@ -22,6 +25,7 @@ from deskhand_flywheel.types import StepScore
 from deskhand_platform.cli.app import main
 from deskhand_platform.settings import load_settings
 from deskhand_sandbox.manager import PoolSettings, SandboxManager
+from deskhand_sandbox.pictures import encoded
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.splits import seeds
 from deskhand_sandbox.types import Press, Split
@@ -134,10 +138,76 @@ def test_from_episodes_to_a_calibrated_model(tmp_path: Path, deskhand: Any) -> N
     assert 0 < done["marked"] == done["after"]["steps"] and done["kappa"] is not None
     assert Path(done["plot"]).read_bytes().startswith(b"\x89PNG")
     rescored = json.loads(deskhand("prm", "score", done["model"], "--json")[1])
-    assert rescored == {"scorer": done["scorer"], "scored": 12}
+    assert rescored == {"scorer": done["scorer"], "scored": 12, "left_out": {}}
     plot = tmp_path / "plot.png"
     status, printed, _ = deskhand("prm", "calibrate", trained["model"], "--no-keep", "--plot", str(plot))
     assert status == 0 and "nothing was kept" in printed and plot.exists()
+
+
+async def spoil(home: Path) -> dict[str, str]:
+    """Flip a bit of a picture that one episode alone has, and break the record of another; ids, by why."""
+    settings = load_settings(home=home)
+    async with await Store.open(settings.db_url, settings.blobs_url) as store:
+        walks = [walk async for walk in store.each_trajectory(await store.trajectory_ids())]
+        flipped, broken = walks[0].id, walks[1].id
+        steps, heads = tables.steps, tables.trajectories
+        own = encoded(PilImage.new("RGB", (64, 64), "red"))
+        assert own.data is not None
+        await store.blobs.put(own.data)
+        shown = walks[0].steps[0].observation.screenshot.digest
+        async with store.database.write() as connection:
+            of_it = steps.update().where(steps.c.trajectory_id == flipped, steps.c.step_index == 0)
+            await connection.execute(of_it.values(step=func.replace(steps.c.step, shown, own.digest)))
+            await connection.execute(heads.update().where(heads.c.id == broken).values(start="no JSON"))
+    path = home / "blobs" / own.digest[:2] / own.digest
+    data = path.read_bytes()
+    path.write_bytes(data[:40] + bytes([data[40] ^ 1]) + data[41:])
+    return {"CorruptBlob": flipped, "MalformedRecord": broken}
+
+
+def test_what_cannot_be_read_is_left_out_named_and_counted(
+    tmp_path: Path, deskhand: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    home = tmp_path / "home"
+    policy = asyncio.run(play(home))
+    asyncio.run(label(home))
+    damaged = asyncio.run(spoil(home))
+    counted = {f"cannot be read: {why}": 1 for why in damaged}
+
+    def done(*arguments: str) -> dict[str, Any]:
+        caplog.clear()
+        status, printed, told = deskhand(*arguments, "--json")
+        assert status == 0, told
+        for why, name in damaged.items():
+            assert caplog.text.count(f"left out {name}: ") == 1
+            assert f"left out 1: cannot be read: {why}" in told
+        return json.loads(printed)
+
+    trained = done("prm", "train", "--policy", policy, "--set", "epochs=2", "--set", "lr=0.01")
+    assert trained["left_out"] == counted
+    scored = done("prm", "score", trained["model"])
+    assert (scored["scored"], scored["left_out"]) == (10, counted)
+    again = done("prm", "score", trained["model"])
+    assert (again["scored"], again["left_out"]) == (0, counted)
+    assert done("prm", "calibrate", trained["model"])["left_out"] == counted
+
+
+def test_where_no_labelled_episode_can_be_read_that_is_said(tmp_path: Path, deskhand: Any) -> None:
+    home = tmp_path / "home"
+    policy = asyncio.run(play(home))
+    asyncio.run(label(home))
+
+    async def spoil_all() -> None:
+        settings = load_settings(home=home)
+        async with (
+            await Store.open(settings.db_url, settings.blobs_url) as store,
+            store.database.write() as connection,
+        ):
+            await connection.execute(tables.steps.update().values(step="{}"))
+
+    asyncio.run(spoil_all())
+    status, _, complaint = deskhand("prm", "train", "--policy", policy)
+    assert status == 1 and "none of the 12 labelled episodes can be read" in complaint
 
 
 def test_what_cannot_be_done_is_said(tmp_path: Path, deskhand: Any) -> None:

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
+from sqlalchemy import func
 
 from deskhand_agent.types import Context, Decision, Trajectory
 from deskhand_agent.worker import Job, run_episodes
-from deskhand_flywheel.errors import NoLabels
+from deskhand_flywheel import tables
+from deskhand_flywheel.errors import (
+    FlywheelError,
+    MalformedRecord,
+    NoLabels,
+    RecordError,
+    UnknownSchemaVersion,
+)
 from deskhand_flywheel.prm.targets import StepTarget
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import StepValue, TrajectoryFilter
@@ -22,6 +31,7 @@ from deskhand_trainer.prm.keeping import was_trained_on
 from deskhand_trainer.prm.material import measuring_material, part, refuse_one_kind, training_material
 
 LABELLED = ScoreConfig(labels=("monte-carlo",))
+OUTCOMES = ScoreConfig(labels=("outcome",))
 HELD_OUT = "miniwob/click-menu"
 
 
@@ -70,6 +80,33 @@ async def test_held_out_tasks_and_seeds_are_never_trained_on(store: Store, walks
     assert len(newest.trajectories) == 4
     nobody = await training_material(store, replace(LABELLED, labels=("human",)))
     assert nobody.trajectories == () and nobody.targets == {}
+
+
+async def test_episodes_that_cannot_be_read_are_left_out_and_told_of(
+    store: Store, walks: list[Trajectory]
+) -> None:
+    ids = [t.id for t in walks]
+    async with store.database.write() as connection:
+        heads, steps = tables.trajectories, tables.steps
+        await connection.execute(heads.update().where(heads.c.id == ids[0]).values(start="no JSON"))
+        newer = func.replace(steps.c.step, '"schema_version":1', '"schema_version":9')
+        await connection.execute(steps.update().where(steps.c.trajectory_id == ids[1]).values(step=newer))
+    told: dict[str, FlywheelError] = {}
+    for read, whole in (
+        (partial(training_material, store, LABELLED), ids[2:8]),
+        (partial(measuring_material, store, LABELLED, TrajectoryFilter()), ids[2:]),
+        (partial(measuring_material, store, OUTCOMES, TrajectoryFilter()), ids[2:]),
+    ):
+        with pytest.raises(RecordError):
+            await read()
+        told.clear()
+        material = await read(on_damaged=lambda name, why: told.update({name: why}))
+        assert [t.id for t in material.trajectories] == whole
+        assert {name for name, _ in material.targets} == set(whole)
+        assert {name: type(why) for name, why in told.items()} == {
+            ids[0]: MalformedRecord,
+            ids[1]: UnknownSchemaVersion,
+        }
 
 
 async def test_tasks_are_kept_whole_and_few_tasks_by_their_starts(walks: list[Trajectory]) -> None:

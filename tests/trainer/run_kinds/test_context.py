@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 import torch
 
 from deskhand_agent.models.bundle import build_tiny
 from deskhand_agent.models.tiny import TinyConfig
+from deskhand_agent.reviewing import REVIEWED
 from deskhand_agent.types import (
     Decision,
     Step,
@@ -26,7 +28,9 @@ from deskhand_sandbox.pictures import as_image
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import Click, Observation, Outcome, Split
 from deskhand_trainer.errors import RunRefused
+from deskhand_trainer.preferences.config import PreferenceConfig
 from deskhand_trainer.run_folder import RunFolder
+from deskhand_trainer.run_kinds import prefer
 from deskhand_trainer.run_kinds.context import RunContext, open_context
 from deskhand_trainer.runs import RunKind, RunSpec
 
@@ -105,6 +109,28 @@ async def test_a_reward_model_goes_where_the_run_computes(
     assert await context.reward_model(kept.id) is not None
     assert await context.reward_model(kept.id, device="cpu") is not None
     assert asked == ["auto", "cpu"]
+
+
+async def test_what_is_left_out_stands_by_name_in_the_log(
+    context: RunContext, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spoil(tmp_path, "b")
+    _ = [each async for each in context.read(NAMES)]
+    assert "left out b: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("pairs", ["corrections", "others"])
+async def test_pairs_are_made_of_the_episodes_that_can_be_read(
+    context: RunContext, store: Store, tmp_path: Path, pairs: Any
+) -> None:
+    for name in ("damaged", "whole"):
+        whole = episode(name)
+        await store.add_trajectory(replace(whole, start=replace(whole.start, labels=REVIEWED)))
+    spoil(tmp_path, "damaged")
+    with pytest.raises(RunRefused, match="the store holds no pairs"):
+        await prefer.run(context, PreferenceConfig(tasks=("fake/press-button",), pairs=pairs))
+    (alarm,) = [each for each in await context.store.events_after(0) if each.kind == "alarm"]
+    assert (alarm.name, alarm.data["count"]) == ("unreadable_episodes", 1)
 
 
 async def test_where_none_can_be_read_the_run_is_refused(context: RunContext, tmp_path: Path) -> None:

@@ -76,9 +76,14 @@ async def measuring_material(
     chosen: TrajectoryFilter,
     *,
     progress: Callable[[int, int], None] | None = None,
+    on_damaged: OnDamaged | None = None,
 ) -> Material:
-    """The newest labelled episodes that a filter lets through, of any task and split."""
-    return await _read(store, config, replace(chosen, ended=True), frozenset(), progress, None)
+    """The newest labelled episodes that a filter lets through, of any task and split.
+
+    Args:
+        progress, on_damaged: as in `training_material`.
+    """
+    return await _read(store, config, replace(chosen, ended=True), frozenset(), progress, on_damaged)
 
 
 def part(trajectories: Sequence[Trajectory], *, share: float, seed: int) -> Parted:

@@ -62,6 +62,7 @@ async def _collect(
             owner=context.spec.id,
             on_done=lambda done: context.folder.progress("collecting", done, total),
         )
+    await context.reporter.unreadable(collected.unreadable)
     metrics = _metrics(collected)
     metrics["seed_ranges"] = [r.as_json() for r in ranges]
     await context.reporter.metric("collect", metrics, step=0)
@@ -76,6 +77,7 @@ def _metrics(collected: Collected) -> dict[str, JsonValue]:
         "successes": wins,
         "steps": sum(len(t.steps) for t in episodes),
         "reused": collected.reused,
+        "left_out": len(collected.unreadable),
         "dropped": sum(collected.dropped.values()),
         "steps_per_s": collected.stats.steps / max(1e-9, collected.stats.seconds),
     }

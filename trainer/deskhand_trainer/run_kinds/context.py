@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -135,18 +134,12 @@ class RunContext:
         async for trajectory in found:
             readable = True
             yield trajectory
-        await self.told_of(damaged)
+        await self.reporter.unreadable(damaged)
         if damaged and not readable:
             first = next(iter(damaged.values()))
             raise RunRefused(
                 f"none of the {len(damaged)} episodes can be read (deskhand flywheel fsck): {first}"
             )
-
-    async def told_of(self, damaged: Mapping[str, str]) -> None:
-        """Raise an alarm where episodes were left out because they cannot be read; by id, why."""
-        if damaged:
-            few: dict[str, JsonValue] = dict(itertools.islice(damaged.items(), 10))
-            await self.reporter.alarm("unreadable_episodes", {"count": len(damaged), "why": few})
 
     async def reward_model(
         self, policy_id: str | None = None, *, device: Device = "auto"

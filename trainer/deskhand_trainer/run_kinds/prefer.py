@@ -93,8 +93,8 @@ async def _pairs(context: RunContext, bundle: ModelBundle, config: PreferenceCon
 
 async def _corrected(context: RunContext, bundle: ModelBundle, config: PreferenceConfig) -> list[Pair]:
     chosen = TrajectoryFilter(task_ids=config.tasks, split=Split.TRAIN, labels=REVIEWED, ended=True)
-    found = context.store.each_trajectory(await context.episodes(chosen), images=True)
-    return correction_pairs([each async for each in found], bundle, limit=config.pairs_per_task)
+    read = context.read(await context.episodes(chosen))
+    return correction_pairs([each async for each in read], bundle, limit=config.pairs_per_task)
 
 
 async def _not_taken(context: RunContext, bundle: ModelBundle, config: PreferenceConfig) -> list[Pair]:

@@ -49,8 +49,8 @@ async def run(context: RunContext, config: ScoreConfig) -> tuple[str, dict[str, 
             progress=lambda done, total: told("scoring", done, total),
             on_damaged=left_out,
         )
-    await context.told_of(damaged)
-    figures |= {"scored": scored, "scorer": model.scorer}
+    await context.reporter.unreadable(damaged)
+    figures |= {"scored": scored, "scorer": model.scorer, "left_out": len(damaged)}
     await context.reporter.metric("score", figures, step=0)
     return kept, figures
 

@@ -1,0 +1,190 @@
+"""A loop killed and resumed over a store of which some is damaged: it goes without, and says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import func
+
+from deskhand_agent.models.bundle import ModelBundle
+from deskhand_agent.types import Trajectory
+from deskhand_agent.worker import WorkerSettings
+from deskhand_flywheel import tables
+from deskhand_flywheel.blobs import BlobStore
+from deskhand_flywheel.errors import StoreUnavailable
+from deskhand_flywheel.store import Store
+from deskhand_flywheel.types import TrajectoryFilter
+from deskhand_sandbox.types import Split
+from deskhand_trainer.config import PpoConfig, ValuePretrainingConfig
+from deskhand_trainer.errors import RunRefused
+from deskhand_trainer.loop_state import PpoSetting
+from deskhand_trainer.metrics import Reporter
+from deskhand_trainer.ppo import PpoLoop
+from deskhand_trainer.presets import method
+from deskhand_trainer.rollouts import collect_or_reuse, jobs_of, seed_ranges
+
+SPOT = "fake/spot"
+CONFIG = PpoConfig(
+    tasks=(SPOT,), iterations=2, episodes_per_iteration=8, minibatch=8, validation_episodes=4,
+    evaluate_every=9, concurrency=4, max_tokens=12, threads=1,
+    value_pretraining=ValuePretrainingConfig(enabled=False),
+)  # fmt: skip
+Make = Callable[..., PpoLoop]
+
+
+@pytest.fixture
+def make(store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path) -> Make:
+    """The loop of a process of its own: no picture is remembered."""
+
+    def made(**changes: Any) -> PpoLoop:
+        fresh = Store(store.database, BlobStore(f"file://{tmp_path}/blobs"))
+        reporter = Reporter(store, subject="run:r", folder=tmp_path / "board")
+        (tmp_path / "run").mkdir(exist_ok=True)
+        return PpoLoop(
+            PpoSetting(
+                run_id="r", config=replace(CONFIG, **changes), bundle=tiny.clone(), policy_id="tiny",
+                store=fresh, source=spot, reporter=reporter,
+                folder=tmp_path / "run", progress=lambda phase, done, total: None, labels={},
+            )
+        )  # fmt: skip
+
+    return made
+
+
+@pytest.fixture(autouse=True)
+def unexamined(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Validation plays no part in what is read again."""
+
+    async def evaluate(self: PpoLoop) -> None:
+        self.cursor.best = 0.0
+
+    monkeypatch.setattr(PpoLoop, "_evaluate", evaluate)
+
+
+def flip(tmp_path: Path, trajectory: Trajectory) -> str:
+    """Change a bit of the first picture of an episode; its digest."""
+    digest = trajectory.steps[0].observation.screenshot.digest
+    path = tmp_path / "blobs" / digest[:2] / digest
+    data = path.read_bytes()
+    path.write_bytes(data[:40] + bytes([data[40] ^ 1]) + data[41:])
+    return digest
+
+
+async def malform(store: Store, trajectory_id: str) -> None:
+    steps = tables.steps
+    async with store.database.write() as connection:
+        of_it = steps.update().where(steps.c.trajectory_id == trajectory_id)
+        await connection.execute(of_it.values(step=func.substr(steps.c.step, 1, 20)))
+
+
+async def spoil(store: Store, tmp_path: Path, chosen: TrajectoryFilter) -> set[str]:
+    """Flip a picture and cut a record that is not of it; the episodes that cannot be read any more."""
+    found = [t async for t in store.each_trajectory(await store.trajectory_ids(chosen))]
+    flipped = flip(tmp_path, found[0])
+    of_it = {t.id for t in found if any(step.observation.screenshot.digest == flipped for step in t.steps)}
+    cut = next(t.id for t in found if t.id not in of_it)
+    await malform(store, cut)
+    return {*of_it, cut}
+
+
+async def alarms(store: Store) -> list[dict[str, Any]]:
+    events = await store.events_after(0)
+    return [dict(e.data) for e in events if e.name == "unreadable_episodes"]
+
+
+def dying(loop: PpoLoop, monkeypatch: pytest.MonkeyPatch, *, at: int) -> list[set[str]]:
+    """Kill the loop before it learns from its n-th batch; what it had of each."""
+    learn, had = loop._learn, list[set[str]]()  # pyright: ignore[reportPrivateUsage]
+
+    async def dies(collected: Any, lr: float) -> Any:
+        had.append({t.id for t in collected.trajectories})
+        if len(had) == at:
+            raise KeyboardInterrupt
+        return await learn(collected, lr)
+
+    monkeypatch.setattr(loop, "_learn", dies)
+    return had
+
+
+@pytest.mark.parametrize("rollouts", ["batch", "stream"])
+async def test_a_resumed_loop_runs_again_what_cannot_be_read(
+    make: Make, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rollouts: str
+) -> None:
+    loop = make(rollouts=rollouts)
+    had = dying(loop, monkeypatch, at=2)
+    with pytest.raises(KeyboardInterrupt):
+        await loop.train()
+    of_the_last = {"stage": "stream"} if rollouts == "stream" else {"iteration": "1"}
+    damaged = await spoil(store, tmp_path, TrajectoryFilter(labels={"run": "r", **of_the_last}))
+    resumed = make(rollouts=rollouts)
+    learned = dying(resumed, monkeypatch, at=0)
+    outcome = await resumed.train()
+    assert (outcome.metrics["iterations"], outcome.metrics["left_out"]) == (2, len(damaged))
+    assert len(learned) == 1 and len(learned[0]) == 8 and not learned[0] & damaged
+    if rollouts == "batch":
+        assert had[1] - damaged <= learned[0]
+    (alarm,) = await alarms(store)
+    assert alarm["count"] == len(damaged) and set(alarm["why"]) <= damaged
+    # what was counted stays counted, once
+    again = make(rollouts=rollouts)
+    assert set(again.cursor.unreadable) == damaged
+
+
+async def test_a_stored_success_that_cannot_be_read_is_replayed_no_more(make: Make, store: Store) -> None:
+    loop = make(**{**method("dart").ppo, "rollouts": "batch", "group_size": 4})
+    collected = await loop.gather.batch("rollout", 4)
+    first, *others = [t.id for t in collected.trajectories]
+    await malform(store, first)
+    assert [t.id for t in await loop.gather.stored([first, *others])] == others
+    assert loop.cursor.unreadable == [first]
+    assert [t.id for t in await loop.gather.stored([first])] == []
+    assert len(await alarms(store)) == 1
+    loop.engine.close()
+
+
+async def test_a_store_that_fails_ends_a_resumed_loop(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = make()
+    dying(loop, monkeypatch, at=1)
+    with pytest.raises(KeyboardInterrupt):
+        await loop.train()
+    resumed = make()
+
+    async def refuses(digest: str) -> bytes:
+        raise StoreUnavailable("not now")
+
+    monkeypatch.setattr(resumed.s.store.blobs, "get", refuses)
+    with pytest.raises(StoreUnavailable):
+        await resumed.train()
+
+
+async def test_demonstrations_that_cannot_be_read_are_passed_over(
+    make: Make, store: Store, spot: Any, spot_oracle: Any
+) -> None:
+    labels = {"purpose": "demonstration"}
+    shown = await collect_or_reuse(
+        jobs_of(seed_ranges((SPOT,), Split.TRAIN, episodes=5, offset=0), labels=labels),
+        store=store,
+        labels=labels,
+        policy=spot_oracle,
+        source=spot,
+        settings=WorkerSettings(concurrency=1, void_limit=1),
+        owner="t",
+    )
+    ids = await store.trajectory_ids()
+    for name in (ids[0], ids[3]):
+        await malform(store, name)
+    loop = make(rollouts="recorded")
+    read = [await loop.gather._experts(ids, 2) for _ in range(3)]  # pyright: ignore[reportPrivateUsage]
+    assert [[ids.index(t.id) for t in experts] for experts in read] == [[1, 2], [4, 1], [2, 4]]
+    many = await loop.gather._experts(ids, 9)  # pyright: ignore[reportPrivateUsage]
+    assert {ids.index(t.id) for t in many} == {1, 2, 4} and len(many) == 9
+    assert loop.cursor.unreadable == [ids[0], ids[3]] and len(shown.trajectories) == 5
+    for name in (ids[1], ids[2], ids[4]):
+        await malform(store, name)
+    with pytest.raises(RunRefused, match="none of the 5 demonstrations can be read"):
+        await loop.gather.iteration()
+    loop.engine.close()
