@@ -7,6 +7,7 @@ again on a fresh loan; an episode that hangs passes its own deadlines and ends o
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import Counter
 from collections.abc import (
@@ -31,6 +32,7 @@ from deskhand_agent.test_time.checking import SelfCheck
 from deskhand_agent.turn import Deadlines, within
 from deskhand_agent.types import Failure, Policy, StepSink, Trajectory, TrajectoryStart, Watcher
 from deskhand_agent.users import User, by_rule
+from deskhand_sandbox import logs
 from deskhand_sandbox.base import Sandbox, SandboxSource
 from deskhand_sandbox.errors import (
     BackendMissing,
@@ -41,6 +43,8 @@ from deskhand_sandbox.errors import (
 from deskhand_sandbox.registry import create_verifier
 from deskhand_sandbox.tasks.splits import split_of
 from deskhand_sandbox.types import Split
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -282,6 +286,7 @@ class _Run:
             notebook=self._settings.notebook,
         )
         self._account.add(trajectory.steps[0 if branch is None else branch.turn :])
+        _write(trajectory, sandbox.id)
         return trajectory
 
     async def _broken(self, attempt: _Attempt, trajectory: Trajectory, failure: Failure) -> _Attempt | None:
@@ -316,6 +321,7 @@ class _Run:
             await self._sink.begin(start)
             await self._sink.end(start.id, end)
         trajectory = Trajectory(start=start, steps=(), end=end)
+        _write(trajectory, None)
         return await self._broken(attempt, trajectory, Failure.SANDBOX_LEASE)
 
     async def _next(self, *, within_s: float | None = None) -> _Attempt | None:
@@ -356,3 +362,16 @@ class _Run:
 
 def _split(job: Job) -> Split:
     return split_of(job.task.id, job.task.seed) if job.split is None else job.split
+
+
+def _write(trajectory: Trajectory, sandbox: str | None) -> None:
+    """The episode's line in the log."""
+    start, end = trajectory.start, trajectory.end
+    if end is None:
+        return
+    if end.outcome is None:
+        outcome = end.stop_reason.value if end.failure is None else end.failure.value
+    else:
+        outcome = "success" if end.outcome.success else "no success"
+    with logs.about(trajectory=start.id, sandbox=sandbox, task_id=start.task.id, outcome=outcome):
+        log.info("an episode ended: seed %d, %d turns", start.task.seed, len(trajectory.steps))

@@ -5,14 +5,16 @@
         log.info("attempt 1 began")     # {…, "message": "attempt 1 began", "task": "01a…"}
         note(sandbox="browser-3")       # on every line of this block from here on
 
-The ids are task, sandbox, trajectory, run and round: a line with two of them joins lines with one.
+The ids are task, sandbox, lease, trajectory, run and round: a line with two of them joins lines with one.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
+import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -24,6 +26,11 @@ VARIABLE = "DESKHAND_LOGS"
 """Environment variable that says the form to a process that has no settings of its own."""
 PACKAGES = ("sandbox", "agent", "flywheel", "trainer", "platform")
 _ids: ContextVar[dict[str, str] | None] = ContextVar("ids", default=None)
+
+
+def asked_form() -> Form:
+    """The form that the environment asks for."""
+    return "json" if os.environ.get(VARIABLE) == "json" else "text"
 
 
 def configure(form: Form, *, process: str, level: int = logging.INFO, stream: IO[str] | None = None) -> None:
@@ -39,6 +46,19 @@ def configure(form: Form, *, process: str, level: int = logging.INFO, stream: IO
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     for name in PACKAGES:
         logging.getLogger(f"deskhand_{name}").setLevel(level)
+
+
+def say(log: logging.Logger, text: str, *, level: int = logging.INFO) -> None:
+    """A line that is always written, as it stands (errors to stderr); where JSON is asked for, as JSON."""
+    if asked_form() == "json" and log.isEnabledFor(level):
+        log.log(level, text)
+    else:
+        print(text, file=sys.stderr if level >= logging.ERROR else sys.stdout, flush=True)
+
+
+def utc(at_s: float) -> str:
+    """A time as lines for a person begin with it: "2026-11-25T01:14:25Z"."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at_s))
 
 
 @contextmanager
@@ -84,10 +104,13 @@ class JsonLines(logging.Formatter):
 
 
 class TextLines(logging.Formatter):
-    """For a person; ids in brackets at the end."""
+    """For a person; times in UTC, ids in brackets at the end."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
+        return utc(record.created)
 
     def format(self, record: logging.LogRecord) -> str:
         ids = " ".join(f"{name}={value}" for name, value in (_ids.get() or {}).items())

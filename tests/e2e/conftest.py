@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,9 @@ from playwright.sync_api import Browser, expect, sync_playwright
 sys.path.insert(0, str(Path(__file__).parent))
 
 from served_platform import Platform, Signed
+
+from deskhand_platform.accounts.access import Role
+from deskhand_platform.client import Deskhand
 
 STATIC = Path(__file__).parents[2] / "platform/deskhand_platform/static"
 
@@ -41,10 +46,46 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def signed(platform: Platform, browser: Browser) -> Iterator[Signed]:
+    """By the token of the first start: an administrator."""
+    with in_a_browser(platform, browser) as made:
+        made.open(f"/#token={platform.token}")
+        expect(made.page.get_by_role("button", name="Sign out")).to_be_visible()
+        yield made
+
+
+@pytest.fixture
+def operator(platform: Platform, browser: Browser) -> Iterator[Signed]:
+    with by_name(platform, browser, "olga", Role.OPERATOR) as made:
+        yield made
+
+
+@pytest.fixture
+def researcher(platform: Platform, browser: Browser) -> Iterator[Signed]:
+    with by_name(platform, browser, "rita", Role.RESEARCHER) as made:
+        yield made
+
+
+@contextmanager
+def by_name(platform: Platform, browser: Browser, name: str, role: Role) -> Generator[Signed]:
+    """Somebody with an account of that role, who signs in by name and password."""
+    with Deskhand(platform.url, platform.token) as admin:
+        password = admin.add_user(name, role).password
+    assert password is not None
+    with in_a_browser(platform, browser) as made:
+        page = made.open("/")
+        page.get_by_label("Name", exact=True).fill(name)
+        page.get_by_label("Password").fill(password)
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.get_by_role("link", name=re.compile(f"^{name}"))).to_contain_text(role.value)
+        made.complaints.clear()  # the browser notes that nobody was signed in at first
+        yield made
+
+
+@contextmanager
+def in_a_browser(platform: Platform, browser: Browser) -> Generator[Signed]:
+    """A page of its own, which at the end has complained of nothing and was not harmed."""
     context = browser.new_context(viewport={"width": 1366, "height": 768})
     made = Signed(context.new_page(), platform.url)
-    made.open(f"/#token={platform.token}")
-    expect(made.page.get_by_role("button", name="Sign out")).to_be_visible()
     yield made
     harmed = made.page.evaluate("() => window.harmed")
     context.close()

@@ -58,7 +58,8 @@ def number_of(page: Page) -> int:
 
 
 @pytest.mark.timeout(600)
-def test_an_operators_day(platform: Platform, signed: Signed, browser: Browser, tmp_path: Path) -> None:
+def test_an_operators_day(platform: Platform, operator: Signed, browser: Browser, tmp_path: Path) -> None:
+    signed = operator
     page = signed.open("/rounds")
     expect(page.get_by_text("No round yet")).to_be_visible()
     page.get_by_role("link", name="Start a round").click()

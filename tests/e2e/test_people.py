@@ -56,9 +56,9 @@ def disagree(platform: Platform, trajectory: str, index: int) -> None:
     in_a_thread(write)
 
 
-def marks(platform: Platform, trajectory: str) -> list[tuple[int | None, float, str]]:
+def marks(platform: Platform, trajectory: str, by: str = "owner") -> list[tuple[int | None, float, str]]:
     found = platform.get(f"/v1/trajectories/{trajectory}/annotations")["marks"]
-    return [(m["step_index"], m["score"], m["reason"]) for m in found if m["annotator"] == "owner"]
+    return [(m["step_index"], m["score"], m["reason"]) for m in found if m["annotator"] == by]
 
 
 def test_disagreements_are_settled_by_keys(platform: Platform, signed: Signed) -> None:
@@ -297,7 +297,7 @@ def test_the_new_pages_fit_their_screens(platform: Platform, browser: Browser, w
     context.close()
 
 
-def test_a_researchers_day(platform: Platform, signed: Signed) -> None:
+def test_a_researchers_day(platform: Platform, researcher: Signed) -> None:
     """Find, replay, mark, compare, branch, and find what came of it."""
     for seed in (41, 42):
         send(platform, "POST", "/v1/tasks", {"task_id": "fake/press-in-order", "seed": seed})
@@ -307,7 +307,7 @@ def test_a_researchers_day(platform: Platform, signed: Signed) -> None:
             == 2
         )
     )
-    page = signed.open("/trajectories")
+    page = researcher.open("/trajectories")
     page.get_by_label("Words").fill("press then")
     page.get_by_label("Words").press("Enter")
     page.get_by_label("Outcome").select_option("success")
@@ -319,8 +319,8 @@ def test_a_researchers_day(platform: Platform, signed: Signed) -> None:
     expect(page.get_by_role("heading", name="Marks of step 1")).to_be_visible()
     expect(page.get_by_role("button", name="Good")).to_be_enabled()
     page.keyboard.press("g")
-    expect(page.get_by_role("list", name="Marks")).to_contain_text("owner good")
-    assert marks(platform, found) == [(1, 1.0, "")]
+    expect(page.get_by_role("list", name="Marks")).to_contain_text("rita good")
+    assert marks(platform, found, "rita") == [(1, 1.0, "")]
     page.get_by_role("button", name="Compare with").click()
     page.get_by_label("Only those that began alike").uncheck()
     page.get_by_role("dialog").get_by_role("link").first.click()

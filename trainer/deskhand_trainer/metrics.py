@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import math
 import time
 from collections.abc import Mapping
@@ -12,7 +13,10 @@ from torch.utils.tensorboard import SummaryWriter
 
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import Event, EventKind
+from deskhand_sandbox import logs
 from deskhand_sandbox.types import JsonValue
+
+log = logging.getLogger(__name__)
 
 
 class Reporter:
@@ -58,9 +62,10 @@ class Reporter:
 
     async def _tell(self, kind: EventKind, name: str, data: Mapping[str, JsonValue]) -> None:
         line = " ".join(f"{k}={_short(v)}" for k, v in data.items() if not isinstance(v, dict | list))
-        print(f"[{time.strftime('%H:%M:%S')}] {kind.value} {name} {line}", flush=True)
+        now, said = time.time(), f"{kind.value} {name} {line}"
+        logs.say(log, said if logs.asked_form() == "json" else f"[{logs.utc(now)}] {said}")
         await self._store.append_event(
-            Event(id=0, at_s=time.time(), subject=self._subject, kind=kind, name=name, data=data)
+            Event(id=0, at_s=now, subject=self._subject, kind=kind, name=name, data=data)
         )
 
 

@@ -13,6 +13,7 @@ Rank 0 does the run, the others help it compute (`ranks`). Started with more or 
 from __future__ import annotations
 
 import ctypes
+import logging
 import os
 import signal
 import sys
@@ -23,6 +24,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from deskhand_sandbox import logs
 from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.config_parsing import parse_config
 from deskhand_trainer.errors import RunRefused
@@ -59,6 +61,9 @@ def main(argv: list[str] | None = None) -> int:
     if not path.is_dir():
         print(f"{path} is no folder: name the folder of a run", file=sys.stderr)
         return REFUSED
+    form = logs.asked_form()
+    # for a person the run's own lines say how it goes, and a line for each episode would hide them
+    logs.configure(form, process="run", level=logging.INFO if form == "json" else logging.WARNING)
     _die_with_parent()
     _share_arenas()
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
@@ -99,8 +104,13 @@ def _guarded(folder: RunFolder, ranks: Ranks | None = None) -> int:
 
 
 async def _run(folder: RunFolder, ranks: Ranks | None) -> None:
-    began = time.time()
     spec = folder.spec()
+    with logs.about(round=spec.labels.get("round"), run=spec.id):
+        await _work(folder, spec, ranks)
+
+
+async def _work(folder: RunFolder, spec: RunSpec, ranks: Ranks | None) -> None:
+    began = time.time()
     config = _config(spec)
     if ranks is not None and spec.kind is not RunKind.PPO:
         raise RunRefused(f"a {spec.kind.value} run is done by one process: start it without torchrun")

@@ -6,6 +6,7 @@ import dataclasses
 import errno
 import fcntl
 import json
+import logging
 import os
 import secrets
 import time
@@ -14,9 +15,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
+from deskhand_sandbox import logs
 from deskhand_trainer.config_parsing import parse_config
 from deskhand_trainer.errors import ConfigError, DiskFull, RunRefused
 from deskhand_trainer.runs import RunKind, RunResult, RunSpec, RunState
+
+log = logging.getLogger(__name__)
 
 LOOK_S = 0.5
 """The state file is replaced at most this often while only the count of done work changes."""
@@ -37,7 +41,7 @@ class RunFolder:
         """Nobody else works at the run for the length of the block; whoever comes second waits."""
 
         def wait() -> None:
-            print(f"another process works at {self.path}: waiting for it", flush=True)
+            logs.say(log, f"another process works at {self.path}: waiting for it")
 
         with hold(self.path, busy=wait):
             yield

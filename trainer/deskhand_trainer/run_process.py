@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
-import sys
 import traceback
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 from deskhand_agent.errors import AgentError
 from deskhand_flywheel.errors import FlywheelError, StoreTooNew
+from deskhand_sandbox import logs
 from deskhand_sandbox.errors import BackendMissing, SandboxError, UnknownName
 from deskhand_trainer.errors import (
     CheckpointDamaged,
@@ -22,6 +23,8 @@ from deskhand_trainer.errors import (
     TrainerError,
 )
 from deskhand_trainer.run_folder import RunFolder
+
+log = logging.getLogger(__name__)
 
 FINISHED, CRASHED, REFUSED, STOPPED = 0, 1, 2, 3
 """Exit statuses; `STOPPED`: by a signal, its state is safe."""
@@ -61,24 +64,24 @@ def guarded(
                 (folder.path / "error.json").unlink(missing_ok=True)
                 asyncio.run(_until_signal(folder, work, lost))
     except asyncio.CancelledError:
-        print("stopped by a signal; started again, it goes on", flush=True)
+        logs.say(log, "stopped by a signal; started again, it goes on")
         return STOPPED
     except (*REFUSALS, *also_refused) as error:
         return _failed(folder, error, REFUSED)
     except _EXPECTED as error:
         return _failed(folder, error, CRASHED)
     except Exception as error:  # noqa: BLE001  the edge of the process: a bug must end in error.json
-        traceback.print_exc()
+        logs.say(log, traceback.format_exc().rstrip(), level=logging.ERROR)
         return _failed(folder, error, CRASHED)
     return FINISHED
 
 
 def _failed(folder: RunFolder, error: Exception, status: int) -> int:
-    print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+    logs.say(log, f"{type(error).__name__}: {error}", level=logging.ERROR)
     try:
         folder.fail(error)
     except (DiskFull, OSError) as second:
-        print(f"and error.json could not be written: {second}", file=sys.stderr, flush=True)
+        logs.say(log, f"and error.json could not be written: {second}", level=logging.ERROR)
     return status
 
 

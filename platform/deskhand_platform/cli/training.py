@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 import time
@@ -20,6 +21,7 @@ from deskhand_platform.errors import InvalidField, NotFound, RoundFailed
 from deskhand_platform.rounds.config import check_phase, merge
 from deskhand_platform.rounds.runs import read_error, read_result, write_spec
 from deskhand_platform.settings import load_settings
+from deskhand_sandbox import logs
 from deskhand_trainer.errors import ConfigError
 from deskhand_trainer.presets import method, method_names
 from deskhand_trainer.runs import RunKind, RunSpec
@@ -111,7 +113,8 @@ def _run(
         several = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
         start = [sys.executable, *(several if processes > 1 else [])]
         command = [*start, "-m", "deskhand_trainer.run", str(folder)]
-        status = subprocess.run(command, stdout=log, stderr=log, check=False).returncode
+        environment = {**os.environ, logs.VARIABLE: settings.logs}
+        status = subprocess.run(command, stdout=log, stderr=log, env=environment, check=False).returncode
     result, error = read_result(folder), read_error(folder)
     if result is None:
         said = error.message if error else f"exit status {status}"

@@ -21,6 +21,7 @@ from deskhand_platform.rounds.process import RunRequest, bring_to_end
 from deskhand_platform.rounds.run_queue import ask_to_stop, cancelled, work_through
 from deskhand_platform.rounds.runs import write_spec
 from deskhand_platform.settings import Settings
+from deskhand_sandbox import logs
 from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.runs import RunKind, RunSpec
 
@@ -97,7 +98,7 @@ class EvaluationRunner:
                 folder=folder,
                 module=limits.run_module,
                 spec=spec,
-                environment=lambda: {"DESKHAND_SANDBOX_TOKEN": token},
+                environment=lambda: {"DESKHAND_SANDBOX_TOKEN": token, logs.VARIABLE: self._settings.logs},
                 halted=lambda: cancelled(folder),
                 crashes=limits.crashes,
                 stop_grace_s=limits.stop_grace_s,

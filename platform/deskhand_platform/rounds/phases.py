@@ -220,7 +220,7 @@ class Phases:
                 folder=self._settings.runs / run_id,
                 module=limits.run_module,
                 spec=spec,
-                environment=lambda: {"DESKHAND_SANDBOX_TOKEN": token},
+                environment=lambda: {"DESKHAND_SANDBOX_TOKEN": token, logs.VARIABLE: self._settings.logs},
                 halted=halted,
                 crashes=limits.crashes,
                 stop_grace_s=limits.stop_grace_s,

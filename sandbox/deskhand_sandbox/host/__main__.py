@@ -28,8 +28,7 @@ def main(arguments: Sequence[str] | None = None, *, make_backend: MakeBackend = 
         make_backend: where kinds come from; a program with backends of its own calls this with its own.
     """
     options = read_options(arguments)
-    form = "json" if os.environ.get(logs.VARIABLE) == "json" else "text"
-    logs.configure(form, process="sandbox host")
+    logs.configure(logs.asked_form(), process="sandbox host")
     try:
         if options.ready_fd is None:
             settings = settings_by_hand(options)

@@ -33,6 +33,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from deskhand_sandbox import logs
 from deskhand_sandbox.errors import (
     BackendMissing,
     InfrastructureError,
@@ -181,7 +182,10 @@ class Host:
         if lease is None:
             return
         try:
-            with self._manager.connect(lease.id, lease.token) as sandbox:
+            with (
+                self._manager.connect(lease.id, lease.token) as sandbox,
+                logs.about(lease=lease.id, sandbox=lease.sandbox_id),
+            ):
                 await websocket.accept(subprotocol=PROTOCOL)
                 await websocket.send_bytes(wire.pack(self._granted(lease)))
                 await ChannelServer(websocket, sandbox, over=lambda: self._manager.ended(lease.id)).serve()
@@ -196,6 +200,7 @@ class Host:
             try:
                 check_protocol(websocket)
                 sandbox = stack.enter_context(self._manager.connect(lease_id, bearer(websocket.headers)))
+                stack.enter_context(logs.about(lease=lease_id, sandbox=sandbox.id))
             except (WireError, LeaseExpired) as error:
                 await websocket.send_denial_response(error_response(error))
                 return

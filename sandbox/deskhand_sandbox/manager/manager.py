@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
+from deskhand_sandbox import logs
 from deskhand_sandbox.base import Backend, Capability
 from deskhand_sandbox.deadlines import Deadlines
 from deskhand_sandbox.errors import LeaseExpired, LeaseUnavailable, SandboxDied, SandboxError, UnknownName
@@ -349,9 +350,13 @@ class SandboxManager:
         self._loans[lease.id] = loan
         self._sandboxes[lease.id] = LeasedSandbox(place.sandbox, loan, self.deadlines, close=give_back)
         self._changed.set()
+        with logs.about(lease=lease.id, sandbox=lease.sandbox_id):
+            log.info("lent to %s", owner)
         return lease
 
     def _end(self, loan: Loan, end: SandboxError) -> None:
+        with logs.about(lease=loan.lease.id, sandbox=loan.lease.sandbox_id):
+            log.info("the lease is over: %s", end)
         del self._loans[loan.lease.id], self._sandboxes[loan.lease.id]
         loan.finish(end)
         self._changed.set()

@@ -15,7 +15,9 @@ def test_every_figure_is_measured_and_nobody_is_shut_out(tmp_path: Path) -> None
     sizes = ["--trajectories", "120", "--steps", "60", "--openings", "1"]
     assert main([*sizes, "--results", str(tmp_path)]) == 0
     figures = {figure.name: figure for figure in read_figures(tmp_path / "page.json")}
-    assert set(figures) == {"first_image_ms", "list_100k_ms", "script_gzip_kb", "axe_serious"}
+    frames = {"replay_frame_ms_p95", "list_frame_ms_p95"}
+    assert set(figures) == {"first_image_ms", "list_100k_ms", "script_gzip_kb", "axe_serious"} | frames
+    assert all(0 < figures[name].value <= (figures[name].high or 0) for name in frames)
     assert figures["axe_serious"].value == 0
     assert 10 < figures["script_gzip_kb"].value <= 400
     assert figures["first_image_ms"].value > 0 and figures["list_100k_ms"].value > 0

@@ -17,12 +17,14 @@ from deskhand_flywheel.errors import FlywheelError
 from deskhand_platform.bench.page.accessibility import AXE
 from deskhand_platform.bench.page.browsing import PLACES, chromium, faults, first, script_bytes
 from deskhand_platform.bench.page.served import LONG, served
+from deskhand_platform.bench.page.smoothness import list_gaps, replay_gaps
 from deskhand_platform.errors import PlatformError
 from deskhand_sandbox.errors import SandboxError
 from deskhand_trainer.results import Figure, write_figures, write_results_page
 
 COMMAND = "deskhand bench page"
 WAIT = "<= 500"
+FRAME = "<= 50"
 
 
 def bench_page(*, trajectories: int, steps: int, openings: int) -> list[Figure]:
@@ -44,6 +46,7 @@ def bench_page(*, trajectories: int, steps: int, openings: int) -> list[Figure]:
         first(browser, at, "/trajectories", "row")
         images = [first(browser, at, f"/trajectories/{LONG}", "image") for _ in range(openings)]
         lists = [first(browser, at, "/trajectories", "row") for _ in range(openings)]
+        held, scrolled = replay_gaps(browser, at, steps=steps), list_gaps(browser, at)
         script = script_bytes(browser, at)
         found = faults(browser, at)
     for fault in found:
@@ -56,6 +59,8 @@ def bench_page(*, trajectories: int, steps: int, openings: int) -> list[Figure]:
     return [
         _wait("first_image_ms", images, f"replay of {steps} steps to its first picture; {note}", shared),
         _wait("list_100k_ms", lists, f"list of {trajectories} trajectories to its first row; {note}", shared),
+        _frames("replay_frame_ms_p95", held, f"a key is held through a replay of {steps} steps", shared),
+        _frames("list_frame_ms_p95", scrolled, f"a list of {trajectories} trajectories is scrolled", shared),
         Figure(
             name="script_gzip_kb",
             value=round(script / 1000, 1),
@@ -84,6 +89,18 @@ def _wait(name: str, samples: Sequence[float], note: str, shared: dict[str, Any]
         high=round(max(samples)),
         goal=WAIT,
         note=note,
+        **shared,
+    )
+
+
+def _frames(name: str, gaps: Sequence[float], when: str, shared: dict[str, Any]) -> Figure:
+    return Figure(
+        name=name,
+        value=round(sorted(gaps)[int(0.95 * (len(gaps) - 1))], 1),
+        unit="ms",
+        high=round(max(gaps), 1),
+        goal=FRAME,
+        note=f"gaps between frames while {when}: 95th percentile of {len(gaps)}; high: the longest",
         **shared,
     )
 
