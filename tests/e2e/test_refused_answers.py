@@ -60,6 +60,7 @@ def page(platform: Platform, browser: Browser) -> Iterator[Page]:
     page.goto(f"/#token={platform.token}")
     expect(page.get_by_role("button", name="Sign out")).to_be_visible()
     yield page
+    page.unroute_all(behavior="ignoreErrors")
     context.close()
 
 
