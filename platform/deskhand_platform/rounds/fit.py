@@ -29,7 +29,7 @@ EPISODE_MB = 0.01
 """On disk: a few small screens, compressed."""
 COPIES = {RunKind.SFT: 4, RunKind.PRETRAIN: 4, RunKind.PPO: 5}
 """Of the weights in memory: themselves, gradient, two moments, the engine's; 1 where nothing is learned."""
-ON_GPU = (RunKind.COLLECT, RunKind.LABEL, RunKind.PPO, RunKind.EVALUATE)
+ON_GPU = (RunKind.COLLECT, RunKind.LABEL, RunKind.SCORE, RunKind.PPO, RunKind.EVALUATE)
 """Kinds whose model lies in the memory of a GPU, where there is one; the others compute on the processor."""
 CHECKPOINT_COPIES = 3
 """Of the weights on disk, of each run that learns: weights and two moments."""
