@@ -182,7 +182,8 @@ async def collect_or_reuse(
 
     So a run killed while it collected loses only the episodes in flight.
     """
-    ids = await store.trajectory_ids(TrajectoryFilter(labels=labels, ended=True))
+    tasks = tuple(sorted({job.task.id for job in jobs}))
+    ids = await store.trajectory_ids(TrajectoryFilter(labels=labels, task_ids=tasks, ended=True))
     found = [t async for t in store.each_trajectory(ids, images=True)]
     whole: dict[tuple[str, int], list[Trajectory]] = {}
     branches: dict[str, list[Trajectory]] = {}
