@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 
 from deskhand_agent.accounts import spent, together
 from deskhand_agent.test_time.checking import SelfCheck
 from deskhand_agent.types import Policy, StepSink, Trajectory
 from deskhand_agent.users import User, by_rule
 from deskhand_agent.worker import WorkerSettings
+from deskhand_flywheel.store import Store
 from deskhand_sandbox.base import SandboxSource
 from deskhand_sandbox.types import JsonValue, Split
 from deskhand_trainer.admission import measured_on
 from deskhand_trainer.click_targets import Hit, TargetWatcher
 from deskhand_trainer.outcome_reward import Pay, by_verifier
-from deskhand_trainer.rollouts import SeedRange, collect, jobs_of
+from deskhand_trainer.rollouts import SeedRange, collect, collect_or_reuse, jobs_of
 from deskhand_trainer.wilson import Rate, wilson
 
 
@@ -61,6 +63,7 @@ async def evaluate(
     self_check: SelfCheck | None = None,
     turns: int | None = None,
     pay: Pay = by_verifier,
+    reuse: Store | None = None,
     on_done: Callable[[int], None] | None = None,
 ) -> list[Evaluation]:
     """Work `episodes` seeds of each task.
@@ -72,27 +75,32 @@ async def evaluate(
         turns: that an episode may have; None: as many as its task says.
         pay: whose verdict counts.
         targets: ask the page what each click hit (needs sandboxes that evaluate).
+        reuse: where episodes under the same labels are looked for, which are not played again. With `targets`
+            all are played: what clicks hit is known of those that are watched. None: there are none before.
         on_done: told how many episodes are done, over all tasks.
 
     Raises:
         RolloutsStalled: more than half of a task's episodes broke.
         SandboxError: no sandbox can be had.
     """
+    labels = {**labels, "purpose": "evaluation", "mode": mode}
+    work = partial(collect, sink=sink)
+    if reuse is not None and not targets:
+        work = partial(collect_or_reuse, store=reuse, labels=labels)
     found: list[Evaluation] = []
     for number, task in enumerate(tasks):
         own, begin = measured_on(task, split, offset)
         ranged = SeedRange(task_id=task, split=own.value, offset=begin, count=episodes)
         watcher = TargetWatcher(policy) if targets else None
         before = number * episodes
-        collected = await collect(
+        collected = await work(
             jobs_of(
                 [ranged],
-                labels={**labels, "purpose": "evaluation", "mode": mode},
+                labels=labels,
                 turn_limits=None if turns is None else {task: turns},
             ),
             policy=watcher or policy,
             source=source,
-            sink=sink,
             settings=WorkerSettings(
                 concurrency=concurrency,
                 void_limit=void_limit,

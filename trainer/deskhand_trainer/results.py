@@ -83,13 +83,18 @@ def parse_goal(goal: str) -> tuple[Callable[[float, float], bool], float]:
         raise ResultsError(f"a goal is a comparison and a number like '>= 0.9', not {goal!r}") from error
 
 
-def write_figures(path: Path, figures: Sequence[Figure]) -> None:
+def write_figures(path: Path, figures: Sequence[Figure], *, gone: Sequence[str] = ()) -> None:
     """Merge figures by name into `path`, replacing the file in one move.
+
+    Args:
+        gone: names of figures that do not stay.
 
     Raises:
         ResultsError: the file that is there is not in this form, or a goal cannot be read.
     """
     merged = {f.name: f for f in read_figures(path)} if path.exists() else {}
+    for name in gone:
+        merged.pop(name, None)
     for figure in figures:
         if figure.goal is not None:
             parse_goal(figure.goal)

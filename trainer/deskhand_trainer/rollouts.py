@@ -184,7 +184,8 @@ async def collect_or_reuse(
 
     So a run killed while it collected loses only the episodes in flight, and those that cannot be read.
     """
-    ids = await store.trajectory_ids(TrajectoryFilter(labels=labels, ended=True))
+    tasks = tuple(sorted({job.task.id for job in jobs}))
+    ids = await store.trajectory_ids(TrajectoryFilter(labels=labels, task_ids=tasks, ended=True))
     unreadable: dict[str, str] = {}
     read = store.each_trajectory(
         ids, images=True, on_damaged=lambda name, why: unreadable.update({name: str(why)})

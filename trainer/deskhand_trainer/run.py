@@ -111,7 +111,7 @@ async def _run(folder: RunFolder, ranks: Ranks | None) -> None:
 
 async def _work(folder: RunFolder, spec: RunSpec, ranks: Ranks | None) -> None:
     began = time.time()
-    config = _config(spec)
+    config = config_of(spec)
     if ranks is not None and spec.kind is not RunKind.PPO:
         raise RunRefused(f"a {spec.kind.value} run is done by one process: start it without torchrun")
     # torch and the model only now: a bad spec is refused at once
@@ -129,7 +129,12 @@ async def _work(folder: RunFolder, spec: RunSpec, ranks: Ranks | None) -> None:
         await context.reporter.state("run", {"state": "finished", "policy_out": policy_out})
 
 
-def _config(spec: RunSpec) -> Any:
+def config_of(spec: RunSpec) -> Any:
+    """The config record of a run's kind, from what its spec says.
+
+    Raises:
+        ConfigError: a setting is none, or has no such value.
+    """
     from deskhand_trainer import config
 
     return parse_config(getattr(config, CONFIGS[spec.kind]), spec.config)

@@ -39,6 +39,16 @@ def run(home: Path, name: str, **config: Any) -> tuple[int, RunFolder]:
     return _guarded(RunFolder(folder)), RunFolder(folder)
 
 
+def again(folder: RunFolder, **config: Any) -> dict[str, Any]:
+    """What a run comes to that died before it left its result."""
+    (folder.path / "result.json").unlink()
+    spec = json.loads((folder.path / "spec.json").read_text())
+    spec["config"] |= config
+    (folder.path / "spec.json").write_text(json.dumps(spec))
+    assert _guarded(folder) == FINISHED
+    return json.loads((folder.path / "result.json").read_text())["metrics"]
+
+
 def kept_judge(home: Path) -> str:
     """A process reward model of the store that has learned nothing; its id."""
 
@@ -86,6 +96,34 @@ def test_attempts_are_judged_by_what_the_agent_can_know(tmp_path: Path) -> None:
     assert status == FINISHED
     (again, *_) = answers = [[step.answer for step in turns] for turns in steps(tmp_path, "greedy")]
     assert again[1] == "That was not right. Try again." and [len(each) for each in answers] == [4, 4, 4]
+
+
+def test_what_a_run_played_before_it_died_is_not_played_again(tmp_path: Path) -> None:
+    def played() -> dict[str, set[tuple[str, int]]]:
+        async def read() -> dict[str, set[tuple[str, int]]]:
+            async with await Store.open(*urls(tmp_path).values()) as store:
+                found: dict[str, set[tuple[str, int]]] = {}
+                for mode in ("sampled", "greedy"):
+                    ids = await store.trajectory_ids(TrajectoryFilter(labels={"mode": mode}))
+                    found[mode] = {(t.id, t.start.task.seed) async for t in store.each_trajectory(ids)}
+                return found
+
+        return asyncio.run(read())
+
+    status, folder = run(tmp_path, "stopped", modes=["greedy"], episodes=2, targets=False)
+    assert status == FINISHED
+    before = played()
+    metrics = again(folder, modes=["sampled", "greedy"], episodes=3)
+    after = played()
+    assert before["greedy"] < after["greedy"] and not before["sampled"]
+    assert len(after["sampled"]) == len(after["greedy"]) == 3
+    assert {seed for _, seed in after["sampled"]} == {seed for _, seed in after["greedy"]}
+    assert metrics["episodes_greedy"] == metrics["episodes_sampled"] == 3 and metrics["episodes"] == 6
+    assert again(folder) == metrics and played() == after
+    # another run under the same name is another one
+    (folder.path / "stamp.json").unlink()
+    again(folder)
+    assert {mode: len(each) for mode, each in played().items()} == {"sampled": 6, "greedy": 6}
 
 
 @pytest.mark.parametrize(

@@ -22,12 +22,13 @@ from deskhand_sandbox.manager import PoolSettings, SandboxManager
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS, seeds
 from deskhand_sandbox.types import Press, Split
-from deskhand_trainer.config import EvaluateConfig, PpoConfig, ScoreConfig, parse_config
+from deskhand_trainer.config import CollectConfig, EvaluateConfig, PpoConfig, ScoreConfig, parse_config
 from deskhand_trainer.prm.keeping import about
 from deskhand_trainer.prm.material import training_material
 from deskhand_trainer.prm.train import train_reward_model
-from deskhand_trainer.results import read_figures
+from deskhand_trainer.results import Figure, read_figures, write_figures
 from deskhand_trainer.run_folder import write_json
+from deskhand_trainer.studies.base import MAX_TOKENS
 from deskhand_trainer.studies.prm import Plan, arms, main, verifying
 from deskhand_trainer.studies.prm_figures import speedup, turns_to
 from deskhand_trainer.studies.prm_measuring import measure
@@ -63,8 +64,23 @@ def test_speedup_by_hand() -> None:
     assert speedup(flat, CURVE) == speedup(CURVE, flat) == 1.0
 
 
+def leave(folder: Path, metrics: dict[str, Any], policy: str | None = None) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / "result.json", {"policy_out": policy, "metrics": metrics})
+
+
+def leave_models(folder: Path) -> None:
+    for name in ("seen", "unseen"):
+        leave(folder / "quality" / name, {})
+    leave(folder / "quality/labels", {"labeller": "mc", "labelled_steps": 200})
+    for name in ("model", "outcome-model"):
+        leave(folder / "quality" / name, {}, name)
+
+
 def written(tmp_path: Path, ratios: dict[int, float]) -> dict[str, Any]:
     """Figures of a folder in which everything is done."""
+    leave_models(tmp_path)
+    leave(tmp_path / "reward/demonstrations", {})
     model = {
         "auc": [0.93, 0.9, 0.95], "ece": [0.04, 0.02, 0.06], "brier": [0.1, 0.1, 0.1],
         "ece_before": [0.2, 0.1, 0.3],
@@ -76,6 +92,10 @@ def written(tmp_path: Path, ratios: dict[int, float]) -> dict[str, Any]:
         tmp_path / "quality/measured/result.json", {"metrics": found, "labelled": {"labelled_steps": 200}}
     )
     for seed, ratio in ratios.items():
+        home = tmp_path / "reward" / str(seed)
+        leave(home / "labels", {"labeller": "mc"})
+        for name in ("start", "played", "model", "outcome", "process"):
+            leave(home / name, {}, name)
         (tmp_path / f"reward/{seed}/compared").mkdir(parents=True)
         curves = {"outcome": CURVE, "process": [(turns / ratio, success) for turns, success in CURVE]}
         done = {"metrics": curves, "labelled": {"labelled_steps": 500}}
@@ -86,11 +106,18 @@ def written(tmp_path: Path, ratios: dict[int, float]) -> dict[str, Any]:
     return {figure.name: figure for figure in read_figures(results)}
 
 
-def test_figures_of_what_is_done(tmp_path: Path) -> None:
+def test_figures_of_what_is_done(tmp_path: Path, packaged: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "results").mkdir()
+    stale = Figure(name="auc_unseen_tasks_outcome_labels", value=0.5, unit="")
+    write_figures(tmp_path / "results/prm.json", [stale])
     found = written(tmp_path, {0: 2.0, 1: 1.5, 2: 3.0, 3: 2.0, 4: 2.5})
     assert (found["auc_unseen_tasks"].value, found["auc_unseen_tasks"].met) == (0.93, True)
     assert (found["ece"].value, found["ece"].high, found["ece"].met) == (0.04, 0.06, True)
-    assert "auc_unseen_tasks_outcome_labels" not in found and found["inexact_labels"].value == 3
+    # what cannot be had is told, and an earlier value of it does not stand for it
+    assert stale.name not in found
+    (told,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith(stale.name)]
+    assert "unknown they are all of one kind: 40 of 90 steps" in told
+    assert found["inexact_labels"].value == 3
     mean = math.exp(sum(map(math.log, (2.0, 1.5, 3.0, 2.0, 2.5))) / 5)
     assert found["reward_speedup"].value == pytest.approx(mean)
     low = found["reward_speedup_low"]
@@ -98,11 +125,30 @@ def test_figures_of_what_is_done(tmp_path: Path) -> None:
     assert found["reward_seeds"].met is True
 
 
-def test_one_seed_makes_no_figure_of_a_reward(tmp_path: Path) -> None:
+def test_one_seed_makes_no_figure_of_a_reward(tmp_path: Path, packaged: Path) -> None:
     assert "reward_speedup" not in written(tmp_path, {0: 2.0})
 
 
-def test_what_a_verifier_adds_is_a_difference_of_means(tmp_path: Path) -> None:
+def test_figures_are_not_written_under_another_plan_than_theirs(
+    tmp_path: Path, packaged: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(tmp_path, {0: 2.0})
+    config = asdict(replace(CollectConfig(tasks=Plan().tasks), episodes_per_task=5))
+    urls = {"store_url": "", "blobs_url": ""}
+    spec = {"id": "study-quality-seen", "kind": "collect", "config": config, **urls}
+    write_json(tmp_path / "quality/seen/spec.json", spec)
+    results = tmp_path / "results/prm.json"
+    before = results.read_text()
+    assert main([str(tmp_path), "--report", "--results", str(results)]) == 1
+    assert "episodes_per_task is 5 there and 24 now" in capsys.readouterr().err
+    assert results.read_text() == before
+
+
+def test_scores_that_come_late_make_no_arm_without_them() -> None:
+    assert all(arm.scoring_s >= 3600 for arm in arms(Plan(), 0)) and Plan().max_tokens == MAX_TOKENS
+
+
+def test_what_a_verifier_adds_is_a_difference_of_means(tmp_path: Path, packaged: Path) -> None:
     def measured(rate: float) -> dict[str, Any]:
         metrics: dict[str, float] = {}
         for task in Plan().tasks:
@@ -113,6 +159,7 @@ def test_what_a_verifier_adds_is_a_difference_of_means(tmp_path: Path) -> None:
             }
         return {"metrics": metrics}
 
+    leave_models(tmp_path)
     for name, rate in (("best", 0.7), ("single", 0.5)):
         (tmp_path / "verifier" / name).mkdir(parents=True)
         write_json(tmp_path / "verifier" / name / "result.json", measured(rate))

@@ -13,7 +13,7 @@ from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_trainer.config import EvaluateConfig, parse_config
 from deskhand_trainer.results import read_figures
 from deskhand_trainer.studies.base import train_tasks
-from deskhand_trainer.studies.runs import StudyStopped
+from deskhand_trainer.studies.runs import StudyRuns, StudyStopped
 from deskhand_trainer.studies.test_time import ARMS, PARTS, evaluation, main, tasks_of
 
 TASKS = (train_tasks()[0], train_tasks()[1], sorted(HELD_OUT_TASKS)[0])
@@ -82,6 +82,39 @@ def test_figures_are_of_every_part_and_gains_have_intervals(study: Path, tmp_pat
     assert found["more_turns_gain"].value == pytest.approx(0.75)
     assert found["more_turns_gain_heldout_low"].met
     assert {figure.config["episodes"] for figure in found.values()} == {50}
+
+
+def test_a_stop_leaves_the_figures_of_what_was_done(
+    study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(self: StudyRuns, command: object, log: object) -> None:
+        """It leaves no result."""
+
+    monkeypatch.setattr(StudyRuns, "_wait", killed)
+    results = tmp_path / "results" / "test-time.json"
+    (study / "held-out" / "retry" / "result.json").unlink()
+    told = [str(study), "--tasks", *TASKS, "--results", str(results)]
+    assert main(told) == 1 and "without a result" in capsys.readouterr().err
+    found = {figure.name for figure in read_figures(results)}
+    assert {"retry_gain", "more_turns_gain", "best_of_4_gain_heldout"} <= found
+    assert not found & {"success_retry_heldout", "retry_gain_heldout", "success_turns_16_heldout"}
+    # told again it says the same, without doing anything, and then what lies beyond the gap too
+    assert main([*told, "--report"]) == 0
+    found = {figure.name for figure in read_figures(results)}
+    assert "more_turns_gain_heldout" in found and "retry_gain_heldout" not in found
+    assert main([str(tmp_path / "none"), "--report"]) == 1
+    assert "nothing is done" in capsys.readouterr().err and not (tmp_path / "none").exists()
+
+
+def test_the_price_of_no_success_is_told(
+    study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    metrics = measured("best", "sampled", TASKS[2:])
+    leave(study / "held-out" / "best", metrics | {"success_sampled": 0.0, "success_sampled_low": 0.0})
+    results = tmp_path / "results" / "test-time.json"
+    assert main([str(study), "--report", "--tasks", *TASKS, "--results", str(results)]) == 0
+    assert "tokens_per_success_best_heldout" not in {figure.name for figure in read_figures(results)}
+    assert "none of 10 episodes succeeded, for 1000 tokens" in capsys.readouterr().out
 
 
 def test_what_cannot_be_is_said_before_anything_starts(

@@ -102,6 +102,7 @@ async def _measure(
         policy=done.policy,
         source=source,
         sink=context.store,
+        reuse=context.store,
         split=Split(config.split),
         episodes=config.episodes,
         offset=config.seed_offset,

@@ -28,7 +28,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -38,21 +38,25 @@ from deskhand_agent.errors import AgentError
 from deskhand_agent.shipped import DESKHAND_TINY
 from deskhand_agent.test_time.settings import Deliberation
 from deskhand_flywheel.errors import FlywheelError
-from deskhand_flywheel.store import Store
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_trainer.config import CollectConfig, EvaluateConfig, LabelConfig, PpoConfig, ScoreConfig
-from deskhand_trainer.results import write_figures, write_results_page
+from deskhand_trainer.errors import ResultsError
+from deskhand_trainer.results import Figure
 from deskhand_trainer.run_folder import write_json
 from deskhand_trainer.runs import RunKind
+from deskhand_trainer.studies.base import MAX_TOKENS
 from deskhand_trainer.studies.ladder import RUNGS, ArmSpec, Rung, arm_config, start_config
 from deskhand_trainer.studies.ladder_curves import read_curve
 from deskhand_trainer.studies.prm_figures import quality_figures, reward_figures, verifier_figures
 from deskhand_trainer.studies.prm_measuring import measure
-from deskhand_trainer.studies.runs import StudyRuns, result_of, run_id, until_done
+from deskhand_trainer.studies.publishing import Unknown, publish
+from deskhand_trainer.studies.runs import NotDone, StudyRuns, if_done, result_of, run_id, until_done
 
 Part = Literal["quality", "verifier", "reward"]
 PARTS: tuple[Part, ...] = get_args(Part)
 FOLDER = Path(".deskhand/studies/prm")
+SCORING_S = 3600.0
+"""For an iteration's episodes in the reward's arms: where scores come late, an arm would go without them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,7 +90,8 @@ class Plan:
     episodes: int = 24
     """Of each task."""
     continuations: int = 8
-    max_tokens: int = 24
+    max_tokens: int = MAX_TOKENS
+    """Of a reply; one that is cut ends the episode."""
     model: ScoreConfig = field(
         default_factory=lambda: ScoreConfig(
             labels=("monte-carlo",), epochs=10, trunk_lr=1e-4, max_trajectories=4096, minutes=60.0
@@ -109,12 +114,13 @@ class Plan:
 class PrmStudy:
     """Does what is left of the study in a folder."""
 
-    def __init__(self, folder: Path, plan: Plan, policy: str) -> None:
+    def __init__(self, folder: Path, plan: Plan, policy: str, *, only_done: bool = False) -> None:
         """
         Args:
             policy: id in the study's store, or "deskhand-tiny".
+            only_done: nothing is begun; it tells of what is done.
         """
-        self.runs, self.plan, self._policy = StudyRuns(folder), plan, policy
+        self.runs, self.plan, self._policy = StudyRuns(folder, only_done=only_done), plan, policy
 
     def run(self, parts: Sequence[Part], seeds: Sequence[int], *, workers: int = 1) -> None:
         """Label, train and measure.
@@ -123,29 +129,55 @@ class PrmStudy:
             StudyStopped: a run ended without a result, or another process works at the study; says where.
             AgentError, FlywheelError: the policy cannot be had.
         """
-        self.runs.folder.mkdir(parents=True, exist_ok=True)
-        base = asyncio.run(self._base())
-        jobs = [partial(self._verifier, base)] if "verifier" in parts else []
-        jobs += [partial(self._quality, base)] if "quality" in parts else []
-        rung_base = None if self.plan.rung.policy is None else base
-        jobs += [partial(self._reward, rung_base, seed) for seed in seeds] if "reward" in parts else []
-        self.runs.work(jobs, workers=workers)
+        base = asyncio.run(self.runs.policy_named(self._policy))
+        jobs: list[tuple[str, Callable[[], object]]] = []
+        if "verifier" in parts:
+            jobs.append(("verifier", partial(self._verifier, base)))
+        if "quality" in parts:
+            jobs.append(("quality", partial(self._quality, base)))
+        if "reward" in parts:
+            jobs += [(f"reward, seed {seed}", partial(self._reward, base, seed)) for seed in seeds]
 
-    async def _base(self) -> str:
-        async with await Store.open(*self.runs.store) as opened:
-            return (await opened.policy_named(self._policy)).id
+        def told(name: str, job: Callable[[], object]) -> None:
+            job()
+            print(f"done: {name}", flush=True)
+
+        self.runs.work([partial(told, *each) for each in jobs], workers=workers)
+
+    def figures(self, parts: Sequence[Part], seeds: Sequence[int]) -> list[Figure | Unknown]:
+        """Of what is done of the parts; `only_done` begins nothing more.
+
+        Raises:
+            StudyDiffers: some of it was done by another plan or with another policy.
+            AgentError, FlywheelError: the policy cannot be had.
+        """
+        base = asyncio.run(self.runs.policy_named(self._policy))
+        config: dict[str, Any] = asdict(self.plan)
+        found: list[Figure | Unknown] = []
+        if "quality" in parts and (quality := if_done(partial(self._quality, base))):
+            found += quality_figures(quality, config)
+        if "verifier" in parts and (ways := if_done(partial(self._verifier, base))):
+            found += verifier_figures(ways["best"], ways["single"], self.plan.tasks, config)
+        if "reward" in parts:
+            compared = {seed: if_done(partial(self._reward, base, seed)) for seed in seeds}
+            found += reward_figures({seed: each for seed, each in compared.items() if each}, config)
+        return found
 
     # ---- quality ----
 
-    def _verifier(self, base: str) -> None:
+    def _verifier(self, base: str) -> dict[str, dict[str, Any]]:
+        """Metrics of the evaluations with a verifier and without."""
         model = self._model(base)[0]
-        for name, told in (
-            ("single", Deliberation()),
-            ("best", Deliberation(samples=self.plan.candidates, choose="judge", judge=model)),
-        ):
-            work = asdict(verifying(self.plan, told))
-            self.runs.run(f"verifier/{name}", RunKind.EVALUATE, work, base)
-        print("done: verifier", flush=True)
+        ways = {
+            "single": Deliberation(),
+            "best": Deliberation(samples=self.plan.candidates, choose="judge", judge=model),
+        }
+        return {
+            name: self.runs.run(
+                f"verifier/{name}", RunKind.EVALUATE, asdict(verifying(self.plan, told)), base
+            )["metrics"]
+            for name, told in ways.items()
+        }
 
     def _model(self, base: str) -> tuple[str, ScoreConfig, dict[str, Any]]:
         """Id of the model that learned from continuations, what it was told, and what labelling came to."""
@@ -184,29 +216,30 @@ class PrmStudy:
         model = self.runs.run("quality/model", RunKind.SCORE, asdict(told), base)["policy_out"]
         return str(model), told, labelled["metrics"]
 
-    def _quality(self, base: str) -> None:
+    def _quality(self, base: str) -> dict[str, Any]:
+        """What `measure` says of both models, and what labelling came to."""
         model, told, labelled = self._model(base)
         runs = run_id("quality/seen"), run_id("quality/unseen")
         guess = replace(told, labels=("outcome",))
         guessing = self.runs.run("quality/outcome-model", RunKind.SCORE, asdict(guess), base)["policy_out"]
         place = self.runs.folder / "quality/measured"
-        if result_of(place) is None:
-            place.mkdir(parents=True, exist_ok=True)
-            found = {
-                name: asyncio.run(
-                    measure(
-                        self.runs.store, each, replace(told, runs=runs), self.plan.unseen, folder=place / name
-                    )
-                )
-                for name, each in (("model", model), ("outcome_model", guessing))
-            }
-            write_json(place / "result.json", {"metrics": found, "labelled": labelled})
-        print("done: quality", flush=True)
+        if (done := self._kept(place)) is not None:
+            return done
+        measuring = replace(told, runs=runs)
+        found = {
+            name: asyncio.run(
+                measure(self.runs.store, each, measuring, self.plan.unseen, folder=place / name)
+            )
+            for name, each in (("model", model), ("outcome_model", guessing))
+        }
+        return self._keep(place, {"metrics": found, "labelled": labelled})
 
     # ---- reward ----
 
-    def _reward(self, base: str | None, seed: int) -> None:
+    def _reward(self, policy: str, seed: int) -> dict[str, Any]:
+        """The curves of both arms, and what labelling came to."""
         plan, rung, home = self.plan, self.plan.rung, f"reward/{seed}"
+        base = None if rung.policy is None else policy
         shown = CollectConfig(tasks=(rung.task,), episodes_per_task=rung.demonstrations)
         self.runs.run("reward/demonstrations", RunKind.COLLECT, asdict(shown), None)
         start = self.runs.run(f"{home}/start", RunKind.SFT, asdict(start_config(rung, seed)), base)
@@ -235,18 +268,37 @@ class PrmStudy:
         outcome, process = arms(plan, seed)
         self.runs.run(f"{home}/outcome", RunKind.PPO, asdict(outcome), start)
         self.runs.run(f"{home}/process", RunKind.PPO, asdict(process), start, reward_model=model)
-        found = {arm: read_curve(self.runs.store, f"{home}/{arm}") for arm in ("outcome", "process")}
         place = self.runs.folder / home / "compared"
+        if (done := self._kept(place)) is not None:
+            return done
+        found = {arm: read_curve(self.runs.store, f"{home}/{arm}") for arm in ("outcome", "process")}
+        return self._keep(place, {"metrics": found, "labelled": labelled})
+
+    def _kept(self, place: Path) -> dict[str, Any] | None:
+        """What was made of runs before; they are those that are asked for, or it would not be looked for.
+
+        Raises:
+            NotDone: nothing was, and nothing is to be begun.
+        """
+        found = result_of(place)
+        if found is None and self.runs.only_done:
+            raise NotDone(f"{place} is not done")
+        return found
+
+    def _keep(self, place: Path, found: dict[str, Any]) -> dict[str, Any]:
         place.mkdir(parents=True, exist_ok=True)
-        write_json(place / "result.json", {"metrics": found, "labelled": labelled})
-        print(f"done: reward, seed {seed}", flush=True)
+        write_json(place / "result.json", found)
+        return found
 
 
 def arms(plan: Plan, seed: int) -> tuple[PpoConfig, PpoConfig]:
     """Paid for outcomes alone, and for process scores too; alike in everything else."""
     rung = replace(plan.rung, environment_weight=0.0)
     outcome = replace(
-        arm_config(ArmSpec(rung=rung, arm="turn-ppo", seed=seed)), evaluate_every=4, validation_episodes=128
+        arm_config(ArmSpec(rung=rung, arm="turn-ppo", seed=seed)),
+        evaluate_every=4,
+        validation_episodes=128,
+        scoring_s=SCORING_S,
     )
     return outcome, replace(outcome, process_weight=plan.process_weight)
 
@@ -263,23 +315,6 @@ def verifying(plan: Plan, test_time: Deliberation) -> EvaluateConfig:
         concurrency=plan.concurrency,
         test_time=test_time,
     )
-
-
-def report(folder: Path, plan: Plan, seeds: Sequence[int], results: Path) -> None:
-    """Write the figures of what is done."""
-    config: dict[str, Any] = asdict(plan)
-    quality = result_of(folder / "quality/measured")
-    compared = {seed: result_of(folder / f"reward/{seed}/compared") for seed in seeds}
-    figures = [] if quality is None else quality_figures(quality, config)
-    ways = [result_of(folder / f"verifier/{name}") for name in ("best", "single")]
-    if all(ways):
-        best, single = (each["metrics"] for each in ways if each is not None)
-        figures += verifier_figures(best, single, plan.tasks, config)
-    figures += reward_figures({seed: each for seed, each in compared.items() if each is not None}, config)
-    if figures:
-        write_figures(results, figures)
-        write_results_page(results.parent)
-    print(*figures, sep="\n", flush=True)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -313,13 +348,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         played=options.played,
         rung=replace(plan.rung, turns=options.turns),
     )
-    stopped = 0
-    if not options.report:
-        study = PrmStudy(options.folder, plan, options.policy)
-        work = partial(study.run, options.parts, options.seeds, workers=options.workers)
-        stopped = until_done(work, AgentError, FlywheelError)
-    report(options.folder, plan, options.seeds, options.results)
-    return stopped
+
+    def work() -> None:
+        told = options.folder, plan, options.policy
+        try:
+            if not options.report:
+                PrmStudy(*told).run(options.parts, options.seeds, workers=options.workers)
+        finally:
+            done = PrmStudy(*told, only_done=True)
+            publish(options.results, done.figures(options.parts, options.seeds))
+
+    return until_done(work, AgentError, FlywheelError, ResultsError)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.results import Figure
 from deskhand_trainer.student import student_mean
 from deskhand_trainer.studies.of_means import gain_figures, mean_figure
+from deskhand_trainer.studies.publishing import Unknown
 
 COMMAND = "deskhand study prm"
 AUC_GOAL, ECE_GOAL, SPEEDUP_GOAL = ">= 0.9", "<= 0.05", "> 1"
@@ -18,7 +19,7 @@ Points = Sequence[Sequence[float]]
 """Turns played, and success on validation seeds."""
 
 
-def quality_figures(done: Mapping[str, Any], config: Mapping[str, JsonValue]) -> list[Figure]:
+def quality_figures(done: Mapping[str, Any], config: Mapping[str, JsonValue]) -> list[Figure | Unknown]:
     """Of the model on tasks it never saw, and of one trained on outcomes beside it.
 
     Args:
@@ -27,7 +28,7 @@ def quality_figures(done: Mapping[str, Any], config: Mapping[str, JsonValue]) ->
     model, guessing = done["metrics"]["model"], done["metrics"]["outcome_model"]
     of_all = f"{model['steps']} steps of {model['episodes']} episodes, by Monte-Carlo labels"
     settled = f"{model['settled']} of {of_all}: those that tell whether the step helps"
-    found = [
+    return [
         _of("auc_unseen_tasks", model["auc"], "", config, goal=AUC_GOAL, note=settled),
         _of("ece", model["ece"], "", config, goal=ECE_GOAL, note=of_all),
         _of("ece_uncalibrated", model["ece_before"], "", config, note=of_all),
@@ -43,7 +44,6 @@ def quality_figures(done: Mapping[str, Any], config: Mapping[str, JsonValue]) ->
         ),
         _of("inexact_labels", (model["inexact"],), "steps", config, note="of unseen tasks: left out"),
     ]
-    return [each for each in found if each is not None]
 
 
 def verifier_figures(
@@ -75,7 +75,9 @@ def _rates(metrics: Mapping[str, Any], tasks: Sequence[str]) -> list[Figure]:
     return found
 
 
-def reward_figures(done: Mapping[int, Mapping[str, Any]], config: Mapping[str, JsonValue]) -> list[Figure]:
+def reward_figures(
+    done: Mapping[int, Mapping[str, Any]], config: Mapping[str, JsonValue]
+) -> list[Figure | Unknown]:
     """Of the arms with and without process reward; none before two seeds are done.
 
     Args:
@@ -92,13 +94,12 @@ def reward_figures(done: Mapping[int, Mapping[str, Any]], config: Mapping[str, J
     note = f"turns to the same success, outcome alone over with process reward; by seed {each}"
     lowest = "lower end of the 95 % interval of reward_speedup"
     labelled = "a seed, each gone on from: turns that are not counted"
-    found = [
+    return [
         _of("reward_speedup", (value, low, high), "times", config, seeds=seeds, note=note),
         _of("reward_speedup_low", (low,), "times", config, seeds=seeds, goal=SPEEDUP_GOAL, note=lowest),
         _of("reward_labelled_steps", (steps,), "steps", config, seeds=seeds, note=labelled),
         _of("reward_seeds", (len(seeds),), "seeds", config, seeds=seeds, goal=">= 5"),
     ]
-    return [figure for figure in found if figure is not None]
 
 
 def speedup(outcome: Points, process: Points) -> float:
@@ -128,10 +129,11 @@ def _of(
     goal: str | None = None,
     note: str = "",
     seeds: Sequence[int] = (),
-) -> Figure | None:
-    """A figure of [value] or [value, low, high]; None where it is not known."""
+) -> Figure | Unknown:
+    """A figure of [value] or [value, low, high]; None: it is not known, and the note says of what."""
     if value is None:
-        return None
+        kind = "there is none of them" if note.startswith("0 ") else "they are all of one kind"
+        return Unknown(name=name, why=f"{kind}: {note}")
     low, high = (value[1], value[2]) if len(value) == 3 else (None, None)
     return Figure(
         name=name,

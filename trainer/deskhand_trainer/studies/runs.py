@@ -9,19 +9,41 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from contextlib import nullcontext
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO, NoReturn, TypeVar
 
+from deskhand_flywheel.store import Store
+from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.results import current_commit
-from deskhand_trainer.run_folder import hold, write_json
+from deskhand_trainer.run_folder import RunFolder, hold, write_json
 from deskhand_trainer.runs import RunKind, RunSpec
+from deskhand_trainer.studies.spec_differences import differences, summary
+
+T = TypeVar("T")
 
 
 class StudyStopped(RuntimeError):
     """The study was told to stop, or another process works at it, or a run ended without a result."""
+
+
+class StudyDiffers(StudyStopped):
+    """A run in the study's folder was told something else than is asked now; says what, and the mend."""
+
+
+class NotDone(StudyStopped):
+    """What is asked for was not done yet, and only what is done was wanted."""
+
+
+def if_done(work: Callable[[], T]) -> T | None:
+    """What some work comes to; None where runs of it are not done."""
+    try:
+        return work()
+    except NotDone:
+        return None
 
 
 def until_done(study: Callable[[], object], *refused: type[Exception]) -> int:
@@ -51,12 +73,16 @@ class StudyRuns:
     Safe to use from several threads; runs of one name wait for one another.
     """
 
-    def __init__(self, folder: Path, *, store: tuple[str, str] | None = None) -> None:
+    def __init__(
+        self, folder: Path, *, store: tuple[str, str] | None = None, only_done: bool = False
+    ) -> None:
         """
         Args:
             store: URLs of a database and of its blobs; None: both are in the folder.
+            only_done: nothing is begun: `run` has the results that are there, and raises `NotDone` otherwise.
         """
         self.folder = folder.resolve()
+        self.only_done = only_done
         self.store = store or (
             f"sqlite+aiosqlite:///{self.folder / 'store.db'}",
             f"file://{self.folder / 'blobs'}",
@@ -67,6 +93,19 @@ class StudyRuns:
         self._running: set[subprocess.Popen[bytes]] = set()
         self._locks: dict[Path, threading.Lock] = {}
 
+    async def policy_named(self, name: str) -> str:
+        """Id of a policy of the study's store, or of the package's by its name.
+
+        Raises:
+            AgentError, FlywheelError: it cannot be had.
+            NotDone: only what is done is wanted, and there is no such folder.
+        """
+        if self.only_done and not self.folder.is_dir():
+            raise NotDone(f"{self.folder} is no folder of a study: nothing is done there")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        async with await Store.open(*self.store) as opened:
+            return (await opened.policy_named(name)).id
+
     def work(self, jobs: Iterable[Callable[[], object]], *, workers: int = 1) -> None:
         """Do jobs that call `run`, several at a time.
 
@@ -74,7 +113,8 @@ class StudyRuns:
             StudyStopped: a run ended without a result, or another process works at the study; says where.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        with hold(self.folder, busy=partial(refuse, self.folder)):
+        held = nullcontext() if self.only_done else hold(self.folder, busy=partial(refuse, self.folder))
+        with held:
             pool = ThreadPoolExecutor(workers)
             try:
                 for done in [pool.submit(job) for job in jobs]:
@@ -105,13 +145,11 @@ class StudyRuns:
 
         Raises:
             StudyStopped: it ended without a result; says where its log is.
+            StudyDiffers: it was done, or begun, with another config or from another policy.
+            NotDone: it is not finished, and only what is done is wanted.
         """
         folder = self.folder / name
         with self.lock(folder):
-            found = result_of(folder)
-            if found is not None:
-                return found
-            folder.mkdir(parents=True, exist_ok=True)
             store, blobs = self.store
             spec = RunSpec(
                 id=run_id(name),
@@ -123,6 +161,15 @@ class StudyRuns:
                 prm_in=reward_model,
                 labels={"commit": current_commit(), "date": datetime.now(tz=UTC).date().isoformat()},
             )
+            begun = begun_as(folder, spec)
+            found = result_of(folder)
+            if found is not None:
+                return found
+            if self.only_done:
+                raise NotDone(f"the run in {folder} is not done")
+            folder.mkdir(parents=True, exist_ok=True)
+            # it finds what it played before by its labels
+            spec = spec if begun is None else replace(spec, labels=begun.labels)
             write_json(folder / "spec.json", asdict(spec))
             print(f"running: {name}", flush=True)
             with (folder / "log.txt").open("ab") as log:
@@ -156,6 +203,26 @@ def refuse(folder: Path) -> NoReturn:
     StudyStopped: another process works in the folder.
     """
     raise StudyStopped(f"another process works at the study in {folder}: wait or stop it")
+
+
+def begun_as(folder: Path, asked: RunSpec) -> RunSpec | None:
+    """What the run in a folder was told, finished or not; None where none was begun.
+
+    Raises:
+        StudyDiffers: it was something else than is asked now, or cannot be read.
+    """
+    if not (folder / "spec.json").exists():
+        return None
+    try:
+        found = RunFolder(folder).spec()
+    except RunRefused as error:
+        raise StudyDiffers(f"what the run was told is not known: {error}") from error
+    if differ := differences(found, asked):
+        raise StudyDiffers(
+            f"the run in {folder} is not the one asked for: {summary(differ)}. "
+            "Ask for the same again, or give the study another folder"
+        )
+    return found
 
 
 def run_id(name: str) -> str:

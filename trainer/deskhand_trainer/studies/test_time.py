@@ -18,7 +18,8 @@ arm's mean success and the tokens it took per success, the gain of majority, bes
 check over greedy, and of the most turns over the fewest. The process reward model is trained on the policy's
 own episodes of the trained tasks, train seeds alone, unless a folder with another is named. Intervals are
 over episodes: one process reward model, one model. FOLDER holds the store and a folder per run: a finished
-run is not done again, a stopped one goes on.
+run is not done again, a stopped one goes on. Figures are written after each part, and those of a part's arms
+that are done when it stops there.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from deskhand_agent.errors import AgentError
 from deskhand_agent.shipped import DESKHAND_TINY
@@ -39,10 +40,11 @@ from deskhand_flywheel.errors import FlywheelError
 from deskhand_flywheel.store import Store
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_trainer.config import CollectConfig, EvaluateConfig
-from deskhand_trainer.results import write_figures, write_results_page
+from deskhand_trainer.errors import ResultsError
 from deskhand_trainer.runs import RunKind
 from deskhand_trainer.studies.base import MAX_TOKENS, train_tasks
-from deskhand_trainer.studies.runs import StudyRuns, StudyStopped, until_done
+from deskhand_trainer.studies.publishing import publish
+from deskhand_trainer.studies.runs import StudyRuns, StudyStopped, if_done, until_done
 from deskhand_trainer.studies.test_time_figures import part_figures
 
 Part = Literal["trained", "held-out"]
@@ -88,11 +90,22 @@ ARMS = (
 )
 
 
+Tell: TypeAlias = Callable[[Part, Mapping[str, Mapping[str, Any]]], None]
+"""Told a part, and the metrics of those of its arms that are done."""
+
+
 class ThinkingStudy:
     """Does what is left of the study in a folder."""
 
     def __init__(
-        self, folder: Path, *, policy: str, reward_model: Path | None, episodes: int, scored: int
+        self,
+        folder: Path,
+        *,
+        policy: str,
+        reward_model: Path | None,
+        episodes: int,
+        scored: int,
+        only_done: bool = False,
     ) -> None:
         """
         Args:
@@ -100,36 +113,44 @@ class ThinkingStudy:
             reward_model: folder of a process reward model; None: one is trained.
             episodes: of each task by each arm.
             scored: of each trained task, for the process reward model.
+            only_done: nothing is begun; it tells of what is done.
         """
-        self.runs = StudyRuns(folder)
+        self.runs = StudyRuns(folder, only_done=only_done)
         self._policy, self._reward_model = policy, reward_model
         self._episodes, self._scored = episodes, scored
 
-    def run(self, tasks: Mapping[Part, Sequence[str]]) -> dict[Part, dict[str, dict[str, Any]]]:
-        """Metrics of every arm on the tasks of every part.
+    def run(self, tasks: Mapping[Part, Sequence[str]], tell: Tell) -> None:
+        """Measure every arm on the tasks of every part.
+
+        Args:
+            tell: called with what is done of a part when it is whole, or when it goes no further.
 
         Raises:
             StudyStopped: a run ended without a result, or another process works at the study; says where.
+            StudyDiffers: some of it was done by other settings or with another policy.
             AgentError, FlywheelError: the policy or the process reward model cannot be had.
         """
-        self.runs.folder.mkdir(parents=True, exist_ok=True)
-        start = asyncio.run(self._start())
-        found: dict[Part, dict[str, dict[str, Any]]] = {part: {} for part in tasks}
+        start = asyncio.run(self.runs.policy_named(self._policy))
 
         def work() -> None:
-            judge = self._judge(start, tasks.get("trained") or train_tasks())
-            for part, of_part in tasks.items():
-                for arm in ARMS:
-                    config = asdict(evaluation(of_part, arm, judge, self._episodes))
-                    done = self.runs.run(f"{part}/{arm.name}", RunKind.EVALUATE, config, start)
-                    found[part][arm.name] = done["metrics"]
+            judge = if_done(partial(self._judge, start, tasks.get("trained") or train_tasks()))
+            if judge is not None:
+                for part, of_part in tasks.items():
+                    self._part(part, of_part, start, judge, tell)
 
         self.runs.work([work])
-        return found
 
-    async def _start(self) -> str:
-        async with await Store.open(*self.runs.store) as store:
-            return (await store.policy_named(self._policy)).id
+    def _part(self, part: Part, tasks: Sequence[str], start: str, judge: str, tell: Tell) -> None:
+        found: dict[str, dict[str, Any]] = {}
+        try:
+            for arm in ARMS:
+                config = asdict(evaluation(tasks, arm, judge, self._episodes))
+                named = f"{part}/{arm.name}"
+                if done := if_done(partial(self.runs.run, named, RunKind.EVALUATE, config, start)):
+                    found[arm.name] = done["metrics"]
+        finally:
+            if found:
+                tell(part, found)
 
     def _judge(self, start: str, tasks: Sequence[str]) -> str:
         """Id of the process reward model."""
@@ -185,10 +206,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--scored", type=int, default=SCORED_EPISODES, help="per trained task, for the judge (%(default)s)"
     )
     parser.add_argument("--results", type=Path, default=Path("docs/results/test-time.json"))
+    parser.add_argument("--report", action="store_true", help="only write the figures of what is done")
     options = parser.parse_args(argv)
     if min(options.episodes, options.scored) < 1:
         parser.error("--episodes and --scored: give 1 or more")
-    return until_done(partial(_study, options), AgentError, FlywheelError)
+    return until_done(partial(_study, options), AgentError, FlywheelError, ResultsError)
 
 
 def _study(options: argparse.Namespace) -> None:
@@ -199,18 +221,16 @@ def _study(options: argparse.Namespace) -> None:
         reward_model=options.reward_model,
         episodes=options.episodes,
         scored=options.scored,
+        only_done=options.report,
     )
-    found = study.run(tasks)
     config = {"policy": options.policy, "temperature": TEMPERATURE, "episodes": options.episodes}
     modes = {arm.name: arm.mode for arm in ARMS}
-    figures = [
-        figure
-        for part, arms in found.items()
-        for figure in part_figures(part, tasks[part], arms, modes=modes, turns=TURNS, config=config)
-    ]
-    write_figures(options.results, figures)
-    write_results_page(options.results.parent)
-    print(*figures, sep="\n", flush=True)
+
+    def tell(part: Part, arms: Mapping[str, Mapping[str, Any]]) -> None:
+        found = part_figures(part, tasks[part], arms, modes=modes, turns=TURNS, config=config)
+        publish(options.results, found)
+
+    study.run(tasks, tell)
 
 
 def tasks_of(parts: Sequence[Part], chosen: Sequence[str] | None = None) -> dict[Part, tuple[str, ...]]:

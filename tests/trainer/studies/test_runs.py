@@ -1,0 +1,83 @@
+"""Runs of a study: a result is had again only for what it was asked for, and a stopped run goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deskhand_trainer.config import EvaluateConfig
+from deskhand_trainer.runs import RunKind
+from deskhand_trainer.studies.runs import NotDone, StudyDiffers, StudyRuns, if_done
+
+ASKED = EvaluateConfig(tasks=("fake/press-button",), episodes=5, targets=False)
+
+
+class Left(StudyRuns):
+    """Runs that leave a result at once, and are counted."""
+
+    count = 0
+
+    def _wait(self, command: Sequence[str], log: object) -> None:
+        self.count += 1
+        (Path(command[-1]) / "result.json").write_text(json.dumps({"metrics": {"count": self.count}}))
+
+
+def run(runs: StudyRuns, policy: str = "policy-a", /, **changed: Any) -> dict[str, Any]:
+    return runs.run("part/arm", RunKind.EVALUATE, asdict(replace(ASKED, **changed)), policy)
+
+
+def test_a_result_is_had_again_for_the_same_alone(tmp_path: Path) -> None:
+    runs = Left(tmp_path)
+    assert run(runs) == run(runs) == {"metrics": {"count": 1}}
+    with pytest.raises(StudyDiffers, match=r"part/arm is not .*: episodes is 5 there and 7 now\. .*another"):
+        run(runs, episodes=7)
+    with pytest.raises(StudyDiffers, match='the policy is "policy-a" there and "policy-b" now'):
+        run(runs, "policy-b")
+    with pytest.raises(StudyDiffers, match=r"test_time\.samples is 1 there and 3 now"):
+        run(runs, test_time=replace(ASKED.test_time, samples=3))
+    with pytest.raises(StudyDiffers, match="the reward model is null there"):
+        runs.run("part/arm", RunKind.EVALUATE, asdict(ASKED), "policy-a", reward_model="prm")
+    with pytest.raises(StudyDiffers, match='the kind is "evaluate" there and "collect" now'):
+        runs.run("part/arm", RunKind.COLLECT, asdict(ASKED), "policy-a")
+    assert runs.count == 1
+
+
+def test_a_stopped_run_goes_on_as_what_it_was_and_as_nothing_else(tmp_path: Path) -> None:
+    spec, result = tmp_path / "part/arm/spec.json", tmp_path / "part/arm/result.json"
+    run(Left(tmp_path))
+    result.unlink()
+    told = json.loads(spec.read_text())
+    told["labels"] = {"commit": "of before", "date": "2020-01-01"}
+    spec.write_text(json.dumps(told))
+    with pytest.raises(StudyDiffers):
+        run(Left(tmp_path), episodes=6)
+    run(Left(tmp_path))
+    assert json.loads(spec.read_text())["labels"] == told["labels"]
+
+
+def test_a_setting_that_came_since_counts_as_its_default(tmp_path: Path) -> None:
+    spec = tmp_path / "part/arm/spec.json"
+    run(Left(tmp_path))
+    told = json.loads(spec.read_text())
+    del told["config"]["void_limit"]
+    spec.write_text(json.dumps(told))
+    assert run(Left(tmp_path))["metrics"] == {"count": 1}
+    with pytest.raises(StudyDiffers, match="void_limit"):
+        run(Left(tmp_path), void_limit=ASKED.void_limit + 1)
+    spec.write_text("{")
+    with pytest.raises(StudyDiffers, match="cannot be read"):
+        run(Left(tmp_path))
+
+
+def test_where_only_what_is_done_is_wanted_nothing_is_begun(tmp_path: Path) -> None:
+    done = Left(tmp_path, only_done=True)
+    with pytest.raises(NotDone):
+        run(done)
+    assert if_done(lambda: run(done)) is None and not any(tmp_path.iterdir())
+    run(Left(tmp_path))
+    assert if_done(lambda: run(done)) == {"metrics": {"count": 1}} and done.count == 0

@@ -1,0 +1,34 @@
+"""What a study writes and says: its figures, and by name those that cannot be had."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from deskhand_trainer.results import Figure, write_figures, write_results_page
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unknown:
+    """A figure without a value: results hold numbers alone, so it is told and not written."""
+
+    name: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.name:52} {'unknown':>10} {self.why}"
+
+
+def publish(results: Path, found: Sequence[Figure | Unknown]) -> None:
+    """Write and print them; an earlier value of what is unknown now does not stay beside them.
+
+    Raises:
+        ResultsError: the file that is there is not in the form of results.
+    """
+    figures = [each for each in found if isinstance(each, Figure)]
+    if found:
+        gone = [each.name for each in found if isinstance(each, Unknown)]
+        write_figures(results, figures, gone=gone)
+        write_results_page(results.parent)
+    print(*found, sep="\n", flush=True)
