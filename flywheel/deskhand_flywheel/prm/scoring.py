@@ -24,6 +24,7 @@ from deskhand_flywheel.prm.model import (
     step_hidden,
     weights_digest,
 )
+from deskhand_flywheel.review_rules import read_review_rules
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import StepScore, TrajectoryFilter
 
@@ -148,7 +149,8 @@ async def score_store(
 ) -> int:
     """Score every whole trajectory this scorer has not scored; returns how many.
 
-    Kept as it goes: stopped and started again, it goes on where it was.
+    Kept as it goes: stopped and started again, it goes on where it was. What the scores contradict is queued
+    for review, by the rules as they come.
 
     Args:
         progress: called with trajectories done and in all.
@@ -158,7 +160,7 @@ async def score_store(
         MissingBlob, CorruptBlob: a picture is gone or damaged, and nobody is told.
     """
     ids = await store.unscored(model.scorer, chosen)
-    scored = 0
+    scored, rules = 0, read_review_rules({})
     for begin in range(0, len(ids), _TRAJECTORIES_AT_ONCE):
         group = ids[begin : begin + _TRAJECTORIES_AT_ONCE]
         read = store.each_trajectory(group, images=True, on_damaged=on_damaged)
@@ -166,6 +168,8 @@ async def score_store(
         scored += len(trajectories)
         for scores in await model.score_all(trajectories):
             await store.add_scores(scores)
+        for each in trajectories:
+            await store.find_disagreements_of(each.id, rules)
         if progress is not None:
             progress(begin + len(group), len(ids))
     return scored
