@@ -1,23 +1,30 @@
 """Where a policy comes from: trajectory ← policy ← dataset ← trajectory ← …, from what the store recorded.
 
 A policy names the policy it continued (or was merged of), the run that made it and the dataset that run
-learned from; a dataset names its trajectories, and a trajectory the policy that played it.
+learned from, a process reward model the trajectories; a dataset names its trajectories, and a trajectory the
+policy that played it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from sqlalchemy import ColumnElement, exists, select
 
 from deskhand_flywheel import tables
+from deskhand_flywheel.database import in_chunks
 from deskhand_flywheel.errors import UnknownDataset, UnknownPolicy
 from deskhand_flywheel.lineage_node import LineageKind, LineageNode
 from deskhand_flywheel.parts import column_text
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import PolicyRecord
 from deskhand_sandbox.types import JsonValue
+
+EVALUATION = "evaluation"
+"""Label "purpose" of episodes that measure what was learned: nothing is learned of them."""
+MATERIAL = "material"
+"""In a policy's metadata: ids of the trajectories it learned from, where no dataset holds them."""
 
 
 async def trace_policy(store: Store, policy_id: str) -> LineageNode:
@@ -55,7 +62,7 @@ class _Tracer:
             kind=LineageKind.POLICY,
             name=policy_id,
             relation=relation,
-            details={"created_at_s": record.created_at_s, **record.metadata},
+            details={"created_at_s": record.created_at_s, **without_material(record.metadata)},
             sources=() if above else await self._sources(record),
             above=above,
         )
@@ -72,8 +79,14 @@ class _Tracer:
             found.append(await self.policy(executor, "plans for"))
         if isinstance(dataset, str):
             found.append(await self.dataset(dataset))
+        if isinstance(material := record.metadata.get(MATERIAL), list):
+            ids = [each for each in material if isinstance(each, str)]
+            found += await self._trajectories(
+                "learned from", *map(tables.trajectories.c.id.in_, in_chunks(ids))
+            )
         if isinstance(run, str):
-            found += await self._trajectories(_labelled("run", run), "played in the run")
+            played = _labelled("run", run) & ~_labelled("purpose", EVALUATION)
+            found += await self._trajectories("played in the run", played)
         return tuple(found)
 
     async def dataset(self, named: str) -> LineageNode:
@@ -85,11 +98,12 @@ class _Tracer:
             return node
         above = self._before(LineageKind.DATASET, named)
         members = tables.dataset_members
-        chosen = exists().where(
+        holds = exists().where(
             members.c.name == dataset.name,
             members.c.version == dataset.version,
             members.c.trajectory_id == tables.trajectories.c.id,
         )
+        held = holds & ~_labelled("purpose", EVALUATION)
         return LineageNode(
             kind=node.kind,
             name=named,
@@ -99,18 +113,17 @@ class _Tracer:
                 "trajectories": len(dataset.trajectory_ids),
                 "recipe": dict(dataset.recipe),
             },
-            sources=() if above else tuple(await self._trajectories(chosen, "holds")),
+            sources=() if above else tuple(await self._trajectories("holds", held)),
             above=above,
         )
 
-    async def _trajectories(self, chosen: ColumnElement[bool], relation: str) -> list[LineageNode]:
-        """A node for each policy that played some of them."""
+    async def _trajectories(self, relation: str, *chosen: ColumnElement[bool]) -> list[LineageNode]:
+        """A node for each policy that played some of those that any of the conditions chooses."""
         table = tables.trajectories
-        query = select(table.c.id, table.c.policy_id, table.c.task_id, table.c.success).where(chosen)
-        # evaluation measures what was learned, and nothing is learned of it
-        query = query.where(~_labelled("purpose", "evaluation")).order_by(table.c.policy_id, table.c.id)
+        query = select(table.c.id, table.c.policy_id, table.c.task_id, table.c.success)
         async with self._store.database.read() as connection:
-            rows = (await connection.execute(query)).all()
+            parts = [(await connection.execute(query.where(each))).all() for each in chosen]
+        rows = sorted((row for part in parts for row in part), key=lambda row: (row.policy_id, row.id))
         by_policy: dict[str, list[Any]] = {}
         for row in rows:
             by_policy.setdefault(row.policy_id, []).append(row)
@@ -136,6 +149,11 @@ class _Tracer:
         before = (kind, name) in self._drawn
         self._drawn.add((kind, name))
         return before
+
+
+def without_material(metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """A policy's metadata for people: the thousands of trajectories it may name are told by its lineage."""
+    return {key: value for key, value in metadata.items() if key != MATERIAL}
 
 
 def _labelled(key: str, value: str) -> ColumnElement[bool]:

@@ -139,6 +139,7 @@ def test_a_hostile_task_and_a_hostile_title_are_shown_as_text(
     unharmed(page)
     [lease] = platform.get("/v1/sandboxes")["items"]
     assert lease["task_id"] == OWN_TASK["id"]
+    until(lambda: platform.get(f"/v1/trajectories/{task['trajectory_id']}/steps")["items"])
     send(platform, "DELETE", f"/v1/tasks/{task['id']}")
     expect(page.get_by_text("This sandbox was given back")).to_be_visible()
     signed.complaints.clear()  # the browser notes that the lease is gone

@@ -259,11 +259,13 @@ def test_a_check_that_runs_is_stopped_when_that_is_meant(platform: Platform, sig
     def running(route: Route) -> None:
         """Small stores are checked before anybody could stop it."""
         response = route.fetch()
-        route.fulfill(response=response, json=[{**job, "state": "running"} for job in response.json()])
+        listed = response.json()
+        items = [{**job, "state": "running"} for job in listed["items"]]
+        route.fulfill(response=response, json={**listed, "items": items})
 
     def stop(route: Route) -> None:
         stopped.append(route.request.url)
-        route.fulfill(json=platform.get("/v1/jobs")[0])
+        route.fulfill(json=platform.get("/v1/jobs")["items"][0])
 
     page.route(re.compile(r"/v1/jobs(\?.*)?$"), running)
     page.route(re.compile(r"/v1/jobs/.*/cancel$"), stop)

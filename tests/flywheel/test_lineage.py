@@ -12,6 +12,7 @@ from deskhand_flywheel.lineage import trace_policy
 from deskhand_flywheel.lineage_node import LineageKind, LineageNode
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import SelectionRule, TrajectoryFilter
+from deskhand_flywheel.upkeep import Drop, RetentionRule, collect
 from deskhand_sandbox.types import JsonValue
 
 
@@ -87,3 +88,21 @@ async def test_merges_executors_and_what_is_gone(store: Store, tmp_path: Path) -
     assert traced.sources[3].kind is LineageKind.DATASET and traced.sources[2].above
     with pytest.raises(UnknownPolicy):
         await trace_policy(store, "nobody")
+
+
+async def test_a_reward_model_shows_what_it_learned_from_and_that_is_not_collected(
+    store: Store, tmp_path: Path
+) -> None:
+    base = await keep(store, tmp_path / "p", name="base")
+    for name, player in (("a", base), ("b", "scripted"), ("c", base), ("d", base)):
+        await write(store, make_trajectory(name, end=make_end(), policy_id=player))
+    model = await keep(store, tmp_path / "p", base, reward_model=True, material=["a", "b", "c", "gone"])
+    everything = RetentionRule(drop=(Drop(older_than_days=0),))
+    assert (await collect(store, everything, apply=True)).trajectories == ("d",)
+    traced = await trace_policy(store, model)
+    assert [shape(each) for each in traced.sources] == [
+        ("continued", f"policy {base}", []),
+        ("learned from", f"trajectories {base}", [("played by", f"policy {base}", [])]),
+        ("learned from", "trajectories scripted", []),
+    ]
+    assert traced.sources[1].details["ids"] == ["a", "c"] and "material" not in traced.details

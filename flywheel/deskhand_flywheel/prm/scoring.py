@@ -26,6 +26,7 @@ from deskhand_flywheel.prm.model import (
     step_hidden,
     weights_digest,
 )
+from deskhand_flywheel.review_rules import read_review_rules
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import StepScore, TrajectoryFilter
 
@@ -154,7 +155,8 @@ async def score_store(
 ) -> int:
     """Score every whole trajectory this scorer has not scored; returns how many.
 
-    Kept as it goes: stopped and started again, it goes on where it was.
+    Kept as it goes: stopped and started again, it goes on where it was. What the scores contradict is queued
+    for review, by the rules as they come.
 
     Args:
         progress: called with trajectories done and in all.
@@ -166,13 +168,15 @@ async def score_store(
         InferenceError: a picture is as it was stored and none that can be read, and nobody is told.
     """
     ids = await store.unscored(model.scorer, chosen)
-    scored = 0
+    scored, rules = 0, read_review_rules({})
     for begin in range(0, len(ids), _TRAJECTORIES_AT_ONCE):
         group = ids[begin : begin + _TRAJECTORIES_AT_ONCE]
         read = store.each_trajectory(group, images=True, on_damaged=on_damaged)
         for scores in await _scores_of([found async for found in read], model, on_damaged):
             await store.add_scores(scores)
             scored += 1
+            for trajectory_id in {each.trajectory_id for each in scores}:
+                await store.find_disagreements_of(trajectory_id, rules)
         if progress is not None:
             progress(begin + len(group), len(ids))
     return scored

@@ -15,6 +15,8 @@ from deskhand_flywheel import tables
 from deskhand_flywheel.database import in_chunks
 from deskhand_flywheel.errors import InvalidQuery, MalformedRecord
 from deskhand_flywheel.filters import matches
+from deskhand_flywheel.lineage import EVALUATION
+from deskhand_flywheel.parts import column_text
 from deskhand_flywheel.records import decode
 from deskhand_flywheel.types import HUMAN, TrajectoryFilter
 
@@ -70,12 +72,13 @@ async def citing(connection: AsyncConnection, runs: Collection[str]) -> Mapping[
 
     A dataset, and any other table that refers to trajectories or steps, knows best what it needs; a score
     that a person gave is work that cannot be had again; a policy or recipe that names the trajectory was made
-    of it; and a run that has not finished goes on from its checkpoint with the episodes it recorded.
+    of it, and a policy of what was played in its run, evaluations apart, as `lineage` shows; and a run that
+    has not finished goes on from its checkpoint with the episodes it recorded.
 
     Args:
         runs: ids of unfinished runs, as in the label "run".
     """
-    table, labels = tables.trajectories, tables.trajectory_labels
+    table = tables.trajectories
     referring = await connection.run_sync(_referring)
     return {
         **{
@@ -89,10 +92,26 @@ async def citing(connection: AsyncConnection, runs: Collection[str]) -> Mapping[
             )
         ),
         "policies and recipes that name it": table.c.id.in_(await _named(connection)),
-        "a run that has not finished": exists().where(
-            labels.c.trajectory_id == table.c.id, labels.c.key == "run", labels.c.value.in_(runs)
+        "runs of policies that are kept": and_(
+            _labelled("run", await _runs_kept(connection)), ~_labelled("purpose", [EVALUATION])
         ),
+        "a run that has not finished": _labelled("run", runs),
     }
+
+
+def _labelled(key: str, values: Collection[str]) -> ColumnElement[bool]:
+    labels = tables.trajectory_labels
+    return exists().where(
+        labels.c.trajectory_id == tables.trajectories.c.id,
+        labels.c.key == key,
+        labels.c.value.in_([column_text(each) for each in values]),
+    )
+
+
+async def _runs_kept(connection: AsyncConnection) -> set[str]:
+    """Ids of the runs that made the policies in the store."""
+    found = [json.loads(text) for text in await connection.scalars(select(tables.policies.c.metadata))]
+    return {run for metadata in found if isinstance(run := metadata.get("run"), str)}
 
 
 def _referring(connection: Connection) -> list[Column[Any]]:

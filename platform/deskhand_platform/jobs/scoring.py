@@ -196,7 +196,7 @@ async def train(place: Place, order: TrainOrder, progress: Progress) -> Outcome:
         )
         model = ProcessRewardModel(trained.bundle, trained.head)
         await asyncio.to_thread(model.save, folder / "model")
-        metadata = {**about(config, trained.report), "scorer": model.scorer}
+        metadata = {**about(config, trained.report, material), "scorer": model.scorer}
         kept = await store.keep_policy(folder / "model", parent_id=named.id, metadata=metadata)
     return _json({"model": kept.id, **figures_of(trained.report), "left_out": left_out.counts})
 

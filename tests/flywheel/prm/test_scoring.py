@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from flywheel_episodes import Urls, make_end, make_step, make_trajectory, picture, write
@@ -108,6 +110,17 @@ async def test_the_store_is_scored_once_by_each_scorer(bundle: ModelBundle, stor
     other = _trained(bundle, [_clicked("a", False, 0), _clicked("b", True, 0)])
     assert await score_store(store, other) == 2
     assert {s.scorer for s in await store.scores("a")} == {model.scorer, other.scorer}
+
+
+async def test_what_scores_contradict_waits_for_a_person(bundle: ModelBundle, store: Store) -> None:
+    model = _trained(bundle, [_clicked(f"{right}{n}", right, n) for n in range(8) for right in (True, False)])
+    for name, right, success in (("fine", True, True), ("lost", True, False), ("poor", False, False)):
+        said = replace(_clicked(name, right, 3), end=make_end(success=success))
+        await write(store, said)
+    assert await score_store(store, model) == 3
+    (entry,) = (await store.review_queue()).items
+    assert (entry.disagreement.trajectory_id, entry.disagreement.kind.value) == ("lost", "verifier_steps")
+    assert {side.scorer for side in entry.disagreement.said} == {"verifier", model.scorer}
 
 
 async def test_an_episode_that_cannot_be_read_stays_unscored_and_is_told_of(

@@ -108,8 +108,11 @@ def test_a_rule_that_is_none_is_refused(data: object) -> None:
 
 
 async def test_what_something_cites_is_never_dropped(store: Store, tmp_path: Path) -> None:
-    for name in ("member", "marked", "named", "rolled-out", "referred", "free"):
-        labels = {"run": "round-1-ppo" if name == "rolled-out" else "round-0-ppo"}
+    runs = {"rolled-out": "round-1-ppo", "learned-from": "round-2-ppo", "measured": "round-2-ppo"}
+    for name in ("member", "marked", "named", *runs, "referred", "free"):
+        labels = {"run": runs.get(name, "round-0-ppo")}
+        if name == "measured":
+            labels["purpose"] = "evaluation"
         await write(store, make_trajectory(name, end=make_end(), labels=labels, task_id=f"fake/{name}"))
     await store.select_dataset(
         "kept", SelectionRule.SUCCESS, TrajectoryFilter(task_ids=("fake/member",)), held_out=()
@@ -127,7 +130,7 @@ async def test_what_something_cites_is_never_dropped(store: Store, tmp_path: Pat
     (tmp_path / "policy").mkdir()
     (tmp_path / "policy" / "weights").write_bytes(b"w" * 1000)
     kept = await store.keep_policy(
-        tmp_path / "policy", parent_id=None, metadata={"replay": [{"id": "named"}]}
+        tmp_path / "policy", parent_id=None, metadata={"replay": [{"id": "named"}], "run": "round-2-ppo"}
     )
     async with store.database.write() as connection:
         # a table of somebody else
@@ -136,15 +139,17 @@ async def test_what_something_cites_is_never_dropped(store: Store, tmp_path: Pat
         )
         await connection.execute(text("INSERT INTO remarks VALUES (1, 'referred'), (2, NULL)"))
     done = await collect(store, EVERYTHING, apply=True, runs=["round-1-ppo"])
-    assert done.trajectories == ("free",)
+    # what measured a policy is no source of it
+    assert set(done.trajectories) == {"free", "measured"}
     assert dict(done.kept) == {
         "rows of dataset_members": 1,
         "rows of remarks": 1,
         "scores that a person gave": 1,
         "policies and recipes that name it": 1,
+        "runs of policies that are kept": 1,
         "a run that has not finished": 1,
     }
-    assert await _ids(store) == {"member", "marked", "named", "rolled-out", "referred"}
+    assert await _ids(store) == {"member", "marked", "named", "rolled-out", "learned-from", "referred"}
     async for whole in store.each_trajectory(await store.trajectory_ids(), images=True):
         assert len(whole.steps) == 3
     await store.materialise_policy(kept.id, tmp_path / "again")

@@ -45,5 +45,5 @@ async def test_the_controls_of_an_episode(
         await client.take_over(kept)
     with pytest.raises(Conflict, match="over"):
         await client.steer(kept, "wait(time=1)")
-    with pytest.raises(Conflict, match="do not hold"):
+    with pytest.raises(Conflict, match="nobody has the controls"):
         await client.hand_back(kept)

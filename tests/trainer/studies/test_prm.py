@@ -223,11 +223,12 @@ async def test_a_model_is_measured_on_the_labels_of_tasks_it_never_saw(tmp_path:
                 vision_width=32, vision_depth=1, vision_heads=2, text_width=48, text_depth=2, text_heads=2
             )
         )
-        trained = train_reward_model(bundle, await training_material(store, config), config)
+        material = await training_material(store, config)
+        trained = train_reward_model(bundle, material, config)
         ProcessRewardModel(trained.bundle, trained.head).save(tmp_path / "model")
         save_bundle(bundle, tmp_path / "policy")
         kept = await store.keep_policy(
-            tmp_path / "model", parent_id=None, metadata=about(config, trained.report)
+            tmp_path / "model", parent_id=None, metadata=about(config, trained.report, material)
         )
     both = replace(config, runs=("worlds/chain", unseen))
     found = await measure(urls, kept.id, both, [unseen], folder=tmp_path / "measured")

@@ -7,9 +7,10 @@ from dataclasses import asdict
 from typing import Any, cast
 
 from deskhand_agent.types import Trajectory
+from deskhand_flywheel.lineage import MATERIAL
 from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.prm.config import ScoreConfig
-from deskhand_trainer.prm.material import Unit, unit_name
+from deskhand_trainer.prm.material import Material, Unit, unit_name
 from deskhand_trainer.prm.train import PrmReport
 
 
@@ -20,14 +21,15 @@ def figures_of(report: PrmReport) -> dict[str, JsonValue]:
     return figures
 
 
-def about(config: ScoreConfig, report: PrmReport) -> dict[str, JsonValue]:
-    """Metadata of a model that was just trained."""
+def about(config: ScoreConfig, report: PrmReport, material: Material) -> dict[str, JsonValue]:
+    """Metadata of a model that was just trained on this material; what is named there is never collected."""
     return {
         "reward_model": True,
         "training": figures_of(report),
         "labels": [*config.labels],
         "unit": report.unit,
         "trained": [*report.trained],
+        MATERIAL: [each.id for each in material.trajectories],
     }
 
 

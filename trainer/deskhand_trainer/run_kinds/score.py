@@ -39,7 +39,7 @@ async def run(context: RunContext, config: ScoreConfig) -> tuple[str, dict[str, 
     folder = context.folder.path / "reward_model"
     await asyncio.to_thread(model.save, folder)
     figures = {**figures_of(trained.report), "trajectories": len(material.trajectories)}
-    kept = await context.keep(folder, about(config, trained.report))
+    kept = await context.keep(folder, about(config, trained.report, material))
     scored = 0
     for chosen in _to_score(context.spec.labels, config):
         scored += await score_store(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
+from deskhand_flywheel.lineage import without_material
 from deskhand_flywheel.types import PolicyRecord
 from deskhand_platform.api.deps import Have
 from deskhand_platform.api.models import PolicyModel
@@ -30,7 +31,7 @@ def shown(record: PolicyRecord, promoted: str | None) -> PolicyModel:
     return PolicyModel(
         id=record.id,
         parent_id=record.parent_id,
-        metadata=plain(record.metadata),
+        metadata=plain(without_material(record.metadata)),
         created_at_s=record.created_at_s,
         promoted=record.id == promoted,
     )
