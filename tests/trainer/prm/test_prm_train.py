@@ -195,7 +195,7 @@ async def test_calibration_is_measured_on_what_it_was_not_fitted_to(bundle: Mode
         for each in list(trained.head.layers.parameters())[-2:]:
             each.mul_(8.0)  # far too sure of itself
     model = ProcessRewardModel(trained.bundle, trained.head)
-    told = about(config, trained.report)
+    told = about(config, trained.report, given)
     calibrated, found = calibrate(model, given, given, told)
     assert found.scorer == calibrated.scorer != model.scorer
     assert found.after.steps == found.fitted == 10 and found.measured_on == "unseen starts, cross-fitted"
