@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sqlalchemy import ColumnElement, Table, and_, exists, select, true
 
 from deskhand_flywheel import tables
@@ -20,7 +22,7 @@ def matches(chosen: TrajectoryFilter, *, since: str = "") -> ColumnElement[bool]
     Raises:
         InvalidQuery: its text holds no word to search for.
     """
-    table, labels = tables.trajectories, tables.trajectory_labels
+    table = tables.trajectories
     conditions: list[ColumnElement[bool]] = []
     if since:
         conditions.append(table.c.id >= since)
@@ -51,15 +53,18 @@ def matches(chosen: TrajectoryFilter, *, since: str = "") -> ColumnElement[bool]
     if chosen.outcome is not None:
         verdict = {OutcomeFilter.SUCCESS: True, OutcomeFilter.FAILURE: False, OutcomeFilter.NONE: None}
         conditions.append(table.c.success.is_(verdict[chosen.outcome]))
-    conditions.extend(
-        exists().where(
-            labels.c.trajectory_id == table.c.id,
-            labels.c.key == column_text(key),
-            labels.c.value == column_text(value),
-        )
-        for key, value in chosen.labels.items()
-    )
+    conditions.extend(labelled(key, [value]) for key, value in chosen.labels.items())
     return and_(true(), *conditions)
+
+
+def labelled(key: str, values: Iterable[str]) -> ColumnElement[bool]:
+    """A trajectory has the label with one of the values."""
+    labels = tables.trajectory_labels
+    return exists().where(
+        labels.c.trajectory_id == tables.trajectories.c.id,
+        labels.c.key == column_text(key),
+        labels.c.value.in_([column_text(value) for value in values]),
+    )
 
 
 async def whole_trajectories(

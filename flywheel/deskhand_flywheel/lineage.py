@@ -15,8 +15,8 @@ from sqlalchemy import ColumnElement, exists, select
 from deskhand_flywheel import tables
 from deskhand_flywheel.database import in_chunks
 from deskhand_flywheel.errors import UnknownDataset, UnknownPolicy
+from deskhand_flywheel.filters import labelled
 from deskhand_flywheel.lineage_node import LineageKind, LineageNode
-from deskhand_flywheel.parts import column_text
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import PolicyRecord
 from deskhand_sandbox.types import JsonValue
@@ -85,7 +85,7 @@ class _Tracer:
                 "learned from", *map(tables.trajectories.c.id.in_, in_chunks(ids))
             )
         if isinstance(run, str):
-            played = _labelled("run", run) & ~_labelled("purpose", EVALUATION)
+            played = labelled("run", [run]) & ~labelled("purpose", [EVALUATION])
             found += await self._trajectories("played in the run", played)
         return tuple(found)
 
@@ -103,7 +103,7 @@ class _Tracer:
             members.c.version == dataset.version,
             members.c.trajectory_id == tables.trajectories.c.id,
         )
-        held = holds & ~_labelled("purpose", EVALUATION)
+        held = holds & ~labelled("purpose", [EVALUATION])
         return LineageNode(
             kind=node.kind,
             name=named,
@@ -154,15 +154,6 @@ class _Tracer:
 def without_material(metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """A policy's metadata for people: the thousands of trajectories it may name are told by its lineage."""
     return {key: value for key, value in metadata.items() if key != MATERIAL}
-
-
-def _labelled(key: str, value: str) -> ColumnElement[bool]:
-    labels = tables.trajectory_labels
-    return exists().where(
-        labels.c.trajectory_id == tables.trajectories.c.id,
-        labels.c.key == key,
-        labels.c.value == column_text(value),
-    )
 
 
 def _listed(texts: Iterable[str]) -> JsonValue:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from sqlalchemy import ColumnElement, Row, Select, func, select, true
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -26,6 +26,8 @@ from deskhand_flywheel.types import TrajectoryFilter, TrajectoryPage, Trajectory
 from deskhand_sandbox.types import Image, Observation
 
 MAX_PAGE = 500
+OnDamaged: TypeAlias = Callable[[str, FlywheelError], None]
+"""Told the id of an episode that cannot be read, and why."""
 _REACHES = (250, 4_000)
 """Trajectories that a search looks through before it looks through all."""
 
@@ -58,7 +60,7 @@ class Trajectories(Recording):
         trajectory_ids: Iterable[str],
         *,
         images: bool = False,
-        on_damaged: Callable[[str, FlywheelError], None] | None = None,
+        on_damaged: OnDamaged | None = None,
     ) -> AsyncGenerator[Trajectory]:
         """Whole trajectories in the order of the ids, a few at a time in memory.
 

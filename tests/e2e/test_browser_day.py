@@ -6,10 +6,7 @@ import html
 import json
 import re
 import signal
-import threading
-import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import quote
 
@@ -17,6 +14,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from served_platform import MARKUP, Platform, Signed
 from test_people import begun, send, until
+from waiting_model import waiting_model
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(400)]
 TASK = "miniwob/click-test"
@@ -37,32 +35,10 @@ OWN_TASK: dict[str, Any] = {
 }
 
 
-class Waits(BaseHTTPRequestHandler):
-    """Speaks OpenAI's protocol; takes its time, and always waits."""
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        time.sleep(1)
-        message = {"role": "assistant", "content": "wait(seconds=1)"}
-        body = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
 @pytest.fixture(scope="module")
 def model() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Waits) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/v1"
-        server.shutdown()
-        thread.join()
+    with waiting_model(thinks_s=1) as url:
+        yield url
 
 
 @pytest.fixture(scope="module")

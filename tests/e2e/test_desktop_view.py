@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import shutil
 import signal
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from served_platform import Platform, Signed
 from test_people import begun, send
+from waiting_model import waiting_model
 
 from deskhand_platform import host_address
 from deskhand_sandbox.base import Sandbox
@@ -52,31 +51,10 @@ PIXELS = "() => document.querySelector('[role=img] canvas').toDataURL()"
 CHANGED = "(before) => document.querySelector('[role=img] canvas').toDataURL() !== before"
 
 
-class Model(BaseHTTPRequestHandler):
-    """Speaks OpenAI's protocol, and always waits."""
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        message = {"role": "assistant", "content": "wait(seconds=1)"}
-        body = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
 @pytest.fixture(scope="module")
 def model() -> Iterator[str]:
-    with HTTPServer(("127.0.0.1", 0), Model) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/v1"
-        server.shutdown()
-        thread.join()
+    with waiting_model() as url:
+        yield url
 
 
 @pytest.fixture(scope="module")

@@ -33,6 +33,8 @@ CONFIG = PpoConfig(
     evaluate_every=9, concurrency=4, max_tokens=12, threads=1,
     value_pretraining=ValuePretrainingConfig(enabled=False),
 )  # fmt: skip
+
+pytestmark = pytest.mark.usefixtures("unexamined")
 Make = Callable[..., PpoLoop]
 
 
@@ -53,16 +55,6 @@ def make(store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path) -> Make:
         )  # fmt: skip
 
     return made
-
-
-@pytest.fixture(autouse=True)
-def unexamined(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Validation plays no part in what is read again."""
-
-    async def evaluate(self: PpoLoop) -> None:
-        self.cursor.best = 0.0
-
-    monkeypatch.setattr(PpoLoop, "_evaluate", evaluate)
 
 
 def flip(tmp_path: Path, trajectory: Trajectory) -> str:

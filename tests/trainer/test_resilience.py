@@ -34,6 +34,8 @@ CONFIG = PpoConfig(
     tasks=("fake/spot",), iterations=3, minutes=0.0, episodes_per_iteration=12, minibatch=8, concurrency=4,
     max_tokens=12, evaluate_every=1000, threads=1, value_pretraining=ValuePretrainingConfig(enabled=False),
 )  # fmt: skip
+
+pytestmark = pytest.mark.usefixtures("unexamined")
 Make = Callable[..., PpoLoop]
 
 
@@ -51,14 +53,6 @@ def make(store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path) -> Make:
         )  # fmt: skip
 
     return made
-
-
-@pytest.fixture(autouse=True)
-def unexamined(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def evaluate(self: PpoLoop) -> None:
-        self.cursor.best = 0.0
-
-    monkeypatch.setattr(PpoLoop, "_evaluate", evaluate)
 
 
 class Moody:

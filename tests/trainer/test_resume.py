@@ -28,6 +28,8 @@ BASE = PpoConfig(
     concurrency=8, max_tokens=12, lr=1e-3, checkpoint_every=1, evaluate_every=1000, threads=1,
     value_pretraining=ValuePretrainingConfig(episodes=8, max_epochs=2),
 )  # fmt: skip
+
+pytestmark = pytest.mark.usefixtures("unexamined")
 CONFIGS = {
     "a critic, KL, shuffled rewards": replace(BASE, kl_coef=0.01, shuffled_rewards=True),
     "replay, curriculum, entropy, self-imitation": replace(
@@ -61,16 +63,6 @@ def make(store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path) -> Callable
         )  # fmt: skip
 
     return made
-
-
-@pytest.fixture(autouse=True)
-def unexamined(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Validation plays no part in what is learned."""
-
-    async def evaluate(self: PpoLoop) -> None:
-        self.cursor.best = 0.0
-
-    monkeypatch.setattr(PpoLoop, "_evaluate", evaluate)
 
 
 def playing(loop: PpoLoop, recorded: list[Collected], monkeypatch: pytest.MonkeyPatch) -> PpoLoop:

@@ -26,6 +26,7 @@ from deskhand_trainer.rollouts import (
     SeedRange,
     collect_or_reuse,
     jobs_of,
+    readable,
     seed_ranges,
     to_learn_from,
 )
@@ -100,11 +101,7 @@ class Gatherer:
         return [t for t in paid if isinstance(t, Trajectory) and to_learn_from(t)]
 
     async def _readable(self, ids: Sequence[str]) -> list[Trajectory]:
-        damaged: dict[str, str] = {}
-        read = self._s.store.each_trajectory(
-            ids, images=True, on_damaged=lambda name, why: damaged.update({name: str(why)})
-        )
-        found = [t async for t in read]
+        found, damaged = await readable(self._s.store, ids)
         await self._leave_out(damaged)
         return found
 

@@ -52,7 +52,7 @@ class Reporter:
         """An alarm where episodes were left out because they cannot be read; by id, why."""
         if damaged:
             for trajectory_id, why in damaged.items():
-                print(f"left out {trajectory_id}: {why}", flush=True)
+                logs.say(log, f"left out {trajectory_id}: {why}")
             few: dict[str, JsonValue] = dict(itertools.islice(damaged.items(), 10))
             await self.alarm("unreadable_episodes", {"count": len(damaged), "why": few})
 

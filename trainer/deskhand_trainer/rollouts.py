@@ -167,6 +167,15 @@ async def collect(
     return Collected(trajectories=in_order(kept, jobs), dropped=dropped, stats=stats)
 
 
+async def readable(store: Store, ids: Sequence[str]) -> tuple[list[Trajectory], dict[str, str]]:
+    """Those of the episodes that can be read, with pictures; and of the others, by id why not."""
+    damaged: dict[str, str] = {}
+    read = store.each_trajectory(
+        ids, images=True, on_damaged=lambda name, why: damaged.update({name: str(why)})
+    )
+    return [t async for t in read], damaged
+
+
 async def collect_or_reuse(
     jobs: Sequence[Job],
     *,
@@ -186,11 +195,7 @@ async def collect_or_reuse(
     """
     tasks = tuple(sorted({job.task.id for job in jobs}))
     ids = await store.trajectory_ids(TrajectoryFilter(labels=labels, task_ids=tasks, ended=True))
-    unreadable: dict[str, str] = {}
-    read = store.each_trajectory(
-        ids, images=True, on_damaged=lambda name, why: unreadable.update({name: str(why)})
-    )
-    found = [t async for t in read]
+    found, unreadable = await readable(store, ids)
     whole: dict[tuple[str, int], list[Trajectory]] = {}
     branches: dict[str, list[Trajectory]] = {}
     for t in await asyncio.gather(*map(pay, found)):

@@ -17,6 +17,7 @@ from deskhand_flywheel.errors import FlywheelError, NoVerdict, UnknownTrajectory
 from deskhand_flywheel.judges.judge import Judge, OutcomeJudge, ProcessJudge
 from deskhand_flywheel.judges.verdicts import VerdictRepair
 from deskhand_flywheel.store import Store
+from deskhand_flywheel.trajectories import OnDamaged
 from deskhand_flywheel.types import (
     JudgeFailure,
     JudgeTrouble,
@@ -32,8 +33,6 @@ _AT_ONCE = 16
 
 Progress = Callable[[int, int], None]
 """Trajectories begun and in all."""
-OnDamaged = Callable[[str, FlywheelError], None]
-"""Told the id of an episode that cannot be read, and why."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -15,7 +15,7 @@ from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.scoring import Turn
 from deskhand_agent.precision import Device, device_named
 from deskhand_agent.types import Trajectory
-from deskhand_flywheel.errors import FlywheelError, RewardModelError, UnreadablePicture
+from deskhand_flywheel.errors import RewardModelError, UnreadablePicture
 from deskhand_flywheel.prm.examples import read_steps
 from deskhand_flywheel.prm.model import (
     ScoreHead,
@@ -28,6 +28,7 @@ from deskhand_flywheel.prm.model import (
 )
 from deskhand_flywheel.review_rules import read_review_rules
 from deskhand_flywheel.store import Store
+from deskhand_flywheel.trajectories import OnDamaged
 from deskhand_flywheel.types import StepScore, TrajectoryFilter
 
 _TRAJECTORIES_AT_ONCE = 32
@@ -151,7 +152,7 @@ async def score_store(
     chosen: TrajectoryFilter | None = None,
     *,
     progress: Callable[[int, int], None] | None = None,
-    on_damaged: Callable[[str, FlywheelError], None] | None = None,
+    on_damaged: OnDamaged | None = None,
 ) -> int:
     """Score every whole trajectory this scorer has not scored; returns how many.
 
@@ -175,8 +176,8 @@ async def score_store(
         for scores in await _scores_of([found async for found in read], model, on_damaged):
             await store.add_scores(scores)
             scored += 1
-            for trajectory_id in {each.trajectory_id for each in scores}:
-                await store.find_disagreements_of(trajectory_id, rules)
+            if scores:
+                await store.find_disagreements_of(scores[0].trajectory_id, rules)
         if progress is not None:
             progress(begin + len(group), len(ids))
     return scored
@@ -185,7 +186,7 @@ async def score_store(
 async def _scores_of(
     trajectories: Sequence[Trajectory],
     model: ProcessRewardModel,
-    on_damaged: Callable[[str, FlywheelError], None] | None,
+    on_damaged: OnDamaged | None,
 ) -> list[list[StepScore]]:
     """As `score_all`, less those with a picture that is unreadable, of which `on_damaged` is told."""
     try:

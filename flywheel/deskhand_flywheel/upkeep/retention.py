@@ -14,9 +14,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from deskhand_flywheel import tables
 from deskhand_flywheel.database import in_chunks
 from deskhand_flywheel.errors import InvalidQuery, MalformedRecord
-from deskhand_flywheel.filters import matches
+from deskhand_flywheel.filters import labelled, matches
 from deskhand_flywheel.lineage import EVALUATION
-from deskhand_flywheel.parts import column_text
 from deskhand_flywheel.records import decode
 from deskhand_flywheel.types import HUMAN, TrajectoryFilter
 
@@ -93,19 +92,10 @@ async def citing(connection: AsyncConnection, runs: Collection[str]) -> Mapping[
         ),
         "policies and recipes that name it": table.c.id.in_(await _named(connection)),
         "runs of policies that are kept": and_(
-            _labelled("run", await _runs_kept(connection)), ~_labelled("purpose", [EVALUATION])
+            labelled("run", await _runs_kept(connection)), ~labelled("purpose", [EVALUATION])
         ),
-        "a run that has not finished": _labelled("run", runs),
+        "a run that has not finished": labelled("run", runs),
     }
-
-
-def _labelled(key: str, values: Collection[str]) -> ColumnElement[bool]:
-    labels = tables.trajectory_labels
-    return exists().where(
-        labels.c.trajectory_id == tables.trajectories.c.id,
-        labels.c.key == key,
-        labels.c.value.in_([column_text(each) for each in values]),
-    )
 
 
 async def _runs_kept(connection: AsyncConnection) -> set[str]:

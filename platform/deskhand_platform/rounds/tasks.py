@@ -24,10 +24,10 @@ def check_tasks(config: RoundConfig) -> None:
         InvalidField: there is no such task, it has no seeds for that, no verifier, or nothing is known to
             solve it; names its place. Or promotion would choose by seeds that are reported.
     """
-    for at, task in enumerate(config.promote.tasks):
-        _named(f"promote.tasks[{at}]", task)
     gate = promotion_settings(config)
     if config.evaluate is None or gate is None:
+        for at, task in enumerate(config.promote.tasks):
+            _named(f"promote.tasks[{at}]", task)
         return
     reported, chosen = _told(config.evaluate), _told(gate)
     whose = "promote" if config.promote.tasks else "evaluate"

@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from deskhand_agent.types import Trajectory
-from deskhand_flywheel.errors import FlywheelError, NoLabels
+from deskhand_flywheel.errors import NoLabels
 from deskhand_flywheel.prm.targets import LabelSource, Targets, targets_from
 from deskhand_flywheel.store import Store
+from deskhand_flywheel.trajectories import OnDamaged
 from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_sandbox.types import Split
@@ -22,8 +23,6 @@ from deskhand_trainer.prm.config import ScoreConfig
 
 Unit: TypeAlias = Literal["task", "start", "trajectory"]
 """What is kept from training as a whole."""
-OnDamaged: TypeAlias = Callable[[str, FlywheelError], None]
-"""Told the id of an episode that cannot be read, and why."""
 
 _VERDICTS = (OutcomeFilter.SUCCESS, OutcomeFilter.FAILURE)
 ENOUGH_TASKS = 4

@@ -18,6 +18,7 @@ from deskhand_platform.bench.page.accessibility import AXE
 from deskhand_platform.bench.page.browsing import PLACES, chromium, faults, first, script_bytes
 from deskhand_platform.bench.page.served import LONG, served
 from deskhand_platform.bench.page.smoothness import list_gaps, replay_gaps
+from deskhand_platform.bench.sandbox.samples import quantile
 from deskhand_platform.errors import PlatformError
 from deskhand_sandbox.errors import SandboxError
 from deskhand_trainer.results import Figure, write_figures, write_results_page
@@ -96,7 +97,7 @@ def _wait(name: str, samples: Sequence[float], note: str, shared: dict[str, Any]
 def _frames(name: str, gaps: Sequence[float], when: str, shared: dict[str, Any]) -> Figure:
     return Figure(
         name=name,
-        value=round(sorted(gaps)[int(0.95 * (len(gaps) - 1))], 1),
+        value=round(quantile(gaps, 0.95), 1),
         unit="ms",
         high=round(max(gaps), 1),
         goal=FRAME,
