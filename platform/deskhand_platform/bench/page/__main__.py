@@ -1,6 +1,6 @@
 """The page measured in Chromium, nothing of it cached: what a reader waits for.
 
-deskhand bench page [--trajectories 100000] [--steps 1000] [--openings 9] [--results docs/results]
+deskhand bench page [--trajectories 100000] [--steps 10000] [--openings 9] [--results docs/results]
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         epilog=f"Example:  {COMMAND} --trajectories 10000 --openings 3",
     )
     parser.add_argument("--trajectories", type=int, default=100_000, help="to list (%(default)s)")
-    parser.add_argument("--steps", type=int, default=1000, help="of what is replayed (%(default)s)")
+    parser.add_argument("--steps", type=int, default=10_000, help="of what is replayed (%(default)s)")
     parser.add_argument("--openings", type=int, default=9, help="of each address (%(default)s)")
     parser.add_argument("--results", type=Path, default=Path("docs/results"), help="folder for the figures")
     options = parser.parse_args(arguments)
