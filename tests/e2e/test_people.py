@@ -166,9 +166,23 @@ def begun(platform: Platform, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_what_is_about_to_be_done_is_accepted_and_replaced(platform: Platform, signed: Signed) -> None:
+    page = signed.open("/tasks?task=fake/press-in-order")
+    page.get_by_label("Seed").fill("6")
+    page.get_by_text("Priority, deadline, review, labels").click()
+    page.get_by_label("Priority").fill("high")
+    page.get_by_label("Over within").fill("60")
+    page.get_by_label("Seconds to review each action").fill("300")
+    page.get_by_label("Labels").fill("batch=asked, by=ann")
+    page.get_by_role("button", name="Submit").click()
+    expect(page.get_by_role("alert")).to_contain_text("from -100 to 100")
+    page.get_by_label("Priority").fill("5")
+    page.get_by_role("button", name="Submit").click()
+    expect(page.get_by_role("status").filter(has_text="Queued.")).to_be_visible()
+    [task] = platform.get("/v1/tasks?label=batch%3Dasked")["items"]
+    assert (task["priority"], task["labels"]["by"]) == (5, "ann")
+    assert 3000 < task["deadline_s"] - time.time() <= 3600
+    task = until(lambda: (t := platform.get(f"/v1/tasks/{task['id']}"))["trajectory_id"] and t)
     page = signed.open("/annotate")
-    body = {"task_id": "fake/press-in-order", "seed": 6, "policy": {"name": "scripted", "review_s": 300}}
-    task = begun(platform, body)
     panel = page.locator("section", has=page.get_by_role("heading", name="About to be done"))
     expect(panel.get_by_test_id("proposed")).to_contain_text("click(")
     expect(panel.locator("[data-mark=click]")).to_be_visible()

@@ -4,7 +4,6 @@ import { describe, expect, it } from "vitest";
 
 import { answer, ApiError } from "../src/api/client";
 import { parseEvents } from "../src/live/parse";
-import { check, submission, type Draft } from "../src/tasks/submission";
 import { readQueueSearch } from "../src/tasks/search";
 import { readFilter } from "../src/trajectories/filter";
 
@@ -63,42 +62,6 @@ describe("a call's answer", () => {
     await expect(answer(Promise.reject(new DOMException("stopped", "AbortError")))).rejects.toBeInstanceOf(
       DOMException,
     );
-  });
-});
-
-describe("a submission", () => {
-  const draft: Draft = {
-    taskId: " miniwob/click-test ",
-    seed: "7",
-    policy: "scripted",
-    policyId: "",
-    url: "",
-    model: "",
-  };
-
-  it("holds the chosen task, seed and policy", () => {
-    expect(check(draft)).toEqual({});
-    expect(submission(draft)).toEqual({
-      task_id: "miniwob/click-test",
-      seed: 7,
-      policy: { name: "scripted", settings: {} },
-      labels: {},
-      priority: 0,
-    });
-    expect(submission({ ...draft, policy: "local", policyId: "p1" }).policy).toEqual({
-      name: "local",
-      settings: { policy_id: "p1" },
-    });
-  });
-
-  it("is refused with the field that is wrong", () => {
-    expect(Object.keys(check({ ...draft, taskId: " ", seed: "-1" }))).toEqual(["taskId", "seed"]);
-    expect(Object.keys(check({ ...draft, seed: "1.5" }))).toEqual(["seed"]);
-    expect(Object.keys(check({ ...draft, policy: "local" }))).toEqual(["policyId"]);
-    expect(Object.keys(check({ ...draft, policy: "openai", url: "javascript:alert(1)" }))).toEqual([
-      "url",
-      "model",
-    ]);
   });
 });
 

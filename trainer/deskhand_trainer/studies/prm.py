@@ -3,10 +3,11 @@
     deskhand study prm [FOLDER] [--parts quality verifier reward] [--seeds 0 1 2 3 4] [--workers 1]
 
 "quality": the policy of the package plays training seeds of `Plan.tasks`, and test seeds of tasks that
-nothing is ever trained on. Every step is labelled by Monte-Carlo continuation with the same policy, a model
-is trained on the labels of the first, calibrated on those of tasks kept apart among them, and measured on the
-held-out tasks' labels: AUC over the steps whose labels tell whether they help, expected calibration error
-over all. A model trained on outcomes in place of continuations stands beside it, measured by the same labels.
+nothing is ever trained on. Every step of episodes no longer than `Plan.longest` is labelled by Monte-Carlo
+continuation with the same policy, a model is trained on the labels of the first, calibrated on those of tasks
+kept apart among them, and measured on the held-out tasks' labels: AUC over the steps whose labels tell
+whether they help, expected calibration error over all. A model trained on outcomes in place of continuations
+stands beside it, measured by the same labels.
 Intervals are by bootstrap over episodes.
 
 "verifier": the policy works test seeds of the tasks the model was trained on, acting once on its first reply
@@ -90,6 +91,8 @@ class Plan:
     episodes: int = 24
     """Of each task."""
     continuations: int = 8
+    longest: int = 50
+    """Steps of the longest episodes that are labelled: from each state of one, others go on to their end."""
     max_tokens: int = MAX_TOKENS
     """Of a reply; one that is cut ends the episode."""
     model: ScoreConfig = field(
@@ -206,6 +209,7 @@ class PrmStudy:
             tasks=(*plan.tasks, *plan.unseen),
             runs=runs,
             continuations=plan.continuations,
+            max_steps=plan.longest,
             max_tokens=plan.max_tokens,
             max_trajectories=100_000,
             concurrency=plan.concurrency,
@@ -333,6 +337,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--unseen", nargs="+", default=list(plan.unseen), help="other ones to measure on")
     parser.add_argument("--episodes", type=int, default=plan.episodes, help="of each task (%(default)s)")
     parser.add_argument("--continuations", type=int, default=plan.continuations, help="(%(default)s)")
+    parser.add_argument(
+        "--longest",
+        type=int,
+        default=plan.longest,
+        help="steps of an episode that is labelled, at most (%(default)s)",
+    )
     parser.add_argument("--turns", type=int, default=plan.rung.turns, help="of each arm (%(default)s)")
     parser.add_argument("--played", type=int, default=plan.played, help="episodes a seed (%(default)s)")
     parser.add_argument("--workers", type=int, default=1, help="jobs at a time (%(default)s)")
@@ -345,6 +355,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         unseen=tuple(options.unseen),
         episodes=options.episodes,
         continuations=options.continuations,
+        longest=options.longest,
         played=options.played,
         rung=replace(plan.rung, turns=options.turns),
     )

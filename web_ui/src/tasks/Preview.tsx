@@ -6,10 +6,8 @@ import { useEffect, useState } from "react";
 import { answer, api } from "../api/client";
 import { catalogQuery } from "../api/queries";
 import { Trouble } from "../parts/Notice";
-import { comesAlone, submission } from "./submission";
+import { comesAlone, DRAFT, submission } from "./submission";
 
-/** A preview asks no policy. */
-const NOBODY = { policy: "scripted", policyId: "", url: "", model: "" };
 /** Who still types has not chosen yet. */
 const REST_MS = 700;
 
@@ -28,7 +26,7 @@ export function Preview({ taskId, seed }: { taskId: string; seed: string }) {
   const look = useQuery({
     queryKey: ["preview", taskId.trim(), seed.trim()],
     queryFn: ({ signal }) =>
-      answer(api.POST("/v1/tasks/preview", { body: submission({ ...NOBODY, taskId, seed }), signal })),
+      answer(api.POST("/v1/tasks/preview", { body: submission({ ...DRAFT, taskId, seed }, 0), signal })),
     enabled: asked,
     staleTime: Infinity,
     gcTime: 60_000,

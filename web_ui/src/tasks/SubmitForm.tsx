@@ -9,17 +9,10 @@ import { Trouble } from "../parts/Notice";
 import { Panel } from "../parts/Page";
 import { PolicyOptions } from "../parts/PolicyOptions";
 import { Preview } from "./Preview";
-import { check, submission, type Draft, type DraftErrors } from "./submission";
+import { check, DRAFT, submission, type Draft, type DraftErrors } from "./submission";
 
 export function SubmitForm({ taskId, onTask }: { taskId: string; onTask: (id: string) => void }) {
-  const [draft, setDraft] = useState<Draft>({
-    taskId,
-    seed: "0",
-    policy: "scripted",
-    policyId: "",
-    url: "",
-    model: "",
-  });
+  const [draft, setDraft] = useState<Draft>({ ...DRAFT, taskId });
   const [errors, setErrors] = useState<DraftErrors>({});
   const [chosen, setChosen] = useState(taskId);
   if (chosen !== taskId) {
@@ -32,7 +25,7 @@ export function SubmitForm({ taskId, onTask }: { taskId: string; onTask: (id: st
   const catalog = useQuery(catalogQuery);
   const list = useId();
   const send = useMutation({
-    mutationFn: (wanted: Draft) => answer(api.POST("/v1/tasks", { body: submission(wanted) })),
+    mutationFn: (wanted: Draft) => answer(api.POST("/v1/tasks", { body: submission(wanted, Date.now()) })),
     onSuccess: () => client.invalidateQueries({ queryKey: ["tasks"] }),
   });
   const set = (part: Partial<Draft>) => {
@@ -139,6 +132,7 @@ export function SubmitForm({ taskId, onTask }: { taskId: string; onTask: (id: st
             </>
           ) : null}
         </div>
+        <Further draft={draft} set={set} errors={errors} />
         <Trouble error={refused} />
         {suggestions.length > 0 ? (
           <p className="flex flex-wrap gap-2">
@@ -192,6 +186,48 @@ function KeptPolicy({
       </Field>
       <Trouble error={policies.error} again={() => void policies.refetch()} />
     </div>
+  );
+}
+
+const FURTHER = [
+  { part: "priority", label: "Priority", hint: "-100 to 100", wide: "sm:col-span-2" },
+  { part: "within", label: "Over within (min)", hint: "no deadline", wide: "sm:col-span-2" },
+  { part: "review", label: "Seconds to review each action", hint: "nobody is asked", wide: "sm:col-span-2" },
+  { part: "labels", label: "Labels", hint: "batch=nightly, owner=ann", wide: "" },
+] as const;
+
+/** What most tasks go without; open where something of it is wrong. */
+function Further({
+  draft,
+  set,
+  errors,
+}: {
+  draft: Draft;
+  set: (part: Partial<Draft>) => void;
+  errors: DraftErrors;
+}) {
+  const wrong = FURTHER.some(({ part }) => errors[part] !== undefined);
+  return (
+    <details open={wrong || undefined}>
+      <summary className="cursor-pointer text-muted">Priority, deadline, review, labels</summary>
+      <div className="mt-2 grid grid-cols-6 gap-3">
+        {FURTHER.map(({ part, label, hint, wide }) => (
+          <Field key={part} label={label} error={errors[part]} className={`col-span-6 ${wide}`}>
+            {(ids) => (
+              <input
+                {...ids}
+                className="field"
+                spellCheck={false}
+                autoComplete="off"
+                placeholder={hint}
+                value={draft[part]}
+                onChange={(event) => set({ [part]: event.target.value })}
+              />
+            )}
+          </Field>
+        ))}
+      </div>
+    </details>
   );
 }
 

@@ -11,7 +11,26 @@ export interface Draft {
   /** Only for the openai policy. */
   url: string;
   model: string;
+  priority: string;
+  /** Minutes from now; empty: whenever. */
+  within: string;
+  /** "name=value", several parted by commas. */
+  labels: string;
+  /** Seconds that a person has to see each action before it is carried out; empty: nobody is asked. */
+  review: string;
 }
+
+export const DRAFT: Omit<Draft, "taskId"> = {
+  seed: "0",
+  policy: "scripted",
+  policyId: "",
+  url: "",
+  model: "",
+  priority: "0",
+  within: "",
+  labels: "",
+  review: "",
+};
 
 export type DraftErrors = Partial<Record<keyof Draft, string>>;
 
@@ -29,7 +48,30 @@ export function check(draft: Draft, oracle?: boolean): DraftErrors {
     errors.model = "Name the model the endpoint serves.";
   if (draft.policy === "local" && draft.policyId === "")
     errors.policyId = "Choose a policy.";
+  if (!/^-?\d{1,3}$/.test(draft.priority.trim()) || Math.abs(Number(draft.priority)) > 100)
+    errors.priority = "A priority is a whole number from -100 to 100; higher ones go first.";
+  if (!emptyOrUpTo(draft.within, 60 * 24 * 365))
+    errors.within = "Minutes are a number above 0; leave it empty for no deadline.";
+  if (!emptyOrUpTo(draft.review, 600)) errors.review = "Seconds are a number above 0, 600 at most.";
+  if (pairs(draft.labels).some(([name, value]) => name === "" || value === undefined))
+    errors.labels = "Labels are written name=value, several parted by commas.";
   return errors;
+}
+
+function emptyOrUpTo(written: string, most: number): boolean {
+  const number = Number(written);
+  return written.trim() === "" || (number > 0 && number <= most);
+}
+
+/** Of what is written; the value is missing where there is no "=". */
+function pairs(labels: string): [string, string | undefined][] {
+  return labels
+    .split(",")
+    .filter((one) => one.trim() !== "")
+    .map((one) => {
+      const [name = "", ...value] = one.split("=");
+      return [name.trim(), value.length === 0 ? undefined : value.join("=").trim()];
+    });
 }
 
 /** Machines that boot take long: they are set up for a look only when somebody asks. */
@@ -40,13 +82,19 @@ export function comesAlone(task: Pick<CatalogTask, "kind"> | undefined): boolean
   return task !== undefined && !SLOW_KINDS.includes(task.kind);
 }
 
-export function submission(draft: Draft): TaskSubmission {
+/** What is sent. `now`: in milliseconds, as of Date. */
+export function submission(draft: Draft, now: number): TaskSubmission {
   return {
     task_id: draft.taskId.trim(),
     seed: Number(draft.seed.trim()),
-    policy: { name: draft.policy, settings: settings(draft) },
-    labels: {},
-    priority: 0,
+    policy: {
+      name: draft.policy,
+      settings: settings(draft),
+      ...(draft.review.trim() === "" ? {} : { review_s: Number(draft.review) }),
+    },
+    labels: Object.fromEntries(pairs(draft.labels)) as Record<string, string>,
+    priority: Number(draft.priority),
+    ...(draft.within.trim() === "" ? {} : { deadline_s: now / 1000 + Number(draft.within) * 60 }),
   };
 }
 
