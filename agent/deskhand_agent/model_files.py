@@ -14,6 +14,8 @@ from deskhand_agent.errors import ModelFilesError
 
 FAMILIES = ("qwen3_vl", "qwen2_5_vl")
 """Values of `model_type` that the local policy runs."""
+ADAPTERS_FILE, ADAPTERS_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+"""What peft calls the files of low-rank adapters."""
 _PLAIN = frozenset({".json", ".safetensors", ".jinja", ".txt", ".md"})
 _PLAIN_NAMES = frozenset({SUMS_FILE, "LICENSE", "NOTICE", ".gitattributes"})
 
@@ -25,6 +27,11 @@ def check_model_folder(folder: Path) -> None:
         ModelFilesError: it lacks a file, holds one that is damaged or could run code, or is of another
             architecture; says which and the mend.
     """
+    if (folder / ADAPTERS_FILE).is_file():
+        raise ModelFilesError(
+            f"{folder} holds adapters, not a model: give the policy 'local' its path, or make them one with "
+            "their base (`deskhand policies import` does)"
+        )
     family_of(folder)
     files = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file()]
     for file in files:
@@ -69,6 +76,34 @@ def family_of(folder: Path) -> str:
             "Serve others behind an OpenAI-compatible endpoint and use the policy 'openai'"
         )
     return str(found)
+
+
+def base_of(folder: Path) -> Path | None:
+    """The folder of the model that a folder's low-rank adapters are for; None where it holds none.
+
+    Raises:
+        ModelFilesError: the adapters are damaged, or their model is not on this machine.
+    """
+    try:
+        described: Any = json.loads((folder / ADAPTERS_FILE).read_text())
+        base = folder / str(described["base_model_name_or_path"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ModelFilesError(
+            f"the adapters in {folder} are damaged ({ADAPTERS_FILE}: {error}): copy the folder again"
+        ) from error
+    if not (folder / ADAPTERS_WEIGHTS).is_file():
+        raise ModelFilesError(f"{folder} has no {ADAPTERS_WEIGHTS}: copy the whole folder")
+    if not base.is_dir():
+        raise ModelFilesError(
+            f"the adapters in {folder} are for the model {described['base_model_name_or_path']!r}, which is "
+            f"no folder of this machine: write the path of its folder as base_model_name_or_path in "
+            f"{ADAPTERS_FILE}; nothing is downloaded"
+        )
+    _check_whole(folder / ADAPTERS_WEIGHTS)
+    family_of(base)
+    return base
 
 
 def _check_whole(path: Path) -> None:

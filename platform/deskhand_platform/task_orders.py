@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from deskhand_agent.policies.person import PERSON, WAIT_S
 from deskhand_platform.auth import OWNER
 from deskhand_platform.states import WorkState
 from deskhand_sandbox.types import JsonValue, Outcome, Task
@@ -19,6 +20,11 @@ class PolicyRef:
     settings: Mapping[str, JsonValue]
     review_s: float | None = None
     """A person sees each action before it is carried out, for so long at most; None: nobody does."""
+
+    @property
+    def waits_s(self) -> float | None:
+        """How long each action waits for a person: one who works the task is always waited for."""
+        return WAIT_S if self.review_s is None and self.name == PERSON else self.review_s
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

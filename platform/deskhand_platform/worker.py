@@ -160,7 +160,7 @@ class EpisodeWorker:
         source = self._sources()
         if source is None:
             return self._broken(claimed, None, "no sandbox host is up")
-        review_s, owner = claimed.policy.review_s, lease_owner(claimed.id)
+        review_s, owner = claimed.policy.waits_s, lease_owner(claimed.id)
         deadlines, labels = Deadlines(), {"task": claimed.id, **claimed.labels, "owner": claimed.owner}
         told = _Told(source)
         noting = _Noting(self._sink, lambda trajectory: self._begun(claimed, trajectory), attended=told.renew)

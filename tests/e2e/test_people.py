@@ -202,6 +202,28 @@ def test_what_is_about_to_be_done_is_accepted_and_replaced(platform: Platform, s
     stop(platform, task["id"])
 
 
+def test_a_person_works_a_task_at_the_page(platform: Platform, signed: Signed) -> None:
+    shown = begun(platform, {"task_id": "fake/press-button", "seed": 61})
+    path = f"/v1/trajectories/{shown['trajectory_id']}/steps"
+    press = until(lambda: platform.get(path)["items"])[0]["actions"][0]["text"]
+    page = signed.open("/tasks?task=fake/press-button")
+    page.get_by_role("textbox", name="Seed").fill("61")
+    page.get_by_label("Policy").select_option("person")
+    page.get_by_role("button", name="Submit").click()
+    expect(page.get_by_role("status").filter(has_text="Queued.")).to_be_visible()
+    page.get_by_role("link", name="Annotate").first.click()
+    panel = page.locator("section", has=page.get_by_role("heading", name="About to be done"))
+    expect(panel).to_contain_text("Yours to act, at step 0")
+    expect(panel.get_by_role("button", name="Accept")).to_have_count(0)
+    page.keyboard.press("a")  # there is nothing to accept
+    panel.get_by_label("Point at the screen, or write the action").fill(press)
+    panel.get_by_role("button", name="Do this").click()
+    [task] = [one for one in platform.get("/v1/tasks")["items"] if one["policy"]["name"] == "person"]
+    done = until(lambda: (t := platform.get(f"/v1/tasks/{task['id']}"))["state"] == "done" and t)
+    [step] = platform.get(f"/v1/trajectories/{done['trajectory_id']}/steps")["items"][:1]
+    assert (step["review"]["verdict"], step["review"]["proposed"]) == ("replaced", [])
+
+
 def stop(platform: Platform, task: str) -> None:
     """Cancel a task unless it is over."""
     if platform.get(f"/v1/tasks/{task}")["state"] == "running":

@@ -6,15 +6,21 @@ A model with adapters acts, clones and is written as the plain model that it com
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any, cast
 
 import torch
+from safetensors.torch import load_file
 from torch import Tensor, nn
+
+from deskhand_agent.model_files import ADAPTERS_WEIGHTS
 
 LAYERS = r"model\.language_model\.layers\..*\.(q|k|v|o|gate|up|down)_proj"
 ALPHA = 2
 """α over r."""
 _BASE = ".base_layer"
+_WRAPPED = "base_model.model."
+"""What peft writes before a name."""
 
 
 def add_adapters(model: nn.Module, rank: int) -> None:
@@ -33,6 +39,29 @@ def add_adapters(model: nn.Module, rank: int) -> None:
         inject_adapter_in_model(config, model)
     for name, parameter in model.named_parameters():
         parameter.requires_grad_("lora_" in name)
+
+
+def with_kept_adapters(model: nn.Module, folder: Path) -> nn.Module:
+    """The plain model that this one comes to with the adapters of a folder, as peft writes them.
+
+    Args:
+        model: their base; it is changed.
+
+    Raises:
+        ValueError, KeyError, TypeError, RuntimeError: they are for another one, or damaged.
+        ModuleNotFoundError: peft is not installed.
+    """
+    from peft import PeftConfig, inject_adapter_in_model, set_peft_model_state_dict
+
+    inject_adapter_in_model(PeftConfig.from_pretrained(str(folder)), model)
+    kept = {
+        name.removeprefix(_WRAPPED): tensor for name, tensor in load_file(folder / ADAPTERS_WEIGHTS).items()
+    }
+    read = set_peft_model_state_dict(model, kept)
+    lacking = [name for name in read.missing_keys if ".lora_" in name]
+    if wrong := [*lacking, *read.unexpected_keys]:
+        raise ValueError(f"they do not fit the model: {', '.join(wrong[:3])}")
+    return plain_copy(model)
 
 
 def adapted(model: nn.Module) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """A model with everything needed to talk to it: tokenizer, picture settings, coordinate frame, template.
 
 A folder written here is a plain transformers folder plus `deskhand.json`; a folder without that file is a
-released model (Qwen3-VL or Qwen2.5-VL), gets its family's settings and is told our grammar. Both load by the
-same code. Where the folder brings checksums (`deskhand_agent.checksums`), they are checked first.
+released model (Qwen3-VL or Qwen2.5-VL), gets its family's settings and is told our grammar. A folder of
+low-rank adapters, as peft writes them, is the model they come to on their base. All load by the same code.
+Where the folder brings checksums (`deskhand_agent.checksums`), they are checked first.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from deskhand_agent.checksums import check_files
 from deskhand_agent.coordinates import CoordinateSystem
 from deskhand_agent.errors import ModelFilesError
 from deskhand_agent.memory import WindowMemory
-from deskhand_agent.model_files import FAMILIES, family_of
-from deskhand_agent.models.adapters import adapted, plain_copy
+from deskhand_agent.model_files import FAMILIES, base_of, family_of
+from deskhand_agent.models.adapters import adapted, plain_copy, with_kept_adapters
 from deskhand_agent.models.images import ImageCache, ImageSettings
 from deskhand_agent.models.tiny import TinyConfig, VisionLanguageModel, build_model
 from deskhand_agent.models.torchvision_gap import require_torchvision
@@ -184,12 +185,15 @@ def save_bundle(bundle: ModelBundle, path: Path | str, *, dtype: torch.dtype | N
 
 
 def load_bundle(path: Path | str, *, device: str = "cpu", dtype: torch.dtype = torch.float32) -> ModelBundle:
-    """Load a folder written by `save_bundle`, or a released Qwen3-VL or Qwen2.5-VL.
+    """Load a folder written by `save_bundle`, a released Qwen3-VL or Qwen2.5-VL, or adapters for one of them.
 
     Raises:
         ModelFilesError: the folder is missing, damaged or of another architecture; says which and the mend.
     """
     folder = Path(path)
+    base = base_of(folder)
+    if base is not None:
+        return _with_adapters(load_bundle(base, device=device, dtype=dtype), folder)
     family = family_of(folder)
     check_files(folder)
     require_torchvision()
@@ -217,6 +221,18 @@ def load_bundle(path: Path | str, *, device: str = "cpu", dtype: torch.dtype = t
         raise ModelFilesError(
             f"the model folder {folder} is damaged ({type(error).__name__}: {error}): copy or download it "
             "again, or materialise the policy again from the store"
+        ) from error
+
+
+def _with_adapters(base: ModelBundle, folder: Path) -> ModelBundle:
+    check_files(folder)
+    try:
+        return base.around(with_kept_adapters(cast(Any, base.model), folder))
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
+        raise ModelFilesError(
+            f"the adapters in {folder} are damaged or of another model than their base "
+            f"({type(error).__name__}: {error}): name the right one in adapter_config.json, or copy the "
+            "folder again"
         ) from error
 
 

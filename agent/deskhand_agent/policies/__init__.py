@@ -12,6 +12,7 @@ from deskhand_sandbox.errors import BackendMissing, UnknownName
 _POLICIES = {
     "scripted": ("deskhand_agent.policies.scripted", "ScriptedPolicy", "browser"),
     "local": ("deskhand_agent.policies.local", "LocalPolicy", "vlm"),
+    "person": ("deskhand_agent.policies.person", "PersonPolicy", ""),
     "openai": ("deskhand_agent.policies.openai", "OpenAIPolicy", ""),
     "openai_computer": ("deskhand_agent.policies.openai_computer", "OpenAIComputerPolicy", ""),
     "anthropic_computer": ("deskhand_agent.policies.anthropic_computer", "AnthropicComputerPolicy", ""),

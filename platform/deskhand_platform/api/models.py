@@ -124,11 +124,12 @@ class PolicyChoice(Incoming):
     """Who works the task."""
 
     name: str = "scripted"
-    """A name in the policy registry: "scripted", "local", "openai"."""
+    """A name in the policy registry: "scripted", "local", "person", "openai"."""
     settings: JsonObject = {}
     """Settings of that policy; for "local" {"policy_id": …} takes a kept policy."""
     review_s: Annotated[float, Field(gt=0, le=600)] | None = None
-    """A person sees each action before it is carried out (`/v1/proposals`), for so long at most."""
+    """A person sees each action before it is carried out (`/v1/proposals`), for so long at most; where
+    nothing is said, the policy "person" waits 300 s."""
 
 
 class TaskSubmission(Incoming):

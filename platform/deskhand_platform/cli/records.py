@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +17,7 @@ from pydantic import BaseModel
 
 from deskhand_agent.checksums import write_sums
 from deskhand_agent.errors import ModelFilesError
-from deskhand_agent.model_files import check_model_folder
+from deskhand_agent.model_files import base_of, check_model_folder
 from deskhand_agent.types import Failure
 from deskhand_flywheel.types import OutcomeFilter
 from deskhand_platform.api.job_models import MergeOrder
@@ -185,16 +186,37 @@ def export(
     "deskhand policies import ./mine --name mine --url https://deskhand.example.com",
 )
 def import_policy(
-    folder: Annotated[Path, typer.Argument(help="of a Qwen3-VL or Qwen2.5-VL, weights as safetensors")],
+    folder: Annotated[
+        Path,
+        typer.Argument(help="of a Qwen3-VL or Qwen2.5-VL, weights as safetensors, or of adapters for one"),
+    ],
     name: Annotated[str | None, typer.Option(help="what to call it; the folder's name without")] = None,
     url: HomeUrl = None,
 ) -> None:
-    """Keep a model that was made elsewhere, so that rounds, runs and tasks can begin from it."""
+    """Keep a model that was made elsewhere, so that rounds, runs and tasks can begin from it.
+
+    Low-rank adapters, as peft writes them, are kept as the model that they come to on their base.
+    """
     try:
-        check_model_folder(folder)
+        with _whole(folder) as model:
+            check_model_folder(model)
+            kept = asyncio.run(_imported(model, name or folder.resolve().name, url))
     except ModelFilesError as error:
         raise InvalidField("FOLDER", str(error)) from error
-    out.print(f"policy: {asyncio.run(_imported(folder, name, url)).id}", markup=False)
+    out.print(f"policy: {kept.id}", markup=False)
+
+
+@contextmanager
+def _whole(folder: Path) -> Generator[Path]:
+    """The folder of a model: the given one, or for adapters one in which they are one with their base."""
+    if base_of(folder) is None:
+        yield folder
+        return
+    from deskhand_agent.models.bundle import load_bundle, save_bundle
+
+    with tempfile.TemporaryDirectory(prefix="deskhand-import-") as scratch:
+        save_bundle(load_bundle(folder), Path(scratch) / "model")
+        yield Path(scratch) / "model"
 
 
 @policies.command(epilog="Example:  deskhand policies merge policy-1 policy-2 --weight 2 --weight 1")

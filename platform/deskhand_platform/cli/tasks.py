@@ -248,7 +248,7 @@ def submit(
     task: Annotated[str, typer.Argument(help="id of the task, e.g. miniwob/click-test")],
     seed: Annotated[int, typer.Option(min=0)] = 0,
     policy: Annotated[
-        str, typer.Option(help="scripted, local, openai, openai_computer or anthropic_computer")
+        str, typer.Option(help="scripted, local, person, openai, openai_computer or anthropic_computer")
     ] = "scripted",
     setting: Annotated[list[str] | None, typer.Option(help="of the policy: name=value; repeatable")] = None,
     priority: Annotated[int, typer.Option(min=-100, max=100, help="higher ones go first")] = 0,

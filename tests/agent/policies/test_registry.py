@@ -10,7 +10,8 @@ from deskhand_sandbox.errors import BackendMissing, UnknownName
 
 
 def test_policies_by_name() -> None:
-    assert policy_names() == ("scripted", "local", "openai", "openai_computer", "anthropic_computer")
+    apis = ("openai", "openai_computer", "anthropic_computer")
+    assert policy_names() == ("scripted", "local", "person", *apis)
     assert isinstance(create_policy("scripted"), Oracle)
 
 

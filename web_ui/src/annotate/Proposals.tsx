@@ -53,6 +53,8 @@ export function Proposals() {
 }
 
 function Waiting({ proposal }: { proposal: Proposal }) {
+  /** A policy that says nothing at all leaves it to a person. */
+  const yours = proposal.actions.length === 0 && proposal.text === "";
   const client = useQueryClient();
   const [reply, setReply] = useState("");
   const [pointed, setPointed] = useState<Gesture | null>(null);
@@ -69,7 +71,7 @@ function Waiting({ proposal }: { proposal: Proposal }) {
   });
   useKeys<"accept">(
     () => {
-      if (!tell.isPending) tell.mutate("accepted");
+      if (!tell.isPending && !yours) tell.mutate("accepted");
     },
     (key) => (key === "a" ? "accept" : undefined),
   );
@@ -100,7 +102,9 @@ function Waiting({ proposal }: { proposal: Proposal }) {
       <div className="flex min-w-0 flex-col gap-3">
         <p className="break-words">{proposal.instruction}</p>
         <div>
-          <h3 className="label">The policy wants, at step {proposal.step_index}</h3>
+          <h3 className="label">
+            {yours ? "Yours to act" : "The policy wants"}, at step {proposal.step_index}
+          </h3>
           {proposal.thought ? (
             <p tabIndex={0} className="max-h-32 overflow-y-auto break-words whitespace-pre-wrap text-muted">{proposal.thought}</p>
           ) : null}
@@ -111,18 +115,20 @@ function Waiting({ proposal }: { proposal: Proposal }) {
               </li>
             ))}
           </ol>
-          {proposal.actions.length === 0 ? (
+          {proposal.actions.length === 0 && !yours ? (
             <p className="text-muted">Nothing: no action could be read from its reply.</p>
           ) : null}
         </div>
-        <button
-          type="button"
-          className="button button-main self-start"
-          disabled={tell.isPending}
-          onClick={() => tell.mutate("accepted")}
-        >
-          Accept <kbd className="keycap text-ink">A</kbd>
-        </button>
+        {yours ? null : (
+          <button
+            type="button"
+            className="button button-main self-start"
+            disabled={tell.isPending}
+            onClick={() => tell.mutate("accepted")}
+          >
+            Accept <kbd className="keycap text-ink">A</kbd>
+          </button>
+        )}
         <form
           className="flex flex-col gap-2 border-t border-line pt-3"
           onSubmit={(event) => {
@@ -131,7 +137,9 @@ function Waiting({ proposal }: { proposal: Proposal }) {
           }}
         >
           <label className="flex flex-col gap-1">
-            <span className="label">Or do this: point at the screen, or write the action</span>
+            <span className="label">
+              {yours ? "Point at the screen, or write the action" : "Or do this: point at the screen, or write the action"}
+            </span>
             <textarea
               className="field h-16 py-1 font-mono text-xs"
               spellCheck={false}
@@ -155,9 +163,9 @@ function Waiting({ proposal }: { proposal: Proposal }) {
           <Trouble error={tell.error} />
           <div className="flex items-center justify-between gap-3">
             <button type="submit" className="button" disabled={tell.isPending || reply.trim() === ""}>
-              Do this instead
+              {yours ? "Do this" : "Do this instead"}
             </button>
-            <Left untilS={proposal.answer_by_s} />
+            <Left untilS={proposal.answer_by_s} then={yours ? "" : "until it has its way"} />
           </div>
         </form>
         <Link className="link" to="/trajectories/$id" params={{ id: proposal.trajectory_id }}>
@@ -168,8 +176,8 @@ function Waiting({ proposal }: { proposal: Proposal }) {
   );
 }
 
-/** Seconds until the policy has its way. */
-function Left({ untilS }: { untilS: number }) {
+/** Seconds for an answer. */
+function Left({ untilS, then }: { untilS: number; then: string }) {
   const [nowS, setNowS] = useState(() => Date.now() / 1000);
   useEffect(() => {
     const timer = setInterval(() => setNowS(Date.now() / 1000), 500);
@@ -177,7 +185,7 @@ function Left({ untilS }: { untilS: number }) {
   }, []);
   return (
     <span className="text-xs text-muted" role="timer">
-      {Math.max(0, Math.ceil(untilS - nowS))} s until it has its way
+      {Math.max(0, Math.ceil(untilS - nowS))} s {then || "left"}
     </span>
   );
 }

@@ -101,6 +101,7 @@ export function SubmitForm({ taskId, onTask }: { taskId: string; onTask: (id: st
                 <option value="scripted">Scripted oracle</option>
                 <option value="local">Local model</option>
                 <option value="openai">Endpoint</option>
+                <option value="person">A person, in Annotate</option>
               </select>
             )}
           </Field>

@@ -1,0 +1,59 @@
+"""`deskhand policies import` of adapters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from deskhand_agent.models.bundle import build_tiny, load_bundle, save_bundle
+from deskhand_agent.models.tiny import TinyConfig
+from deskhand_platform.cli.app import main
+
+SMALL = TinyConfig(patch_px=8, vision_width=16, vision_depth=1, vision_heads=2, text_width=32, text_depth=1)
+
+
+@pytest.fixture
+def deskhand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Runs a command; how it ended and what it printed."""
+    monkeypatch.setenv("DESKHAND_HOME", str(tmp_path / "home"))
+
+    def run(*arguments: object) -> tuple[object, str]:
+        monkeypatch.setattr("sys.argv", ["deskhand", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = capsys.readouterr()
+        return ended.value.code or 0, printed.out + printed.err
+
+    return run
+
+
+# peft asks transformers for it by its former name
+@pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing:FutureWarning")
+def test_adapters_are_kept_as_the_model_they_come_to(tmp_path: Path, deskhand: Any) -> None:
+    save_bundle(build_tiny(SMALL), tmp_path / "base")
+    base = load_bundle(tmp_path / "base").model
+    from peft import LoraConfig, get_peft_model  # wants what loading a model sees to
+
+    model: Any = get_peft_model(base, LoraConfig(r=2, target_modules=["q_proj"]))
+    for name, parameter in model.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(parameter)
+    model.save_pretrained(tmp_path / "mine")
+    wanted = load_bundle(tmp_path / "mine").model.state_dict()
+
+    code, told = deskhand("policies", "import", tmp_path / "mine")
+    assert code == 0, told
+    policy = told.split("policy: ")[1].split()[0]
+    assert "name: mine" in deskhand("policies", "show", policy)[1]
+    assert deskhand("policies", "export", policy, tmp_path / "again")[0] == 0
+    kept = load_bundle(tmp_path / "again").model.state_dict()
+    assert kept.keys() == wanted.keys()
+    assert all(torch.equal(kept[name], tensor) for name, tensor in wanted.items())
+
+    (tmp_path / "base" / "config.json").unlink()
+    code, told = deskhand("policies", "import", tmp_path / "mine")
+    assert code == 2
+    assert "no config.json" in told
