@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from deskhand_agent.errors import ActionSyntaxError
 from deskhand_agent.grammar.calls import scan_calls
-from deskhand_agent.grammar.mending import REPAIRS, Repair, closed, without_prose
+from deskhand_agent.grammar.mending import REPAIRS, Repair, mended
 from deskhand_agent.grammar.reading import ACTION_NAMES, DIRECTION_SCROLL_PX, LONG_PRESS_MS, read_call
 from deskhand_agent.grammar.writing import write_action
 from deskhand_sandbox.types import Action
@@ -93,10 +93,11 @@ def mend_reply(text: str) -> ParsedReply:
     try:
         return parse_reply(text)
     except ActionSyntaxError as error:
-        mended = _mended(text)
-        if mended is None:
+        found = mended(text, parse_reply, REPAIRS)
+        if found is None:
             raise error from None
-        return mended
+        reply, repairs = found
+        return replace(reply, repairs=repairs)
 
 
 def format_reply(thought: str | None, actions: Sequence[Action]) -> str:
@@ -106,21 +107,6 @@ def format_reply(thought: str | None, actions: Sequence[Action]) -> str:
     """
     head = f"<think>{_CLOSING.sub(_escape_closing, thought)}</think>\n" if thought is not None else ""
     return head + "\n".join(write_action(action) for action in actions)
-
-
-def _mended(text: str) -> ParsedReply | None:
-    repairs: list[Repair] = []
-    for repair, mend in (*REPAIRS, (Repair.CLOSING, closed), (Repair.PROSE, without_prose)):
-        changed = mend(text)
-        if changed == text:
-            continue
-        text = changed
-        repairs.append(repair)
-        try:
-            return replace(parse_reply(text), repairs=tuple(repairs))
-        except ActionSyntaxError:
-            continue
-    return None
 
 
 # ---- the thought ------------------------------------------------------------------------------------

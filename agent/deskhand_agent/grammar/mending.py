@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from typing import TypeVar
 
+from deskhand_agent.errors import ActionSyntaxError
 from deskhand_agent.grammar.calls import CallSyntaxError, scan_call
 from deskhand_agent.grammar.reading import ACTION_NAMES
+from deskhand_sandbox.errors import InvalidAction
 
 
 class Repair(StrEnum):
@@ -36,6 +39,7 @@ class Repair(StrEnum):
     """Words before or after the calls."""
 
 
+T = TypeVar("T")
 MOST_STARTS = 64
 """Places looked at for calls among words."""
 _NUMBER = r"(-?\d{1,9}(?:\.\d{1,9})?)"
@@ -236,6 +240,29 @@ def without_prose(text: str) -> str:
     return f"<think>{before.replace('</think>', '')}</think>\n{calls}" if before else calls
 
 
+def mended(
+    text: str, read: Callable[[str], T], repairs: Sequence[tuple[Repair, Callable[[str], str]]]
+) -> tuple[T, tuple[Repair, ...]] | None:
+    """What a text says after the first of the repairs that let it be read, and which they were; None where
+    they do not.
+
+    Args:
+        read: raises `ActionSyntaxError` or `InvalidAction` where it cannot.
+    """
+    done: list[Repair] = []
+    for repair, mend in repairs:
+        changed = mend(text)
+        if changed == text:
+            continue
+        text = changed
+        done.append(repair)
+        try:
+            return read(text), tuple(done)
+        except (ActionSyntaxError, InvalidAction):
+            continue
+    return None
+
+
 REPAIRS: tuple[tuple[Repair, Callable[[str], str]], ...] = (
     (Repair.FENCE, _unfenced),
     (Repair.THOUGHT, _thought_marked),
@@ -243,5 +270,11 @@ REPAIRS: tuple[tuple[Repair, Callable[[str], str]], ...] = (
     (Repair.NAME, _renamed),
     (Repair.POINT, _pointed),
     (Repair.ARGUMENT, _named),
+    (Repair.CLOSING, closed),
+    (Repair.PROSE, without_prose),
 )
 """In the order they are tried."""
+SYNTACTIC: tuple[tuple[Repair, Callable[[str], str]], ...] = tuple(
+    each for each in REPAIRS if each[0] in (Repair.FENCE, Repair.QUOTES, Repair.CLOSING)
+)
+"""Those that know nothing of what the actions are called and take."""

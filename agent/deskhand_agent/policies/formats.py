@@ -15,6 +15,7 @@ from typing import Protocol
 from deskhand_agent.coordinates import CoordinateSystem
 from deskhand_agent.errors import ActionSyntaxError
 from deskhand_agent.grammar import mend_reply
+from deskhand_agent.grammar.mending import SYNTACTIC, Repair, mended
 from deskhand_agent.prompt import system_prompt
 from deskhand_agent.types import Context, Decision, Fault, Step, fault_of
 from deskhand_sandbox.dialects import read, write_all
@@ -110,12 +111,17 @@ class UiTarsFormat:
         return f"Thought: {decision.thought or ''}\nAction: {calls}"
 
     def decision(self, text: str, seen: Observation, cost: Mapping[str, float]) -> Decision:
+        frame = self.coordinates.frame(seen.size_px)
+        repairs: tuple[Repair, ...] = ()
         try:
-            actions = read(self._dialect, text, self.coordinates.frame(seen.size_px))
+            actions = read(self._dialect, text, frame)
         except InvalidAction as error:
-            fault = Fault.SYNTAX if isinstance(error, CallSyntaxError) else Fault.UNKNOWN_ACTION
-            return Decision(actions=(), text=text, error=str(error), fault=fault, cost=cost)
-        return Decision(actions=actions, text=text, thought=_thought(text), cost=cost)
+            found = mended(text, lambda changed: read(self._dialect, changed, frame), SYNTACTIC)
+            if found is None:
+                fault = Fault.SYNTAX if isinstance(error, CallSyntaxError) else Fault.UNKNOWN_ACTION
+                return Decision(actions=(), text=text, error=str(error), fault=fault, cost=cost)
+            actions, repairs = found
+        return Decision(actions=actions, text=text, thought=_thought(text), repairs=repairs, cost=cost)
 
 
 def _thought(text: str) -> str | None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from starlette.responses import JSONResponse
 
 from deskhand_agent.coordinates import CoordinateSystem
+from deskhand_agent.grammar import Repair
 from deskhand_agent.policies.formats import find_format
 from deskhand_agent.policies.openai import OpenAIPolicy
 from deskhand_agent.types import Context, Decision, Fault, Step, StepTimings
@@ -102,6 +103,20 @@ def test_what_is_no_action_is_a_void_turn_of_its_kind(text: str, fault: Fault, s
     decision = find_format("ui_tars", None).decision(text, stub.observation(), {"usd": 1.0})
     assert (decision.actions, decision.fault, decision.cost) == ((), fault, {"usd": 1.0})
     assert decision.error
+
+
+@pytest.mark.parametrize(
+    ("text", "repair"),
+    [
+        ("Thought: why\n```\nAction: click(point='<point>14 28</point>')\n```", Repair.FENCE),
+        ("Thought: why\nAction: click(point=“<point>14 28</point>”)", Repair.QUOTES),
+        ("Thought: why\nAction: click(point='<point>14 28</point>", Repair.CLOSING),
+    ],
+)
+def test_a_near_miss_is_mended_and_counted(text: str, repair: Repair, stub: SimpleNamespace) -> None:
+    decision = find_format("ui_tars", PIXELS).decision(text, stub.observation(), {})
+    assert (decision.actions, decision.repairs) == ((Click(x=14, y=28),), (repair,))
+    assert decision.text == text
 
 
 @settings(max_examples=200, deadline=None)
