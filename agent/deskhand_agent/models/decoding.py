@@ -44,6 +44,8 @@ class Decoder:
         self._features = features or FeatureCache(bundle, max_bytes=remember_bytes)
         self._prefixes = PrefixCache(remember_bytes)
         self._step: FastStep | None = None
+        self._fast = False
+        """Whether the rows are read by `fast`: as it was found when the last one joined."""
         self.reused_tokens = 0
         """Prompt tokens that needed no computing, since it was made."""
 
@@ -72,8 +74,8 @@ class Decoder:
         Raises:
             InferenceError: a picture is unreadable or does not fit its placeholder run.
         """
-        known = fast.supports(self._bundle.model)
-        hidden, layers, following = self._read(sequence) if known else self._read_stock(sequence)
+        self._fast = fast.supports(self._bundle.model)
+        hidden, layers, following = self._read(sequence) if self._fast else self._read_stock(sequence)
         self._rows.join(layers, room=room)
         self._next.append(following)
         return hidden
@@ -94,7 +96,7 @@ class Decoder:
         positions = torch.tensor(self._next, device=device)
         self._rows.begin_step()
         self._next = [position + 1 for position in self._next]
-        if not fast.supports(model):
+        if not self._fast:
             return self._step_stock(tokens, positions)
         if self._step is None:
             self._step = FastStep(model.model.language_model)

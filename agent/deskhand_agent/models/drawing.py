@@ -34,14 +34,25 @@ def draw(logits: Tensor, temperatures: Sequence[float], chances: Sequence[float]
     """
     every = logits.float().log_softmax(-1)
     shares = every.exp()
-    below = shares.double().cumsum(-1)
-    at = torch.tensor(chances, dtype=torch.float64, device=logits.device)[:, None] * below[:, -1:]
-    sampled = torch.searchsorted(below, at, right=True).clamp(max=logits.shape[-1] - 1)
-    greedy = torch.tensor([each == 0 for each in temperatures], device=logits.device)[:, None]
-    chosen = torch.where(greedy, every.argmax(-1, keepdim=True), sampled)
-    entropy = -(shares * every).sum(-1, keepdim=True)
-    table = torch.cat([chosen.double(), every.gather(-1, chosen).double(), entropy.double()], dim=-1)
+    greedy = [each == 0 for each in temperatures]
+    if all(greedy):
+        chosen = every.argmax(-1, keepdim=True)
+    else:
+        chosen = _sampled(shares, chances)
+        if any(greedy):
+            likeliest = torch.tensor(greedy, device=logits.device)[:, None]
+            chosen = torch.where(likeliest, every.argmax(-1, keepdim=True), chosen)
+    logprobs, surprise = every.gather(-1, chosen), (shares * every).sum(-1)
     return [
-        Drawn(token=int(token), logprob=logprob, entropy=entropy) if logprob == logprob else None
-        for token, logprob, entropy in table.tolist()
+        Drawn(token=token, logprob=logprob, entropy=-less) if logprob == logprob else None
+        for (token,), (logprob,), less in zip(
+            chosen.tolist(), logprobs.tolist(), surprise.tolist(), strict=True
+        )
     ]
+
+
+def _sampled(shares: Tensor, chances: Sequence[float]) -> Tensor:
+    """Where each chance lies in its row, [rows, 1]."""
+    below = shares.double().cumsum(-1)
+    at = torch.tensor(chances, dtype=torch.float64, device=shares.device)[:, None] * below[:, -1:]
+    return torch.searchsorted(below, at, right=True).clamp(max=shares.shape[-1] - 1)

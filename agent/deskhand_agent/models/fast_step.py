@@ -68,8 +68,7 @@ class FastStep:
             states = F.linear(_divided(hidden, self._floor), layer.qkv).view(count, -1, self._dim)
             rotated = _divided(states[:, :-kv], self._head_floor)
             rotated = torch.addcmul(rotated * c, rotated.roll(self._dim // 2, -1), s)
-            new = torch.stack([rotated[:, -kv:], states[:, -kv:]], dim=1)
-            key, value = rows.put(number, new)
+            key, value = rows.put(number, rotated[:, -kv:], states[:, -kv:])
             mixed = F.scaled_dot_product_attention(
                 rotated[:, :-kv, None],
                 key,

@@ -34,6 +34,12 @@ class KeyValueRows:
         """[layers, rows, keys and values, heads, t, d]."""
         self._at = torch.zeros(0, dtype=torch.long)
         """[rows] where the step under way writes."""
+        self._keys: tuple[Tensor, ...] = ()
+        """Per layer, [rows, heads, longest, d] in the step under way: views, as are these:"""
+        self._values: tuple[Tensor, ...] = ()
+        self._newest_keys: tuple[Tensor, ...] = ()
+        """[rows, heads, d], of the new tokens where all rows are as long."""
+        self._newest_values: tuple[Tensor, ...] = ()
         self._rows = torch.zeros(0, dtype=torch.long)
 
     def join(self, layers: Sequence[LayerStates], *, room: int) -> None:
@@ -78,23 +84,27 @@ class KeyValueRows:
             places = torch.arange(self.longest, device=device)
             self.visible = (places <= self._at[:, None])[:, None, None]
         self.lengths = [length + 1 for length in self.lengths]
+        seen = self._states[:, :count, :, :, : self.longest]
+        self._keys, self._values = seen[:, :, 0].unbind(), seen[:, :, 1].unbind()
+        newest = seen[..., -1, :]
+        self._newest_keys, self._newest_values = newest[:, :, 0].unbind(), newest[:, :, 1].unbind()
 
-    def put(self, layer: int, states: Tensor) -> LayerStates:
+    def put(self, layer: int, key: Tensor, value: Tensor) -> LayerStates:
         """Keep a layer's keys and values of the new tokens.
 
         Args:
-            states: [rows, 2, heads, d].
+            key, value: each [rows, heads, d].
 
         Returns:
             keys and values of the rows so far, each [rows, heads, longest, d]: views, no copies.
         """
-        kept = self._states[layer]
-        seen = kept[: len(self.lengths), :, :, : self.longest]
         if self.visible is None:
-            seen[:, :, :, -1] = states  # all rows are as long: one copy, no table of places
+            # all rows are as long: two copies, no table of places
+            self._newest_keys[layer].copy_(key)
+            self._newest_values[layer].copy_(value)
         else:
-            kept[self._rows, :, :, self._at] = states
-        return seen[:, 0], seen[:, 1]
+            self._states[layer][self._rows, :, :, self._at] = torch.stack([key, value], dim=1)
+        return self._keys[layer], self._values[layer]
 
     def _reserve(self, layers: Sequence[LayerStates], rows: int, tokens: int) -> None:
         key = layers[0][0]
@@ -124,7 +134,7 @@ class _StockLayer(DynamicLayer):
     def update(
         self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any
     ) -> tuple[Tensor, Tensor]:
-        return self._rows.put(self._layer, torch.stack([key_states[:, :, 0], value_states[:, :, 0]], dim=1))
+        return self._rows.put(self._layer, key_states[:, :, 0], value_states[:, :, 0])
 
     def get_seq_length(self) -> int:
         return self._rows.longest - 1
