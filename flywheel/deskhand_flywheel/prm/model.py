@@ -26,6 +26,7 @@ from torch import Tensor, nn
 
 from deskhand_agent.errors import ModelFilesError
 from deskhand_agent.models.bundle import ModelBundle, load_bundle, save_bundle
+from deskhand_agent.models.features import FeatureCache
 from deskhand_agent.models.forward import TokenSequence, collate, forward
 from deskhand_agent.models.scoring import Turn
 from deskhand_flywheel.errors import RewardModelError
@@ -119,12 +120,17 @@ def read_step(turn: Turn, states: Tensor) -> Tensor:
 
 
 def states_of(
-    bundle: ModelBundle, turns: Sequence[Turn], after: Sequence[tuple[int, ...]] | None = None
+    bundle: ModelBundle,
+    turns: Sequence[Turn],
+    after: Sequence[tuple[int, ...]] | None = None,
+    *,
+    kept: FeatureCache | None = None,
 ) -> Sequence[Tensor]:
     """The hidden states of every token of each turn, [n, width] each; differentiable.
 
     Args:
         after: ids that follow each reply; None: none.
+        kept: features of pictures by a vision tower that is not trained; None: they are encoded here.
 
     Raises:
         InferenceError: a picture is unreadable, or does not fit its placeholder run.
@@ -134,7 +140,8 @@ def states_of(
         for turn, more in zip(turns, after or [()] * len(turns), strict=True)
     ]
     batch = collate(bundle, sequences, packed=True)
-    hidden, _ = forward(bundle, batch)
+    features = None if kept is None else kept.of(batch.images)[0]
+    hidden, _ = forward(bundle, batch, features=features)
     return hidden[0].split(batch.lengths.tolist())
 
 

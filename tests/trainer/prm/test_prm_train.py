@@ -137,6 +137,16 @@ async def test_reasons_are_learned_by_the_model_below_and_by_a_copy_of_it(bundle
     assert without.report.rationale_loss is None
 
 
+@pytest.mark.parametrize("vision", [False, True])
+async def test_the_vision_tower_learns_where_it_is_told_to(bundle: ModelBundle, vision: bool) -> None:
+    config = ScoreConfig(epochs=1, minibatch=8, trunk_lr=1e-3, vision=vision)
+    trained = train_reward_model(bundle, await material(), config).bundle
+    before, after = bundle.model.state_dict(), trained.model.state_dict()
+    changed = {name for name, tensor in after.items() if not torch.equal(tensor, before[name])}
+    assert any("language_model" in name for name in changed)
+    assert any("visual" in name for name in changed) is vision
+
+
 async def test_the_microbatch_changes_no_gradient(bundle: ModelBundle) -> None:
     given = await material(reasons=True)
     heads = [

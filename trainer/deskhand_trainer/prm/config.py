@@ -53,6 +53,8 @@ class ScoreConfig:
     """Of the head."""
     trunk_lr: float = field(default=0.0, metadata=bounds(0, 1))
     """Of the model below the head; 0: it stays as it is, and its states are computed once."""
+    vision: bool = False
+    """Whether the vision tower learns with the rest of that model; else each picture is encoded once."""
     rationale_weight: float = field(default=0.0, metadata=bounds(0, 100))
     """Weight of the cross entropy of rationales' tokens, beside the scores'; wants a `trunk_lr`."""
     minibatch: int = field(default=64, metadata=bounds(1, 65536))

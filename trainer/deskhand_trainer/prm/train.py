@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits as cross_entropy
 
 from deskhand_agent.models.bundle import ModelBundle
+from deskhand_agent.models.features import FeatureCache
 from deskhand_agent.models.scoring import reply_logits
 from deskhand_agent.precision import device_named
 from deskhand_flywheel.prm.calibration import quality
@@ -148,10 +149,15 @@ class _WithTrunk:
         self._targets = _StepTensors(examples)
         model: Any = bundle.model
         model.train()
+        self._kept = None
+        if not config.vision:
+            self._kept = FeatureCache(bundle)
+            model.model.visual.requires_grad_(False)
+        learning = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self._optimizer = torch.optim.AdamW(
             [
                 {"params": list(head.parameters()), "lr": config.lr},
-                {"params": list(model.parameters()), "lr": config.trunk_lr},
+                {"params": learning, "lr": config.trunk_lr},
             ]
         )
 
@@ -160,7 +166,9 @@ class _WithTrunk:
         words = sum(len(self._examples[i].rationale_ids) for i in rows.tolist())
         for few in rows.split(self._config.microbatch):
             chosen = [self._examples[i] for i in few.tolist()]
-            hidden, said = _read(self._bundle, chosen, rationales=self._config.rationale_weight > 0)
+            hidden, said = _read(
+                self._bundle, chosen, rationales=self._config.rationale_weight > 0, kept=self._kept
+            )
             loss = self._targets.loss(self._head, hidden, few) * (len(few) / len(rows))
             if said is not None:
                 loss = loss + self._config.rationale_weight * said.sum() / words
@@ -216,11 +224,15 @@ def _measured(
 
 
 def _read(
-    bundle: ModelBundle, examples: Sequence[PrmExample], *, rationales: bool
+    bundle: ModelBundle,
+    examples: Sequence[PrmExample],
+    *,
+    rationales: bool,
+    kept: FeatureCache | None = None,
 ) -> tuple[Tensor, Tensor | None]:
     """What the head reads, [B, D], and the cross entropy of the rationales' tokens; None without any."""
     after = [each.why_ids + each.rationale_ids if rationales else () for each in examples]
-    states = states_of(bundle, [each.sample for each in examples], after)
+    states = states_of(bundle, [each.sample for each in examples], after, kept=kept)
     hidden = torch.stack(
         [read_step(each.sample, of) for each, of in zip(examples, states, strict=True)]
     ).float()
