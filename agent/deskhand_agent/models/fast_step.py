@@ -40,15 +40,16 @@ class FastStep:
         self._heads = int(text.config.num_attention_heads)
         self._kv_heads = int(text.config.num_key_value_heads)
         self._head_floor = torch.tensor(self._dim * float(first.q_norm.variance_epsilon)).sqrt()
-        self._norm: Tensor = text.norm.weight.detach().clone()
-        self._norm_eps = float(text.norm.variance_epsilon)
-        self._floor = torch.tensor(len(self._norm) * self._norm_eps).sqrt()
-        self._frequencies: Tensor = text.rotary_emb.inv_freq
-        self._scaling = float(text.rotary_emb.attention_scaling)
+        norm: Tensor = text.norm.weight.detach()
+        self._norm = len(norm) ** 0.5 * norm
+        self._floor = torch.tensor(len(norm) * float(text.norm.variance_epsilon)).sqrt()
+        frequencies, scaling = text.rotary_emb.inv_freq, float(text.rotary_emb.attention_scaling)
+        # the sine of a negative angle is the negative sine that the first half of a rotation takes
+        self._angles = torch.cat([-frequencies, frequencies])
         self._act: Callable[[Tensor], Tensor] = text.layers[0].mlp.act_fn
         self._layers = [_laid_out(layer) for layer in text.layers]
-        self._weights = torch.stack([self._head_weights(layer.self_attn) for layer in text.layers])
-        """[layers, 1, heads of queries and keys, d]: norms, √d, and the scale of attention."""
+        self._weights = scaling * torch.stack([self._head_weights(layer.self_attn) for layer in text.layers])
+        """[layers, 1, heads of queries and keys, d]: norms, √d, and the scales of rotation and attention."""
         self._rolled = self._weights.roll(self._dim // 2, -1)
 
     def __call__(self, hidden: Tensor, positions: Tensor, rows: KeyValueRows) -> Tensor:
@@ -80,14 +81,12 @@ class FastStep:
             hidden = _added(hidden, mixed.reshape(count, -1), layer.out)
             gate, up = F.linear(_divided(hidden, self._floor), layer.gate_up).chunk(2, dim=-1)
             hidden = _added(hidden, self._act(gate) * up, layer.down)
-        return F.rms_norm(hidden, self._norm.shape, self._norm, self._norm_eps)
+        return _divided(hidden, self._floor) * self._norm
 
     def _rotation(self, positions: Tensor) -> tuple[Tensor, Tensor]:
         """Cosines and signed sines with the heads' weights, each [layers, rows, heads, d]."""
-        angles = positions[:, None].float() * self._frequencies
-        cos, sin = angles.cos() * self._scaling, angles.sin() * self._scaling
-        cos, sin = torch.cat([cos, cos], dim=-1), torch.cat([-sin, sin], dim=-1)
-        return self._weights * cos[:, None], self._rolled * sin[:, None]
+        angles = positions[:, None, None].float() * self._angles
+        return self._weights * angles.cos(), self._rolled * angles.sin()
 
     def _head_weights(self, attention: Any) -> Tensor:
         query = attention.q_norm.weight * attention.scaling
