@@ -27,7 +27,7 @@ from deskhand_sandbox.backends.world import WorldSandbox
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import Outcome, Press, Split
 from deskhand_trainer.config import parse_config
-from deskhand_trainer.errors import ConfigError
+from deskhand_trainer.errors import ConfigError, RunStopped
 from deskhand_trainer.prm.config import ScoreConfig
 from deskhand_trainer.prm.keeping import about
 from deskhand_trainer.prm.material import Material
@@ -135,6 +135,14 @@ async def test_reasons_are_learned_by_the_model_below_and_by_a_copy_of_it(bundle
     assert with_reasons.report.loss < with_reasons.report.base_loss
     without = train_reward_model(bundle, given, ScoreConfig(**told))
     assert without.report.rationale_loss is None
+
+
+async def test_it_stops_between_minibatches(bundle: ModelBundle) -> None:
+    asked = iter([False, False, True])
+    with pytest.raises(RunStopped, match="epoch 1"):
+        train_reward_model(
+            bundle, await material(), ScoreConfig(minibatch=2), should_stop=lambda: next(asked)
+        )
 
 
 @pytest.mark.parametrize("vision", [False, True])

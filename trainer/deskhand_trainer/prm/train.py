@@ -24,7 +24,7 @@ from deskhand_agent.precision import device_named
 from deskhand_flywheel.prm.calibration import quality
 from deskhand_flywheel.prm.examples import PrmExample, examples_from
 from deskhand_flywheel.prm.model import ScoreHead, hidden_width, read_step, states_of, step_hidden
-from deskhand_trainer.errors import ConfigError
+from deskhand_trainer.errors import ConfigError, RunStopped
 from deskhand_trainer.prm.config import ScoreConfig
 from deskhand_trainer.prm.material import Material, Unit, part
 
@@ -68,16 +68,23 @@ class Trained:
 
 
 def train_reward_model(
-    bundle: ModelBundle, material: Material, config: ScoreConfig, *, progress: Progress | None = None
+    bundle: ModelBundle,
+    material: Material,
+    config: ScoreConfig,
+    *,
+    progress: Progress | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> Trained:
     """Fit a head, and the model below it where the config says so.
 
     Args:
         bundle: the model that reads the steps; it is moved to the config's device, and otherwise not changed.
         progress: told epochs done and in all.
+        should_stop: asked before every minibatch.
 
     Raises:
         NoLabels: fewer than two labelled episodes.
+        RunStopped: `should_stop` said so; it begins anew the next time.
         ConfigError: a GPU is asked for, and PyTorch finds none.
     """
     try:
@@ -94,7 +101,7 @@ def train_reward_model(
         learner: _Learner = _WithTrunk(bundle, head, train, config)
     else:
         learner = _HeadAlone(bundle, head, train, config)
-    epochs = _fit(learner, len(train), config, progress)
+    epochs = _fit(learner, len(train), config, progress, should_stop)
     cast(Any, bundle.model).eval()
     head.eval()
     with torch.no_grad():
@@ -196,12 +203,20 @@ class _StepTensors:
         return loss
 
 
-def _fit(learner: _Learner, count: int, config: ScoreConfig, progress: Progress | None) -> int:
+def _fit(
+    learner: _Learner,
+    count: int,
+    config: ScoreConfig,
+    progress: Progress | None,
+    should_stop: Callable[[], bool],
+) -> int:
     """Returns epochs begun."""
     generator = torch.Generator().manual_seed(config.seed)
     ends = time.monotonic() + 60 * config.minutes
     for epoch in range(1, config.epochs + 1):
         for rows in torch.randperm(count, generator=generator).split(config.minibatch):
+            if should_stop():
+                raise RunStopped(f"stopped in epoch {epoch}")
             learner.learn(rows)
         if progress is not None:
             progress(epoch, config.epochs)

@@ -15,6 +15,7 @@ from deskhand_trainer.prm.keeping import about, figures_of
 from deskhand_trainer.prm.material import training_material
 from deskhand_trainer.prm.train import train_reward_model
 from deskhand_trainer.run_kinds.context import RunContext
+from deskhand_trainer.run_kinds.training_thread import stopping
 
 
 async def run(context: RunContext, config: ScoreConfig) -> tuple[str, dict[str, JsonValue]]:
@@ -28,13 +29,15 @@ async def run(context: RunContext, config: ScoreConfig) -> tuple[str, dict[str, 
         damaged[trajectory_id] = str(error)
 
     material = await training_material(context.store, config, on_damaged=left_out)
-    trained = await asyncio.to_thread(
-        train_reward_model,
-        bundle,
-        material,
-        config,
-        progress=lambda done, total: told("training the reward model", done, total),
-    )
+    async with stopping() as should_stop:
+        trained = await asyncio.to_thread(
+            train_reward_model,
+            bundle,
+            material,
+            config,
+            progress=lambda done, total: told("training the reward model", done, total),
+            should_stop=should_stop,
+        )
     model = ProcessRewardModel(trained.bundle, trained.head)
     folder = context.folder.path / "reward_model"
     await asyncio.to_thread(model.save, folder)

@@ -17,7 +17,7 @@ TELL_EVERY = 20
 
 @asynccontextmanager
 async def stopping() -> AsyncGenerator[Callable[[], bool]]:
-    """Whether the training inside the block is to stop: cancelled, it leaves a checkpoint first."""
+    """Whether the training in the block is to stop: cancelled, it leaves its checkpoint, if it keeps one."""
     stop = threading.Event()
     try:
         yield stop.is_set
