@@ -194,6 +194,13 @@ def test_steps_are_labelled_and_a_reward_model_learns_from_the_labels(tmp_path: 
     elsewhere, _ = done("label", {**labels, "runs": ["another"]})
     assert elsewhere["metrics"]["trajectories"] == 0
 
+    # stopped in the middle it does not go on to its end
+    folder = make_run(tmp_path, "score", {**told, "epochs": 1000, "trunk_lr": 1e-4, "minutes": 60.0})
+    process, told_of = start(folder), folder / "state.json"
+    wait_for(process, lambda: told_of.exists() and "training the reward model" in told_of.read_text())
+    process.terminate()
+    assert process.wait(60) == STOPPED
+
 
 def test_pairs_are_learned_from_groups_that_were_played(tmp_path: Path) -> None:
     """Demonstrations, a policy that clicks now here, now there, groups as GRPO plays them, their pairs."""
