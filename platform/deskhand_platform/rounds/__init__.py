@@ -1,4 +1,4 @@
 """Rounds: collect, score, curate, train, evaluate, promote — as durable workflows around run processes."""
 
-DEFAULT = "from-scratch"
+DEFAULT = "unseen-tasks"
 """The preset of a round when nobody says otherwise, `make run` among it."""

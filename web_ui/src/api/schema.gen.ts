@@ -4717,7 +4717,7 @@ export interface components {
             };
             /**
              * Preset
-             * @default from-scratch
+             * @default unseen-tasks
              * @example smoke
              */
             preset: string;
@@ -4909,7 +4909,7 @@ export interface components {
             };
             /**
              * Preset
-             * @default from-scratch
+             * @default unseen-tasks
              * @example flywheel
              */
             preset: string;
