@@ -176,6 +176,7 @@ def test_what_is_about_to_be_done_is_accepted_and_replaced(platform: Platform, s
     page.get_by_role("button", name="Submit").click()
     expect(page.get_by_role("alert")).to_contain_text("from -100 to 100")
     page.get_by_label("Priority").fill("5")
+    expect(page.get_by_label("Labels")).to_be_visible()  # it stays open while it is mended
     page.get_by_role("button", name="Submit").click()
     expect(page.get_by_role("status").filter(has_text="Queued.")).to_be_visible()
     [task] = platform.get("/v1/tasks?label=batch%3Dasked")["items"]

@@ -277,4 +277,4 @@ REPAIRS: tuple[tuple[Repair, Callable[[str], str]], ...] = (
 SYNTACTIC: tuple[tuple[Repair, Callable[[str], str]], ...] = tuple(
     each for each in REPAIRS if each[0] in (Repair.FENCE, Repair.QUOTES, Repair.CLOSING)
 )
-"""Those that know nothing of what the actions are called and take."""
+"""Those that change no name and no argument, and so fit other grammars of the same calls."""

@@ -61,7 +61,7 @@ def with_kept_adapters(model: nn.Module, folder: Path) -> nn.Module:
     lacking = [name for name in read.missing_keys if ".lora_" in name]
     if wrong := [*lacking, *read.unexpected_keys]:
         raise ValueError(f"they do not fit the model: {', '.join(wrong[:3])}")
-    return plain_copy(model)
+    return _merged(model)
 
 
 def adapted(model: nn.Module) -> dict[str, Any]:
@@ -85,15 +85,19 @@ def plain_weights(model: nn.Module) -> dict[str, Tensor]:
     return found
 
 
-@torch.no_grad()
 def plain_copy(model: nn.Module) -> nn.Module:
     """A copy without adapters that computes the same."""
-    copied = copy.deepcopy(model)
-    for name, layer in adapted(copied).items():
+    return _merged(copy.deepcopy(model))
+
+
+@torch.no_grad()
+def _merged(model: nn.Module) -> nn.Module:
+    """The model with its adapters added to what they are on, in place."""
+    for name, layer in adapted(model).items():
         layer.base_layer.weight += _difference(layer)
         owner, _, leaf = name.rpartition(".")
-        setattr(copied.get_submodule(owner), leaf, layer.base_layer)
-    return copied
+        setattr(model.get_submodule(owner), leaf, layer.base_layer)
+    return model
 
 
 def _difference(layer: Any) -> Tensor:

@@ -79,15 +79,16 @@ class KeyValueRows:
         self.longest = max(self.lengths) + 1
         self._rows = torch.arange(count, device=device)
         self._at = torch.tensor(self.lengths, device=device)
+        seen = self._states[:, :count, :, :, : self.longest]
+        self._keys, self._values = seen[:, :, 0].unbind(), seen[:, :, 1].unbind()
         self.visible = None
-        if min(self.lengths) + 1 < self.longest:
+        if min(self.lengths) + 1 == self.longest:
+            newest = seen[..., -1, :]
+            self._newest_keys, self._newest_values = newest[:, :, 0].unbind(), newest[:, :, 1].unbind()
+        else:
             places = torch.arange(self.longest, device=device)
             self.visible = (places <= self._at[:, None])[:, None, None]
         self.lengths = [length + 1 for length in self.lengths]
-        seen = self._states[:, :count, :, :, : self.longest]
-        self._keys, self._values = seen[:, :, 0].unbind(), seen[:, :, 1].unbind()
-        newest = seen[..., -1, :]
-        self._newest_keys, self._newest_values = newest[:, :, 0].unbind(), newest[:, :, 1].unbind()
 
     def put(self, layer: int, key: Tensor, value: Tensor) -> LayerStates:
         """Keep a layer's keys and values of the new tokens.

@@ -218,6 +218,7 @@ def test_what_cannot_be_done_is_said(tmp_path: Path, deskhand: Any) -> None:
         (("prm", "train", "--policy", "nobody"), "nobody"),
         (("prm", "train", "--labels", "hearsay"), "monte-carlo"),
         (("prm", "train", "--set", "rationale_weight=1"), "trunk_lr"),
+        (("prm", "train", "--set", "vision=true"), "trunk_lr"),
         (("prm", "score", "nobody"), "nobody"),
         (("prm", "score", policy), "holds no process reward model"),
         (("prm", "calibrate", policy), "holds no process reward model"),

@@ -54,7 +54,8 @@ class ScoreConfig:
     trunk_lr: float = field(default=0.0, metadata=bounds(0, 1))
     """Of the model below the head; 0: it stays as it is, and its states are computed once."""
     vision: bool = False
-    """Whether the vision tower learns with the rest of that model; else each picture is encoded once."""
+    """Whether the vision tower learns with the rest of that model; else each picture is encoded once.
+    Wants a `trunk_lr`."""
     rationale_weight: float = field(default=0.0, metadata=bounds(0, 100))
     """Weight of the cross entropy of rationales' tokens, beside the scores'; wants a `trunk_lr`."""
     minibatch: int = field(default=64, metadata=bounds(1, 65536))
@@ -75,5 +76,6 @@ class ScoreConfig:
     def __post_init__(self) -> None:
         if not self.labels:
             raise ValueError("labels: name at least one source")
-        if self.rationale_weight > 0 and self.trunk_lr == 0:
-            raise ValueError("rationale_weight has nothing to train while trunk_lr is 0: give both")
+        for name, wanted in (("rationale_weight", self.rationale_weight > 0), ("vision", self.vision)):
+            if wanted and self.trunk_lr == 0:
+                raise ValueError(f"{name} has nothing to train while trunk_lr is 0: give both")

@@ -197,7 +197,7 @@ const FURTHER = [
   { part: "labels", label: "Labels", hint: "batch=nightly, owner=ann", wide: "" },
 ] as const;
 
-/** What most tasks go without; open where something of it is wrong. */
+/** What most tasks go without; opened where something of it is wrong, and left open while that is mended. */
 function Further({
   draft,
   set,
@@ -207,9 +207,10 @@ function Further({
   set: (part: Partial<Draft>) => void;
   errors: DraftErrors;
 }) {
+  const [open, setOpen] = useState(false);
   const wrong = FURTHER.some(({ part }) => errors[part] !== undefined);
   return (
-    <details open={wrong || undefined}>
+    <details open={open || wrong} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary className="cursor-pointer text-muted">Priority, deadline, review, labels</summary>
       <div className="mt-2 grid grid-cols-6 gap-3">
         {FURTHER.map(({ part, label, hint, wide }) => (
@@ -220,7 +221,7 @@ function Further({
                 className="field"
                 spellCheck={false}
                 autoComplete="off"
-                placeholder={hint}
+                placeholder={part === "review" && draft.policy === "person" ? "300" : hint}
                 value={draft[part]}
                 onChange={(event) => set({ [part]: event.target.value })}
               />
