@@ -372,6 +372,16 @@ def test_an_engine_that_agrees_needs_no_correction_and_one_that_does_not_is_weig
     assert drifted.logprob_gap == pytest.approx(0.2, abs=1e-5)  # the alarm still sees it
 
 
+def test_an_engine_that_rounds_otherwise_clips_nothing_of_fresh_turns() -> None:
+    model = fresh()
+    rounded = [replace(e, samples=tuple(shifted(list(e.samples), 0.3))) for e in wordy_episodes(12)]
+    for update, clips in ((0, False), (1, True), (None, True)):
+        report = Learner(model, BASE).update(prepare(rounded, model, BASE, update=update).samples, lr=0.0)
+        assert (report.clip_fraction > 0) == clips
+        assert report.ratio_mean == pytest.approx(1.0, abs=1e-6) or clips
+        assert report.logprob_gap == pytest.approx(0.3, abs=1e-5)
+
+
 def test_without_a_critic_nothing_of_it_is_read_or_moved() -> None:
     config = VARIANTS["grpo"]
     model = fresh()

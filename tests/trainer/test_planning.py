@@ -35,6 +35,7 @@ from deskhand_trainer.types import Episode, TrainingSample
 SMALL: dict[str, Any] = {
     "minibatch": 32, "lr": 1e-3, "lr_warmup_iterations": 0, "validation_episodes": 4, "evaluate_every": 9,
     "concurrency": 16, "max_tokens": 8, "plan_tokens": 6, "threads": 1, "void_limit": 3,
+    "precision": "float32",
 }  # fmt: skip
 
 

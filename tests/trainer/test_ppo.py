@@ -53,6 +53,7 @@ CONFIG = PpoConfig(
     evaluate_every=4,
     concurrency=16,
     max_tokens=12,
+    precision="float32",
     value_pretraining=ValuePretrainingConfig(episodes=32, max_epochs=10),
 )
 

@@ -45,11 +45,13 @@ class Batch:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FirstScores:
-    """Replies under the policy before the update, [N, T] each; 0 beyond a reply's end."""
+    """Replies under policy and critic before the update, [N, T] each; 0 beyond a reply's end."""
 
     logprobs: Tensor
     entropies: Tensor
     """Nats."""
+    values: Tensor
+    """V before each reply token."""
 
 
 def reward_rule(config: PpoConfig) -> RewardRule:
@@ -109,6 +111,7 @@ def prepare(
     *,
     shuffle: torch.Generator | None = None,
     turn_critic: TurnCritic | None = None,
+    update: int | None = None,
 ) -> Batch:
     """Everything between the rollouts and the first gradient of an iteration.
 
@@ -118,17 +121,18 @@ def prepare(
         config: estimator, λ, γ, normalisation.
         shuffle: for the sabotage control.
         turn_critic: learns from them and gives the advantages of "archer".
+        update: that the model's weights have seen: of turns drawn by these very weights ratios are taken to
+            the model's own log-probabilities, so that an engine that rounds otherwise clips nothing; None:
+            of no turn.
     """
     rewarded = with_rewards(episodes, reward_rule(config), shuffle=shuffle)
     if turn_critic is not None:
         rewarded = turn_critic.judged(rewarded, model)
     samples = [s for e in rewarded for s in e.samples]
     mask = reply_mask(samples)
-    values = torch.zeros(mask.shape)
-    if config.by_critic:
-        values = old_values(samples, model, microbatch=config.microbatch, threads=config.threads)
-    chosen = in_policy_loss(rewarded, config)
     first = first_scores(samples, model, config) if needs_first_scores(config) else None
+    values = torch.zeros(mask.shape) if first is None or not config.by_critic else first.values
+    chosen = in_policy_loss(rewarded, config)
     estimates = estimated(rewarded, values, _bootstraps(rewarded, model, config), chosen, config)
     # whitened once for the whole iteration: a minibatch of another size must not change what a turn is worth
     counted = torch.tensor([keep for e, keep in zip(rewarded, chosen, strict=True) for _ in e.samples])
@@ -152,13 +156,15 @@ def prepare(
             logprobs, advantages, mask & learned.unsqueeze(-1), share=config.covariance_clip
         )
         done = _weighted(done, stay)
-    if first is not None and config.importance_cap is not None:
-        done = _with_old_logprobs(done, first.logprobs)
+    if first is not None:
+        weighed = config.importance_cap is not None
+        own = [weighed or (not s.replayed and s.policy_update == update) for s in done]
+        done = _with_old_logprobs(done, first.logprobs, own)
     return Batch(
         samples=tuple(done),
         explained_variance=explained_variance(values[judged], estimates.returns[judged]),
         reward_parts=_mean_parts(rewarded),
-        entropy=None if first is None else float(first.entropies.sum() / mask.sum()),
+        entropy=float(first.entropies.sum() / mask.sum()) if first and config.entropy_smoothing else None,
         effective_share=None if first is None else _effective_share(done, mask, config),
     )
 
@@ -175,30 +181,16 @@ def entries_of(mask: Tensor, config: PpoConfig) -> Tensor:
     return first
 
 
-def old_values(
-    samples: Sequence[TrainingSample], model: ActorCritic, *, microbatch: int, threads: int = 1
-) -> Tensor:
-    """[N, T] the critic's V before each reply token, T the longest reply of all."""
-    out = torch.zeros(reply_mask(samples).shape)
-
-    def values(part: Sequence[TrainingSample]) -> Tensor:
-        return model.value(model.states(part))
-
-    for rows, found in _in_microbatches(samples, values, microbatch=microbatch, threads=threads):
-        out[rows, : found.shape[1]] = found
-    return out
-
-
 def needs_first_scores(config: PpoConfig) -> bool:
-    """Whether the trainer scores all replies once before the update."""
-    asked = (config.entropy_quantile, config.entropy_smoothing)
+    """Whether the trainer scores all replies once before the update; its critic always does."""
+    asked = (config.by_critic, config.entropy_quantile, config.entropy_smoothing)
     return config.importance_cap is not None or any(asked)
 
 
 def first_scores(samples: Sequence[TrainingSample], model: ActorCritic, config: PpoConfig) -> FirstScores:
     """What the trainer itself makes of the replies before the first gradient."""
     shape = reply_mask(samples).shape
-    logprobs, entropies = torch.zeros(shape), torch.zeros(shape)
+    logprobs, entropies, values = (torch.zeros(shape) for _ in range(3))
 
     def scored(part: Sequence[TrainingSample]) -> TurnScores:
         return model.score(part, temperature=config.temperature)
@@ -208,7 +200,8 @@ def first_scores(samples: Sequence[TrainingSample], model: ActorCritic, config: 
     ):
         width = found.logprobs.shape[1]
         logprobs[rows, :width], entropies[rows, :width] = found.logprobs, found.entropies
-    return FirstScores(logprobs=logprobs, entropies=entropies)
+        values[rows, :width] = found.values
+    return FirstScores(logprobs=logprobs, entropies=entropies, values=values)
 
 
 def _in_microbatches(
@@ -286,10 +279,13 @@ def _weighted(samples: Sequence[TrainingSample], stay: Tensor) -> list[TrainingS
     ]
 
 
-def _with_old_logprobs(samples: Sequence[TrainingSample], logprobs: Tensor) -> list[TrainingSample]:
+def _with_old_logprobs(
+    samples: Sequence[TrainingSample], logprobs: Tensor, own: Sequence[bool]
+) -> list[TrainingSample]:
+    """The trainer's log-probabilities in place of the engine's, where they are its own to judge by."""
     return [
-        replace(sample, old_logprobs=tuple(row[: len(sample.reply_ids)].tolist()))
-        for sample, row in zip(samples, logprobs, strict=True)
+        replace(sample, old_logprobs=tuple(row[: len(sample.reply_ids)].tolist())) if taken else sample
+        for sample, row, taken in zip(samples, logprobs, own, strict=True)
     ]
 
 

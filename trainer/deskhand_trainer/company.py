@@ -131,6 +131,9 @@ class SpreadActorCritic:
 
     @torch.no_grad()
     def _share_of_score(self, samples: Sequence[TrainingSample], temperature: float) -> list[Tensor]:
+        # rank 0 alone may have fitted it since
+        self._ranks.take_over([p.detach() for _, p in self._own.critic_parameters()])
+
         def work(mine: Sequence[TrainingSample]) -> list[Tensor]:
             found = self._own.score(mine, temperature=temperature)
             pictures = torch.tensor([found.pictures_encoded, *[0] * (len(mine) - 1)])

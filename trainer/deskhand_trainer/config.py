@@ -290,7 +290,9 @@ class PpoConfig:
     device: Device = "auto"
     """Of learner and engine; "auto": the GPU where there is one."""
     precision: Precision = "auto"
-    """Of their multiplications; weights and moments are float32. "auto": bfloat16 on a GPU, else float32."""
+    """Of their multiplications; weights and moments are float32. "auto": bfloat16 on a GPU; on a processor
+    float32, but for the learner's where it has units for bfloat16: their log-probabilities of a token then
+    differ by .01 or so (`logprob_gap`)."""
     seed_offset: int = field(default=0, metadata=bounds(0))
     """Where in the train split's seeds to begin."""
     user: str = ""

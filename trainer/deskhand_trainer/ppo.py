@@ -175,9 +175,8 @@ class PpoLoop:
             elif self.config.self_imitation:
                 self.successes = self.successes.stored(episodes)
             shuffle = self.shuffle if self.config.shuffled_rewards else None
-            batch = await self._compute(
-                prepare, mixed, self.model, self.config, shuffle=shuffle, turn_critic=self.turn_critic
-            )
+            told: dict[str, Any] = {"turn_critic": self.turn_critic, "update": self.learner.updates}
+            batch = await self._compute(prepare, mixed, self.model, self.config, shuffle=shuffle, **told)
             swapped = (new is not old for new, old in zip(mixed, episodes, strict=True))
             batch = replace(batch, replayed=sum(swapped))
             outcomes = [(e.task_id, e.success, len(e.samples)) for e in episodes]

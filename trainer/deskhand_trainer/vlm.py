@@ -90,8 +90,7 @@ class VlmActorCritic:
         """
         self.bundle = bundle
         device = device or bundle.device
-        # engine and trainer agree to five digits on a processor: matrix units are not asked for
-        self._dtype, self._device = resolved(precision, device.type, units=False), device.type
+        self._dtype, self._device = resolved(precision, device.type), device.type
         self.value_head = (value_head or ValueHead(bundle.text_width)).to(device)
         model: Any = bundle.model
         model.requires_grad_(True)

@@ -24,24 +24,29 @@ def attend_apart(
     value: Tensor,
     lengths: Sequence[int],
     attend: Callable[[Tensor, Tensor, Tensor], Tensor],
+    *,
+    last: Sequence[int] | None = None,
 ) -> Tensor:
     """Attention within each sequence.
 
     Args:
         query, key, value: [1, heads, all tokens, d]; keys and values may have fewer heads.
         lengths: of the sequences, which are all of the row.
-        attend: causal attention of a batch, [n, heads, t, d] each.
+        attend: causal attention of a batch, [n, heads, t, d] each; the queries may be fewer, the last ones.
+        last: how many of each sequence's tokens, its last ones, the queries are of; None: all.
 
     Returns:
-        [1, heads, all tokens, d].
+        [1, heads, all queries, d].
     """
-    runs = [(length, len(list(same))) for length, same in groupby(lengths)]
+    shapes = list(zip(last or lengths, lengths, strict=True))
+    runs = [(asking, length, len(list(same))) for (asking, length), same in groupby(shapes)]
     # by `split`: the gradient of a slice would be as long as the row, once for each sequence
-    sizes = [length * count for length, count in runs]
-    split = [states[0].split(sizes, dim=1) for states in (query, key, value)]
+    queries = query[0].split([asking * count for asking, _, count in runs], dim=1)
+    asked = [states[0].split([length * count for _, length, count in runs], dim=1) for states in (key, value)]
     found: list[Tensor] = []
-    for (length, count), parts in zip(runs, zip(*split, strict=True), strict=True):
-        mixed = attend(*(part.unflatten(1, (count, length)).transpose(0, 1) for part in parts))
+    for (asking, length, count), own, *others in zip(runs, queries, *asked, strict=True):
+        parts = [own.unflatten(1, (count, asking)), *(each.unflatten(1, (count, length)) for each in others)]
+        mixed = attend(*(part.transpose(0, 1) for part in parts))
         found.append(mixed.transpose(1, 2).flatten(0, 1))
     return torch.cat(found).transpose(0, 1)[None]
 

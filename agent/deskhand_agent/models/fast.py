@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, partial
+from itertools import accumulate
 from typing import Any, cast
 
 import torch
@@ -80,6 +81,7 @@ def decode_text(
     cache: Sequence[LayerCache] | None = None,
     *,
     alone: Sequence[int] | None = None,
+    last: Sequence[int] | None = None,
     keep: bool = True,
 ) -> tuple[Tensor, list[LayerCache]]:
     """Language model over embeddings.
@@ -92,18 +94,22 @@ def decode_text(
         cache: keys and values of what came before.
         alone: lengths of the sequences that one row is made of, each of which sees itself alone (then there
             may be neither mask nor cache, and none is grown).
+        last: of each sequence alone, how many of its last tokens are wanted; None: all. The last layer
+            computes keys and values only for the others.
         keep: grow the cache; one that is given always grows.
 
     Returns:
-        hidden states after the last norm [b, t, width], and the grown cache.
+        hidden states after the last norm [b, t, width], of what is wanted, and the grown cache.
     """
     grown: list[LayerCache] = []
+    wanted = None if alone is None or last is None else _last_of(alone, last)
 
     def attend(attention: Any, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         grouped = attention.num_key_value_groups > 1
         if alone is not None:
             own = partial(_attend, causal=True, scale=attention.scaling, grouped=grouped)
-            return attend_apart(query, key, value, alone, own)
+            fewer = query.shape[2] < key.shape[2]
+            return attend_apart(query, key, value, alone, own, last=last if fewer else None)
         if cache is not None:
             kept = cache[len(grown)]
             key, value = torch.cat([kept[0], key], dim=2), torch.cat([kept[1], value], dim=2)
@@ -113,7 +119,15 @@ def decode_text(
             query, key, value, mask=mask, causal=mask is None, scale=attention.scaling, grouped=grouped
         )
 
-    return _decode(text, embeddings, positions, attend), grown
+    return _decode(text, embeddings, positions, attend, wanted), grown
+
+
+def _last_of(lengths: Sequence[int], last: Sequence[int]) -> Tensor | None:
+    """Places of the last tokens of each sequence in their row; None: all of them."""
+    if sum(last) == sum(lengths):
+        return None
+    ends = accumulate(lengths)
+    return torch.cat([torch.arange(end - count, end) for end, count in zip(ends, last, strict=True)])
 
 
 def decode_behind(
@@ -154,12 +168,21 @@ def decode_behind(
     return _decode(text, embeddings, positions, attend), watched
 
 
-def _decode(text: Qwen3VLTextModel, embeddings: Tensor, positions: Tensor, attend: _Attend) -> Tensor:
+def _decode(
+    text: Qwen3VLTextModel,
+    embeddings: Tensor,
+    positions: Tensor,
+    attend: _Attend,
+    wanted: Tensor | None = None,
+) -> Tensor:
+    """Hidden states after the last norm, of the tokens at the places `wanted` (None: of all)."""
     hidden = embeddings
     cos, sin = text.rotary_emb(hidden, positions)
     cos, sin = cos[:, None], _signed(sin[:, None])
-    for layer in text.layers:
-        hidden = _through(_decoder_layer, cast(Qwen3VLTextDecoderLayer, layer), hidden, cos, sin, attend)
+    final = len(text.layers) - 1
+    for number, each in enumerate(text.layers):
+        layer, going_on = cast(Qwen3VLTextDecoderLayer, each), wanted if number == final else None
+        hidden = _through(_decoder_layer, layer, hidden, cos, sin, attend, going_on)
     return text.norm(hidden)
 
 
@@ -171,20 +194,31 @@ def _through(work: Callable[..., Tensor], layer: Any, *given: Any) -> Tensor:
 
 
 def _decoder_layer(
-    layer: Qwen3VLTextDecoderLayer, hidden: Tensor, cos: Tensor, sin: Tensor, attend: _Attend
+    layer: Qwen3VLTextDecoderLayer,
+    hidden: Tensor,
+    cos: Tensor,
+    sin: Tensor,
+    attend: _Attend,
+    wanted: Tensor | None = None,
 ) -> Tensor:
+    """What comes out at the places `wanted` (None: everywhere); the others are attended to."""
     attention: Any = layer.self_attn
-    batch, count, _ = hidden.shape
-    projected = _projected(
-        _normed(layer.input_layernorm, hidden), attention.q_proj, attention.k_proj, attention.v_proj
-    )
+    normed = _normed(layer.input_layernorm, hidden)
+    if wanted is None:
+        projected = _projected(normed, attention.q_proj, attention.k_proj, attention.v_proj)
+        asking = cos, sin
+    else:
+        own = attention.q_proj(normed[:, wanted])
+        projected = own, *_projected(normed, attention.k_proj, attention.v_proj)
+        asking = cos[:, :, wanted], sin[:, :, wanted]
+        hidden = hidden[:, wanted]
     query, key, value = (
-        states.view(batch, count, -1, attention.head_dim).transpose(1, 2) for states in projected
+        states.unflatten(-1, (-1, attention.head_dim)).transpose(1, 2) for states in projected
     )
-    query = _rotated(_normed(attention.q_norm, query), cos, sin)
+    query = _rotated(_normed(attention.q_norm, query), *asking)
     key = _rotated(_normed(attention.k_norm, key), cos, sin)
     mixed = attend(attention, query, key, value)
-    hidden = hidden + attention.o_proj(mixed.transpose(1, 2).reshape(batch, count, -1))
+    hidden = hidden + attention.o_proj(mixed.transpose(1, 2).flatten(2))
     mlp: Any = layer.mlp
     gate, up = _projected(_normed(layer.post_attention_layernorm, hidden), mlp.gate_proj, mlp.up_proj)
     return hidden + mlp.down_proj(mlp.act_fn(gate) * up)
@@ -238,7 +272,13 @@ def _attend(
     scale: float,
     grouped: bool = False,
 ) -> Tensor:
-    """Attention, in float32 also where the rest is in bfloat16: its backward pass is twice as fast so."""
+    """Attention, in float32 also where the rest is in bfloat16: its backward pass is twice as fast so.
+
+    Causal with fewer queries than keys, they are the last ones.
+    """
+    asking, asked = query.shape[2], key.shape[2]
+    if causal and asking < asked:
+        mask, causal = torch.ones(asking, asked, dtype=torch.bool).tril(asked - asking), False
     with torch.autocast(query.device.type, enabled=False):
         return F.scaled_dot_product_attention(
             query.float(),

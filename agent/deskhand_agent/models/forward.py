@@ -139,6 +139,32 @@ def rotary_positions(
     return torch.cat(parts, dim=1), at
 
 
+def last_states(
+    bundle: ModelBundle, batch: Batch, last: Sequence[int], *, features: Sequence[Tensor] | None = None
+) -> Tensor:
+    """Hidden states after the last norm of the last real tokens of each sequence.
+
+    Args:
+        last: how many of each.
+        features: as for `forward`.
+
+    Returns:
+        [all of them, width], sequence by sequence.
+    """
+    if batch.packed and fast.supports(bundle.model):
+        text: Any = bundle.model.model.language_model
+        embeddings, _, _ = _embedded(bundle, batch, features)
+        alone = batch.lengths.tolist()
+        states, _ = fast.decode_text(
+            text, embeddings, batch.positions, None, alone=alone, last=last, keep=False
+        )
+        return states[0]
+    states, _ = forward(bundle, batch, features=features)
+    ends = (batch.starts + batch.lengths).tolist()
+    places = [torch.arange(end - count, end) for end, count in zip(ends, last, strict=True)]
+    return states.flatten(0, 1)[torch.cat(places).to(states.device)]
+
+
 def forward(
     bundle: ModelBundle, batch: Batch, *, cache: bool = False, features: Sequence[Tensor] | None = None
 ) -> tuple[Tensor, KeyValueCache | None]:
@@ -152,13 +178,7 @@ def forward(
         [*ids.shape, width] (garbage at padding), and keys and values to go on from when asked for.
     """
     model: Any = bundle.model
-    if features is None:
-        features = encode_pictures(bundle, batch.images)
-    embeddings = model.get_input_embeddings()(batch.ids)
-    seen = batch.ids == model.config.image_token_id
-    levels = torch.cat([features[i] for i in batch.shown], dim=1) if batch.shown else None
-    if levels is not None:
-        embeddings = embeddings.masked_scatter(seen[:, :, None], levels[0].to(embeddings.dtype))
+    embeddings, seen, levels = _embedded(bundle, batch, features)
     text = model.model.language_model
     if fast.supports(model):
         alone = batch.lengths.tolist() if batch.packed else None
@@ -175,6 +195,21 @@ def forward(
         told |= {"visual_pos_masks": seen, "deepstack_visual_embeds": list(levels[1:])}
     out = text(inputs_embeds=embeddings, position_ids=batch.positions, use_cache=cache, **told)
     return out.last_hidden_state, out.past_key_values if cache else None
+
+
+def _embedded(
+    bundle: ModelBundle, batch: Batch, features: Sequence[Tensor] | None
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Embeddings with pictures in their places [*ids.shape, width], where those are, and their levels."""
+    model: Any = bundle.model
+    if features is None:
+        features = encode_pictures(bundle, batch.images)
+    embeddings = model.get_input_embeddings()(batch.ids)
+    seen = batch.ids == model.config.image_token_id
+    levels = torch.cat([features[i] for i in batch.shown], dim=1) if batch.shown else None
+    if levels is not None:
+        embeddings = embeddings.masked_scatter(seen[:, :, None], levels[0].to(embeddings.dtype))
+    return embeddings, seen, levels
 
 
 def encode_pictures(bundle: ModelBundle, images: Sequence[Image]) -> list[Tensor]:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.features import FeatureCache
-from deskhand_agent.models.forward import TokenSequence, collate, encode_pictures, forward
+from deskhand_agent.models.forward import TokenSequence, collate, encode_pictures, last_states
 from deskhand_sandbox.types import Image
 
 
@@ -74,23 +74,18 @@ def score_turns(
     """
     if any(not turn.reply_ids for turn in turns):
         raise ValueError("a turn without reply ids cannot be scored")
-    batch = collate(
-        bundle,
-        [TokenSequence(ids=turn.prompt_ids + turn.reply_ids, images=turn.images) for turn in turns],
-        packed=packed,
-    )
+    # nothing is read at the last token of a reply
+    shown = [TokenSequence(ids=turn.prompt_ids + turn.reply_ids[:-1], images=turn.images) for turn in turns]
+    batch = collate(bundle, shown, packed=packed)
     if kept is None:
         features, encoded = encode_pictures(bundle, batch.images), len(batch.images)
     else:
         features, encoded = kept.of(batch.images)
-    hidden, _ = forward(bundle, batch, features=features)
-    hidden = hidden.flatten(0, 1)
     counts = [len(turn.reply_ids) for turn in turns]
     rows = torch.repeat_interleave(torch.arange(len(turns)), torch.tensor(counts))
     places = torch.cat([torch.arange(count) for count in counts])
-    last = batch.starts + torch.tensor([len(turn.prompt_ids) - 1 for turn in turns], device=hidden.device)
-    gathered = hidden[last[rows] + places.to(hidden.device)]
-    drawn = torch.tensor([i for turn in turns for i in turn.reply_ids], device=hidden.device)
+    gathered = last_states(bundle, batch, counts, features=features)
+    drawn = torch.tensor([i for turn in turns for i in turn.reply_ids], device=gathered.device)
     logits = reply_logits(bundle, gathered, temperature).float()
     every = logits.log_softmax(-1)
 
@@ -103,9 +98,9 @@ def score_turns(
         entropy = padded(-(every.exp() * every).sum(-1))
     return TurnScores(
         logprobs=padded(every.gather(-1, drawn[:, None])[:, 0]),
-        mask=padded(torch.ones(len(drawn), dtype=torch.bool, device=hidden.device)),
+        mask=padded(torch.ones(len(drawn), dtype=torch.bool, device=gathered.device)),
         entropy=entropy,
-        prompt_hidden=hidden[last],
+        prompt_hidden=gathered[places == 0],
         token_hidden=padded(gathered),
         pictures_encoded=encoded,
     )

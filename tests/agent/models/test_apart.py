@@ -45,6 +45,22 @@ def test_equals_attention_under_a_block_mask(lengths: list[int], heads: int) -> 
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize(("lengths", "last"), [([5], [2]), ([3, 3, 1, 4], [2, 2, 1, 1]), ([4, 4], [1, 4])])
+def test_the_last_tokens_ask_as_they_do_among_all(lengths: list[int], last: list[int]) -> None:
+    query, key, value = drawn(sum(lengths))
+    ends = [sum(lengths[: number + 1]) for number in range(len(lengths))]
+    places = [at for end, count in zip(ends, last, strict=True) for at in range(end - count, end)]
+
+    def from_the_end(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        asking, asked = query.shape[2], key.shape[2]
+        mask = torch.ones(asking, asked, dtype=torch.bool).tril(asked - asking)
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+
+    found = attend_apart(query[:, :, places], key, value, lengths, from_the_end, last=last)
+    expected = attend_apart(query, key, value, lengths, causal)[:, :, places]
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
+
+
 def test_nan_in_one_sequence_stays_there() -> None:
     lengths = [3, 3, 2]
     clean = drawn(8)

@@ -18,6 +18,7 @@ from deskhand_agent.models.forward import (
     collate,
     encode_pictures,
     forward,
+    last_states,
     rotary_positions,
 )
 from deskhand_agent.models.prompting import tokenise_prompt
@@ -140,6 +141,39 @@ def test_packed_equals_padded(bundle: ModelBundle, picture: Picture, kind: str) 
         found.append((real.detach(), gradients))
     (padded, theirs), (packed, mine) = found
     torch.testing.assert_close(packed, padded, rtol=1e-5, atol=1e-5)
+    assert mine.keys() == theirs.keys()
+    for name, grad in theirs.items():
+        torch.testing.assert_close(mine[name], grad, rtol=1e-5, atol=2e-6 * float(grad.abs().max()) + 1e-7)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_last_states_are_those_of_the_whole_pass(
+    bundle: ModelBundle, picture: Picture, kind: str, packed: bool
+) -> None:
+    """The last layer goes on with the tokens that are asked for; numbers and gradients stay."""
+    bundle = KINDS[kind](bundle)
+    bundle.model.requires_grad_(True)
+    sequences = [
+        sequence(bundle, "Click on the button", picture(1)),
+        sequence(bundle, "Find it", picture(2), picture(3, width=30)),
+        sequence(bundle, "Nothing to be seen"),
+    ]
+    batch = collate(bundle, sequences, packed=packed)
+    last = [3, 1, len(sequences[2].ids)]
+    ends = (batch.starts + batch.lengths).tolist()
+    places = torch.cat([torch.arange(end - n, end) for end, n in zip(ends, last, strict=True)])
+    found: list[tuple[torch.Tensor, dict[str, torch.Tensor]]] = []
+    for whole in (True, False):
+        states = (
+            forward(bundle, batch)[0].flatten(0, 1)[places] if whole else last_states(bundle, batch, last)
+        )
+        bundle.model.zero_grad()
+        (states * torch.randn(states.shape, generator=torch.Generator().manual_seed(0))).sum().backward()
+        gradients = {n: p.grad.clone() for n, p in bundle.model.named_parameters() if p.grad is not None}
+        found.append((states.detach(), gradients))
+    (expected, theirs), (states, mine) = found
+    torch.testing.assert_close(states, expected, rtol=1e-5, atol=1e-5)
     assert mine.keys() == theirs.keys()
     for name, grad in theirs.items():
         torch.testing.assert_close(mine[name], grad, rtol=1e-5, atol=2e-6 * float(grad.abs().max()) + 1e-7)
