@@ -88,13 +88,14 @@ def _filled(step: Step, fill: Callable[[Image], Image]) -> Step:
 
 
 def checked(data: bytes, digest: str, place: str) -> bytes:
-    """The bytes, which must have that digest.
+    """The bytes, which must have that digest and be a picture: one that cannot be read would end a training.
 
     Raises:
-        DamagedInput: they do not.
+        DamagedInput: they are not.
     """
     if digest_of(data) != digest:
         raise DamagedInput(place, "the picture is damaged: its bytes are not those that were exported")
+    decoded(data, place)
     return data
 
 

@@ -21,6 +21,7 @@ from deskhand_flywheel.errors import (
 from deskhand_flywheel.exchange import export_trajectories, import_trajectories
 from deskhand_flywheel.exchange.pictures import data_of, other_pictures, screens_of
 from deskhand_flywheel.store import Store
+from deskhand_sandbox.pictures import as_image
 from deskhand_sandbox.types import (
     AnswerDialog,
     AskUser,
@@ -222,6 +223,20 @@ async def test_damage_is_refused_with_its_place_and_nothing_comes_in(
     with pytest.raises(DamagedInput, match="nothing was imported") as refused:
         await import_trajectories(store, tmp_path / "out", format=format)
     assert place in refused.value.place and said in refused.value.what
+    assert await store.count_trajectories() == 0
+
+
+@every_format
+async def test_what_is_no_picture_does_not_come_in(
+    played: Store, store: Store, tmp_path: Path, format: str
+) -> None:
+    """Its digest is right, and it could be stored; a model that is shown it could not go on."""
+    whole = make_trajectory("blind", end=make_end())
+    seen = replace(whole.steps[0].observation, screenshot=as_image(b"no picture", (160, 210)))
+    await write(played, replace(whole, steps=(replace(whole.steps[0], observation=seen), *whole.steps[1:])))
+    await export_trajectories(played, ["blind"], tmp_path / "out", format)
+    with pytest.raises(DamagedInput, match="not a picture that can be read"):
+        await import_trajectories(store, tmp_path / "out")
     assert await store.count_trajectories() == 0
 
 
