@@ -219,6 +219,27 @@ def test_adapters_and_critic_alone_are_trained_and_a_plain_model_is_kept(
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
 
 
+def test_who_acts_draws_from_the_policy_that_is_trained(bundle: ModelBundle, pages: list[SeenPage]) -> None:
+    """A matrix in bfloat16 sees nothing of a step that is finer; what acts in float32 must not either."""
+    samples = windows(bundle, pages)[:4]
+    model = VlmActorCritic(bundle, freeze="vision", precision="bfloat16")
+    trained = dict(model.actor_parameters())
+    with torch.no_grad():
+        for parameter in trained.values():
+            parameter *= 1.0015
+    told = model.as_multiplied(bundle.model.state_dict())
+    for name, weights in bundle.model.state_dict().items():
+        rounded = name in trained and weights.dim() > 1
+        assert torch.equal(told[name], weights.bfloat16().float() if rounded else weights)
+    assert any(not torch.equal(told[name], trained[name]) for name in trained)
+    kept = VlmActorCritic(bundle.clone(), precision="float32").as_multiplied(bundle.model.state_dict())
+    assert all(torch.equal(kept[name], weights) for name, weights in bundle.model.state_dict().items())
+    acting = bundle.clone()
+    acting.model.load_state_dict(told)
+    drawn = model.score(samples, temperature=1.0).logprobs
+    assert (score_turns(acting, samples).logprobs - drawn).abs().mean() < 0.02
+
+
 def test_adapters_go_on_from_a_checkpoint(bundle: ModelBundle, pages: list[SeenPage], tmp_path: Path) -> None:
     samples, again = windows(bundle, pages), bundle.clone()
     config = replace(CONFIG, lora_rank=2, minibatch=5)

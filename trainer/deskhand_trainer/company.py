@@ -51,7 +51,8 @@ class Company:
         self._build_everywhere(bundle, config)
 
     def publish(self) -> Mapping[str, Tensor]:
-        """The plain model that the trained one comes to; the bundle comes to it too."""
+        """The plain model that the trained one comes to, as its multiplications see it; with several processes
+        the bundle comes to it too."""
         weights = self._weights_everywhere()
         if not self.ranks.alone:
             self._bundle.model.load_state_dict(dict(weights))
@@ -87,7 +88,7 @@ class Company:
         return model if self.ranks.alone else SpreadActorCritic(model, self.ranks, name)
 
     def _weights(self) -> dict[str, Tensor]:
-        weights = plain_weights(self._trained.bundle.model)
+        weights = self._trained.as_multiplied(plain_weights(self._trained.bundle.model))
         return weights if self.ranks.alone else whole_tree(weights, keep=self.ranks.rank == 0)
 
 

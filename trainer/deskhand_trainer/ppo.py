@@ -78,9 +78,10 @@ class PpoLoop:
         self._alarms: set[asyncio.Task[None]] = set()
         self.shuffle = torch.Generator().manual_seed(self.config.seed + 1)
         self._resume()
-        self.company.publish()
+        self.acting = setting.bundle.clone()
+        self.acting.model.load_state_dict(dict(self.company.publish()))
         self.engine = LocalEngine(
-            setting.bundle.clone(),
+            self.acting,
             policy_id=setting.policy_id,
             settings=EngineSettings(
                 max_batch=max(16, self.config.concurrency),
@@ -310,7 +311,7 @@ class PpoLoop:
         # both ways of drawing count: a policy that is sure of the wrong thing does well in neither
         score = (pooled(found, "sampled").value + pooled(found, "greedy").value) / 2
         if score >= self.cursor.best:
-            await asyncio.to_thread(save_bundle, self.s.bundle, self.s.folder / "best")
+            await asyncio.to_thread(save_bundle, self.acting, self.s.folder / "best")
             self.cursor.best, self.cursor.best_iteration = score, self.cursor.iteration
         await asyncio.to_thread(self._checkpoint)
 

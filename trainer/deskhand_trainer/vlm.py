@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -146,6 +146,15 @@ class VlmActorCritic:
 
     def value(self, states: Tensor) -> Tensor:
         return self.value_head(states).to(states.device)
+
+    def as_multiplied(self, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """A model's weights with the trained matrices as multiplications here see them, so that who acts with
+        them draws from the policy that is trained: steps finer than bfloat16 add up here unseen."""
+        if self._dtype is not torch.bfloat16:
+            return dict(weights)
+        parameters = self.bundle.model.named_parameters(remove_duplicate=False)  # tied ones by both names
+        trained = {name for name, p in parameters if p.requires_grad and p.dim() > 1}
+        return {n: w.to(self._dtype).to(w.dtype) if n in trained else w for n, w in weights.items()}
 
     def actor_parameters(self) -> Iterator[tuple[str, torch.nn.Parameter]]:
         return ((name, p) for name, p in self.bundle.model.named_parameters() if p.requires_grad)
