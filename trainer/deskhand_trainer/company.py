@@ -51,8 +51,10 @@ class Company:
         self._build_everywhere(bundle, config)
 
     def publish(self) -> Mapping[str, Tensor]:
-        """The plain model that the trained one comes to, as its multiplications see it; with several processes
-        the bundle comes to it too."""
+        """The plain model that the trained one comes to, as its multiplications see it.
+
+        With several processes the bundle comes to it too.
+        """
         weights = self._weights_everywhere()
         if not self.ranks.alone:
             self._bundle.model.load_state_dict(dict(weights))
