@@ -134,7 +134,7 @@ class Decoder:
         if known:
             mask = torch.ones(len(ids), known + len(ids), dtype=torch.bool).tril(known)
         hidden, layers = fast.decode_text(
-            model.model.language_model, embeddings, positions[:, None, known:], mask, before or None
+            model.model.language_model, embeddings, positions[:, None, known:], mask, before or None, last=[1]
         )
         if bool(hidden[0, -1].isfinite().all()):
             self._prefixes.keep(codes, layers)

@@ -94,15 +94,15 @@ def decode_text(
         cache: keys and values of what came before.
         alone: lengths of the sequences that one row is made of, each of which sees itself alone (then there
             may be neither mask nor cache, and none is grown).
-        last: of each sequence alone, how many of its last tokens are wanted; None: all. The last layer
-            computes keys and values only for the others.
+        last: of each sequence alone, or of each row where none are, how many of its last tokens are wanted;
+            None: all. The last layer computes keys and values only for the others.
         keep: grow the cache; one that is given always grows.
 
     Returns:
         hidden states after the last norm [b, t, width], of what is wanted, and the grown cache.
     """
     grown: list[LayerCache] = []
-    wanted = None if alone is None or last is None else _last_of(alone, last)
+    wanted = None if last is None else _last_of(alone or [embeddings.shape[1]], last)
 
     def attend(attention: Any, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         grouped = attention.num_key_value_groups > 1
@@ -115,8 +115,9 @@ def decode_text(
             key, value = torch.cat([kept[0], key], dim=2), torch.cat([kept[1], value], dim=2)
         if keep or cache is not None:
             grown.append((key, value))
+        seen = None if mask is None else mask[..., -query.shape[2] :, :]
         return _attend(
-            query, key, value, mask=mask, causal=mask is None, scale=attention.scaling, grouped=grouped
+            query, key, value, mask=seen, causal=mask is None, scale=attention.scaling, grouped=grouped
         )
 
     return _decode(text, embeddings, positions, attend, wanted), grown
