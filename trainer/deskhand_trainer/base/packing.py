@@ -92,9 +92,9 @@ def answer(
         ids[row, : len(prefix.ids)] = torch.tensor(prefix.ids)
         positions[:, row, : len(prefix.ids)] = prefix.positions
     shown = ids == model.config.image_token_id
-    _, cache = fast.decode_text(
-        text, embed(ids).masked_scatter(shown[:, :, None], tokens.to(embed.weight.dtype)), positions, None
-    )
+    embeddings = embed(ids).masked_scatter(shown[:, :, None], tokens.to(embed.weight.dtype))
+    # of what stands before the questions, only keys and values are read
+    _, cache = fast.decode_text(text, embeddings, positions, None, last=[1])
     page = torch.arange(len(prefixes)).repeat_interleave(asked.each)
     after = torch.tensor([prefix.after for prefix in prefixes])[page]
     real = torch.arange(longest) < torch.tensor([len(prefix.ids) for prefix in prefixes])[:, None]
