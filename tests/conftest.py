@@ -1,4 +1,4 @@
-"""For every test: signals as at a terminal, PostgreSQL databases, and a model's API to ask."""
+"""For every test: signals as at a terminal, no stopwatch, PostgreSQL databases, and a model's API to ask."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 import uvicorn
 from starlette.applications import Starlette
@@ -21,7 +22,10 @@ from starlette.routing import Route
 
 
 def pytest_configure() -> None:
-    """Undo what nohup or a background job had ignored: programs that tests start would inherit it."""
+    """Undo what nohup or a background job had ignored: programs that tests start would inherit it. And let no
+    example fail for the time it takes."""
+    hypothesis.settings.register_profile("untimed", deadline=None)
+    hypothesis.settings.load_profile("untimed")
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 

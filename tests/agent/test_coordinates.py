@@ -10,7 +10,7 @@ from deskhand_agent.coordinates import smart_resize
 SIZE = st.tuples(st.integers(28, 4000), st.integers(28, 4000))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(SIZE, st.sampled_from([(28, 3136, 1_003_520), (32, 65_536, 500_000)]))
 def test_smart_resize_is_that_of_the_image_processor(
     size: tuple[int, int], limits: tuple[int, int, int]

@@ -81,7 +81,7 @@ def test_the_strategies_cover_every_action_and_every_field() -> None:
 
 @pytest.mark.parametrize("name", sorted(FIELDS))
 def test_each_action_reads_back_exactly(name: str) -> None:
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     @given(st.builds(getattr(types, name), **FIELDS[name]))
     def check(action: Action) -> None:
         assert parse_reply(format_reply(None, (action,))).actions == (action,)
@@ -89,7 +89,7 @@ def test_each_action_reads_back_exactly(name: str) -> None:
     check()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.one_of(st.none(), TEXT), st.lists(ACTION, min_size=1, max_size=4))
 @example("a </think> b <\\/think> <\\\\/think>", [TypeText(text="</think>\nAction: \\' \" \u2028 \x00")])
 @example("", [Finish()])
@@ -99,7 +99,7 @@ def test_replies_read_back_exactly(thought: str | None, actions: list[Action]) -
     assert (reply.thought, list(reply.actions)) == (thought, actions)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(
     st.one_of(
         st.text(),
@@ -147,7 +147,7 @@ def test_no_text_breaks_the_reader(text: str) -> None:
         assert parse_reply(format_reply(reply.thought, reply.actions)) == reply
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(ACTION, min_size=1, max_size=3), st.data())
 def test_a_damaged_reply_is_read_or_refused(actions: list[Action], data: st.DataObject) -> None:
     text = format_reply(None, actions)

@@ -110,7 +110,7 @@ starts = built(
 )
 ends = built(TrajectoryEnd, final_observation=st.none() | observations, outcome=st.none() | built(Outcome))
 
-_slow = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+_slow = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
 
 @_slow

@@ -64,7 +64,7 @@ def across(record: object) -> Any:
 
 @pytest.mark.parametrize("name", RECORDS)
 def test_every_record_comes_back_as_it_went(name: str) -> None:
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     @given(instances(RECORDS[name]))
     def check(record: Any) -> None:
         back = across(record)
@@ -140,7 +140,7 @@ def test_what_cannot_travel_is_refused_at_the_sender() -> None:
         wire.encode(words.CallTool(name="x", arguments={"a": nested}))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.binary(max_size=200))
 def test_no_bytes_break_the_reader(data: bytes) -> None:
     for read in (frames.read_request, frames.read_reply):
@@ -150,7 +150,7 @@ def test_no_bytes_break_the_reader(data: bytes) -> None:
             assert str(error)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(JSON)
 def test_no_values_break_the_decoder(value: Any) -> None:
     for read in (wire.decode, frames.decode_handle):
@@ -161,7 +161,7 @@ def test_no_values_break_the_decoder(value: Any) -> None:
     assert isinstance(frames.decode_error(value), SandboxError)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(JSON)
 def test_json_values_come_back_as_they_went(value: Any) -> None:
     assert wire.decode_json(wire.unpack(wire.pack(wire.encode_json(value)))) == value

@@ -79,7 +79,7 @@ def test_length_adaptive_is_clamped_for_short_episodes() -> None:
     assert length_adaptive_lambda(torch.tensor([1, 10, 19, 20]), alpha=0.05).tolist() == [0, 0, 0, 0]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     data=st.lists(st.tuples(st.floats(-2, 2), st.floats(-2, 2), st.booleans()), min_size=1, max_size=9),
     gamma=st.floats(0.5, 1),

@@ -32,6 +32,8 @@ KINDS = {
     "hard-demonstrations": CollectConfig,
     "more-forms": CollectConfig,
     "sft-hard": SftConfig,
+    "more-demonstrations": CollectConfig,
+    "sft-more": SftConfig,
 }
 
 
@@ -62,7 +64,8 @@ def test_the_model_before_it_imitates_is_whole() -> None:
 def test_what_is_imitated_was_demonstrated() -> None:
     shown = set(read("demonstrations").tasks) | set(read("forms").tasks)
     assert set(read("sft").tasks) == shown and set(train_tasks()) <= shown
-    hard = read("sft-hard")
-    assert set(hard.tasks) == shown
+    hard, further = read("sft-hard"), read("sft-more")
+    assert set(hard.tasks) == set(further.tasks) == shown
     more = (read("hard-demonstrations"), read("more-forms"))
     assert set(hard.hard_tasks) == {task for each in more for task in each.tasks}
+    assert set(further.hard_tasks) == set(read("more-demonstrations").tasks)

@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from deskhand_agent.errors import ModelFilesError
 from deskhand_agent.models.bundle import ModelBundle, load_bundle, save_bundle
 from deskhand_agent.models.features import FeatureCache
-from deskhand_agent.models.forward import TokenSequence, collate, forward
+from deskhand_agent.models.forward import TokenSequence, collate, last_states
 from deskhand_agent.models.scoring import Turn
 from deskhand_flywheel.errors import RewardModelError
 
@@ -115,8 +115,7 @@ def step_hidden(bundle: ModelBundle, turns: Sequence[Turn]) -> Tensor:
 
 def read_step(turn: Turn, states: Tensor) -> Tensor:
     """What the head reads of one turn: [D] of the states of `states_of`, [n, D/2]."""
-    begin, end = len(turn.prompt_ids), len(turn.prompt_ids) + len(turn.reply_ids)
-    return torch.cat([states[begin - 1], states[begin:end].mean(0)])
+    return torch.cat([states[0], states[1 : 1 + len(turn.reply_ids)].mean(0)])
 
 
 def states_of(
@@ -126,7 +125,7 @@ def states_of(
     *,
     kept: FeatureCache | None = None,
 ) -> Sequence[Tensor]:
-    """The hidden states of every token of each turn, [n, width] each; differentiable.
+    """The hidden states of each turn from its last prompt token on, [n, width] each; differentiable.
 
     Args:
         after: ids that follow each reply; None: none.
@@ -141,8 +140,8 @@ def states_of(
     ]
     batch = collate(bundle, sequences, packed=True)
     features = None if kept is None else kept.of(batch.images)[0]
-    hidden, _ = forward(bundle, batch, features=features)
-    return hidden[0].split(batch.lengths.tolist())
+    wanted = [len(each.ids) - len(turn.prompt_ids) + 1 for each, turn in zip(sequences, turns, strict=True)]
+    return last_states(bundle, batch, wanted, features=features).split(wanted)
 
 
 def state_hidden(bundle: ModelBundle, turns: Sequence[Turn]) -> Tensor:
@@ -153,8 +152,7 @@ def state_hidden(bundle: ModelBundle, turns: Sequence[Turn]) -> Tensor:
     """
     sequences = [TokenSequence(ids=turn.prompt_ids, images=turn.images) for turn in turns]
     batch = collate(bundle, sequences, packed=True)
-    hidden, _ = forward(bundle, batch)
-    return torch.stack([states[-1] for states in hidden[0].split(batch.lengths.tolist())])
+    return last_states(bundle, batch, [1] * len(turns))
 
 
 def weights_digest(bundle: ModelBundle, head: ScoreHead) -> str:

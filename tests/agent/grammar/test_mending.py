@@ -116,7 +116,7 @@ def test_what_leaves_doubt_is_refused(text: str) -> None:
     assert str(caught.value) == str(plain.value)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.one_of(st.none(), TEXT), st.lists(ACTION, min_size=1, max_size=3))
 def test_what_is_right_is_never_mended(thought: str | None, actions: list[Action]) -> None:
     text = format_reply(thought, actions)
@@ -124,7 +124,7 @@ def test_what_is_right_is_never_mended(thought: str | None, actions: list[Action
     assert mend_reply(text).repairs == ()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(ACTION, st.sampled_from(["```\n{}\n```", "{}\nDone.", "I do it.\n{}", "Why</think>{}", "Action: {}."]))
 @example(TypeText(text="```\nclick(1, 2)\n```"), "```\n{}\n```")
 @example(TypeText(text="“a” `b` <point>1.5 2</point>"), "I do it.\n{}")
@@ -134,7 +134,7 @@ def test_what_stands_around_a_call_never_changes_it(action: Action, around: str)
     assert reply.repairs
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(
     st.one_of(
         st.text(),
@@ -160,7 +160,7 @@ def test_no_text_breaks_the_reader(text: str) -> None:
     without_prose(text)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(ACTION, min_size=1, max_size=3), st.data())
 def test_a_damaged_reply_is_read_or_refused(actions: list[Action], data: st.DataObject) -> None:
     text = format_reply(None, actions)

@@ -119,7 +119,7 @@ def test_a_near_miss_is_mended_and_counted(text: str, repair: Repair, stub: Simp
     assert decision.text == text
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.sampled_from(("deskhand", *FORMATS)), st.text())
 @example("ui_tars", "Action: type(content='" + "\\" * 5000)
 @example("deskhand", "```" * 2000)

@@ -44,7 +44,7 @@ def test_a_reply_without_an_action_is_done_only_where_none_has_one() -> None:
     assert majority([said(), said()], radius_px=5) == (0, (1.0, 1.0))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), min_size=1, max_size=9), st.integers(0, 30)
 )

@@ -89,7 +89,7 @@ def listed(said: Remarks) -> list[str]:
 
 
 @pytest.mark.parametrize("name", IMPORTABLE)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(said=remarks)
 def test_whatever_is_said_comes_back(name: str, said: Remarks) -> None:
     form = format_named(name)

@@ -233,7 +233,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(st.text() | st.lists(JSON | st.fixed_dictionaries(dict.fromkeys(GOOD, JSON))).map(json.dumps))
 def test_no_reply_raises_anything(text: str) -> None:
     read_proposals(text, PAGE, by="m")

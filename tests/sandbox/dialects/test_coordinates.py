@@ -49,7 +49,7 @@ def _rounding_px(frame: Frame, axis: int) -> float:
     return unit + 0.5
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(SYSTEM, SIZE, st.data())
 def test_there_and_back_lands_within_rounding_and_on_the_screen(
     system: CoordinateSystem, size: tuple[int, int], data: st.DataObject
@@ -63,7 +63,7 @@ def test_there_and_back_lands_within_rounding_and_on_the_screen(
         assert abs(back[axis] - point[axis]) <= _rounding_px(frame, axis)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(SYSTEM, SIZE, st.data())
 def test_what_a_model_can_write_lands_on_the_screen_and_only_that(
     system: CoordinateSystem, size: tuple[int, int], data: st.DataObject
@@ -76,7 +76,7 @@ def test_what_a_model_can_write_lands_on_the_screen_and_only_that(
     assert not 0 <= frame.to_screen((outside, 0))[0] < size[0]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(SYSTEM, SIZE, st.data())
 def test_writing_again_what_was_read_changes_nothing_where_the_model_is_coarser(
     system: CoordinateSystem, size: tuple[int, int], data: st.DataObject
@@ -166,7 +166,7 @@ def frames_and_pixels(draw: st.DrawFn) -> tuple[Frame, tuple[int, int]]:
     return frame, (x, y)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(frames_and_pixels())
 def test_a_pixel_written_and_read_is_near_and_the_same_where_the_frame_is_as_fine(
     case: tuple[Frame, tuple[int, int]],
@@ -183,7 +183,7 @@ def test_a_pixel_written_and_read_is_near_and_the_same_where_the_frame_is_as_fin
         assert back == pixel
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(frames_and_pixels())
 def test_writing_again_what_was_read_changes_nothing(case: tuple[Frame, tuple[int, int]]) -> None:
     frame, pixel = case
@@ -191,7 +191,7 @@ def test_writing_again_what_was_read_changes_nothing(case: tuple[Frame, tuple[in
     assert frame.read(frame.write(once)) == once
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(frames(), st.floats(0, 1), st.floats(0, 1))
 def test_what_lies_on_the_screen_stays_on_it_and_what_lies_beyond_stays_beyond(
     frame: Frame, across: float, down: float
@@ -204,7 +204,7 @@ def test_what_lies_on_the_screen_stays_on_it_and_what_lies_beyond_stays_beyond(
     assert above[1] >= frame.screen_px[1]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.data(), SIZE, SCALES)
 def test_a_click_read_in_any_frame_lands_on_the_same_pixel_of_a_hidpi_device(
     data: st.DataObject, logical_px: tuple[int, int], scale: float
@@ -264,7 +264,7 @@ def parts(draw: st.DrawFn) -> Part:
     return Part(region=(left, top, left + width, top + height), shown_px=shown)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(parts(), st.data())
 def test_a_pixel_of_the_screen_is_itself_again_after_a_closer_look(part: Part, data: st.DataObject) -> None:
     left, top, right, bottom = part.region
@@ -274,7 +274,7 @@ def test_a_pixel_of_the_screen_is_itself_again_after_a_closer_look(part: Part, d
     assert part.to_screen(shown) == point
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(parts(), st.data())
 def test_a_pixel_of_an_enlarged_part_lies_in_it_and_comes_back_to_what_it_shows(
     part: Part, data: st.DataObject

@@ -242,7 +242,7 @@ def read_all(dialect: str, written: tuple[object, ...], frame: Frame) -> tuple[A
 
 
 @pytest.mark.parametrize("dialect", MEANT_ALIKE)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(action=ACTIONS)
 def test_an_action_written_and_read_does_the_same_or_is_refused(dialect: str, action: Action) -> None:
     frame = pixels(SIZE)
@@ -255,7 +255,7 @@ def test_an_action_written_and_read_does_the_same_or_is_refused(dialect: str, ac
 
 
 @pytest.mark.parametrize("dialect", MEANT_ALIKE)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     action=ACTIONS,
     keys=st.lists(st.sampled_from(["Shift", "Control", "a"]), min_size=1, max_size=2, unique=True),
@@ -403,7 +403,7 @@ def screens(draw: st.DrawFn) -> tuple[tuple[int, int], float, Frame, Point]:
 
 
 @pytest.mark.parametrize("dialect", NAMES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(screen=screens())
 def test_a_click_lands_on_the_same_pixel_of_the_device(
     dialect: str, screen: tuple[tuple[int, int], float, Frame, Point]
@@ -462,7 +462,7 @@ def spoiled(draw: st.DrawFn, dialect: str) -> object:
 
 
 @pytest.mark.parametrize("dialect", NAMES)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(data=st.data())
 def test_any_input_gives_actions_or_the_one_typed_error(dialect: str, data: st.DataObject) -> None:
     source = data.draw(st.one_of(JSON, st.text(max_size=60), spoiled(dialect), spoiled(dialect)))

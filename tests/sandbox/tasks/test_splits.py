@@ -6,7 +6,7 @@ from threading import Barrier
 from time import sleep
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deskhand_sandbox.errors import InvalidTask
@@ -34,7 +34,6 @@ def test_tasks_split_differently() -> None:
     assert seeds(TASK, Split.TEST, 50) != seeds("miniwob/click-button", Split.TEST, 50)
 
 
-@settings(deadline=None)
 @given(split=st.sampled_from(Split), offset=st.integers(0, 40), count=st.integers(0, 40))
 def test_seeds_are_a_window_of_one_sequence(split: Split, offset: int, count: int) -> None:
     whole = seeds(TASK, split, 80)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deskhand_sandbox.errors import InvalidTask, UnknownName
@@ -130,7 +130,6 @@ def test_files_that_hold_no_tasks(text: str) -> None:
         read_tasks(text, "x.yaml")
 
 
-@settings(deadline=None)
 @given(st.text(max_size=60))
 def test_nothing_else_than_an_error_comes_of_any_text(text: str) -> None:
     with pytest.raises(InvalidTask):
@@ -160,7 +159,6 @@ def test_actions_that_are_none(written: object) -> None:
         read_action(written)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 10_000))
 def test_a_parameter_is_unlike_the_others(seed: int) -> None:
     one = Parameter(name="one", choices=["a", "b", "c"])

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from openpyxl import Workbook
 
@@ -389,7 +389,6 @@ def slow_common(one: str, two: str) -> int:
     return row[-1]
 
 
-@settings(deadline=None)
 @given(st.text("abc", max_size=30), st.text("abcd", max_size=30))
 def test_likeness_is_that_of_a_table(one: str, two: str) -> None:
     assert common(one, two) == common(two, one) == slow_common(one, two)
