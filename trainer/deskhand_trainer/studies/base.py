@@ -29,12 +29,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from blake3 import blake3
+
+from deskhand_agent.checksums import SUMS_FILE
 from deskhand_agent.errors import AgentError
 from deskhand_agent.policies.scripted import oracle_tasks
 from deskhand_agent.shipped import DESKHAND_TINY
 from deskhand_flywheel.errors import FlywheelError
 from deskhand_flywheel.store import Store
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
+from deskhand_trainer.base.perception import HEADS_FILE
 from deskhand_trainer.config import EvaluateConfig, PpoConfig, ValuePretrainingConfig
 from deskhand_trainer.results import Figure, read_figures, write_figures, write_results_page
 from deskhand_trainer.runs import RunKind
@@ -69,6 +73,7 @@ MINUTES = 14.0
 MAX_TOKENS = 40
 """Of a reply."""
 SEED_SPACING = 20_000
+_NOT_ACTING = ("README.md", SUMS_FILE, HEADS_FILE)
 FOLDER = Path(".deskhand/studies/base")
 
 
@@ -137,6 +142,7 @@ class BaseStudy:
         self.runs = StudyRuns(folder)
         self._policy, self._results = policy, results
         self._writing = threading.Lock()
+        self._model = ""
 
     def run(self, parts: Sequence[Part], seeds: Sequence[int], *, workers: int = 1) -> None:
         """Do the parts.
@@ -146,7 +152,7 @@ class BaseStudy:
             AgentError, FlywheelError: the policy cannot be had.
         """
         self.runs.folder.mkdir(parents=True, exist_ok=True)
-        start = asyncio.run(self._start())
+        start, self._model = asyncio.run(self._start())
         jobs: list[Callable[[], None]] = []
         measured: Mapping[Part, tuple[str, ...]] = {
             "train": train_tasks(),
@@ -165,33 +171,35 @@ class BaseStudy:
             jobs += [partial(self._ten, task, seed, start) for seed in seeds for task in TEN]
         self.runs.work(jobs, workers=workers)
 
-    async def _start(self) -> str:
+    async def _start(self) -> tuple[str, str]:
+        """The policy's id, and a name for what it acts with."""
         store, blobs = self.runs.store
         async with await Store.open(store, blobs) as opened:
-            return (await opened.policy_named(self._policy)).id
+            policy = await opened.policy_named(self._policy)
+        return policy.id, model_named(policy.manifest)
 
     def _measure(self, part: Part, tasks: Sequence[str], start: str) -> None:
         config = asdict(evaluation(tasks, EPISODES))
-        told = {**config, "policy": start}
+        told = {**config, "policy": self._model}
         if all(self._known([task_figure_name(part, task)], {**told, "tasks": [task]}) for task in tasks):
             return
         found = self.runs.run(part, RunKind.EVALUATE, config, start)
-        self._tell(task_figures(part, tasks, found["metrics"], told), start)
+        self._tell(task_figures(part, tasks, found["metrics"], told))
 
     def _probe(self, task: str, episodes: int, start: str) -> None:
         name, part = f"probe-{episodes}/{task.removeprefix('miniwob/')}", f"held-out-{episodes}"
         training, config = asdict(probe_config(task, episodes)), asdict(evaluation((task,), EPISODES))
-        told = {**training, "policy": start}
+        told = {**training, "policy": self._model}
         if self._known([task_figure_name(part, task)], told):
             return
         trained = self.runs.run(f"{name}/ppo", RunKind.PPO, training, start)
         found = self.runs.run(f"{name}/after", RunKind.EVALUATE, config, trained["policy_out"])
-        self._tell(task_figures(part, (task,), found["metrics"], told), start)
+        self._tell(task_figures(part, (task,), found["metrics"], told))
 
     def _ten(self, task: str, seed: int, start: str) -> None:
         short = task.removeprefix("miniwob/")
         config, training = asdict(evaluation((task,), TEN_EPISODES)), asdict(ppo_config(task, seed))
-        told = {**training, "policy": start}
+        told = {**training, "policy": self._model}
         # what a task had before PPO is written with every seed
         if self._known(ten_figure_names(short, seed)[1:], told):
             return
@@ -199,7 +207,7 @@ class BaseStudy:
         trained = self.runs.run(f"{short}/ppo-{seed}", RunKind.PPO, training, start)
         after = self.runs.run(f"{short}/after-{seed}", RunKind.EVALUATE, config, trained["policy_out"])
         measured: tuple[dict[str, Any], ...] = (before["metrics"], after["metrics"], trained["metrics"])
-        self._tell(ten_figures(short, seed, *measured, {**config, "policy": start}, told), start)
+        self._tell(ten_figures(short, seed, *measured, {**config, "policy": self._model}, told))
 
     def _known(self, names: Sequence[str], config: Mapping[str, Any]) -> bool:
         """Whether the results have these figures, found with these settings."""
@@ -209,17 +217,27 @@ class BaseStudy:
         asked = json.loads(json.dumps(config))
         return all(found.get(name) == asked for name in names)
 
-    def _tell(self, figures: Sequence[Figure], policy: str) -> None:
+    def _tell(self, figures: Sequence[Figure]) -> None:
         """Write figures of single tasks, and the means that are whole with them."""
         with self._writing:
             write_figures(self._results, figures)
             known = read_figures(self._results)
             held_out = sorted(HELD_OUT_TASKS)
-            made = means(known, policy=policy, train=train_tasks(), held_out=held_out, ten=TEN)
+            made = means(known, policy=self._model, train=train_tasks(), held_out=held_out, ten=TEN)
             write_figures(self._results, made)
             write_results_page(self._results.parent)
             for each in (*figures, *made):
                 print(each, flush=True)
+
+
+def model_named(manifest: Mapping[str, str]) -> str:
+    """The same for a model whose card has learned of its figures: by weights, tokenizer and settings alone.
+
+    Args:
+        manifest: of a policy, file to digest.
+    """
+    acting = {name: digest for name, digest in manifest.items() if name not in _NOT_ACTING}
+    return f"model-{blake3(json.dumps(acting, sort_keys=True).encode()).hexdigest()[:16]}"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
