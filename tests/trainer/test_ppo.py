@@ -305,6 +305,26 @@ async def test_summaries_are_learned_like_turns_and_stay_with_the_policy(
     assert written and written <= set(ids)  # of rollouts alone, where they wrote anything
 
 
+@pytest.mark.parametrize("name", ["turn-ppo", "grpo"])
+async def test_where_the_learner_rounds_nothing_is_clipped_for_it(
+    store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """In bfloat16 beside an engine in float32, with a critic and without: ratios begin at 1 all the same."""
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": True})
+    small = {"iterations": 2, "episodes_per_iteration": 16, "validation_episodes": 4, "precision": "auto",
+             "lr": 0.0, "value_pretraining": ValuePretrainingConfig(episodes=8, max_epochs=2)}  # fmt: skip
+    loop = PpoLoop(setting(store, spot, tiny, tmp_path / "run", **{**method(name).ppo, **small}))
+    outcome = await loop.train()
+    told: list[dict[str, Any]] = [
+        dict(e.data) for e in await store.events_after(0) if e.name == "ppo/iteration"
+    ]
+    assert [each["clip_fraction"] for each in told] == [0.0, 0.0]
+    assert all(0 < each["logprob_gap"] < 0.05 for each in told)
+    acted = loop.acting.model.state_dict()
+    assert all(torch.equal(p, acted[n]) for n, p in load_bundle(outcome.best).model.state_dict().items())
+    assert all(torch.equal(p, p.bfloat16().float()) for n, p in acted.items() if n.endswith("q_proj.weight"))
+
+
 async def test_of_a_frozen_tower_the_learner_uses_what_the_engine_saw(
     store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path
 ) -> None:

@@ -10,6 +10,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
+from deskhand_agent.precision import device_named, resolved
 from deskhand_trainer.actor_critic import ActorCritic, TurnScores, by_length, padded, reply_mask
 from deskhand_trainer.archer import TurnCritic
 from deskhand_trainer.branches import repeated_turns, shared_advantages
@@ -182,9 +183,11 @@ def entries_of(mask: Tensor, config: PpoConfig) -> Tensor:
 
 
 def needs_first_scores(config: PpoConfig) -> bool:
-    """Whether the trainer scores all replies once before the update; its critic always does."""
+    """Whether the trainer scores all replies once before the update: its critic does, and ratios begin at 1
+    only so where it rounds to bfloat16."""
     asked = (config.by_critic, config.entropy_quantile, config.entropy_smoothing)
-    return config.importance_cap is not None or any(asked)
+    rounds = resolved(config.precision, device_named(config.device).type) is torch.bfloat16
+    return config.importance_cap is not None or any(asked) or (rounds and config.algorithm == "ppo")
 
 
 def first_scores(samples: Sequence[TrainingSample], model: ActorCritic, config: PpoConfig) -> FirstScores:

@@ -107,11 +107,12 @@ class SpreadActorCritic:
         self._read = ranks.everywhere(f"{name}.read", self._share_of_states)
 
     def score(self, samples: Sequence[TrainingSample], *, temperature: float) -> TurnScores:
-        logprobs, entropies, values, pictures = self._score(samples, temperature)
+        logprobs, entropies, states, pictures = self._score(samples, temperature)
         return TurnScores(
             logprobs=logprobs,
             entropies=entropies,
-            values=values,
+            # rank 0 alone may have fitted its critic since the last update
+            values=self.value(states),
             pictures_encoded=int(pictures.sum()),
         )
 
@@ -134,13 +135,10 @@ class SpreadActorCritic:
 
     @torch.no_grad()
     def _share_of_score(self, samples: Sequence[TrainingSample], temperature: float) -> list[Tensor]:
-        # rank 0 alone may have fitted it since
-        self._ranks.take_over([p.detach() for _, p in self._own.critic_parameters()])
-
         def work(mine: Sequence[TrainingSample]) -> list[Tensor]:
-            found = self._own.score(mine, temperature=temperature)
-            pictures = torch.tensor([found.pictures_encoded, *[0] * (len(mine) - 1)])
-            return [found.logprobs, found.entropies, found.values, pictures]
+            logprobs, entropies, states, encoded = self._own.passed(mine, temperature=temperature)
+            pictures = torch.tensor([encoded, *[0] * (len(mine) - 1)])
+            return [logprobs, entropies, states.cpu(), pictures]
 
         return self._shared(work, samples)
 

@@ -112,14 +112,21 @@ class VlmActorCritic:
                 self._scoring.look_always()
 
     def score(self, samples: Sequence[TrainingSample], *, temperature: float) -> TurnScores:
-        logprobs, entropies, hidden, pictures = self._passed(samples, temperature, with_entropy=True)
-        # a number for each reply token: losses are computed on the processor
+        logprobs, entropies, states, pictures = self.passed(samples, temperature=temperature)
         return TurnScores(
-            logprobs=logprobs.cpu(),
-            entropies=entropies.cpu(),
-            values=self.value_head(hidden).cpu(),
+            logprobs=logprobs,
+            entropies=entropies,
+            values=self.value_head(states).cpu(),
             pictures_encoded=pictures,
         )
+
+    def passed(
+        self, samples: Sequence[TrainingSample], *, temperature: float
+    ) -> tuple[Tensor, Tensor, Tensor, int]:
+        """What `score` tells, with the states that values are read from, [B, T, D], in their place."""
+        logprobs, entropies, hidden, pictures = self._passed(samples, temperature, with_entropy=True)
+        # a number for each reply token: losses are computed on the processor
+        return logprobs.cpu(), entropies.cpu(), hidden, pictures
 
     def _passed(
         self, samples: Sequence[TrainingSample], temperature: float, *, with_entropy: bool

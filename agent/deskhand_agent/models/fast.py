@@ -102,14 +102,16 @@ def decode_text(
         hidden states after the last norm [b, t, width], of what is wanted, and the grown cache.
     """
     grown: list[LayerCache] = []
-    wanted = None if last is None else _last_of(alone or [embeddings.shape[1]], last)
+    lengths = alone or [embeddings.shape[1]]
+    fewer = last is not None and sum(last) < sum(lengths)
+    wanted = last_places([*accumulate(lengths)], last) if last is not None and fewer else None
 
     def attend(attention: Any, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         grouped = attention.num_key_value_groups > 1
         if alone is not None:
             own = partial(_attend, causal=True, scale=attention.scaling, grouped=grouped)
-            fewer = query.shape[2] < key.shape[2]
-            return attend_apart(query, key, value, alone, own, last=last if fewer else None)
+            asking = last if query.shape[2] < key.shape[2] else None
+            return attend_apart(query, key, value, alone, own, last=asking)
         if cache is not None:
             kept = cache[len(grown)]
             key, value = torch.cat([kept[0], key], dim=2), torch.cat([kept[1], value], dim=2)
@@ -123,11 +125,8 @@ def decode_text(
     return _decode(text, embeddings, positions, attend, wanted), grown
 
 
-def _last_of(lengths: Sequence[int], last: Sequence[int]) -> Tensor | None:
-    """Places of the last tokens of each sequence in their row; None: all of them."""
-    if sum(last) == sum(lengths):
-        return None
-    ends = accumulate(lengths)
+def last_places(ends: Sequence[int], last: Sequence[int]) -> Tensor:
+    """Places of so many last tokens of sequences that end before the places `ends`, one after another."""
     return torch.cat([torch.arange(end - count, end) for end, count in zip(ends, last, strict=True)])
 
 

@@ -160,9 +160,8 @@ def last_states(
         )
         return states[0]
     states, _ = forward(bundle, batch, features=features)
-    ends = (batch.starts + batch.lengths).tolist()
-    places = [torch.arange(end - count, end) for end, count in zip(ends, last, strict=True)]
-    return states.flatten(0, 1)[torch.cat(places).to(states.device)]
+    places = fast.last_places((batch.starts + batch.lengths).tolist(), last)
+    return states.flatten(0, 1)[places.to(states.device)]
 
 
 def forward(

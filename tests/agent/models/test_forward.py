@@ -113,6 +113,25 @@ def test_the_pass_equals_that_of_transformers(bundle: ModelBundle, picture: Pict
     torch.testing.assert_close(mine[real], stock[real], rtol=1e-5, atol=1e-5)
 
 
+Passed = tuple[torch.Tensor, dict[str, torch.Tensor]]
+"""States, and the gradients of all weights by a fixed sum of them."""
+
+
+def with_gradients(bundle: ModelBundle, states: torch.Tensor) -> Passed:
+    bundle.model.zero_grad()
+    (states * torch.randn(states.shape, generator=torch.Generator().manual_seed(0))).sum().backward()
+    gradients = {n: p.grad.clone() for n, p in bundle.model.named_parameters() if p.grad is not None}
+    return states.detach(), gradients
+
+
+def assert_alike(expected: Passed, found: Passed) -> None:
+    (states, theirs), (same, mine) = expected, found
+    torch.testing.assert_close(same, states, rtol=1e-5, atol=1e-5)
+    assert mine.keys() == theirs.keys()
+    for name, grad in theirs.items():
+        torch.testing.assert_close(mine[name], grad, rtol=1e-5, atol=2e-6 * float(grad.abs().max()) + 1e-7)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_packed_equals_padded(bundle: ModelBundle, picture: Picture, kind: str) -> None:
     """Sequences of other lengths, and two pictures that are shown several times."""
@@ -126,7 +145,7 @@ def test_packed_equals_padded(bundle: ModelBundle, picture: Picture, kind: str) 
         sequence(bundle, "Find it", picture(3, width=30), picture(2), picture(1)),
     ]
     lengths = [len(each.ids) for each in sequences]
-    found: list[tuple[torch.Tensor, dict[str, torch.Tensor]]] = []
+    found: list[Passed] = []
     for packed in (False, True):
         batch = collate(bundle, sequences, packed=packed)
         assert len(batch.images) == 3
@@ -134,16 +153,8 @@ def test_packed_equals_padded(bundle: ModelBundle, picture: Picture, kind: str) 
         starts = batch.starts.tolist()
         real = torch.cat([states.flatten(0, 1)[s : s + n] for s, n in zip(starts, lengths, strict=True)])
         assert batch.ids.numel() == (sum(lengths) if packed else 4 * max(lengths))
-        bundle.model.zero_grad()
-        weight = torch.randn(real.shape, generator=torch.Generator().manual_seed(0))
-        (real * weight).sum().backward()
-        gradients = {n: p.grad.clone() for n, p in bundle.model.named_parameters() if p.grad is not None}
-        found.append((real.detach(), gradients))
-    (padded, theirs), (packed, mine) = found
-    torch.testing.assert_close(packed, padded, rtol=1e-5, atol=1e-5)
-    assert mine.keys() == theirs.keys()
-    for name, grad in theirs.items():
-        torch.testing.assert_close(mine[name], grad, rtol=1e-5, atol=2e-6 * float(grad.abs().max()) + 1e-7)
+        found.append(with_gradients(bundle, real))
+    assert_alike(*found)
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -161,22 +172,9 @@ def test_the_last_states_are_those_of_the_whole_pass(
     ]
     batch = collate(bundle, sequences, packed=packed)
     last = [3, 1, len(sequences[2].ids)]
-    ends = (batch.starts + batch.lengths).tolist()
-    places = torch.cat([torch.arange(end - n, end) for end, n in zip(ends, last, strict=True)])
-    found: list[tuple[torch.Tensor, dict[str, torch.Tensor]]] = []
-    for whole in (True, False):
-        states = (
-            forward(bundle, batch)[0].flatten(0, 1)[places] if whole else last_states(bundle, batch, last)
-        )
-        bundle.model.zero_grad()
-        (states * torch.randn(states.shape, generator=torch.Generator().manual_seed(0))).sum().backward()
-        gradients = {n: p.grad.clone() for n, p in bundle.model.named_parameters() if p.grad is not None}
-        found.append((states.detach(), gradients))
-    (expected, theirs), (states, mine) = found
-    torch.testing.assert_close(states, expected, rtol=1e-5, atol=1e-5)
-    assert mine.keys() == theirs.keys()
-    for name, grad in theirs.items():
-        torch.testing.assert_close(mine[name], grad, rtol=1e-5, atol=2e-6 * float(grad.abs().max()) + 1e-7)
+    places = fast.last_places((batch.starts + batch.lengths).tolist(), last)
+    whole = with_gradients(bundle, forward(bundle, batch)[0].flatten(0, 1)[places])
+    assert_alike(whole, with_gradients(bundle, last_states(bundle, batch, last)))
 
 
 @pytest.mark.parametrize("kind", KINDS)

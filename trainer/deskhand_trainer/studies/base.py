@@ -13,7 +13,7 @@ demonstrations and no page of theirs was shown to the base.
 
 FOLDER holds the store and a folder per run: a finished run is not done again, a stopped one goes on. Figures
 of single tasks are written as they come, means over them once all are there. What the results have of the
-same policy and settings already is not measured again, so that the study can go on on another machine.
+same model and settings already is not measured again, so that the study can go on on another machine.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from deskhand_agent.policies.scripted import oracle_tasks
 from deskhand_agent.shipped import DESKHAND_TINY
 from deskhand_flywheel.errors import FlywheelError
 from deskhand_flywheel.store import Store
+from deskhand_flywheel.types import PolicyRecord
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_trainer.base.perception import HEADS_FILE
 from deskhand_trainer.config import EvaluateConfig, PpoConfig, ValuePretrainingConfig
@@ -73,7 +74,8 @@ MINUTES = 14.0
 MAX_TOKENS = 40
 """Of a reply."""
 SEED_SPACING = 20_000
-_NOT_ACTING = ("README.md", SUMS_FILE, HEADS_FILE)
+NOT_ACTING = ("README.md", SUMS_FILE, HEADS_FILE)
+"""Files of a model's folder that change nothing of what it does."""
 FOLDER = Path(".deskhand/studies/base")
 
 
@@ -142,7 +144,6 @@ class BaseStudy:
         self.runs = StudyRuns(folder)
         self._policy, self._results = policy, results
         self._writing = threading.Lock()
-        self._model = ""
 
     def run(self, parts: Sequence[Part], seeds: Sequence[int], *, workers: int = 1) -> None:
         """Do the parts.
@@ -152,7 +153,7 @@ class BaseStudy:
             AgentError, FlywheelError: the policy cannot be had.
         """
         self.runs.folder.mkdir(parents=True, exist_ok=True)
-        start, self._model = asyncio.run(self._start())
+        start = asyncio.run(self._start())
         jobs: list[Callable[[], None]] = []
         measured: Mapping[Part, tuple[str, ...]] = {
             "train": train_tasks(),
@@ -171,43 +172,41 @@ class BaseStudy:
             jobs += [partial(self._ten, task, seed, start) for seed in seeds for task in TEN]
         self.runs.work(jobs, workers=workers)
 
-    async def _start(self) -> tuple[str, str]:
-        """The policy's id, and a name for what it acts with."""
+    async def _start(self) -> PolicyRecord:
         store, blobs = self.runs.store
         async with await Store.open(store, blobs) as opened:
-            policy = await opened.policy_named(self._policy)
-        return policy.id, model_named(policy.manifest)
+            return await opened.policy_named(self._policy)
 
-    def _measure(self, part: Part, tasks: Sequence[str], start: str) -> None:
+    def _measure(self, part: Part, tasks: Sequence[str], start: PolicyRecord) -> None:
         config = asdict(evaluation(tasks, EPISODES))
-        told = {**config, "policy": self._model}
+        told = {**config, "policy": model_named(start.manifest)}
         if all(self._known([task_figure_name(part, task)], {**told, "tasks": [task]}) for task in tasks):
             return
-        found = self.runs.run(part, RunKind.EVALUATE, config, start)
-        self._tell(task_figures(part, tasks, found["metrics"], told))
+        found = self.runs.run(part, RunKind.EVALUATE, config, start.id)
+        self._tell(task_figures(part, tasks, found["metrics"], told), start)
 
-    def _probe(self, task: str, episodes: int, start: str) -> None:
+    def _probe(self, task: str, episodes: int, start: PolicyRecord) -> None:
         name, part = f"probe-{episodes}/{task.removeprefix('miniwob/')}", f"held-out-{episodes}"
         training, config = asdict(probe_config(task, episodes)), asdict(evaluation((task,), EPISODES))
-        told = {**training, "policy": self._model}
+        told = {**training, "policy": model_named(start.manifest)}
         if self._known([task_figure_name(part, task)], told):
             return
-        trained = self.runs.run(f"{name}/ppo", RunKind.PPO, training, start)
+        trained = self.runs.run(f"{name}/ppo", RunKind.PPO, training, start.id)
         found = self.runs.run(f"{name}/after", RunKind.EVALUATE, config, trained["policy_out"])
-        self._tell(task_figures(part, (task,), found["metrics"], told))
+        self._tell(task_figures(part, (task,), found["metrics"], told), start)
 
-    def _ten(self, task: str, seed: int, start: str) -> None:
+    def _ten(self, task: str, seed: int, start: PolicyRecord) -> None:
         short = task.removeprefix("miniwob/")
         config, training = asdict(evaluation((task,), TEN_EPISODES)), asdict(ppo_config(task, seed))
-        told = {**training, "policy": self._model}
+        told = {**training, "policy": model_named(start.manifest)}
         # what a task had before PPO is written with every seed
         if self._known(ten_figure_names(short, seed)[1:], told):
             return
-        before = self.runs.run(f"{short}/before", RunKind.EVALUATE, config, start)
-        trained = self.runs.run(f"{short}/ppo-{seed}", RunKind.PPO, training, start)
+        before = self.runs.run(f"{short}/before", RunKind.EVALUATE, config, start.id)
+        trained = self.runs.run(f"{short}/ppo-{seed}", RunKind.PPO, training, start.id)
         after = self.runs.run(f"{short}/after-{seed}", RunKind.EVALUATE, config, trained["policy_out"])
         measured: tuple[dict[str, Any], ...] = (before["metrics"], after["metrics"], trained["metrics"])
-        self._tell(ten_figures(short, seed, *measured, {**config, "policy": self._model}, told))
+        self._tell(ten_figures(short, seed, *measured, {**config, "policy": told["policy"]}, told), start)
 
     def _known(self, names: Sequence[str], config: Mapping[str, Any]) -> bool:
         """Whether the results have these figures, found with these settings."""
@@ -217,13 +216,14 @@ class BaseStudy:
         asked = json.loads(json.dumps(config))
         return all(found.get(name) == asked for name in names)
 
-    def _tell(self, figures: Sequence[Figure]) -> None:
+    def _tell(self, figures: Sequence[Figure], start: PolicyRecord) -> None:
         """Write figures of single tasks, and the means that are whole with them."""
         with self._writing:
             write_figures(self._results, figures)
             known = read_figures(self._results)
             held_out = sorted(HELD_OUT_TASKS)
-            made = means(known, policy=self._model, train=train_tasks(), held_out=held_out, ten=TEN)
+            policy = model_named(start.manifest)
+            made = means(known, policy=policy, train=train_tasks(), held_out=held_out, ten=TEN)
             write_figures(self._results, made)
             write_results_page(self._results.parent)
             for each in (*figures, *made):
@@ -236,7 +236,7 @@ def model_named(manifest: Mapping[str, str]) -> str:
     Args:
         manifest: of a policy, file to digest.
     """
-    acting = {name: digest for name, digest in manifest.items() if name not in _NOT_ACTING}
+    acting = {name: digest for name, digest in manifest.items() if name not in NOT_ACTING}
     return f"model-{blake3(json.dumps(acting, sort_keys=True).encode()).hexdigest()[:16]}"
 
 
