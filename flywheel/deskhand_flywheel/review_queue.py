@@ -1,7 +1,8 @@
 """The store's queue of what a person should look at, the strongest disagreement first.
 
-An entry is resolved as long as some person's mark stands on the step, or the episode, that it is about; when
-it is taken back the entry waits again. Finding drops entries whose sides agree by now.
+An entry is resolved as long as some person's mark stands on the step, or the episode, that it is about; where
+two people contradict each other, as long as a third one's does. When it is taken back the entry waits again.
+Finding drops entries whose sides agree by now.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
-from sqlalchemy import ColumnElement, Row, and_, delete, exists, literal, or_, select, tuple_
+from sqlalchemy import ColumnElement, Row, and_, case, delete, exists, func, literal, or_, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_flywheel import tables
@@ -132,66 +133,73 @@ class ReviewQueue(StorePart):
         table, scores, outcomes = tables.trajectories, tables.scores, tables.outcome_scores
         async with self.database.read() as connection:
             verifier = await connection.scalar(select(table.c.score).where(table.c.id == trajectory_id))
-            judged = (
+            of_whole = (
                 await connection.execute(
                     select(outcomes)
-                    .where(
-                        outcomes.c.trajectory_id == trajectory_id,
-                        ~outcomes.c.scorer.startswith(f"{HUMAN}:"),
-                    )
-                    .order_by(outcomes.c.scored_at_s.desc(), outcomes.c.scorer)
-                    .limit(1)
+                    .where(outcomes.c.trajectory_id == trajectory_id)
+                    .order_by(outcomes.c.scored_at_s, outcomes.c.scorer.desc())
                 )
-            ).first()
-            rows = (
+            ).all()
+            of_steps = (
                 await connection.execute(
                     select(scores)
-                    .where(scores.c.trajectory_id == trajectory_id, ~scores.c.scorer.startswith(f"{HUMAN}:"))
+                    .where(scores.c.trajectory_id == trajectory_id)
                     .order_by(scores.c.scored_at_s, scores.c.scorer)
                 )
             ).all()
-        newest = {row.scorer.partition(":")[0]: row.scorer for row in rows}
+        judged = [_of_whole(row) for row in of_whole if not _by_person(row)]
+        scored = [row for row in of_steps if not _by_person(row)]
+        newest = {row.scorer.partition(":")[0]: row.scorer for row in scored}
+        marks = [_of_step(row) for row in of_steps if _by_person(row)]
         return Opinions(
             trajectory_id=trajectory_id,
             verifier=verifier,
-            judge=None
-            if judged is None
-            else OutcomeScore(
-                trajectory_id=trajectory_id,
-                score=judged.score,
-                scorer=judged.scorer,
-                rationale=judged.rationale,
-            ),
-            steps=tuple(_of_scorer(rows, scorer) for scorer in newest.values()),
+            judge=judged[-1] if judged else None,
+            steps=tuple(_of_scorer(scored, scorer) for scorer in newest.values()),
+            marks=(*marks, *(_of_whole(row) for row in of_whole if _by_person(row))),
         )
 
 
-def _of_scorer(rows: Sequence[Row[Any, Any, Any, Any]], scorer: str) -> tuple[StepScore, ...]:
-    own = [row for row in rows if row.scorer == scorer]
-    return tuple(
-        StepScore(
-            trajectory_id=row.trajectory_id,
-            step_index=row.step_index,
-            score=row.score,
-            scorer=scorer,
-            rationale=row.rationale,
-        )
-        for row in sorted(own, key=lambda row: row.step_index)
+def _by_person(row: Row[Any, Any, Any, Any]) -> bool:
+    return annotator_of(row.scorer) is not None
+
+
+def _of_whole(row: Row[Any, Any, Any, Any]) -> OutcomeScore:
+    return OutcomeScore(
+        trajectory_id=row.trajectory_id, score=row.score, scorer=row.scorer, rationale=row.rationale
     )
 
 
+def _of_step(row: Row[Any, Any, Any, Any]) -> StepScore:
+    return StepScore(
+        trajectory_id=row.trajectory_id,
+        step_index=row.step_index,
+        score=row.score,
+        scorer=row.scorer,
+        rationale=row.rationale,
+    )
+
+
+def _of_scorer(rows: Sequence[Row[Any, Any, Any, Any]], scorer: str) -> tuple[StepScore, ...]:
+    own = (_of_step(row) for row in rows if row.scorer == scorer)
+    return tuple(sorted(own, key=lambda score: score.step_index))
+
+
 def _resolved() -> ColumnElement[bool]:
-    """Some person has marked what the entry is about."""
+    """Some person has marked what the entry is about; where two people contradict each other, a third."""
     table, scores, outcomes = tables.disagreements, tables.scores, tables.outcome_scores
-    of_step = exists().where(
+    of_step = select(func.count()).where(
         scores.c.trajectory_id == table.c.trajectory_id,
         scores.c.step_index == table.c.step_index,
         scores.c.scorer.startswith(f"{HUMAN}:"),
     )
-    of_whole = exists().where(
-        outcomes.c.trajectory_id == table.c.trajectory_id, outcomes.c.scorer.startswith(f"{HUMAN}:")
+    of_whole = select(func.count()).where(
+        table.c.step_index == _WHOLE,
+        outcomes.c.trajectory_id == table.c.trajectory_id,
+        outcomes.c.scorer.startswith(f"{HUMAN}:"),
     )
-    return or_(of_step, and_(table.c.step_index == _WHOLE, of_whole))
+    people = of_step.scalar_subquery() + of_whole.scalar_subquery()
+    return people > case((table.c.kind == DisagreementKind.PEOPLE.value, 2), else_=0)
 
 
 async def _people(

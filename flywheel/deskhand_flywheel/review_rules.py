@@ -52,6 +52,8 @@ class Opinions:
     judge: OutcomeScore | None
     steps: tuple[tuple[StepScore, ...], ...]
     """Of each scorer of steps that is no person, in order."""
+    marks: tuple[StepScore | OutcomeScore, ...] = ()
+    """Of people."""
 
 
 def read_review_rules(values: Mapping[str, object]) -> ReviewRules:
@@ -103,16 +105,25 @@ def disagreements_of(said: Opinions, rules: ReviewRules) -> tuple[Disagreement, 
         DisagreementKind.JUDGE_STEPS: [(judged, each) for each in last],
     }
     found = [_strongest(said.trajectory_id, None, kind, pairs, rules) for kind, pairs in sides.items()]
-    by_step: dict[int, list[Said]] = {}
-    for scores in said.steps:
-        for score in scores:
-            by_step.setdefault(score.step_index, []).append(_side(score))
-    kind = DisagreementKind.STEP_SCORERS
+    words = {
+        DisagreementKind.STEP_SCORERS: [each for scores in said.steps for each in scores],
+        DisagreementKind.PEOPLE: said.marks,
+    }
     found += [
-        _strongest(said.trajectory_id, index, kind, list(combinations(words, 2)), rules)
-        for index, words in sorted(by_step.items())
+        _strongest(said.trajectory_id, index, kind, list(combinations(sides, 2)), rules)
+        for kind, spoken in words.items()
+        for index, sides in _by_step(spoken).items()
     ]
     return tuple(each for each in found if each is not None)
+
+
+def _by_step(spoken: Iterable[StepScore | OutcomeScore]) -> dict[int | None, list[Said]]:
+    """What was said of the whole episode (None) and of each step."""
+    found: dict[int | None, list[Said]] = {}
+    for each in spoken:
+        index = each.step_index if isinstance(each, StepScore) else None
+        found.setdefault(index, []).append(_side(each))
+    return found
 
 
 def _strongest(

@@ -84,7 +84,9 @@ class DisagreementKind(StrEnum):
     JUDGE_STEPS = "judge_steps"
     """The scores of the last steps than an outcome judge."""
     STEP_SCORERS = "step_scorers"
-    """Two scorers of one step."""
+    """Two scorers of one step, neither of them a person."""
+    PEOPLE = "people"
+    """Two people, of one step or of the whole episode."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -120,7 +122,7 @@ class QueuedReview:
     instruction: str
     found_at_s: float
     resolved_by: tuple[str, ...]
-    """Annotators who have marked it; empty while it waits for one."""
+    """Annotators who have marked it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -53,6 +53,16 @@ def test_each_kind_from_its_threshold_on() -> None:
     assert found(None, None, steps("prm:1", ()), steps("judge:m@1", (0.5,))) == {}
 
 
+def test_people_contradict_each_other_on_a_step_or_on_the_whole() -> None:
+    marks = (*steps("human:ada", (1.0, 0.5)), *steps("human:bob", (0.2, 0.4)), *steps("human:cyd", (0.6,)))
+    whole = (outcome(0.0, scorer="human:ada"), outcome(0.7, scorer="human:bob"))
+    said = Opinions(trajectory_id="a", verifier=1.0, judge=None, steps=(), marks=(*marks, *whole))
+    step, episode = disagreements_of(said, RULES)
+    assert (step.kind, step.step_index, round(step.strength, 6)) == ("people", 0, 0.72)  # .9 · .8
+    assert [side.scorer for side in step.said] == ["human:bob", "human:ada"]
+    assert (episode.step_index, round(episode.strength, 6)) == (None, 0.63)
+
+
 def test_the_strongest_of_several_scorers_is_told_with_both_sides() -> None:
     said = Opinions(
         trajectory_id="a",
@@ -130,6 +140,27 @@ async def test_a_queue_is_found_ranked_and_resolved_by_marks(store: Store) -> No
     assert [i.resolved_by for i in resolved] == [("ada", "bob"), ("ada",)]
     await store.unmark("b", 1, "ada")
     assert len((await store.review_queue()).items) == 2
+
+
+@pytest.mark.parametrize("index", [0, None])
+async def test_between_two_people_a_third_decides(store: Store, index: int | None) -> None:
+    await write(store, make_trajectory("a", end=make_end()))
+    await store.mark("a", index, "ada", 1.0, "It got there.")
+    assert await store.find_disagreements(RULES) == 0
+    await store.mark("a", index, "bob", 0.0)
+    assert await store.find_disagreements(RULES) == 1
+    (open_,) = (await store.review_queue()).items
+    assert (open_.disagreement.kind, open_.resolved_by) == ("people", ("ada", "bob"))
+    assert open_.disagreement.said[1] == Said(scorer="human:ada", score=1.0, rationale="It got there.")
+    await store.mark("a", index, "cyd", 1.0)
+    assert (await store.review_queue()).items == ()
+    (resolved,) = (await store.review_queue("resolved")).items
+    assert resolved.resolved_by == ("ada", "bob", "cyd")
+    await store.unmark("a", index, "cyd")
+    assert (await store.review_queue()).items == (open_,)
+    await store.mark("a", index, "bob", 0.9)
+    assert await store.find_disagreements(RULES) == 0
+    assert (await store.review_queue()).items == (await store.review_queue("resolved")).items == ()
 
 
 async def test_newer_scores_change_the_queue(store: Store) -> None:

@@ -28,6 +28,7 @@
     const role = element.getAttribute('role');
     if (role) return role;
     if (element.tagName === 'INPUT' || element.tagName === 'BUTTON') return element.type || '';
+    if (element.tagName === 'polygon' && element.points.numberOfItems === 3) return 'triangle';
     return '';
   };
   const valueOf = (element) => {
@@ -36,6 +37,7 @@
         && element.tagName !== 'BUTTON') return element.value;
     return '';
   };
+  const fillOf = (element) => element instanceof SVGGraphicsElement ? element.getAttribute('fill') ?? '' : '';
   const isOn = (element) => element.checked === true || element.selected === true
     || element.getAttribute('aria-selected') === 'true' || element.getAttribute('aria-checked') === 'true'
     || element.getAttribute('aria-expanded') === 'true';
@@ -128,14 +130,14 @@
     const box = shown && style.display !== 'contents' ? cut(whole, clip) : null;
     if (box) {
       index = elements.length;
-      const [x, y] = reachable(element, box);
       const hand = style.cursor === 'pointer';
       const flags = (isOn(element) ? 1 : 0) | (document.activeElement === element ? 2 : 0)
         | (hand || element.matches(PRESSED) ? 4 : 0);
       const text = (element.textContent ?? '').replace(/\s+/g, ' ').trim().slice(0, 200);
       const classes = typeof element.className === 'string' ? element.className : element.className?.baseVal ?? '';
       elements.push([element.tagName.toLowerCase(), kindOf(element), text, valueOf(element), flags, element.id,
-        classes, round(box.left), round(box.top), round(box.right), round(box.bottom), x, y, parent]);
+        classes, fillOf(element), [round(box.left), round(box.top), round(box.right), round(box.bottom)],
+        reachable(element, box), parent]);
     }
     if (style.overflowX !== 'visible' || style.overflowY !== 'visible') {
       const border = cut(whole, clip);

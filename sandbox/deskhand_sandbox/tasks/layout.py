@@ -25,7 +25,7 @@ class ElementBox:
     tag: str
     """Lower case: "button", "input", "span", "rect"."""
     kind: str
-    """Its role, or the type of an input ("text", "checkbox"); empty for plain boxes."""
+    """Its role, the type of an input ("text", "checkbox"), or "triangle"; empty for plain boxes."""
     text: str
     """Its own and its children's text with single spaces; at most 200 characters."""
     value: str
@@ -35,6 +35,8 @@ class ElementBox:
     focused: bool
     id: str
     classes: tuple[str, ...]
+    fill: str
+    """What a drawing in SVG says it is filled with, as in "red"; empty for others."""
     box: Box
     point: tuple[int, int] | None
     """A pixel near its centre where a click reaches it or something inside it; None when it is covered."""
@@ -96,13 +98,12 @@ def _read(answer: dict[str, Any]) -> PageLayout:
             clickable=bool(flags & 4),
             id=name,
             classes=tuple(classes.split()),
-            box=(left, top, right, bottom),
-            point=None if x < 0 else (x, y),
+            fill=fill,
+            box=tuple(box),
+            point=None if point[0] < 0 else tuple(point),
             parent=None if parent < 0 else parent,
         )
-        for tag, kind, text, value, flags, name, classes, left, top, right, bottom, x, y, parent in answer[
-            "elements"
-        ]
+        for tag, kind, text, value, flags, name, classes, fill, box, point, parent in answer["elements"]
     )
     characters = tuple(
         CharacterBox(

@@ -120,6 +120,25 @@ async def test_states_and_kinds_are_told(sandbox: BrowserSandbox) -> None:
     ] * 3
 
 
+async def test_drawings_tell_their_shape_and_what_fills_them(sandbox: BrowserSandbox) -> None:
+    layout = await show(
+        sandbox,
+        "<svg width=160 height=100><circle id=c cx=20 cy=20 r=10 fill=red />"
+        "<text id=q x=40 y=30 fill=aqua>q</text><polygon id=t points='60,30 70,10 80,30' fill=blue />"
+        "<polygon id=f points='90,30 90,10 99,10 99,30' /></svg>"
+        "<p id=p fill=red>no drawing</p>",
+    )
+    at = {each.id: each for each in layout.elements if each.id}
+    assert {name: (each.tag, each.kind, each.fill) for name, each in at.items()} == {
+        "c": ("circle", "", "red"),
+        "q": ("text", "", "aqua"),
+        "t": ("polygon", "triangle", "blue"),
+        "f": ("polygon", "", ""),
+        "p": ("p", "", ""),
+    }
+    assert at["c"].point == (20 + int(at["c"].box[0] - 10), 20 + int(at["c"].box[1] - 10))
+
+
 async def test_parents_come_before_their_children(sandbox: BrowserSandbox) -> None:
     layout = await show(sandbox, "<div id=o><div id=i><span>deep</span></div></div>")
     for index, each in enumerate(layout.elements):

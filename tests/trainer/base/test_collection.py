@@ -24,13 +24,13 @@ from deskhand_trainer.base.pages import look
 LAYOUT: dict[str, Any] = {
     "size": [160, 210],
     "elements": [
-        # tag, kind, text, value, flags, id, classes, left, top, right, bottom, x, y, parent
-        ["div", "", 'Click on the "ok" button.', "", 0, "query", "", 0, 0, 160, 50, 80, 25, -1],
-        ["span", "", "ok", "", 0, "", "", 60, 5, 70, 15, 65, 10, 0],
-        ["div", "", "okhello", "", 0, "area", "", 0, 50, 160, 210, 80, 130, -1],
-        ["button", "submit", "ok", "", 4, "", "", 10, 60, 40, 80, 25, 70, 2],
-        ["p", "", "hello", "", 0, "", "", 10, 90, 60, 102, 35, 96, 2],
-        ["a", "", "hidden", "", 4, "", "", 10, 110, 60, 122, -1, -1, 2],
+        # tag, kind, text, value, flags, id, classes, fill, box, point, parent
+        ["div", "", 'Click on the "ok" button.', "", 0, "query", "", "", [0, 0, 160, 50], [80, 25], -1],
+        ["span", "", "ok", "", 0, "", "", "", [60, 5, 70, 15], [65, 10], 0],
+        ["div", "", "okhello", "", 0, "area", "", "", [0, 50, 160, 210], [80, 130], -1],
+        ["button", "submit", "ok", "", 4, "", "", "", [10, 60, 40, 80], [25, 70], 2],
+        ["p", "", "hello", "", 0, "", "", "", [10, 90, 60, 102], [35, 96], 2],
+        ["a", "", "hidden", "", 4, "", "", "", [10, 110, 60, 122], [-1, -1], 2],
     ],
     "characters": [["o", 12, 64, 18, 76, 3, 1], ["k", 18, 64, 24, 76, 3, 1], ["h", 10, 90, 16, 102, 4, 2]],
 }

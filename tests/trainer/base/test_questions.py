@@ -85,6 +85,18 @@ def test_what_is_read_is_written_there(seen_pages: list[SeenPage]) -> None:
     assert len(outside) <= 2  # names that are wider than their buttons begin before them
 
 
+def test_icons_drawn_with_characters_are_no_words(pages: list[SeenPage]) -> None:
+    """The arrow of a list box is not to be read; a plus that a keyboard has is."""
+    page = pages[0]
+    alone = (
+        replace(page.characters[0], character=each, word=i, box=(20.0 * i, 20.0, 20.0 * i + 9, 30.0))
+        for i, each in enumerate("▾+é")
+    )
+    shown, draw = replace(page, characters=tuple(alone)), random.Random(3)
+    read = {question.reply for _ in range(60) if (question := ask(shown, Kind.READ_AT, draw))}
+    assert read == {Answer(text="+"), Answer(text="é")}
+
+
 def test_every_letter_of_what_is_read_has_its_place(seen_pages: list[SeenPage]) -> None:
     outside: set[object] = set()
     for page, question in asked(seen_pages):

@@ -15,6 +15,7 @@ from deskhand_sandbox.tasks.generated import FAMILY, SIZES_PX, Description, Thin
 from deskhand_sandbox.tasks.layout import Box, CharacterBox, ElementBox, PageLayout, page_layout
 from deskhand_sandbox.tasks.splits import seeds
 from deskhand_sandbox.types import Image, Split, Task
+from deskhand_trainer.base.shapes import is_shape, shapes
 
 TASK = f"{FAMILY}/press"
 SIZES = tuple(SIZES_PX)
@@ -135,22 +136,24 @@ async def seen(sandbox: Sandbox, task: Task, image: Image) -> SeenPage:
 
 
 def _things(layout: PageLayout) -> tuple[Thing, ...]:
-    """What can be clicked, and single texts, outside the instruction, each by a name no other has."""
+    """Outside the instruction: what can be clicked and single texts, each by a name no other has; shapes."""
     parents = {element.parent for element in layout.elements}
     instruction = _inside(layout, _asked(layout))
+    below = [(i, each) for i, each in enumerate(layout.elements) if i not in instruction]
     found = [
         (each, each.text or (each.value if each.kind in _PRESSED else ""))
-        for index, each in enumerate(layout.elements)
-        if index not in instruction
-        and each.point is not None
+        for index, each in below
+        if each.point is not None
+        and not is_shape(each)
         and (each.clickable or (each.text and index not in parents))
     ]
     often = Counter(name for _, name in found)
-    return tuple(
+    named = tuple(
         _thing(element, name)
         for element, name in found
         if often[name] == 1 and 0 < len(name) <= LONGEST_NAME and "\n" not in name and len(name.split()) <= 3
     )
+    return named + shapes([each for _, each in below])
 
 
 def _thing(element: ElementBox, name: str) -> Thing:

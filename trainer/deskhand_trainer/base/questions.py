@@ -65,7 +65,9 @@ class Question:
 
 NAMED = ("text", "role")
 """Kinds of description that say a name."""
-WRITTEN_ON = frozenset({"button", "link", "tab", "item", "cell", "column head", "heading", "section"})
+WRITTEN_ON = frozenset(
+    {"button", "link", "tab", "item", "cell", "column head", "heading", "section", "letter", "digit"}
+)
 """Roles whose name stands on the thing itself."""
 LONGEST = 24
 """Characters of an answer, at most."""
@@ -184,7 +186,11 @@ def _pointing(page: SeenPage, draw: random.Random, *, named: bool) -> Question |
 
 def _words(page: SeenPage) -> list[Word]:
     found, _ = page.words()
-    return [word for word in found if word.box[1] >= page.content_top_px and _can_be_said(word.text)]
+    return [
+        word
+        for word in found
+        if word.box[1] >= page.content_top_px and _can_be_said(word.text) and not _is_icon(word.text)
+    ]
 
 
 def _point_word(page: SeenPage, draw: random.Random) -> Question | None:
@@ -289,6 +295,11 @@ def _state(page: SeenPage, draw: random.Random) -> Question | None:
         return Question(kind=Kind.STATE, text=text, reply=Answer(text=told), target=thing.box)
 
     return _first(page, draw, asked)
+
+
+def _is_icon(text: str) -> bool:
+    """Drawn with characters that no keyboard has, like the arrow of a list box."""
+    return not text.isascii() and not any(each.isalnum() for each in text)
 
 
 def _can_be_said(text: str) -> bool:

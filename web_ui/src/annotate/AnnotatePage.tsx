@@ -24,6 +24,7 @@ const KINDS: Record<ReviewItem["kind"], string> = {
   verifier_steps: "Verifier and step scores",
   judge_steps: "Judge and step scores",
   step_scorers: "Two scorers of a step",
+  people: "Two people",
 };
 
 export function AnnotatePage() {

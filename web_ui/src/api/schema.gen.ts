@@ -2768,7 +2768,7 @@ export interface components {
          * @description Who says otherwise than whom.
          * @enum {string}
          */
-        DisagreementKind: "verifier_judge" | "verifier_steps" | "judge_steps" | "step_scorers";
+        DisagreementKind: "verifier_judge" | "verifier_steps" | "judge_steps" | "step_scorers" | "people";
         /** EnvironmentBody */
         EnvironmentBody: {
             /** Kind */
