@@ -34,6 +34,8 @@ KINDS = {
     "sft-hard": SftConfig,
     "more-demonstrations": CollectConfig,
     "sft-more": SftConfig,
+    "sft-deeper": SftConfig,
+    "sft-colours": SftConfig,
 }
 
 
