@@ -36,6 +36,8 @@ KINDS = {
     "sft-more": SftConfig,
     "sft-deeper": SftConfig,
     "sft-colours": SftConfig,
+    "colour-demonstrations": CollectConfig,
+    "sft-colours-again": SftConfig,
 }
 
 
