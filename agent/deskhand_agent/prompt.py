@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from deskhand_agent.coordinates import CoordinateSystem
-from deskhand_agent.grammar import GRAMMAR, format_reply
+from deskhand_agent.formats import Format
+from deskhand_agent.grammar import format_reply
 from deskhand_agent.memory import Screens, WindowMemory, memory_of
 from deskhand_agent.memory.base import newest_within
 from deskhand_agent.memory.room import clipped, fair_share, size
@@ -66,31 +67,13 @@ class PromptMessage:
         return "".join(segment.text for segment in self.segments if isinstance(segment, Text))
 
 
-def system_prompt(coordinates: CoordinateSystem) -> str:
-    """What a model that was never trained on this grammar has to be told."""
-    return (
-        "You work at a computer for a person. You see its screen and act on it until the task is done.\n"
-        "Reply with your reasoning and then one action, or several on lines of their own:\n\n"
-        "<think>why</think>\nclick(point='<point>x y</point>')\n\n"
-        f"The actions:\n{GRAMMAR}\n\n{_COORDINATES[coordinates.kind]}"
-    )
-
-
-_PIXELS = "x counts pixels of the screenshot from the left, y from the top."
-_COORDINATES = {
-    "pixel": _PIXELS,
-    "grid": _PIXELS,
-    "resized": _PIXELS,
-    "normalised": "x runs from 0 at the left edge to 1000 at the right one, y from 0 at the top to 1000.",
-}
-
-
 def build_prompt(
     context: Context,
     *,
     memory: WindowMemory,
     coordinates: CoordinateSystem,
     system: str = "",
+    form: Format | None = None,
     thoughts: bool = False,
     asking: str = "",
 ) -> tuple[PromptMessage, ...]:
@@ -105,10 +88,12 @@ def build_prompt(
     Args:
         coordinates: the frame past actions are written in, the one the model itself writes.
         system: the system message; none when empty.
+        form: how the task is told and past replies were said; None: in our own words.
         thoughts: past replies keep their thoughts.
         asking: for something in place of an action: `PLAN`, or `SUMMARISE`, for which the memory may have a
             question of its own.
     """
+    context = context if form is None else form.told(context)
     strategy = memory_of(memory)
     recall = strategy.recall(context.steps)
     asked = (strategy.question or asking) if asking == SUMMARISE else (asking or recall.reminder)
@@ -131,7 +116,7 @@ def build_prompt(
         said: list[PromptMessage] = []
         for step in shown:
             said.append(_user(text, step.observation, memory.screens, clip))
-            said.append(_assistant(clip(_reply(step, coordinates, thoughts=thoughts))))
+            said.append(_assistant(clip(_said(step, coordinates, form, thoughts=thoughts))))
             result = clip(_result(step, coordinates))
             text = f"{result}\n" if result else ""
         return [*said, _user(text, context.observation, memory.screens, clip)]
@@ -204,6 +189,12 @@ def _result(step: Step, coordinates: CoordinateSystem) -> str:
     if step.answer is not None:
         parts.append(f"user: {step.answer}")
     return " ".join(parts)
+
+
+def _said(step: Step, coordinates: CoordinateSystem, form: Format | None, *, thoughts: bool) -> str:
+    """The reply of a turn that is shown whole."""
+    said = _reply(step, coordinates, thoughts=thoughts)
+    return said if form is None or step.decision.execution is not None else form.reply(step, said)
 
 
 def _reply(step: Step, coordinates: CoordinateSystem, *, thoughts: bool) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from deskhand_agent.coordinates import CoordinateSystem
+from deskhand_agent.formats import system_prompt
 from deskhand_agent.grammar import parse_reply
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.memory.episodic import NOTE
@@ -19,7 +20,6 @@ from deskhand_agent.prompt import (
     Text,
     build_prompt,
     summary_due,
-    system_prompt,
 )
 from deskhand_agent.types import Context, Decision, Step, StepTimings
 from deskhand_sandbox.types import Action, Click, TypeText

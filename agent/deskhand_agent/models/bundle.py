@@ -1,7 +1,8 @@
 """A model with everything needed to talk to it: tokenizer, picture settings, coordinate frame, template.
 
 A folder written here is a plain transformers folder plus `deskhand.json`; a folder without that file is a
-released model (Qwen3-VL or Qwen2.5-VL), gets its family's settings and is told our grammar. A folder of
+released model (Qwen3-VL or Qwen2.5-VL), gets its family's settings and is told our grammar. Where the file
+says no more than `{"reply_format": "ui_tars"}`, it is one that is asked as UI-TARS is. A folder of
 low-rank adapters, as peft writes them, is the model they come to on their base. All load by the same code.
 Where the folder brings checksums (`deskhand_agent.checksums`), they are checked first.
 """
@@ -27,6 +28,7 @@ from transformers import Qwen3VLForConditionalGeneration as Qwen3
 from deskhand_agent.checksums import check_files
 from deskhand_agent.coordinates import CoordinateSystem
 from deskhand_agent.errors import ModelFilesError
+from deskhand_agent.formats import OURS, Format, find_format, system_prompt
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.model_files import FAMILIES, base_of, family_of
 from deskhand_agent.models.adapters import adapted, plain_copy, with_kept_adapters
@@ -34,9 +36,9 @@ from deskhand_agent.models.images import ImageCache, ImageSettings
 from deskhand_agent.models.tiny import TinyConfig, VisionLanguageModel, build_model
 from deskhand_agent.models.torchvision_gap import require_torchvision
 from deskhand_agent.models.vocabulary import CHAT_TEMPLATE, END, build_tokenizer
-from deskhand_agent.prompt import system_prompt
+from deskhand_sandbox.errors import UnknownName
 
-BUNDLE_FILE = "deskhand.json"
+BUNDLE_FILE, REPLY_FORMAT = "deskhand.json", "reply_format"
 FORMAT = 1
 """Raised when `deskhand.json` says things in another way."""
 TEMPLATE_VERSION = 1
@@ -64,6 +66,8 @@ class ModelBundle:
     system: str = ""
     """The system message of every prompt, in training as when it acts; none when empty. A trained model keeps
     the one it was trained with, whatever a released one would be told by then."""
+    reply_format: str = OURS
+    """How it is asked and replies (`deskhand_agent.formats`): "ui_tars" for weights of UI-TARS."""
     cache: ImageCache = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -104,9 +108,15 @@ class ModelBundle:
 
     @property
     def told(self) -> dict[str, str]:
-        """What is kept of the system message and named: nothing where there is none, so that models from
-        before there were any keep their names."""
-        return {"system": self.system} if self.system else {}
+        """What is kept of the system message and of the form, and named: nothing where there is none and
+        where it is our own, so that models from before there were any keep their names."""
+        form = {} if self.reply_format == OURS else {REPLY_FORMAT: self.reply_format}
+        return {**({"system": self.system} if self.system else {}), **form}
+
+    @cached_property
+    def form(self) -> Format:
+        """How it is told a task and what its replies mean, in its own frame."""
+        return find_format(self.reply_format, self.coordinates)
 
     @property
     def device(self) -> torch.device:
@@ -202,8 +212,8 @@ def load_bundle(path: Path | str, *, device: str = "cpu", dtype: torch.dtype = t
         loaded: Any = _load_model(folder, family, dtype)
         model = loaded.to(device).eval()
         tokenizer = AutoTokenizer.from_pretrained(folder)
-        if described is None:
-            return _released(folder, model, tokenizer)
+        if described is None or described.keys() <= {"format", REPLY_FORMAT}:
+            return _released(folder, model, tokenizer, (described or {}).get(REPLY_FORMAT, OURS))
         tiny = described["tiny"]
         images: dict[str, Any] = dict(described["images"])
         images |= {"mean": tuple(images["mean"]), "std": tuple(images["std"])}
@@ -216,8 +226,11 @@ def load_bundle(path: Path | str, *, device: str = "cpu", dtype: torch.dtype = t
             tiny=None if tiny is None else TinyConfig(**tiny),
             memory=WindowMemory(**described.get("memory", {})),
             system=str(described.get("system", "")),
+            reply_format=_known_format(described.get(REPLY_FORMAT, OURS)),
         )
-    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+    except UnknownName as error:
+        raise ModelFilesError(f"{folder / BUNDLE_FILE} has an {error}: write another") from error
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
         raise ModelFilesError(
             f"the model folder {folder} is damaged ({type(error).__name__}: {error}): copy or download it "
             "again, or materialise the policy again from the store"
@@ -264,7 +277,14 @@ def _load_model(folder: Path, family: str, dtype: torch.dtype) -> VisionLanguage
     return model
 
 
-def _released(folder: Path, model: VisionLanguageModel, tokenizer: PreTrainedTokenizerBase) -> ModelBundle:
+def _known_format(name: Any) -> str:
+    find_format(str(name), None)
+    return str(name)
+
+
+def _released(
+    folder: Path, model: VisionLanguageModel, tokenizer: PreTrainedTokenizerBase, reply_format: str
+) -> ModelBundle:
     processor: Any = cast(Any, AutoProcessor.from_pretrained(folder)).image_processor
     images = ImageSettings(
         patch_px=processor.patch_size,
@@ -278,7 +298,8 @@ def _released(folder: Path, model: VisionLanguageModel, tokenizer: PreTrainedTok
         ),
         pad=False,
     )
-    if isinstance(model, Qwen3):
+    usual = find_format(reply_format, None)
+    if isinstance(model, Qwen3) or usual.coordinates.kind == "normalised":
         coordinates = CoordinateSystem(kind="normalised")
     else:
         coordinates = CoordinateSystem(
@@ -293,7 +314,8 @@ def _released(folder: Path, model: VisionLanguageModel, tokenizer: PreTrainedTok
         images=images,
         coordinates=coordinates,
         pictures_first=False,
-        system=system_prompt(coordinates),
+        system=system_prompt(coordinates) if reply_format == OURS else usual.system,
+        reply_format=reply_format,
     )
 
 

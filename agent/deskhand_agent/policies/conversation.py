@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from deskhand_agent.coordinates import CoordinateSystem
 from deskhand_agent.errors import EndpointError
+from deskhand_agent.formats import Format
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.prompt import SUMMARISE, PromptMessage, build_prompt, summary_due
 from deskhand_agent.types import Context, Step
@@ -26,7 +27,7 @@ class Exchange:
     step: Step | None
     """The turn it answered with; None: it is to answer now."""
     said: str = ""
-    """That answer in our own words."""
+    """That answer, in our own words or in those of the form."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,12 +47,14 @@ def conversation(
     memory: WindowMemory,
     coordinates: CoordinateSystem,
     system: str = "",
+    form: Format | None = None,
     asking: str = "",
 ) -> Conversation:
     """The messages of `build_prompt`, each with the turn that answered it.
 
     Args:
         coordinates: the frame past actions are written in.
+        form: how it is told of them; None: in our own words.
         asking: a question in place of what to do; the memory has to wait with its own.
     """
     due = not asking and summary_due(context, memory)
@@ -60,6 +63,7 @@ def conversation(
         memory=memory,
         coordinates=coordinates,
         system=system,
+        form=form,
         thoughts=True,
         asking=SUMMARISE if due else asking,
     )

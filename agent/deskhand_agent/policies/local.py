@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from deskhand_agent.accounts import spent
-from deskhand_agent.errors import ActionSyntaxError
-from deskhand_agent.grammar import parse_reply
 from deskhand_agent.inference import Completion, CompletionRequest, InferenceEngine, Sampling
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.prompting import decode_reply, tokenise_prompt
 from deskhand_agent.prompt import PLAN, SUMMARISE, build_prompt, summary_due
-from deskhand_agent.types import Context, Decision, Execution, Policy, fault_of
+from deskhand_agent.types import Context, Decision, Execution, Policy
 
 
 class LocalPolicy:
@@ -68,27 +66,8 @@ class LocalPolicy:
             )
         if self._executor is not None:
             return await _executed(context, text, self._executor, request, completion)
-        try:
-            parsed = parse_reply(text)
-        except ActionSyntaxError as error:
-            return Decision(
-                actions=(),
-                text=text,
-                request=request,
-                completion=completion,
-                trainable=True,
-                error=str(error),
-                fault=fault_of(error),
-            )
-        frame = self._bundle.coordinates.frame(context.observation.size_px)
-        return Decision(
-            actions=tuple(frame.action_to_screen(action) for action in parsed.actions),
-            text=text,
-            thought=parsed.thought,
-            request=request,
-            completion=completion,
-            trainable=True,
-        )
+        read = self._bundle.form.decision(text, context.observation, {}, mending=False)
+        return replace(read, request=request, completion=completion, trainable=True)
 
     async def ask(self, context: Context, question: str) -> Decision:
         """What the model says to a question, the likeliest; see `Answering.ask`."""
@@ -115,6 +94,7 @@ class LocalPolicy:
             memory=self._memory,
             coordinates=self._bundle.coordinates,
             system=self._bundle.system,
+            form=self._bundle.form,
             asking=asking,
         )
         prompt = tokenise_prompt(self._bundle, messages)

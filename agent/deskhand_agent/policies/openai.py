@@ -11,9 +11,9 @@ from typing import Any
 from deskhand_agent.apis import ApiReply, ApiSettings
 from deskhand_agent.chat import ChatEndpoint, ChatMessage
 from deskhand_agent.coordinates import CoordinateSystem
+from deskhand_agent.formats import Format, find_format
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.policies.conversation import conversation, data_url
-from deskhand_agent.policies.formats import Format, find_format
 from deskhand_agent.policies.settings import read_settings
 from deskhand_agent.prompt import PromptMessage, Segment, Text
 from deskhand_agent.types import Context, Decision
@@ -76,18 +76,18 @@ class OpenAIPolicy:
         """The reply, and whether it is the summary that was asked for."""
         memory = self.settings.memory
         shown = conversation(
-            self._format.told(context),
+            context,
             memory=memory,
             coordinates=self._format.coordinates,
             system=self._format.system,
+            form=self._format,
             asking=asking,
         )
         messages: list[ChatMessage] = [{"role": "system", "content": shown.system}] if shown.system else []
         for exchange in shown.exchanges:
             messages.append(_user(exchange.shown))
             if exchange.step is not None:
-                said = self._format.reply(exchange.step, exchange.said)
-                messages.append({"role": "assistant", "content": said})
+                messages.append({"role": "assistant", "content": exchange.said})
         reply = await self._endpoint.ask(
             messages,
             temperature=self.settings.temperature,

@@ -120,7 +120,13 @@ def _read(
             steps=trajectory.steps[:place],
             observation=step.observation,
         )
-        messages = build_prompt(context, memory=memory, coordinates=bundle.coordinates, system=bundle.system)
+        messages = build_prompt(
+            context,
+            memory=memory,
+            coordinates=bundle.coordinates,
+            system=bundle.system,
+            form=bundle.form,
+        )
         prompt = tokenise_prompt(bundle, messages)
         prompt_ids, images = prompt.ids, prompt.images
         reply_ids = tokenise_reply(bundle, _reply_text(step, bundle))
@@ -138,4 +144,5 @@ def _reply_text(step: Step, bundle: ModelBundle) -> str:
     if not decision.actions:
         return decision.text
     frame = bundle.coordinates.frame(step.observation.size_px)
-    return format_reply(decision.thought, tuple(frame.action_to_model(action) for action in decision.actions))
+    actions = tuple(frame.action_to_model(action) for action in decision.actions)
+    return bundle.form.reply(step, format_reply(decision.thought, actions))

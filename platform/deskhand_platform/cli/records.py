@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 import tempfile
 from collections.abc import Generator, Mapping
@@ -183,6 +184,7 @@ def export(
 @policies.command(
     "import",
     epilog="Examples:  deskhand policies import ~/models/Qwen3-VL-2B-Instruct   ·   "
+    "deskhand policies import ~/models/UI-TARS-1.5-7B --reply-format ui_tars   ·   "
     "deskhand policies import ./mine --name mine --url https://deskhand.example.com",
 )
 def import_policy(
@@ -191,6 +193,10 @@ def import_policy(
         typer.Argument(help="of a Qwen3-VL or Qwen2.5-VL, weights as safetensors, or of adapters for one"),
     ],
     name: Annotated[str | None, typer.Option(help="what to call it; the folder's name without")] = None,
+    reply_format: Annotated[
+        str | None,
+        typer.Option(help="how released weights are asked and reply: deskhand, ui_tars, ui_tars_mobile, …"),
+    ] = None,
     url: HomeUrl = None,
 ) -> None:
     """Keep a model that was made elsewhere, so that rounds, runs and tasks can begin from it.
@@ -198,7 +204,7 @@ def import_policy(
     Low-rank adapters, as peft writes them, are kept as the model that they come to on their base.
     """
     try:
-        with _whole(folder) as model:
+        with _whole(folder) as whole, _asked_in(whole, reply_format) as model:
             check_model_folder(model)
             kept = asyncio.run(_imported(model, name or folder.resolve().name, url))
     except ModelFilesError as error:
@@ -217,6 +223,25 @@ def _whole(folder: Path) -> Generator[Path]:
     with tempfile.TemporaryDirectory(prefix="deskhand-import-") as scratch:
         save_bundle(load_bundle(folder), Path(scratch) / "model")
         yield Path(scratch) / "model"
+
+
+@contextmanager
+def _asked_in(folder: Path, reply_format: str | None) -> Generator[Path]:
+    """The folder of a released model with what says how it is asked; as it is where nothing was told."""
+    if reply_format is None:
+        yield folder
+        return
+    from deskhand_agent.formats import find_format
+    from deskhand_agent.models.bundle import BUNDLE_FILE, REPLY_FORMAT
+
+    find_format(reply_format, None)
+    if (folder / BUNDLE_FILE).exists():
+        raise InvalidField("--reply-format", f"{folder} says itself how its model is asked ({BUNDLE_FILE})")
+    with tempfile.TemporaryDirectory(prefix="deskhand-import-") as scratch:
+        for each in folder.resolve().iterdir():
+            (Path(scratch) / each.name).symlink_to(each)
+        (Path(scratch) / BUNDLE_FILE).write_text(json.dumps({REPLY_FORMAT: reply_format}) + "\n")
+        yield Path(scratch)
 
 
 @policies.command(epilog="Example:  deskhand policies merge policy-1 policy-2 --weight 2 --weight 1")

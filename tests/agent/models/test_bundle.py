@@ -11,11 +11,12 @@ from PIL import Image as PilImage
 from transformers import AutoProcessor, Qwen3VLForConditionalGeneration
 
 from deskhand_agent.errors import ModelFilesError
+from deskhand_agent.formats import system_prompt
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.models.bundle import BUNDLE_FILE, ModelBundle, build_tiny, load_bundle, save_bundle
 from deskhand_agent.models.images import sized_pixels
 from deskhand_agent.models.prompting import tokenise_prompt
-from deskhand_agent.prompt import ImageSegment, PromptMessage, Text, system_prompt
+from deskhand_agent.prompt import ImageSegment, PromptMessage, Text
 from deskhand_sandbox.types import Image
 
 Picture = Callable[..., Image]
@@ -113,6 +114,40 @@ def test_a_released_model_is_told_the_grammar_and_stays_told(
     trained = load_bundle(tmp_path / "trained")
     assert (trained.tiny, trained.system) == (None, released.system)
     assert trained.processor_hash == load_bundle(tmp_path / "trained").clone().processor_hash
+
+
+@pytest.mark.parametrize(
+    ("family", "form", "kind"),
+    [
+        ("qwen2_5_vl", "ui_tars", "resized"),
+        ("qwen2_5_vl", "ui_tars_1_0", "normalised"),
+        ("qwen3_vl", "ui_tars_mobile", "normalised"),
+    ],
+)
+def test_a_released_model_is_asked_in_another_form_where_its_folder_says_so(
+    bundle: ModelBundle, tmp_path: Path, family: str, form: str, kind: str
+) -> None:
+    """No system message, the family's frame unless the form has one, and the same once it was trained."""
+    assert bundle.tiny is not None
+    save_bundle(build_tiny(replace(bundle.tiny, family=family)), tmp_path / "hub")
+    (tmp_path / "hub" / BUNDLE_FILE).write_text(json.dumps({"reply_format": form}))
+    released = load_bundle(tmp_path / "hub")
+    assert (released.system, released.reply_format, released.coordinates.kind) == ("", form, kind)
+    assert released.form.coordinates == released.coordinates
+    assert released.processor_hash != replace(released, reply_format="deskhand").processor_hash
+    save_bundle(released.clone(), tmp_path / "trained")
+    trained = load_bundle(tmp_path / "trained")
+    assert (trained.reply_format, trained.processor_hash) == (form, released.processor_hash)
+
+
+def test_a_form_that_there_is_not_is_refused_by_name(bundle: ModelBundle, tmp_path: Path) -> None:
+    save_bundle(bundle, tmp_path / "hub")
+    (tmp_path / "hub" / BUNDLE_FILE).write_text('{"reply_format": "ui_tarts"}')
+    with pytest.raises(ModelFilesError, match="did you mean ui_tars"):
+        load_bundle(tmp_path / "hub")
+    (tmp_path / "hub" / BUNDLE_FILE).write_text('["ui_tars"]')
+    with pytest.raises(ModelFilesError, match="is damaged"):
+        load_bundle(tmp_path / "hub")
 
 
 def test_a_model_built_here_is_told_nothing_and_keeps_its_name(bundle: ModelBundle, tmp_path: Path) -> None:

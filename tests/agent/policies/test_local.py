@@ -7,16 +7,17 @@ import pytest
 import torch
 from PIL import Image as PilImage
 
+from deskhand_agent.formats import system_prompt
 from deskhand_agent.grammar import GRAMMAR
 from deskhand_agent.inference import Completion, CompletionRequest, FinishReason, Sampling
+from deskhand_agent.memory import WindowMemory
 from deskhand_agent.models.bundle import BUNDLE_FILE, ModelBundle, build_tiny, load_bundle, save_bundle
 from deskhand_agent.models.engine import LocalEngine
 from deskhand_agent.models.prompting import decode_reply, tokenise_reply
 from deskhand_agent.models.tiny import TinyConfig
 from deskhand_agent.policies import create_policy
 from deskhand_agent.policies.local import LocalPolicy
-from deskhand_agent.prompt import system_prompt
-from deskhand_agent.types import Context
+from deskhand_agent.types import Context, Fault, Step, StepTimings
 from deskhand_sandbox.pictures import encoded
 from deskhand_sandbox.types import Click, EnvironmentSpec, Observation, Task, VerifierSpec
 
@@ -96,6 +97,43 @@ async def test_a_released_model_is_told_the_grammar(bundle: ModelBundle, tmp_pat
     told = decode_reply(released, decision.request.prompt_ids).replace("<|unknown|>", "…")
     assert told.startswith(f"<|im_start|>system\n{system_prompt(released.coordinates)}<|im_end|>\n")
     assert GRAMMAR in told and "Click it.\n" in told
+
+
+async def test_weights_of_ui_tars_are_asked_and_read_in_their_form(
+    bundle: ModelBundle, tmp_path: Path
+) -> None:
+    save_bundle(bundle, tmp_path / "hub")
+    (tmp_path / "hub" / BUNDLE_FILE).write_text('{"reply_format": "ui_tars"}')
+    released = load_bundle(tmp_path / "hub")
+    reply = "Thought: There.\nAction: click(point='<point>500 500</point>')"
+    policy = LocalPolicy(bundle=released, engine=Says(released, reply), memory=WindowMemory(n_screenshots=2))
+    now = context(width=60, height=50)
+    first = await policy.act(now)
+    assert (first.actions, first.thought, first.trainable) == ((Click(x=30, y=25),), "There.", True)
+    assert first.request is not None
+    told = decode_reply(released, first.request.prompt_ids)
+    assert "## Action Space" in told and "## User Instruction\nClick it.\n" in told and GRAMMAR not in told
+    turn = Step(
+        index=0,
+        observation=now.observation,
+        decision=first,
+        reward=0.0,
+        timings=StepTimings(model_ms=1, act_ms=1, settle_ms=1),
+        finished_at_s=1.0,
+    )
+    shown = decode_reply(released, policy.request(replace(now, steps=(turn,))).prompt_ids)
+    assert f"<|im_start|>assistant\n{reply}<|im_end|>" in shown
+
+
+async def test_a_near_miss_in_the_form_of_ui_tars_is_a_void_turn(bundle: ModelBundle, tmp_path: Path) -> None:
+    """As in our own grammar, where a model learns by its replies."""
+    save_bundle(bundle, tmp_path / "hub")
+    (tmp_path / "hub" / BUNDLE_FILE).write_text('{"reply_format": "ui_tars"}')
+    released = load_bundle(tmp_path / "hub")
+    reply = "Action: click(point='<point>500 500</point>'"
+    decision = await LocalPolicy(bundle=released, engine=Says(released, reply)).act(context())
+    assert released.form.decision(reply, context().observation, {}).repairs
+    assert (decision.actions, decision.trainable, decision.fault) == ((), True, Fault.SYNTAX)
 
 
 async def test_a_model_built_here_is_shown_what_it_was_trained_on(bundle: ModelBundle) -> None:

@@ -1,4 +1,4 @@
-"""`deskhand policies import` of adapters."""
+"""`deskhand policies import` of adapters, and of weights that are asked in a form of their own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from deskhand_agent.models.bundle import build_tiny, load_bundle, save_bundle
+from deskhand_agent.models.bundle import BUNDLE_FILE, build_tiny, load_bundle, save_bundle
 from deskhand_agent.models.tiny import TinyConfig
 from deskhand_platform.cli.app import main
 
@@ -57,3 +57,24 @@ def test_adapters_are_kept_as_the_model_they_come_to(tmp_path: Path, deskhand: A
     code, told = deskhand("policies", "import", tmp_path / "mine")
     assert code == 2
     assert "no config.json" in told
+
+
+def test_released_weights_are_kept_with_the_form_that_they_are_asked_in(
+    tmp_path: Path, deskhand: Any
+) -> None:
+    save_bundle(build_tiny(SMALL), tmp_path / "tars")
+    code, told = deskhand("policies", "import", tmp_path / "tars", "--reply-format", "ui_tars")
+    assert code == 2
+    assert "says itself how its model is asked" in told
+    (tmp_path / "tars" / BUNDLE_FILE).unlink()
+    code, told = deskhand("policies", "import", tmp_path / "tars", "--reply-format", "ui_tarts")
+    assert code == 2
+    assert "did you mean ui_tars" in told
+    code, told = deskhand("policies", "import", tmp_path / "tars", "--reply-format", "ui_tars")
+    assert code == 0, told
+    policy = told.split("policy: ")[1].split()[0]
+    assert "name: tars" in deskhand("policies", "show", policy)[1]
+    assert not (tmp_path / "tars" / BUNDLE_FILE).exists()
+    assert deskhand("policies", "export", policy, tmp_path / "again")[0] == 0
+    again = load_bundle(tmp_path / "again")
+    assert (again.reply_format, again.system) == ("ui_tars", "")

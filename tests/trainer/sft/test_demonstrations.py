@@ -154,6 +154,19 @@ async def test_a_released_model_learns_from_what_it_was_told_when_it_acted(
         assert [sample.prompt_ids for sample in found] == shown
 
 
+def test_demonstrations_are_written_in_the_models_form(
+    bundle: ModelBundle, pages: list[SeenPage], tmp_path: Path
+) -> None:
+    save_bundle(bundle, tmp_path / "hub")
+    (tmp_path / "hub" / BUNDLE_FILE).write_text('{"reply_format": "ui_tars"}')
+    released = load_bundle(tmp_path / "hub")
+    done = trajectory(pages, clicked(13, 22), clicked(41, 50))
+    first, second = samples_from_trajectories([done], released, WindowMemory(n_screenshots=2))
+    said = decode_reply(released, first.reply_ids)
+    assert said.startswith("Thought: \nAction: click(point='<point>")
+    assert said in decode_reply(released, second.prompt_ids)
+
+
 def _elsewhere(step: Step) -> Step:
     """The step as another processor would have sampled it."""
     assert step.decision.request is not None

@@ -85,13 +85,15 @@ def _written(
         memory=memory,
         coordinates=bundle.coordinates,
         system=bundle.system,
+        form=bundle.form,
         thoughts=thoughts,
         asking="" if summary is None else SUMMARISE,
     )
     prompt = tokenise_prompt(bundle, messages)
     frame = bundle.coordinates.frame(step.observation.size_px)
     actions = [frame.action_to_model(action) for action in step.decision.actions]
-    text = format_reply(step.decision.thought if thoughts else None, actions) if summary is None else summary
+    thought = step.decision.thought if thoughts else None
+    text = bundle.form.reply(step, format_reply(thought, actions)) if summary is None else summary
     return _sample(
         trajectory,
         step,

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from starlette.responses import JSONResponse
 
 from deskhand_agent.coordinates import CoordinateSystem
+from deskhand_agent.formats import find_format
 from deskhand_agent.grammar import Repair
-from deskhand_agent.policies.formats import find_format
 from deskhand_agent.policies.openai import OpenAIPolicy
 from deskhand_agent.types import Context, Decision, Fault, Step, StepTimings
 from deskhand_sandbox.errors import UnknownName

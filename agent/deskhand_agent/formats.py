@@ -1,4 +1,4 @@
-"""How a chat model is told to reply, and what its replies mean.
+"""How a model is told to reply, how it said its past turns, and what its replies mean.
 
 "deskhand" tells any model our own grammar. The others have the form of UI-TARS's prompts (arXiv 2501.12326;
 github.com/bytedance/UI-TARS), for its models: format, action space, notes and task are sections of the first
@@ -14,15 +14,16 @@ from typing import Protocol
 
 from deskhand_agent.coordinates import CoordinateSystem
 from deskhand_agent.errors import ActionSyntaxError
-from deskhand_agent.grammar import mend_reply
+from deskhand_agent.grammar import GRAMMAR, mend_reply, parse_reply
 from deskhand_agent.grammar.mending import SYNTACTIC, Repair, mended
-from deskhand_agent.prompt import system_prompt
 from deskhand_agent.types import Context, Decision, Fault, Step, fault_of
 from deskhand_sandbox.dialects import read, write_all
 from deskhand_sandbox.dialects.calls import CallSyntaxError
 from deskhand_sandbox.dialects.ui_tars import RESIZED
 from deskhand_sandbox.errors import InvalidAction, UnknownName
 from deskhand_sandbox.types import Observation
+
+OURS = "deskhand"
 
 
 class Format(Protocol):
@@ -40,8 +41,14 @@ class Format(Protocol):
         """How the model said a past turn, or would have; `said` is how our grammar does."""
         ...
 
-    def decision(self, text: str, seen: Observation, cost: Mapping[str, float]) -> Decision:
-        """What a reply means; a void turn where it holds no action."""
+    def decision(
+        self, text: str, seen: Observation, cost: Mapping[str, float], *, mending: bool = True
+    ) -> Decision:
+        """What a reply means; a void turn where it holds no action.
+
+        Args:
+            mending: near misses are read as what they are near to; off where a model learns by its replies.
+        """
         ...
 
 
@@ -54,10 +61,10 @@ def find_format(name: str, coordinates: CoordinateSystem | None) -> Format:
     Raises:
         UnknownName: there is none of this name.
     """
-    if name == "deskhand":
+    if name == OURS:
         return DeskhandFormat(coordinates or CoordinateSystem())
     if name not in _UI_TARS:
-        raise UnknownName("format", name, ("deskhand", *_UI_TARS))
+        raise UnknownName("format", name, (OURS, *_UI_TARS))
     return UiTarsFormat(name, coordinates or _UI_TARS[name])
 
 
@@ -73,9 +80,11 @@ class DeskhandFormat:
     def reply(self, step: Step, said: str) -> str:
         return said
 
-    def decision(self, text: str, seen: Observation, cost: Mapping[str, float]) -> Decision:
+    def decision(
+        self, text: str, seen: Observation, cost: Mapping[str, float], *, mending: bool = True
+    ) -> Decision:
         try:
-            reply = mend_reply(text)
+            reply = mend_reply(text) if mending else parse_reply(text)
         except ActionSyntaxError as error:
             return Decision(actions=(), text=text, error=str(error), fault=fault_of(error), cost=cost)
         frame = self.coordinates.frame(seen.size_px)
@@ -110,13 +119,16 @@ class UiTarsFormat:
             return said
         return f"Thought: {decision.thought or ''}\nAction: {calls}"
 
-    def decision(self, text: str, seen: Observation, cost: Mapping[str, float]) -> Decision:
+    def decision(
+        self, text: str, seen: Observation, cost: Mapping[str, float], *, mending: bool = True
+    ) -> Decision:
         frame = self.coordinates.frame(seen.size_px)
         repairs: tuple[Repair, ...] = ()
         try:
             actions = read(self._dialect, text, frame)
         except InvalidAction as error:
-            found = mended(text, lambda changed: read(self._dialect, changed, frame), SYNTACTIC)
+            near = SYNTACTIC if mending else ()
+            found = mended(text, lambda changed: read(self._dialect, changed, frame), near)
             if found is None:
                 fault = Fault.SYNTAX if isinstance(error, CallSyntaxError) else Fault.UNKNOWN_ACTION
                 return Decision(actions=(), text=text, error=str(error), fault=fault, cost=cost)
@@ -185,3 +197,25 @@ def _prompt(dialect: str, instruction: str) -> str:
         "what it is done to.\n\n"
         f"## User Instruction\n{instruction}"
     )
+
+
+# ---- our own words
+
+
+def system_prompt(coordinates: CoordinateSystem) -> str:
+    """What a model that was never trained on this grammar has to be told."""
+    return (
+        "You work at a computer for a person. You see its screen and act on it until the task is done.\n"
+        "Reply with your reasoning and then one action, or several on lines of their own:\n\n"
+        "<think>why</think>\nclick(point='<point>x y</point>')\n\n"
+        f"The actions:\n{GRAMMAR}\n\n{_COORDINATES[coordinates.kind]}"
+    )
+
+
+_PIXELS = "x counts pixels of the screenshot from the left, y from the top."
+_COORDINATES = {
+    "pixel": _PIXELS,
+    "grid": _PIXELS,
+    "resized": _PIXELS,
+    "normalised": "x runs from 0 at the left edge to 1000 at the right one, y from 0 at the top to 1000.",
+}
