@@ -135,6 +135,21 @@ def summary_due(context: Context, memory: WindowMemory) -> bool:
     return memory_of(memory).due(context.steps)
 
 
+def reply_of(
+    step: Step, coordinates: CoordinateSystem, *, form: Format | None = None, thoughts: bool = False
+) -> str:
+    """What a turn did, as a model of this frame and form writes it, whoever decided it.
+
+    Args:
+        form: None: our own words.
+        thoughts: it keeps its thought.
+    """
+    frame = coordinates.frame(step.observation.size_px)
+    actions = tuple(frame.action_to_model(action) for action in step.decision.actions)
+    said = format_reply(step.decision.thought if thoughts else None, actions) if actions else "(no action)"
+    return said if form is None else form.reply(step, said)
+
+
 def _within(
     room: int, lines: Sequence[str], messages: Callable[[Sequence[str], Clip], list[PromptMessage]]
 ) -> list[PromptMessage]:
@@ -178,12 +193,12 @@ def _left_out(turns: int) -> str:
 
 def _past_line(step: Step, coordinates: CoordinateSystem) -> str:
     result = _result(step, coordinates)
-    return f"{_reply(step, coordinates, thoughts=False)}{f' -> {result}' if result else ''}"
+    return f"{_said(step, coordinates, None, thoughts=False)}{f' -> {result}' if result else ''}"
 
 
 def _result(step: Step, coordinates: CoordinateSystem) -> str:
     """What came of a turn other than a changed screen; empty when nothing did."""
-    parts = [] if step.decision.execution is None else [f"done: {_actions(step, coordinates)}"]
+    parts = [] if step.decision.execution is None else [f"done: {reply_of(step, coordinates)}"]
     error = step.decision.error or step.action_error
     parts += [f"error: {error}"] if error else []
     if step.answer is not None:
@@ -193,22 +208,9 @@ def _result(step: Step, coordinates: CoordinateSystem) -> str:
 
 def _said(step: Step, coordinates: CoordinateSystem, form: Format | None, *, thoughts: bool) -> str:
     """The reply of a turn that is shown whole."""
-    said = _reply(step, coordinates, thoughts=thoughts)
-    return said if form is None or step.decision.execution is not None else form.reply(step, said)
-
-
-def _reply(step: Step, coordinates: CoordinateSystem, *, thoughts: bool) -> str:
     if step.decision.execution is not None:
         return step.decision.execution.plan
-    return _actions(step, coordinates, thoughts=thoughts)
-
-
-def _actions(step: Step, coordinates: CoordinateSystem, *, thoughts: bool = False) -> str:
-    frame = coordinates.frame(step.observation.size_px)
-    actions = tuple(frame.action_to_model(action) for action in step.decision.actions)
-    if not actions:
-        return "(no action)"
-    return format_reply(step.decision.thought if thoughts else None, actions)
+    return reply_of(step, coordinates, form=form, thoughts=thoughts)
 
 
 def _assistant(reply: str) -> PromptMessage:

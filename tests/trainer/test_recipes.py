@@ -58,7 +58,7 @@ def test_nothing_is_shown_that_is_measured_as_unseen(name: str) -> None:
     assert not tasks & set(HELD_OUT_TASKS) and not tasks & set(TEN)
 
 
-def test_the_model_before_it_imitates_is_whole() -> None:
+def test_the_model_kept_beside_the_recipe_is_whole() -> None:
     check_model_folder(RECIPE / "base")
     bundle = load_bundle(RECIPE / "base")
     assert bundle.tiny is not None and bundle.tiny.vision_depth == read("deeper-again").vision_depth

@@ -226,10 +226,8 @@ def load_bundle(path: Path | str, *, device: str = "cpu", dtype: torch.dtype = t
             tiny=None if tiny is None else TinyConfig(**tiny),
             memory=WindowMemory(**described.get("memory", {})),
             system=str(described.get("system", "")),
-            reply_format=_known_format(described.get(REPLY_FORMAT, OURS)),
+            reply_format=described.get(REPLY_FORMAT, OURS),
         )
-    except UnknownName as error:
-        raise ModelFilesError(f"{folder / BUNDLE_FILE} has an {error}: write another") from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
         raise ModelFilesError(
             f"the model folder {folder} is damaged ({type(error).__name__}: {error}): copy or download it "
@@ -261,6 +259,10 @@ def _described(folder: Path) -> dict[str, Any] | None:
                 f"{described[what]}; this one reads {known}): take the version that wrote it, or train again "
                 "with this one"
             )
+    try:
+        find_format(str(described.get(REPLY_FORMAT, OURS)), None)
+    except UnknownName as error:
+        raise ModelFilesError(f"{file} names an {error}") from error
     return described
 
 
@@ -275,11 +277,6 @@ def _load_model(folder: Path, family: str, dtype: torch.dtype) -> VisionLanguage
             "copy or download the folder again"
         )
     return model
-
-
-def _known_format(name: Any) -> str:
-    find_format(str(name), None)
-    return str(name)
 
 
 def _released(

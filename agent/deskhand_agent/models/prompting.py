@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from deskhand_agent.memory import memory_of
+from deskhand_agent.memory import WindowMemory, memory_of
 from deskhand_agent.memory.room import size
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.vocabulary import END, IMAGE_PAD, ROLES, START, VISION_END, VISION_START
-from deskhand_agent.prompt import PLAN, ImageSegment, PromptMessage, Segment
+from deskhand_agent.prompt import PLAN, ImageSegment, PromptMessage, Segment, build_prompt
+from deskhand_agent.types import Context
 from deskhand_sandbox.types import Image
 
 
@@ -42,6 +43,32 @@ def tokenise_prompt(bundle: ModelBundle, messages: Sequence[PromptMessage]) -> T
         ids += footer(bundle)
     ids += message_header(bundle, "assistant")
     return TokenisedPrompt(ids=tuple(ids), images=tuple(images))
+
+
+def prompt_of(
+    bundle: ModelBundle,
+    context: Context,
+    *,
+    memory: WindowMemory | None = None,
+    thoughts: bool = False,
+    asking: str = "",
+) -> TokenisedPrompt:
+    """What the model is shown for one turn: in rollouts, in training and where its steps are scored.
+
+    Args:
+        memory: None: the one the model was trained with.
+        thoughts, asking: as of `build_prompt`.
+    """
+    messages = build_prompt(
+        context,
+        memory=memory or bundle.memory,
+        coordinates=bundle.coordinates,
+        system=bundle.system,
+        form=bundle.form,
+        thoughts=thoughts,
+        asking=asking,
+    )
+    return tokenise_prompt(bundle, messages)
 
 
 def longest_prompt(bundle: ModelBundle) -> int:

@@ -8,8 +8,8 @@ from deskhand_agent.accounts import spent
 from deskhand_agent.inference import Completion, CompletionRequest, InferenceEngine, Sampling
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.models.bundle import ModelBundle
-from deskhand_agent.models.prompting import decode_reply, tokenise_prompt
-from deskhand_agent.prompt import PLAN, SUMMARISE, build_prompt, summary_due
+from deskhand_agent.models.prompting import decode_reply, prompt_of
+from deskhand_agent.prompt import PLAN, SUMMARISE, summary_due
 from deskhand_agent.types import Context, Decision, Execution, Policy
 
 
@@ -89,15 +89,7 @@ class LocalPolicy:
         return self._request(context, "", self._sampling.max_tokens)
 
     def _request(self, context: Context, asking: str, longest: int) -> CompletionRequest:
-        messages = build_prompt(
-            context,
-            memory=self._memory,
-            coordinates=self._bundle.coordinates,
-            system=self._bundle.system,
-            form=self._bundle.form,
-            asking=asking,
-        )
-        prompt = tokenise_prompt(self._bundle, messages)
+        prompt = prompt_of(self._bundle, context, memory=self._memory, asking=asking)
         return CompletionRequest(
             prompt_ids=prompt.ids,
             images=prompt.images,

@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from deskhand_agent.grammar import format_reply
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.prompting import (
     encode_text,
     footer,
     message_header,
-    tokenise_prompt,
+    prompt_of,
     tokenise_reply,
 )
-from deskhand_agent.prompt import build_prompt
+from deskhand_agent.prompt import reply_of
 from deskhand_agent.types import Context, Step, Trajectory
 from deskhand_flywheel.prm.targets import StepTarget, Targets
 from deskhand_sandbox.types import Image
@@ -120,14 +119,7 @@ def _read(
             steps=trajectory.steps[:place],
             observation=step.observation,
         )
-        messages = build_prompt(
-            context,
-            memory=memory,
-            coordinates=bundle.coordinates,
-            system=bundle.system,
-            form=bundle.form,
-        )
-        prompt = tokenise_prompt(bundle, messages)
+        prompt = prompt_of(bundle, context, memory=memory)
         prompt_ids, images = prompt.ids, prompt.images
         reply_ids = tokenise_reply(bundle, _reply_text(step, bundle))
     return ReadStep(
@@ -140,9 +132,6 @@ def _read(
 
 
 def _reply_text(step: Step, bundle: ModelBundle) -> str:
-    decision = step.decision
-    if not decision.actions:
-        return decision.text
-    frame = bundle.coordinates.frame(step.observation.size_px)
-    actions = tuple(frame.action_to_model(action) for action in decision.actions)
-    return bundle.form.reply(step, format_reply(decision.thought, actions))
+    if not step.decision.actions:
+        return step.decision.text
+    return reply_of(step, bundle.coordinates, form=bundle.form, thoughts=True)

@@ -204,9 +204,12 @@ def import_policy(
     Low-rank adapters, as peft writes them, are kept as the model that they come to on their base.
     """
     try:
-        with _whole(folder) as whole, _asked_in(whole, reply_format) as model:
-            check_model_folder(model)
-            kept = asyncio.run(_imported(model, name or folder.resolve().name, url))
+        if reply_format is not None and base_of(folder) is not None:
+            raise InvalidField("--reply-format", "adapters are asked as their base is: say it of the base")
+        with _whole(folder) as whole:
+            check_model_folder(whole)
+            with _asked_in(whole, reply_format) as model:
+                kept = asyncio.run(_imported(model, name or folder.resolve().name, url))
     except ModelFilesError as error:
         raise InvalidField("FOLDER", str(error)) from error
     out.print(f"policy: {kept.id}", markup=False)

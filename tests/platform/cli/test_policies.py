@@ -53,6 +53,9 @@ def test_adapters_are_kept_as_the_model_they_come_to(tmp_path: Path, deskhand: A
     assert kept.keys() == wanted.keys()
     assert all(torch.equal(kept[name], tensor) for name, tensor in wanted.items())
 
+    code, told = deskhand("policies", "import", tmp_path / "mine", "--reply-format", "ui_tars")
+    assert code == 2
+    assert "asked as their base is" in told
     (tmp_path / "base" / "config.json").unlink()
     code, told = deskhand("policies", "import", tmp_path / "mine")
     assert code == 2
@@ -67,6 +70,9 @@ def test_released_weights_are_kept_with_the_form_that_they_are_asked_in(
     assert code == 2
     assert "says itself how its model is asked" in told
     (tmp_path / "tars" / BUNDLE_FILE).unlink()
+    code, told = deskhand("policies", "import", tmp_path / "nowhere", "--reply-format", "ui_tars")
+    assert code == 2
+    assert "no config.json" in told
     code, told = deskhand("policies", "import", tmp_path / "tars", "--reply-format", "ui_tarts")
     assert code == 2
     assert "did you mean ui_tars" in told

@@ -10,11 +10,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from deskhand_agent.coordinates import CoordinateSystem
-from deskhand_agent.grammar import format_reply
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.models.bundle import ModelBundle
-from deskhand_agent.models.prompting import tokenise_prompt, tokenise_reply
-from deskhand_agent.prompt import SUMMARISE, build_prompt
+from deskhand_agent.models.prompting import prompt_of, tokenise_reply
+from deskhand_agent.prompt import SUMMARISE, reply_of
 from deskhand_agent.types import Context, Step, Trajectory
 from deskhand_trainer.types import TrainingSample
 
@@ -80,20 +79,10 @@ def _written(
         observation=step.observation,
     )
     summary = step.decision.summary
-    messages = build_prompt(
-        context,
-        memory=memory,
-        coordinates=bundle.coordinates,
-        system=bundle.system,
-        form=bundle.form,
-        thoughts=thoughts,
-        asking="" if summary is None else SUMMARISE,
-    )
-    prompt = tokenise_prompt(bundle, messages)
-    frame = bundle.coordinates.frame(step.observation.size_px)
-    actions = [frame.action_to_model(action) for action in step.decision.actions]
-    thought = step.decision.thought if thoughts else None
-    text = bundle.form.reply(step, format_reply(thought, actions)) if summary is None else summary
+    asking = "" if summary is None else SUMMARISE
+    prompt = prompt_of(bundle, context, memory=memory, thoughts=thoughts, asking=asking)
+    acted = reply_of(step, bundle.coordinates, form=bundle.form, thoughts=thoughts)
+    text = acted if summary is None else summary
     return _sample(
         trajectory,
         step,
