@@ -51,7 +51,7 @@ def review(
     as_json: Json = False,
     url: HomeUrl = None,
 ) -> None:
-    """Find what verifier, judges and step scores disagree on, and list it, most strongly first.
+    """Find what verifier, judges, step scores and people disagree on, and list it, most strongly first.
 
     The filter says whose entries are brought up to date; the list is of all. A person's mark on the step, or
     on the episode, resolves an entry.

@@ -77,7 +77,8 @@ export function AnnotatePage() {
               <Loading label="Loading what waits" />
             ) : items.length === 0 ? (
               <Empty title={state === "open" ? "Nothing waits for you" : "Nothing is marked yet"}>
-                Where verifiers, judges and step scores contradict each other, an entry appears here.
+                Where verifiers, judges, step scores or two people contradict each other, an entry appears
+                here.
                 {state === "open" ? <Look /> : null}
               </Empty>
             ) : (
