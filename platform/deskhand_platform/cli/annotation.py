@@ -54,7 +54,7 @@ def review(
     """Find what verifier, judges, step scores and people disagree on, and list it, most strongly first.
 
     The filter says whose entries are brought up to date; the list is of all. A person's mark on the step, or
-    on the episode, resolves an entry.
+    on the episode, resolves an entry; a third person's, where two contradict each other.
     """
     chosen = {"task_id": task, "policy_id": policy, "labels": labels_of(label or [])}
     state = "resolved" if resolved else "open"
