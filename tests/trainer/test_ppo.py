@@ -171,6 +171,21 @@ async def test_a_killed_loop_goes_on_and_trains_nothing_twice(
     assert {s.policy_update for s in summaries} == {0, 1, 2}
 
 
+@pytest.mark.parametrize(("solved", "iterations"), [(0.0, 0), (1.0, 2), (None, 2)])
+async def test_it_ends_early_once_it_is_solved(
+    store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path, solved: float | None, iterations: int
+) -> None:
+    """By validation success: what it begins with already does as well as is asked, or nothing does."""
+    small = {"iterations": 2, "episodes_per_iteration": 16, "validation_episodes": 4, "evaluate_every": 1}
+    none = ValuePretrainingConfig(enabled=False)
+    loop = PpoLoop(
+        setting(store, spot, tiny.clone(), tmp_path / "run", **small, value_pretraining=none, solved=solved)
+    )
+    outcome = await loop.train()
+    assert outcome.metrics["iterations"] == iterations
+    assert (outcome.best / "model.safetensors").is_file()
+
+
 async def test_what_is_replayed_and_how_tasks_went_outlive_a_death(
     store: Store, spot: Any, spot_oracle: Any, tiny: ModelBundle, tmp_path: Path
 ) -> None:

@@ -127,8 +127,7 @@ class PpoConfig:
     notebook: bool = False
     """What it writes in an episode is told to later ones at the same site; never where it is measured."""
     text_bytes: int | None = field(default=None, metadata=bounds(0, 10_000_000))
-    """Most bytes of text, and so of tokens, in a prompt, from now on; 0: no bound; None: what it was (a fresh
-    one: 0)."""
+    """Most bytes of text, so of tokens, in a prompt, from now on; 0: no bound; None: as it was (first: 0)."""
     plan_tokens: int | None = field(default=None, metadata=bounds(0, 4096))
     """Longest plan, from now on: it says what to do next, and a frozen executor does it (AgentFlow); 0: it
     acts itself; None: what it was (a fresh one: 0)."""
@@ -151,8 +150,7 @@ class PpoConfig:
     importance_cap: float | None = field(default=None, metadata=bounds(0))
     """Weigh by the trainer's over the engine's probability, up to so much (TIS); None: they are the same."""
     entropy_quantile: float = field(default=0.0, metadata=bounds(0, 0.99))
-    """Only turns whose mean token entropy is at or above this quantile of the iteration's are in the policy
-    loss (DART: .2)."""
+    """Only turns of a mean token entropy at or above this quantile are in the policy loss (DART: .2)."""
     covariance_clip: float = field(default=0.0, metadata=bounds(0, 0.5))
     """Share of the tokens left out of the policy loss: those whose probability goes most with their advantage
     (Clip-Cov: .0002; SPEAR)."""
@@ -280,6 +278,8 @@ class PpoConfig:
     follows whichever limit is nearest. 0: no limit."""
     environment_steps: int = field(default=0, metadata=bounds(0))
     """Turns of rollouts after which the loop ends, value pretraining's among them; 0: no limit."""
+    solved: float | None = field(default=None, metadata=bounds(0, 1))
+    """Validation success, the mean of sampled and greedy, at which the loop ends early; None: it does not."""
     evaluate_every: int = field(default=10, metadata=bounds(1))
     """Iterations between evaluations on validation seeds."""
     validation_episodes: int = field(default=64, metadata=bounds(1))

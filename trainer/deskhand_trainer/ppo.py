@@ -347,7 +347,8 @@ class PpoLoop:
         return max(budget.iteration / c.iterations, by_clock, by_turns)
 
     def _spent(self) -> bool:
-        return self._progress() >= 1.0
+        solved = self.config.solved
+        return self._progress() >= 1.0 or (solved is not None and self.cursor.best >= solved)
 
     def _account(
         self, times: TimeSplit, lengths: Sequence[int], seconds: float, *, iteration: bool = True
@@ -387,8 +388,7 @@ class PpoLoop:
         save_checkpoint(folder := self.s.folder / "checkpoint", next_number(folder), state)
 
     def _resume(self) -> None:
-        found = load_checkpoint(self.s.folder / "checkpoint")
-        if found is None:
+        if (found := load_checkpoint(self.s.folder / "checkpoint")) is None:
             return
         state = found[1]
         self.learner.load(state["learner"])

@@ -41,7 +41,7 @@ class Decoder:
         self._next: list[int] = []
         """Per row: rotary position of its next token."""
         self._lasting = features is not None
-        self._features = features or FeatureCache(bundle, max_bytes=remember_bytes)
+        self.features = features or FeatureCache(bundle, max_bytes=remember_bytes)
         self._prefixes = PrefixCache(remember_bytes)
         self._step: FastStep | None = None
         self._fast = False
@@ -57,7 +57,7 @@ class Decoder:
         """The weights have changed: nothing computed with the old ones is used any more, rows included."""
         self._rows, self._next = KeyValueRows(), []
         if not self._lasting:
-            self._features.clear()
+            self.features.clear()
         self._prefixes.clear()
         self._step = None
 
@@ -145,7 +145,7 @@ class Decoder:
         parts: list[Tensor] = []
         for image, count in zip(images, counts, strict=True):
             if skipped < count:
-                (levels,), _ = self._features.of([image])
+                (levels,), _ = self.features.of([image])
                 parts.append(levels[0, skipped:])
             skipped = max(0, skipped - count)
         return torch.cat(parts)

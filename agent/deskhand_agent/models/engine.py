@@ -1,6 +1,7 @@
 """The engine in this process: draws many replies at once, says with which weights.
 
-Callers on the event loop await; one worker thread owns the model. A request joins the replies under way at
+Callers on the event loop await; one worker thread owns the model, and another looks at the pictures of what
+waits. A request joins the replies under way at
 their next token and leaves at its own last, so many episodes share a forward pass without ever waiting for
 one another. A reply is drawn by one state of the weights: new ones wait until those under way have ended,
 and who asks meanwhile waits for them.
@@ -15,7 +16,7 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,8 @@ from deskhand_agent.models.decoding import Decoder
 from deskhand_agent.models.drawing import draw
 from deskhand_agent.models.features import FeatureCache
 from deskhand_agent.models.forward import TokenSequence
+from deskhand_agent.models.lookahead import Lookahead
+from deskhand_agent.models.replies import Draft, Waiting, fail
 from deskhand_agent.models.scoring import reply_logits
 from deskhand_agent.models.value import ValueHead
 from deskhand_agent.precision import Device, Precision, device_named, multiplying, resolved
@@ -55,17 +58,6 @@ class EngineSettings:
     """Of multiplications; "auto": bfloat16 on a GPU, else float32."""
     remember_bytes: int = 64 * 2**20
     """For features of pictures seen lately, and as much for keys and values of prompts seen lately."""
-
-
-@dataclass(slots=True)
-class _Waiting:
-    request: CompletionRequest
-    reply: Future[Completion]
-    deadline_s: float
-    seed: int | None = None
-    """None: the engine's own."""
-    tell: Callable[[int], None] | None = None
-    """Told every id as it is drawn, on the worker's thread."""
 
 
 class LocalEngine:
@@ -96,7 +88,7 @@ class LocalEngine:
         self._bundle = bundle.to(device_named(self.settings.device))
         self._value_head = None if value_head is None else value_head.to(bundle.device)
         self._update = update
-        self._waiting: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         self._turn = threading.Condition()
         """Guards the two below: the weights are the worker's while it runs, else their updaters'."""
         self._running = False
@@ -104,6 +96,9 @@ class LocalEngine:
         self._closed = False
         self._decoder = Decoder(bundle, remember_bytes=self.settings.remember_bytes, features=features)
         self._dtype = resolved(self.settings.precision, bundle.device.type, units=False)
+        self._lookahead = Lookahead(
+            bundle, self._decoder.features, threads=self.settings.threads, precision=self._dtype
+        )
         self._begun = 0
         self._worker = threading.Thread(target=self._serve, name="inference", daemon=True)
         self._worker.start()
@@ -161,7 +156,7 @@ class LocalEngine:
 
     def _asked(
         self, request: CompletionRequest, seed: int | None = None, tell: Callable[[int], None] | None = None
-    ) -> _Waiting:
+    ) -> Waiting:
         """Put a request in the line; an `InferenceError` where it cannot be answered here."""
         if self._closed:
             raise InferenceError("the engine is closed")
@@ -172,7 +167,8 @@ class LocalEngine:
             )
         self._refuse_unfit(request)
         until_s = time.monotonic() + self.settings.deadline_s
-        waiting = _Waiting(request, Future(), until_s, seed, tell)
+        waiting = Waiting(request, Future(), until_s, seed, tell)
+        self._lookahead.look(request.images, wanted=lambda: not waiting.reply.done())
         self._waiting.put(waiting)
         return waiting
 
@@ -194,8 +190,9 @@ class LocalEngine:
             self._updates_waiting += 1
             try:
                 self._turn.wait_for(lambda: not self._running)
-                self._decoder.forget()
-                self._bundle.model.load_state_dict(dict(state))
+                with self._lookahead.paused():
+                    self._decoder.forget()
+                    self._bundle.model.load_state_dict(dict(state))
                 if value_state is not None and self._value_head is not None:
                     self._value_head.load_state_dict(dict(value_state))
                 self._update = update
@@ -212,6 +209,7 @@ class LocalEngine:
         self._closed = True
         self._waiting.put(None)
         self._worker.join()
+        self._lookahead.close()
 
     async def __aenter__(self) -> LocalEngine:
         return self
@@ -229,7 +227,7 @@ class LocalEngine:
 
     def _serve(self) -> None:
         torch.set_num_threads(self.settings.threads)
-        drafts: list[_Draft] = []
+        drafts: list[Draft] = []
         while self._admit(drafts):
             started = time.perf_counter()
             try:
@@ -245,9 +243,9 @@ class LocalEngine:
             while True:
                 left = self._waiting.get_nowait()
                 if left is not None:
-                    _fail(left, InferenceError("the engine was closed"))
+                    fail(left, InferenceError("the engine was closed"))
 
-    def _admit(self, drafts: list[_Draft]) -> bool:
+    def _admit(self, drafts: list[Draft]) -> bool:
         """Take what waits as further rows, a few before each token; False once closed.
 
         Waits for the first where there is none. Takes none while new weights wait for those under way.
@@ -282,18 +280,18 @@ class LocalEngine:
             self._running = False
             self._turn.notify_all()
 
-    def _join(self, waiting: _Waiting, drafts: list[_Draft]) -> None:
+    def _join(self, waiting: Waiting, drafts: list[Draft]) -> None:
         request = waiting.request
         sequence = TokenSequence(ids=request.prompt_ids, images=request.images)
         try:
             with self._multiplying():
                 hidden = self._decoder.join(sequence, room=request.sampling.max_tokens)
         except Exception as error:  # noqa: BLE001  # it is this request's, and the thread serves others
-            _fail(waiting, error)
+            fail(waiting, error)
             return
-        drafts.append(_Draft(waiting, hidden, self._value(hidden), self._chances(waiting)))
+        drafts.append(Draft(waiting, hidden, self._value(hidden), self._chances(waiting)))
 
-    def _token(self, drafts: list[_Draft]) -> None:
+    def _token(self, drafts: list[Draft]) -> None:
         """One more token for every row; a row that ended leaves."""
         self._draw(drafts)
         for row in reversed(range(len(drafts))):
@@ -309,14 +307,14 @@ class LocalEngine:
         for draft, at in zip(drafts, hidden.unbind(), strict=True):
             draft.hidden = at
 
-    def _give_up(self, drafts: list[_Draft], error: Exception) -> None:
+    def _give_up(self, drafts: list[Draft], error: Exception) -> None:
         for draft in drafts:
-            _fail(draft.waiting, error)
+            fail(draft.waiting, error)
         drafts.clear()
         self._decoder.forget()
 
     @torch.no_grad()
-    def _draw(self, drafts: Sequence[_Draft]) -> None:
+    def _draw(self, drafts: Sequence[Draft]) -> None:
         """A token for each row."""
         hidden = torch.stack([draft.hidden for draft in drafts])
         temperatures = [draft.waiting.request.sampling.temperature for draft in drafts]
@@ -341,7 +339,7 @@ class LocalEngine:
     def _value(self, hidden: Tensor) -> float | None:
         return None if self._value_head is None else float(self._value_head(hidden))
 
-    def _chances(self, waiting: _Waiting) -> Sequence[float]:
+    def _chances(self, waiting: Waiting) -> Sequence[float]:
         """Where in its distributions a reply's tokens lie: fixed by its own seed, or by the engine's and how
         many came before."""
         self._begun += 1
@@ -349,12 +347,12 @@ class LocalEngine:
         source = np.random.default_rng(own if waiting.seed is None else abs(waiting.seed))
         return source.random(waiting.request.sampling.max_tokens).tolist()
 
-    def _ended(self, draft: _Draft) -> bool:
+    def _ended(self, draft: Draft) -> bool:
         """Whether a row has its reply, which it is given, or nobody waits for it any more."""
         if draft.waiting.reply.cancelled():
             return True
         if draft.spoilt:
-            _fail(draft.waiting, InferenceError("the model's numbers overflowed: its weights are damaged"))
+            fail(draft.waiting, InferenceError("the model's numbers overflowed: its weights are damaged"))
             return True
         stopped = draft.ids[-1] == self._bundle.end_id
         if not stopped and len(draft.ids) < draft.waiting.request.sampling.max_tokens:
@@ -362,7 +360,7 @@ class LocalEngine:
         self._finish(draft, stopped=stopped)
         return True
 
-    def _finish(self, draft: _Draft, *, stopped: bool) -> None:
+    def _finish(self, draft: Draft, *, stopped: bool) -> None:
         self.replies += 1
         completion = Completion(
             ids=tuple(draft.ids),
@@ -375,26 +373,3 @@ class LocalEngine:
         )
         with contextlib.suppress(InvalidStateError):
             draft.waiting.reply.set_result(completion)
-
-
-@dataclass(slots=True)
-class _Draft:
-    """A reply under way."""
-
-    waiting: _Waiting
-    hidden: Tensor
-    """[width] at the token before the next."""
-    value: float | None
-    chances: Sequence[float]
-    """Per token it may have."""
-    ids: list[int] = field(default_factory=list[int])
-    logprobs: list[float] = field(default_factory=list[float])
-    entropies: list[float] = field(default_factory=list[float])
-    spoilt: bool = False
-    """Its numbers are none."""
-
-
-def _fail(waiting: _Waiting, error: Exception) -> None:
-    known = isinstance(error, InferenceError)
-    with contextlib.suppress(InvalidStateError):
-        waiting.reply.set_exception(error if known else InferenceError(str(error) or repr(error)))

@@ -22,6 +22,8 @@ class FeatureCache:
     def __init__(self, bundle: ModelBundle, *, max_bytes: int = 2**30) -> None:
         self._bundle = bundle
         self._max_bytes = max_bytes
+        self.keeps = max_bytes > 0
+        """Whether what is encoded is there for who asks later."""
         self._kept: OrderedDict[str, Future[Tensor]] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()

@@ -127,7 +127,7 @@ def test_what_is_remembered_is_bounded(bundle: ModelBundle, picture: Picture, re
     for seed in (0, 1, 2, 0):
         one = sequence(bundle, "Click", picture(seed, width=16, height=16))
         close(decoder.join(one, room=4), whole(bundle, one, []))
-    for cache in (decoder._features, decoder._prefixes):  # pyright: ignore[reportPrivateUsage]
+    for cache in (decoder.features, decoder._prefixes):  # pyright: ignore[reportPrivateUsage]
         assert cache._bytes <= remember  # pyright: ignore[reportPrivateUsage]
 
 

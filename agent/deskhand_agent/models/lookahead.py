@@ -1,0 +1,61 @@
+"""Pictures of requests that wait, encoded beside the engine's worker: a tiny model sees for longer than it
+writes, and one thread for both would leave other cores idle."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import torch
+
+from deskhand_agent.models import fast
+from deskhand_agent.models.bundle import ModelBundle
+from deskhand_agent.models.features import FeatureCache
+from deskhand_agent.precision import multiplying
+from deskhand_sandbox.types import Image
+
+
+class Lookahead:
+    """One thread that encodes into a cache which the worker reads, where the model's fast pass is used.
+
+    Whoever comes first to a picture encodes it, and the other waits.
+    """
+
+    def __init__(
+        self, bundle: ModelBundle, features: FeatureCache, *, threads: int, precision: torch.dtype
+    ) -> None:
+        """
+        Args:
+            threads: CPU threads a picture is encoded with.
+            precision: of multiplications.
+        """
+        self._bundle, self._features, self._precision = bundle, features, precision
+        self._weights = threading.Lock()
+        """Of whoever reads the weights here, or changes them."""
+        self._pool = ThreadPoolExecutor(
+            1, thread_name_prefix="looking", initializer=torch.set_num_threads, initargs=(threads,)
+        )
+
+    def look(self, images: Sequence[Image], *, wanted: Callable[[], bool]) -> None:
+        """Encode them as soon as those before are; `wanted` is asked then. What fails, fails the worker."""
+        if images and self._features.keeps and fast.supports(self._bundle.model):
+            with contextlib.suppress(RuntimeError):  # closed meanwhile
+                self._pool.submit(self._encode, images, wanted)
+
+    @contextlib.contextmanager
+    def paused(self) -> Generator[None]:
+        """The weights are the caller's to change; waits for the picture that is being encoded."""
+        with self._weights:
+            yield
+
+    def close(self) -> None:
+        """Let go of what is not begun. Safe to call twice."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def _encode(self, images: Sequence[Image], wanted: Callable[[], bool]) -> None:
+        with self._weights:
+            for image in images if wanted() else ():
+                with multiplying(self._precision, self._bundle.device.type):
+                    self._features.of([image])
