@@ -12,6 +12,7 @@ from collections import OrderedDict
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
+from typing import Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
 import blake3
@@ -28,6 +29,16 @@ GROUPS = 256
 """Groups whose notes are remembered."""
 INSTRUCTION_BYTES = 200
 """Of the instruction, in a note."""
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """A policy that has a memory."""
+
+    @property
+    def memory(self) -> WindowMemory:
+        """What it is shown in place of turns no longer shown."""
+        ...
 
 
 class Notebook:
@@ -47,9 +58,13 @@ class Notebook:
             raise ValueError("a window writes nothing that could be kept: choose another memory")
         if memory.plan_tokens:
             raise ValueError("plan_tokens: a policy that plans keeps no notebook")
-        self._folder, self._memory, self._chars = folder, memory_of(memory), chars
+        self._folder, self._memory, self._chars = folder, memory, chars
         self._told: OrderedDict[str, str] = OrderedDict()
         self._telling = Lock()
+
+    def of(self, owner: str) -> Notebook:
+        """Theirs alone, within this one's folder."""
+        return Notebook(self._folder / _named(owner), self._memory, chars=self._chars)
 
     def read(self, place: str, *, group_id: str | None = None) -> str:
         """The newest notes of a place, oldest first, a line each; what the first episode of a group was told
@@ -73,7 +88,7 @@ class Notebook:
         Raises:
             OSError: the folder cannot be written.
         """
-        written = self._memory.recall(trajectory.steps).written
+        written = memory_of(self._memory).recall(trajectory.steps).written
         outcome = None if trajectory.end is None else trajectory.end.outcome
         if outcome is None or not written:
             return
@@ -91,7 +106,7 @@ class Notebook:
         return "\n".join(newest_within([_line(path) for path in self._files(place)], self._chars))
 
     def _of(self, place: str) -> Path:
-        return self._folder / blake3.blake3(place.encode()).hexdigest()[:16]
+        return self._folder / _named(place)
 
     def _files(self, place: str) -> list[Path]:
         """Oldest first: ids of episodes sort by time."""
@@ -103,6 +118,10 @@ def place_of(task: Task, observation: Observation) -> str:
     the task's id names before its last part: "miniwob", "osworld/chrome"."""
     host = urlsplit(observation.url or "").hostname
     return host if host is not None and not _own(host) else task.id.rpartition("/")[0] or task.id
+
+
+def _named(what: str) -> str:
+    return blake3.blake3(what.encode()).hexdigest()[:16]
 
 
 def _own(host: str) -> bool:

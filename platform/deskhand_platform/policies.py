@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deskhand_agent.inference import Sampling
+from deskhand_agent.notebook import Notebook, Remembering
 from deskhand_agent.policies import create_policy
 from deskhand_agent.policies.settings import read_settings
 from deskhand_agent.shipped import DESKHAND_TINY
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 TEST_TIME = "test_time"
 """Setting of every policy: `Deliberation`."""
+NOTEBOOK = "notebook"
+"""Setting of every policy that has a memory: whether what it writes is told to its owner's later tasks."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,9 +61,15 @@ LOCAL_SETTINGS = tuple(one.name for one in fields(LocalSettings))
 class PolicyMaker:
     """Makes policies by their reference."""
 
-    def __init__(self, store: Store, folder: Path) -> None:
+    def __init__(self, store: Store, folder: Path, *, notes: Path | None = None) -> None:
+        """
+        Args:
+            folder: for the files of policies.
+            notes: for those of notebooks; None: none are kept.
+        """
         self._store = store
         self._folder = folder
+        self._notes = notes
         self._loaded: dict[Path, tuple[ModelBundle, LocalEngine]] = {}
         self._loading = asyncio.Lock()
         self._made: dict[str, Policy] = {}
@@ -70,11 +79,12 @@ class PolicyMaker:
         """The policy, and what of its reference is about how its episodes are run.
 
         Raises:
-            InvalidField: as `make`; or several samples of what is the same each time.
+            InvalidField: as `make`; or several samples of what is the same each time, or a notebook of what
+                writes nothing.
             UnknownPolicy, RewardModelError: the process reward model it names cannot be had.
         """
         settings = dict(ref.settings)
-        told = settings.pop(TEST_TIME, {})
+        told, keeps = settings.pop(TEST_TIME, {}), settings.pop(NOTEBOOK, False)
         if not isinstance(told, Mapping):
             raise InvalidField(f"policy.settings.{TEST_TIME}", "expected an object of settings")
         wanted = read_settings(Deliberation, told)
@@ -85,7 +95,8 @@ class PolicyMaker:
                 "at 0 it says the same each time: give more, or one sample",
             )
         judge = await self._judge(wanted.judge) if wanted.judges else None
-        return deliberate(policy, wanted, judge)
+        done = deliberate(policy, wanted, judge)
+        return replace(done, notebook=self._notebook(policy)) if keeps else done
 
     async def make(self, ref: PolicyRef) -> Policy:
         """The policy.
@@ -98,6 +109,15 @@ class PolicyMaker:
             return await self._make(ref)
         except (TypeError, ValueError, OverflowError) as error:
             raise InvalidField("policy.settings", f"refused by policy {ref.name!r}: {error}") from error
+
+    def _notebook(self, policy: Policy) -> Notebook:
+        field = f"policy.settings.{NOTEBOOK}"
+        if self._notes is None or not isinstance(policy, Remembering):
+            raise InvalidField(field, f"{policy.id} has no memory whose notes could be kept")
+        try:
+            return Notebook(self._notes, policy.memory)
+        except ValueError as error:
+            raise InvalidField(field, str(error)) from error
 
     async def close(self) -> None:
         """Close the connections of policies behind an API."""

@@ -202,6 +202,7 @@ class EpisodeWorker:
                     attempts=done.attempts,
                     self_check=done.self_check,
                     deadlines=deadlines,
+                    notebook=None if done.notebook is None else done.notebook.of(claimed.owner),
                 ),
                 owner=owner,
                 on_done=ended.append,
@@ -363,7 +364,7 @@ async def serve_queue(settings: Settings, stop: asyncio.Event) -> None:
     async with await Store.open(
         settings.db_url, settings.blobs_url, near_frames=settings.near_frames
     ) as store:
-        maker = PolicyMaker(store, settings.home / "policies")
+        maker = PolicyMaker(store, settings.home / "policies", notes=settings.home / "notes")
         worker = EpisodeWorker(
             queue=TaskQueue(store.database, Quotas(store.database, settings.quotas)),
             sink=store,

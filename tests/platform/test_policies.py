@@ -139,3 +139,21 @@ async def test_settings_say_what_is_computed_at_test_time(
             await made(**settings)
     with pytest.raises(TypeError, match="answers no questions"):
         await made("scripted", test_time={"checks": 1})
+
+
+async def test_a_task_may_ask_for_a_notebook_where_its_policy_writes(store: Store, tmp_path: Path) -> None:
+    maker = PolicyMaker(store, tmp_path / "policies", notes=tmp_path / "notes")
+    asked = {"model": "m", "base_url": "http://127.0.0.1:9/v1"}
+
+    async def made(name: str, **settings: object) -> Deliberate:
+        return await maker.deliberate(PolicyRef(name=name, settings=settings))  # type: ignore[arg-type]
+
+    writes = {**asked, "memory": {"strategy": "constant"}}
+    assert (await made("openai", **writes)).notebook is None
+    assert (await made("openai", **writes, notebook=False)).notebook is None
+    assert (await made("openai", **writes, notebook=True)).notebook is not None
+    with pytest.raises(InvalidField, match="a window writes nothing"):
+        await made("openai", **asked, notebook=True)
+    with pytest.raises(InvalidField, match="no memory"):
+        await made("scripted", notebook=True)
+    await maker.close()

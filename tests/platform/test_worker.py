@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from deskhand_agent.episode import TRY_AGAIN
+from deskhand_agent.memory import WindowMemory
+from deskhand_agent.notebook import Notebook
 from deskhand_agent.test_time.checking import NOT_DONE, Check, SelfCheck
 from deskhand_agent.test_time.deliberating import Deliberate
 from deskhand_agent.types import Context, Decision, Policy, Step
@@ -29,7 +31,8 @@ from deskhand_sandbox.base import Sandbox, SandboxSource
 from deskhand_sandbox.errors import SandboxDied, UnknownName
 from deskhand_sandbox.manager import PoolSettings, SandboxManager
 from deskhand_sandbox.tasks import make_task
-from deskhand_sandbox.types import Finish, JsonValue, Limits, Observation, Wait
+from deskhand_sandbox.tasks.splits import seeds
+from deskhand_sandbox.types import Finish, JsonValue, Limits, Observation, Split, Wait
 
 LIMITS = WorkerSettings(slots=2, attempts=3, claim_s=5.0, poll_s=0.02)
 SCRIPTED = PolicyRef(name="scripted", settings={})
@@ -128,6 +131,30 @@ async def test_a_task_is_tried_again_where_its_policy_thinks_that_it_failed(
     kept = await store.trajectory(str(done.trajectory_id))
     assert [step.answer for step in kept.steps] == [NOT_DONE, TRY_AGAIN, None]
     assert kept.start.task.limits.turns == 7
+
+
+async def test_what_is_written_is_told_to_later_tasks_of_its_owner(
+    store: Store, sandboxes: SandboxSource, tmp_path: Path
+) -> None:
+    class Writes:
+        id = "writes"
+
+        async def act(self, context: Context) -> Decision:
+            return Decision(actions=(Finish(text="done"),), text="t", thought="it is left of the menu")
+
+    async def make(_ref: PolicyRef) -> Deliberate:
+        notebook = Notebook(tmp_path / "notes", WindowMemory(strategy="constant"))
+        return Deliberate(policy=Writes(), notebook=notebook)
+
+    told: list[tuple[str, str]] = []
+    [seed] = seeds("fake/press-button", Split.TRAIN, 1)
+    async with working(store, make, sandboxes) as queue:
+        for owner in ("ann", "ann", "bob"):
+            order = TaskOrder(task=make_task("fake/press-button", seed), policy=SCRIPTED, owner=owner)
+            done = await over(queue, await queue.submit(order))
+            told.append((owner, (await store.trajectory(str(done.trajectory_id))).start.notes))
+    assert [owner for owner, notes in told if not notes] == ["ann", "bob"]
+    assert told[1][1].endswith("(not done): it is left of the menu")
 
 
 async def test_tasks_become_trajectories(store: Store, sandboxes: SandboxSource) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Literal, cast
 
 from deskhand_agent.apis import ApiClient, Nonsense, Usage, whole
 from deskhand_agent.coordinates import CoordinateSystem
+from deskhand_agent.memory import WindowMemory
 from deskhand_agent.policies.computer_use import (
     ACT,
     ACT_SAYS,
@@ -81,6 +82,11 @@ class AnthropicComputerPolicy:
                 **({"anthropic-beta": beta} if beta else {}),
             },
         )
+
+    @property
+    def memory(self) -> WindowMemory:
+        """What it is shown in place of turns no longer shown."""
+        return self.settings.memory
 
     async def act(self, context: Context) -> Decision:
         """One reply, read as actions, as the end, or as the summary it was asked for.

@@ -41,12 +41,12 @@ class LocalPolicy:
         self.id = policy_id
         self._bundle = bundle
         self._engine = engine
-        self._memory = memory or bundle.memory
+        self.memory = memory or bundle.memory
         self._sampling = sampling or Sampling()
         self._executor = executor
-        if (self._memory.plan_tokens > 0) != (executor is not None):
+        if (self.memory.plan_tokens > 0) != (executor is not None):
             raise ValueError(
-                f"plan_tokens is {self._memory.plan_tokens}: a model that plans needs an executor, and no "
+                f"plan_tokens is {self.memory.plan_tokens}: a model that plans needs an executor, and no "
                 "other has one"
             )
 
@@ -55,7 +55,7 @@ class LocalPolicy:
         request = self.request(context)
         completion = await self._engine.generate(request)
         text = decode_reply(self._bundle, completion.ids)
-        if summary_due(context, self._memory):
+        if summary_due(context, self.memory):
             return Decision(
                 actions=(),
                 text=text,
@@ -81,7 +81,7 @@ class LocalPolicy:
     def request(self, context: Context) -> CompletionRequest:
         """What the model is shown in this context, as ids: asked for an action, or for a summary or a plan
         where the memory wants one."""
-        memory = self._memory
+        memory = self.memory
         if summary_due(context, memory):
             return self._request(context, SUMMARISE, memory.summary_tokens)
         if memory.plan_tokens:
@@ -89,7 +89,7 @@ class LocalPolicy:
         return self._request(context, "", self._sampling.max_tokens)
 
     def _request(self, context: Context, asking: str, longest: int) -> CompletionRequest:
-        prompt = prompt_of(self._bundle, context, memory=self._memory, asking=asking)
+        prompt = prompt_of(self._bundle, context, memory=self.memory, asking=asking)
         return CompletionRequest(
             prompt_ids=prompt.ids,
             images=prompt.images,

@@ -50,6 +50,11 @@ class OpenAIPolicy:
         self._endpoint = ChatEndpoint(self.settings)
         self.id = self._endpoint.id
 
+    @property
+    def memory(self) -> WindowMemory:
+        """What it is shown in place of turns no longer shown."""
+        return self.settings.memory
+
     async def act(self, context: Context) -> Decision:
         """One reply, read as actions or as the summary it was asked for; a void turn when it holds none.
 

@@ -15,6 +15,7 @@ from deskhand_agent.apis import Nonsense, Usage, whole
 from deskhand_agent.chat import openai_client
 from deskhand_agent.coordinates import CoordinateSystem
 from deskhand_agent.errors import EndpointError, Trouble
+from deskhand_agent.memory import WindowMemory
 from deskhand_agent.policies.computer_use import (
     ACT,
     ACT_SAYS,
@@ -67,6 +68,11 @@ class OpenAIComputerPolicy:
         self.settings = read_settings(OpenAIComputerSettings, settings)
         self.id = f"openai-computer:{self.settings.model}"
         self._client = openai_client(self.settings)
+
+    @property
+    def memory(self) -> WindowMemory:
+        """What it is shown in place of turns no longer shown."""
+        return self.settings.memory
 
     async def act(self, context: Context) -> Decision:
         """One reply, read as actions, as the end, or as the summary it was asked for.

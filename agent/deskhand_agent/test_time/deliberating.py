@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from deskhand_agent.notebook import Notebook
 from deskhand_agent.test_time.checking import Answering, AskedJudge, AskedModel, SelfCheck
 from deskhand_agent.test_time.judging import StepJudge
 from deskhand_agent.test_time.sampling import ManySamples, by_judge, by_majority
@@ -21,6 +22,8 @@ class Deliberate:
     attempts: int = 1
     turns: int = 0
     """That an episode, or each of its attempts, may have; 0: as many as the task says."""
+    notebook: Notebook | None = None
+    """Of what it writes in an episode, for later ones, by owner; None: it keeps none."""
 
     def limited(self, task: Task) -> Task:
         """The task with so many turns."""

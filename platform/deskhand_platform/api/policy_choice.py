@@ -18,7 +18,7 @@ from deskhand_platform.api.examples import value_of
 from deskhand_platform.api.models import PolicyChoice
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.naming import named_in
-from deskhand_platform.policies import TEST_TIME, LocalSettings
+from deskhand_platform.policies import NOTEBOOK, TEST_TIME, LocalSettings
 
 FIELD = "policy.settings"
 KEPT = ("policy_id", "executor")
@@ -42,6 +42,8 @@ def check_policy(choice: PolicyChoice) -> None:
     given: dict[str, Any] = dict(choice.settings)
     if TEST_TIME in given:
         _check(Deliberation, given.pop(TEST_TIME), f"{FIELD}.{TEST_TIME}")
+    if not isinstance(given.pop(NOTEBOOK, False), bool):
+        raise InvalidField(f"{FIELD}.{NOTEBOOK}", "expected true or false, e.g. true")
     kind = LocalSettings if choice.name == "local" else settings_of(choice.name)
     if kind is not None:
         _check(kind, given, FIELD)
