@@ -36,7 +36,7 @@ from deskhand_sandbox.types import Split
 from deskhand_trainer.errors import TrainerError
 from deskhand_trainer.results import Figure, write_figures, write_results_page
 from deskhand_trainer.rollouts import Collected, collect, jobs_of, seed_ranges
-from deskhand_trainer.studies.base import train_tasks
+from deskhand_trainer.studies.base_tasks import train_tasks
 
 COMMAND = "deskhand bench actions"
 ALONE_EPISODES = 24

@@ -12,7 +12,7 @@ import pytest
 from deskhand_platform.studies.rounds import WORK, RoundsStudy, main
 from deskhand_platform.studies.rounds_figures import rounds_figures
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
-from deskhand_trainer.studies.base import TEN, train_tasks
+from deskhand_trainer.studies.base_tasks import CANDIDATES, train_tasks
 
 TASKS = ("miniwob/one", "miniwob/two")
 
@@ -51,7 +51,7 @@ def test_no_gain_is_shown_as_missed() -> None:
 def test_its_rounds_are_about_every_task_the_model_was_shown(tmp_path: Path) -> None:
     study = RoundsStudy(tmp_path, rounds=3, changed={})
     assert study.tasks == train_tasks()
-    assert not {*study.tasks} & {*HELD_OUT_TASKS, *TEN}
+    assert not {*study.tasks} & {*HELD_OUT_TASKS, *CANDIDATES}
     assert {name for name in WORK if getattr(study.config, name) is not None} == set(WORK)
     # whatever the environment says, the study's episodes go into no other store
     assert study.settings.db_url.startswith(f"sqlite+aiosqlite:///{tmp_path}")

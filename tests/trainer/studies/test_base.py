@@ -10,21 +10,23 @@ from typing import Any
 import pytest
 
 from deskhand_agent.policies.scripted import oracle_tasks
+from deskhand_sandbox.tasks import list_tasks
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_trainer.config import EvaluateConfig, PpoConfig, parse_config
 from deskhand_trainer.results import Figure, read_figures
 from deskhand_trainer.studies.base import (
     PROBE_EPISODES,
-    TEN,
     evaluation,
     main,
     model_named,
     ppo_config,
     probe_config,
-    train_tasks,
 )
 from deskhand_trainer.studies.base_figures import means
+from deskhand_trainer.studies.base_tasks import CANDIDATE, CANDIDATES, the_ten, train_tasks
 
+CHOSEN = CANDIDATES[5:15]
+"""Done most often below 40 % in the study below."""
 BESIDE_RUNS = {"store.db", "store.db-shm", "store.db-wal", "blobs", "lock"}
 """In a study's folder."""
 
@@ -49,17 +51,21 @@ def leave(folder: Path, metrics: dict[str, Any], policy: str | None = None) -> N
 def study(tmp_path: Path, packaged: Path) -> Path:
     """A folder in which every run is done."""
     folder = tmp_path / "study"
-    for part, tasks, rate in (("train", train_tasks(), 0.8), ("held-out", HELD_OUT_TASKS, 0.1)):
+    for part, tasks, rate in (
+        ("train", train_tasks(), 0.8),
+        ("held-out", HELD_OUT_TASKS, 0.1),
+        (CANDIDATE, CANDIDATES, 0.4),
+    ):
         found: dict[str, Any] = {}
         for task in tasks:
-            found |= success(task, rate)
+            found |= success(task, 0.3 if task in CHOSEN else rate)
         leave(folder / part, found)
     for episodes, rate in ((50, 0.2), (500, 0.3)):
         for task in HELD_OUT_TASKS:
             place = folder / f"probe-{episodes}" / task.removeprefix("miniwob/")
             leave(place / "ppo", {"minutes": 1.0, "episodes": episodes}, policy="probed")
             leave(place / "after", success(None, rate))
-    for number, task in enumerate(TEN):
+    for number, task in enumerate(CHOSEN):
         short = task.removeprefix("miniwob/")
         leave(folder / short / "before", success(None, 0.2 + number / 100, 200))
         for seed in range(3):
@@ -70,21 +76,44 @@ def study(tmp_path: Path, packaged: Path) -> Path:
 
 def test_the_tasks_fall_apart_into_three() -> None:
     miniwob = {task for task in oracle_tasks() if task.startswith("miniwob/")}
-    train, ten, held_out = set(train_tasks()), set(TEN), set(HELD_OUT_TASKS)
-    assert len(ten) == 10 and not train & ten and not (train | ten) & held_out
-    assert train | ten == miniwob - held_out and len(miniwob) >= 40
+    train, candidates, held_out = set(train_tasks()), set(CANDIDATES), set(HELD_OUT_TASKS)
+    assert not train & candidates and not (train | candidates) & held_out
+    assert train | (candidates & miniwob) == miniwob - held_out and len(miniwob) >= 40
+    every = {info.id for info in list_tasks()}
+    assert candidates <= every and len(candidates) == len(CANDIDATES)
+
+
+def test_the_ten_are_those_done_most_often_of_those_done_seldom() -> None:
+    def measured(rates: dict[str, float], policy: str = "p") -> list[Figure]:
+        return [
+            Figure(
+                name=f"miniwob_candidate_{task.removeprefix('miniwob/')}",
+                value=rate,
+                unit="share",
+                config={"policy": policy},
+            )
+            for task, rate in rates.items()
+        ]
+
+    rates = dict.fromkeys(CANDIDATES, 0.4) | {
+        task: number / 100 for number, task in enumerate(CANDIDATES[:15])
+    }
+    assert the_ten(measured(rates), "p") == tuple(sorted(CANDIDATES[5:15]))
+    level = dict.fromkeys(CANDIDATES, 0.1)
+    assert the_ten(measured(level), "p") == tuple(sorted(CANDIDATES)[:10])
+    assert the_ten(measured(rates)[1:], "p") == () == the_ten(measured(rates), "another")
 
 
 def test_what_it_tells_the_runs_is_understood() -> None:
-    for config in (evaluation(train_tasks(), 100), ppo_config(TEN[0], 2)):
+    for config in (evaluation(train_tasks(), 100), ppo_config(CHOSEN[0], 2)):
         values = json.loads(json.dumps({name: getattr(config, name) for name in ("tasks", "max_tokens")}))
         assert parse_config(type(config), values).tasks == config.tasks
-    assert isinstance(evaluation(TEN, 1), EvaluateConfig) and evaluation(TEN, 1).split == "test"
+    assert isinstance(evaluation(CHOSEN, 1), EvaluateConfig) and evaluation(CHOSEN, 1).split == "test"
     for episodes in PROBE_EPISODES:
         probe = probe_config(min(HELD_OUT_TASKS), episodes)
         assert probe.iterations * probe.episodes_per_iteration == episodes and probe.probe
-    offsets = {ppo_config(TEN[0], seed).seed_offset for seed in range(3)}
-    assert len(offsets) == 3 and isinstance(ppo_config(TEN[0], 0), PpoConfig)
+    offsets = {ppo_config(CHOSEN[0], seed).seed_offset for seed in range(3)}
+    assert len(offsets) == 3 and isinstance(ppo_config(CHOSEN[0], 0), PpoConfig)
 
 
 def test_figures_come_with_their_means(
@@ -105,7 +134,7 @@ def test_figures_come_with_their_means(
     assert after.value == 0.91 and after.met
     # Student's: t(.975, 2) = 4.3027, the seeds' means are .90, .91, .92
     assert low.value == after.low == pytest.approx(0.91 - 4.3027 * 0.01 / math.sqrt(3), abs=1e-4)
-    minutes = known["ppo_ten_click-option_minutes_1"]
+    minutes = known[f"ppo_ten_{CHOSEN[0].removeprefix('miniwob/')}_minutes_1"]
     assert (minutes.value, minutes.goal, minutes.seeds) == (9.0, "<= 15", [1])
     assert "ppo_ten_tasks_after_low" in capsys.readouterr().out
     assert "miniwob_train_mean" in (tmp_path / "results/README.md").read_text()
@@ -140,7 +169,9 @@ def test_what_the_results_have_of_the_same_policy_is_not_measured_again(study: P
     assert main([str(elsewhere), "--results", str(results)]) == 0
     assert results.read_text() == found and {each.name for each in elsewhere.iterdir()} <= BESIDE_RUNS
     other = json.loads(found)
-    other["figures"]["ppo_ten_click-option_after_1"]["config"]["policy"] = "policy-of-before"
+    other["figures"][f"ppo_ten_{CHOSEN[0].removeprefix('miniwob/')}_after_1"]["config"]["policy"] = (
+        "policy-of-before"
+    )
     results.write_text(json.dumps(other))
     assert main([str(study), "--results", str(results)]) == 0
     assert json.loads(results.read_text()) == json.loads(found)

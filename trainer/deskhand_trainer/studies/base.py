@@ -7,9 +7,9 @@ the twenty that nothing is ever trained on; "probe" how fast each of those is le
 50 and in 500 episodes, whose policies are measured and serve nothing else; "ten" measures ten multi-turn
 tasks, trains each alone by PPO from the base, per seed, and measures again on the same test seeds.
 
-The ten are chosen by a rule, before any of it: MiniWoB++ tasks that are not held out, whose oracle takes two
-turns or more on average and fills in no text field (it clicks, and picks from a list). They have no
-demonstrations and no page of theirs was shown to the base.
+The ten are chosen by a rule, before any PPO: of all MiniWoB++ tasks that are neither held out nor shown to
+the base and that take two turns or more and no typing (`base_tasks.CANDIDATES`), those that the base does
+less than 40 % of, greedy on validation seeds; of these the ten that it does most of.
 
 FOLDER holds the store and a folder per run: a finished run is not done again, a stopped one goes on. Figures
 of single tasks are written as they come, means over them once all are there. What the results have of the
@@ -33,7 +33,6 @@ from blake3 import blake3
 
 from deskhand_agent.checksums import SUMS_FILE
 from deskhand_agent.errors import AgentError
-from deskhand_agent.policies.scripted import oracle_tasks
 from deskhand_agent.shipped import DESKHAND_TINY
 from deskhand_flywheel.errors import FlywheelError
 from deskhand_flywheel.store import Store
@@ -50,24 +49,12 @@ from deskhand_trainer.studies.base_figures import (
     ten_figure_names,
     ten_figures,
 )
+from deskhand_trainer.studies.base_tasks import CANDIDATE, CANDIDATES, the_ten, train_tasks
 from deskhand_trainer.studies.runs import StudyRuns, until_done
 
 Part = Literal["train", "held-out", "probe", "ten"]
 PARTS: tuple[Part, ...] = get_args(Part)
-TEN = (
-    "miniwob/ascending-numbers",
-    "miniwob/choose-list",
-    "miniwob/click-button-sequence",
-    "miniwob/click-checkboxes",
-    "miniwob/click-checkboxes-large",
-    "miniwob/click-collapsible",
-    "miniwob/click-collapsible-2",
-    "miniwob/click-collapsible-2-nodelay",
-    "miniwob/click-collapsible-nodelay",
-    "miniwob/click-option",
-)
-"""By the rule above."""
-EPISODES, TEN_EPISODES = 100, 200
+EPISODES, TEN_EPISODES, CANDIDATE_EPISODES = 100, 200, 50
 PROBE_EPISODES = (50, 500)
 MINUTES = 14.0
 """Cap of PPO's training; the goal is 15."""
@@ -79,18 +66,15 @@ NOT_ACTING = ("README.md", SUMS_FILE, HEADS_FILE)
 FOLDER = Path(".deskhand/studies/base")
 
 
-def train_tasks() -> tuple[str, ...]:
-    """MiniWoB++ tasks the base was shown demonstrations of."""
-    miniwob = [task for task in oracle_tasks() if task.startswith("miniwob/")]
-    return tuple(task for task in miniwob if task not in HELD_OUT_TASKS and task not in TEN)
-
-
-def evaluation(tasks: Sequence[str], episodes: int) -> EvaluateConfig:
-    """Greedy on test seeds, as a user would let it work."""
+def evaluation(
+    tasks: Sequence[str], episodes: int, split: Literal["test", "validation"] = "test"
+) -> EvaluateConfig:
+    """Greedy, as a user would let it work."""
     return EvaluateConfig(
         tasks=tuple(tasks),
         unproven=True,
         episodes=episodes,
+        split=split,
         modes=("greedy",),
         max_tokens=MAX_TOKENS,
         targets=False,
@@ -101,6 +85,7 @@ def ppo_config(task: str, seed: int) -> PpoConfig:
     """How one of the ten is trained: all of them alike."""
     return PpoConfig(
         tasks=(task,),
+        unproven=True,
         minutes=MINUTES,
         iterations=60,
         episodes_per_iteration=64,
@@ -161,24 +146,29 @@ class BaseStudy:
         }
         for part, tasks in measured.items():
             if part in parts:
-                jobs.append(partial(self._measure, part, tasks, start))
+                jobs.append(partial(self._measure, part, evaluation(tasks, EPISODES), start))
         if "probe" in parts:
             jobs += [
                 partial(self._probe, task, episodes, start)
                 for episodes in PROBE_EPISODES
                 for task in measured["held-out"]
             ]
-        if "ten" in parts:
-            jobs += [partial(self._ten, task, seed, start) for seed in seeds for task in TEN]
         self.runs.work(jobs, workers=workers)
+        if "ten" in parts:
+            candidates = evaluation(CANDIDATES, CANDIDATE_EPISODES, "validation")
+            self.runs.work([partial(self._measure, CANDIDATE, candidates, start)])
+            ten = the_ten(read_figures(self._results), model_named(start.manifest))
+            self.runs.work(
+                [partial(self._ten, task, seed, start) for seed in seeds for task in ten], workers=workers
+            )
 
     async def _start(self) -> PolicyRecord:
         store, blobs = self.runs.store
         async with await Store.open(store, blobs) as opened:
             return await opened.policy_named(self._policy)
 
-    def _measure(self, part: Part, tasks: Sequence[str], start: PolicyRecord) -> None:
-        config = asdict(evaluation(tasks, EPISODES))
+    def _measure(self, part: str, evaluating: EvaluateConfig, start: PolicyRecord) -> None:
+        config, tasks = asdict(evaluating), evaluating.tasks
         told = {**config, "policy": model_named(start.manifest)}
         if all(self._known([task_figure_name(part, task)], {**told, "tasks": [task]}) for task in tasks):
             return
@@ -223,7 +213,8 @@ class BaseStudy:
             known = read_figures(self._results)
             held_out = sorted(HELD_OUT_TASKS)
             policy = model_named(start.manifest)
-            made = means(known, policy=policy, train=train_tasks(), held_out=held_out, ten=TEN)
+            ten = the_ten(known, policy)
+            made = means(known, policy=policy, train=train_tasks(), held_out=held_out, ten=ten)
             write_figures(self._results, made)
             write_results_page(self._results.parent)
             for each in (*figures, *made):

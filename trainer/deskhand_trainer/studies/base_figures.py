@@ -31,8 +31,8 @@ def task_figures(
             unit="share",
             command=COMMAND,
             config={**config, "tasks": [task]} if len(tasks) > 1 else config,
-            seeds="test",
-            **_rate(metrics, f"greedy:{task}" if len(tasks) > 1 else "greedy"),
+            seeds=str(config.get("split", "test")),
+            **_rate(metrics, f"greedy:{task}" if len(tasks) > 1 else "greedy", config.get("split", "test")),
         )
         for task in tasks
     ]
@@ -95,14 +95,14 @@ def means(
             made.append(_mean(name, found, goal=goal, note=f"greedy, mean over {len(found)} tasks"))
     names = [task.removeprefix("miniwob/") for task in ten]
     before = [known[each] for each in (ten_figure_names(name, 0)[0] for name in names) if each in known]
-    if len(before) == len(ten):
+    if ten and len(before) == len(ten):
         note = "greedy, mean over ten tasks, before PPO"
         made.append(_mean("ppo_ten_tasks_before_mean", before, goal="< 0.4", note=note))
     after = [
         [known[each] for each in (ten_figure_names(name, seed)[1] for name in names) if each in known]
         for seed in seeds
     ]
-    if all(len(each) == len(ten) for each in after):
+    if ten and all(len(each) == len(ten) for each in after):
         made += _over_seeds(after, seeds)
     return made
 
@@ -159,11 +159,11 @@ def ten_figure_names(short: str, seed: int) -> tuple[str, str, str]:
     return f"{name}_before", f"{name}_after_{seed}", f"{name}_minutes_{seed}"
 
 
-def _rate(metrics: Mapping[str, Any], mode: str) -> dict[str, Any]:
+def _rate(metrics: Mapping[str, Any], mode: str, split: str = "test") -> dict[str, Any]:
     """Value, interval and note of a success rate."""
     return {
         "value": round(float(metrics[f"success_{mode}"]), 4),
         "low": round(float(metrics[f"success_{mode}_low"]), 4),
         "high": round(float(metrics[f"success_{mode}_high"]), 4),
-        "note": f"greedy, {metrics[f'episodes_{mode}']} test seeds",
+        "note": f"greedy, {metrics[f'episodes_{mode}']} {split} seeds",
     }

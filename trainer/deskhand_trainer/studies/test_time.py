@@ -42,7 +42,8 @@ from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_trainer.config import CollectConfig, EvaluateConfig
 from deskhand_trainer.errors import ResultsError
 from deskhand_trainer.runs import RunKind
-from deskhand_trainer.studies.base import MAX_TOKENS, train_tasks
+from deskhand_trainer.studies.base import MAX_TOKENS
+from deskhand_trainer.studies.base_tasks import train_tasks
 from deskhand_trainer.studies.publishing import publish
 from deskhand_trainer.studies.runs import StudyRuns, StudyStopped, if_done, until_done
 from deskhand_trainer.studies.test_time_figures import part_figures

@@ -1,0 +1,91 @@
+"""Which MiniWoB++ tasks the study of the base model works: those it was shown, and those it was not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from deskhand_agent.policies.scripted import oracle_tasks
+from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
+from deskhand_trainer.results import Figure
+from deskhand_trainer.studies.base_figures import task_figure_name
+
+CANDIDATE = "candidate"
+"""The part in which candidates are measured."""
+CANDIDATES = tuple(
+    f"miniwob/{name}"
+    for name in (
+        "ascending-numbers",
+        "choose-date",
+        "choose-date-medium",
+        "choose-date-nodelay",
+        "choose-list",
+        "click-button-sequence",
+        "click-checkboxes",
+        "click-checkboxes-large",
+        "click-checkboxes-soft",
+        "click-collapsible",
+        "click-collapsible-2",
+        "click-collapsible-2-nodelay",
+        "click-collapsible-nodelay",
+        "click-menu-2",
+        "click-option",
+        "click-pie",
+        "click-pie-nodelay",
+        "click-shades",
+        "drag-circle",
+        "drag-cube",
+        "drag-items-grid",
+        "drag-shapes",
+        "drag-single-shape",
+        "drag-sort-numbers",
+        "email-inbox-delete",
+        "email-inbox-important",
+        "form-sequence",
+        "generate-number",
+        "highlight-text-2",
+        "number-checkboxes",
+        "order-food",
+        "phone-book",
+        "resize-textarea",
+        "scroll-text-2",
+        "sign-agreement",
+        "simon-says",
+        "social-media",
+        "social-media-all",
+        "text-editor",
+        "tic-tac-toe",
+        "use-colorwheel",
+        "use-slider",
+        "use-slider-2",
+        "use-spinner",
+    )
+)
+"""Tasks that take two turns or more and no typing, that are not held out, and that have no demonstrations and
+no page among those of the base."""
+TEN = 10
+BELOW = 0.4
+"""Greedy success that none of the ten has before PPO."""
+
+
+def train_tasks() -> tuple[str, ...]:
+    """MiniWoB++ tasks the base was shown demonstrations of."""
+    miniwob = [task for task in oracle_tasks() if task.startswith("miniwob/")]
+    return tuple(task for task in miniwob if task not in HELD_OUT_TASKS and task not in CANDIDATES)
+
+
+def the_ten(figures: Sequence[Figure], policy: str) -> tuple[str, ...]:
+    """Of the candidates that are done less often than `BELOW`, those done most often; of equals the first.
+
+    Args:
+        figures: of candidates, greedy on validation seeds, and others.
+        policy: whose they are.
+
+    Returns:
+        ids of tasks, sorted; none where a candidate was not measured.
+    """
+    known = {each.name: each.value for each in figures if each.config.get("policy") == policy}
+    rates = {task: known.get(task_figure_name(CANDIDATE, task)) for task in CANDIDATES}
+    if any(rate is None for rate in rates.values()):
+        return ()
+    below = [(-rate, task) for task, rate in rates.items() if rate is not None and rate < BELOW]
+    return tuple(sorted(task for _, task in sorted(below)[:TEN]))
