@@ -60,6 +60,14 @@ def test_a_stopped_run_goes_on_as_what_it_was_and_as_nothing_else(tmp_path: Path
     assert json.loads(spec.read_text())["labels"] == told["labels"]
 
 
+def test_it_works_again_after_its_jobs_are_done(tmp_path: Path) -> None:
+    """What is done first may say what is to be done next."""
+    runs = Left(tmp_path)
+    for name in ("first", "second"):
+        runs.work([lambda name=name: runs.run(name, RunKind.EVALUATE, asdict(ASKED), "policy-a")])
+    assert runs.count == 2
+
+
 def test_a_setting_that_came_since_counts_as_its_default(tmp_path: Path) -> None:
     spec = tmp_path / "part/arm/spec.json"
     run(Left(tmp_path))

@@ -115,6 +115,7 @@ class StudyRuns:
         self.folder.mkdir(parents=True, exist_ok=True)
         held = nullcontext() if self.only_done else hold(self.folder, busy=partial(refuse, self.folder))
         with held:
+            self._stopped.clear()
             pool = ThreadPoolExecutor(workers)
             try:
                 for done in [pool.submit(job) for job in jobs]:
