@@ -1,10 +1,10 @@
 """Which phases a round has: worked out once, when it begins, from its config and what there is to start from.
 
-    untrained   evaluate collect curate sft evaluate explore curate score ppo evaluate, validate … promote
-    trained     evaluate explore curate pretrain rejection evaluate score ppo evaluate, validate … promote
+  untrained: evaluate collect curate sft evaluate explore curate score ppo curate evaluate validate … promote
+  trained:   evaluate explore curate pretrain rejection evaluate score ppo curate evaluate validate … promote
 
 What was explored is routed: failures to continued pretraining, successes to rejection fine-tuning, all of it
-to the pool that reward models learn from.
+to the pool that reward models learn from. So is what PPO played, for whoever trains later.
 
 The process reward model is trained after the warm start: before it there are only demonstrations, all of them
 successes, and no trunk that sees anything. "evaluate-…" phases fill the table from test seeds; "validate-…"
@@ -67,7 +67,7 @@ def plan(config: RoundConfig, policy_in: str | None, promoted: str | None) -> tu
     phases += _run("label", "label", config.label)
     phases += _run("score", "score", config.score) + _run("ppo", "ppo", config.ppo)
     if config.ppo is not None:
-        phases += _run("evaluate-ppo", "evaluate", config.evaluate)
+        phases += _own("curate-practised") + _run("evaluate-ppo", "evaluate", config.evaluate)
     rival = promoted if promoted != policy_in else None
     return phases + _validations(config, policy_in, rival) + _own("promote")
 

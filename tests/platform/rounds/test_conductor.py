@@ -70,6 +70,7 @@ async def test_a_round_turns_and_the_next_goes_on_from_it(counting: Settings, un
             "curate-explored",
             "score",
             "ppo",
+            "curate-practised",
             "evaluate-ppo",
             "validate-sft",
             "validate-ppo",

@@ -45,6 +45,8 @@ def test_what_a_trained_policy_explored_is_routed() -> None:
     assert names[begun : begun + 5] == [
         "explore", "curate-explored", "pretrain", "rejection", "evaluate-rejection",
     ]  # fmt: skip
+    practised = names.index("ppo")
+    assert names[practised : practised + 3] == ["ppo", "curate-practised", "evaluate-ppo"]
     assert "validate-rejection" in names and "validate-sft" not in names
     assert not {"pretrain", "rejection"} & {phase.name for phase in plan(config, None, None)}
 

@@ -3,12 +3,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.images import sized_pixels
 from deskhand_agent.models.vocabulary import CHARACTERS, LATIN
 from deskhand_trainer.base.labels import (
     CHARACTER_CLASSES,
+    LOOKS,
     UNKNOWN,
     WORD_PLACES,
     label_page,
@@ -43,12 +45,12 @@ def test_patch_labels_come_in_merge_order(bundle: ModelBundle, pages: list[SeenP
     page = pages[3]
     labels = label_page(page, sized_pixels(page.image, bundle.images))
     batch = whole_pages([labels], bundle.images)
-    assert batch.characters.shape == batch.places.shape == (1, 64, 2)
+    assert batch.characters.shape == batch.places.shape == (1, 64, LOOKS)
     assert batch.spelling.shape == (1, 16, 8)
     for index in range(64):
         token, within = divmod(index, 4)
         row, column = 2 * (token // 4) + within // 2, 2 * (token % 4) + within % 2
-        for look, offset in enumerate((2, 6)):
+        for look, offset in enumerate((1, 3, 5, 7)):
             expected = labels.characters[row * 8 + 4, column * 8 + offset]
             assert int(batch.characters[0, index, look]) == expected
     assert (batch.characters > 0).any()
@@ -58,13 +60,29 @@ def test_a_token_shows_letters_by_their_order_in_the_word(bundle: ModelBundle, p
     labels = label_page(pages[3], sized_pixels(pages[3].image, bundle.images))
     batch = whole_pages([labels], bundle.images)
     assert batch.shown.shape == (1, 16, WORD_PLACES)
-    letters, order = batch.characters.view(16, 8).tolist(), batch.places.view(16, 8).tolist()
+    letters, order = batch.characters.view(16, -1).tolist(), batch.places.view(16, -1).tolist()
     shown = 0
     for token, table in enumerate(batch.shown[0].tolist()):
         at = {place: letter for letter, place in zip(letters[token], order[token], strict=True) if place}
         assert table == [at.get(place, 0) for place in range(1, WORD_PLACES + 1)]
         shown += len(at)
     assert shown
+
+
+@pytest.mark.parametrize("begins", [0.0, 0.6, 1.3, 1.9, 5.2])
+def test_no_letter_is_too_narrow_to_be_asked_about(
+    bundle: ModelBundle, pages: list[SeenPage], begins: float
+) -> None:
+    """An i of twelve pixels' height is two to three wide."""
+    first, word = pages[0].characters[0], "illtilfril"
+    narrow = tuple(
+        replace(first, character=letter, word=0, box=(begins + 2.4 * n, 2.0, begins + 2.4 * (n + 1), 14.0))
+        for n, letter in enumerate(word)
+    )
+    page = replace(pages[0], characters=narrow)
+    batch = whole_pages([label_page(page, sized_pixels(page.image, bundle.images))], bundle.images)
+    shown = batch.shown[0].amax(0).tolist()
+    assert [letter(each) for each in shown[: len(word)]] == list(word)
 
 
 def test_of_a_page_nobody_told_of_no_letter_is_known(bundle: ModelBundle, pages: list[SeenPage]) -> None:

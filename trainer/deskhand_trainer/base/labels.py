@@ -26,8 +26,9 @@ WORD_LETTERS = 8
 """A token names the first letters of the word under its middle."""
 WORD_PLACES = 16
 """A place tells which letter of its word it shows, from the first to this one; later ones count as this."""
-LOOKS = 2
-"""Places of a patch that are asked about, left and right: a patch holds up to two letters."""
+LOOKS = 4
+"""Places of a patch that are asked about, from left to right: what is narrower than the way from one to the
+next, as an i or an l would be with two, is often asked about nowhere, and learned badly."""
 
 _CLASS = {character: index for index, character in enumerate((*CHARACTERS, *LATIN), start=1)}
 

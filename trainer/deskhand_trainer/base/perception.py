@@ -123,7 +123,8 @@ class PerceptionHeads(nn.Module):
         save_file(self.state_dict(), folder / HEADS_FILE)
 
     def load(self, folder: Path) -> bool:
-        """Take those that lie in a model's folder; whether there are any. What is missing there stays.
+        """Take those that lie in a model's folder; whether there are any. What is missing there stays; heads
+        that ask about fewer places of a patch say of each what they said of the one around it.
 
         Raises:
             ValueError: they are damaged or another model's.
@@ -131,10 +132,23 @@ class PerceptionHeads(nn.Module):
         if not (folder / HEADS_FILE).is_file():
             return False
         try:
-            self.load_state_dict({**self.state_dict(), **load_file(folder / HEADS_FILE)})
+            kept = load_file(folder / HEADS_FILE)
+            for name, classes in (("character", CHARACTER_CLASSES), ("letter", WORD_PLACES + 1)):
+                for part in (f"{name}.weight", f"{name}.bias"):
+                    if part in kept:
+                        kept[part] = _spread(kept[part], classes)
+            self.load_state_dict({**self.state_dict(), **kept})
         except (SafetensorError, RuntimeError) as error:
             raise ValueError(f"{folder / HEADS_FILE} does not fit the model beside it: {error}") from error
         return True
+
+
+def _spread(kept: Tensor, classes: int) -> Tensor:
+    """Rows of a head for every look, of rows for fewer of them; others as they are."""
+    looks, left = divmod(len(kept), classes)
+    if left or not looks or LOOKS % looks:
+        return kept
+    return kept.unflatten(0, (looks, classes)).repeat_interleave(LOOKS // looks, dim=0).flatten(0, 1)
 
 
 class Perception:
