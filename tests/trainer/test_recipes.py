@@ -26,7 +26,7 @@ KINDS = {
     "deeper": PretrainConfig,
     "more-fonts": PretrainConfig,
     "deeper-again": PretrainConfig,
-    "narrow": PretrainConfig,
+    "narrow-letters": PretrainConfig,
     "demonstrations": CollectConfig,
     "forms": CollectConfig,
     "sft": SftConfig,
