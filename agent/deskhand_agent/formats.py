@@ -14,14 +14,14 @@ from typing import Protocol
 
 from deskhand_agent.coordinates import CoordinateSystem
 from deskhand_agent.errors import ActionSyntaxError
-from deskhand_agent.grammar import GRAMMAR, mend_reply, parse_reply
+from deskhand_agent.grammar import GRAMMAR, format_reply, mend_reply, parse_reply
 from deskhand_agent.grammar.mending import SYNTACTIC, Repair, mended
 from deskhand_agent.types import Context, Decision, Fault, Step, fault_of
 from deskhand_sandbox.dialects import read, write_all
 from deskhand_sandbox.dialects.calls import CallSyntaxError
 from deskhand_sandbox.dialects.ui_tars import RESIZED
 from deskhand_sandbox.errors import InvalidAction, UnknownName
-from deskhand_sandbox.types import Observation
+from deskhand_sandbox.types import Answer, Finish, Observation
 
 OURS = "deskhand"
 
@@ -39,6 +39,10 @@ class Format(Protocol):
 
     def reply(self, step: Step, said: str) -> str:
         """How the model said a past turn, or would have; `said` is how our grammar does."""
+        ...
+
+    def answering(self, answer: str) -> str:
+        """The reply that says an answer, and no thought."""
         ...
 
     def decision(
@@ -80,6 +84,9 @@ class DeskhandFormat:
     def reply(self, step: Step, said: str) -> str:
         return said
 
+    def answering(self, answer: str) -> str:
+        return format_reply(None, (Answer(text=answer),))
+
     def decision(
         self, text: str, seen: Observation, cost: Mapping[str, float], *, mending: bool = True
     ) -> Decision:
@@ -118,6 +125,11 @@ class UiTarsFormat:
         if not calls:
             return said
         return f"Thought: {decision.thought or ''}\nAction: {calls}"
+
+    def answering(self, answer: str) -> str:
+        # it has one call for an answer and for the end; the frame of a screen of any size: it has no place
+        [call] = write_all(self._dialect, (Finish(text=answer),), self.coordinates.frame((1, 1)))
+        return f"Thought: \nAction: {call}"
 
     def decision(
         self, text: str, seen: Observation, cost: Mapping[str, float], *, mending: bool = True

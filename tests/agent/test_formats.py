@@ -18,7 +18,7 @@ from deskhand_agent.policies.openai import OpenAIPolicy
 from deskhand_agent.types import Context, Decision, Fault, Step, StepTimings
 from deskhand_sandbox.errors import UnknownName
 from deskhand_sandbox.pictures import as_image
-from deskhand_sandbox.types import Click, Finish, Navigate, Observation, Scroll, Touch, TypeText
+from deskhand_sandbox.types import Answer, Click, Finish, Navigate, Observation, Scroll, Touch, TypeText
 
 FORMATS = ("ui_tars", "ui_tars_1_0", "ui_tars_mobile", "ui_tars_mobile_1_0")
 PIXELS = CoordinateSystem()
@@ -153,6 +153,19 @@ def test_turns_that_others_decided_are_shown_in_its_words(
 ) -> None:
     form = find_format("ui_tars", PIXELS)
     assert form.reply(step(stub.observation(), decision), "as we say it") == shown
+
+
+@pytest.mark.parametrize("name", ["deskhand", *FORMATS])
+@given(
+    answer=st.text(min_size=1, max_size=20).filter(lambda text: text.isprintable() and text == text.strip())
+)
+def test_an_answer_is_said_in_its_words(name: str, answer: str) -> None:
+    form = find_format(name, None)
+    said = form.answering(answer)
+    decision = form.decision(said, SEEN, {}, mending=False)
+    assert decision.error is None and not decision.thought
+    (action,) = decision.actions
+    assert isinstance(action, Answer | Finish) and action.text == answer
 
 
 def test_an_unknown_format_is_answered_with_the_nearest() -> None:

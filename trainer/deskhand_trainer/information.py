@@ -12,10 +12,8 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from deskhand_agent.grammar import format_reply
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.prompting import tokenise_reply
-from deskhand_sandbox.types import Answer
 from deskhand_trainer.actor_critic import reply_mask
 from deskhand_trainer.types import Episode, TrainingSample
 
@@ -35,7 +33,8 @@ def gains(probabilities: Sequence[float]) -> list[float]:
 def informed(episodes: Sequence[Episode], bundle: ModelBundle, score: Scorer) -> list[Episode]:
     """The episodes with what each of their turns brought to light.
 
-    The probability of an answer is exp of its tokens' mean log-probability, as the reply `answer(...)`.
+    The probability of an answer is exp of its tokens' mean log-probability, as the reply that says it in the
+    policy's own form.
     """
     asked = [_asked(episode, bundle) for episode in episodes]
     flat = [sample for samples in asked for sample in samples]
@@ -56,7 +55,7 @@ def _asked(episode: Episode, bundle: ModelBundle) -> list[TrainingSample]:
     """Each turn with the right answer as its reply; none where it is not known."""
     if episode.answer is None:
         return []
-    ids = tokenise_reply(bundle, format_reply(None, (Answer(text=episode.answer),)))
+    ids = tokenise_reply(bundle, bundle.form.answering(episode.answer))
     return [
         replace(sample, reply_ids=ids, behaviour_logprobs=(0.0,) * len(ids), old_logprobs=())
         for sample in episode.samples
