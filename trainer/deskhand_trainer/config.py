@@ -71,8 +71,7 @@ class CollectConfig:
     executor: str = ""
     """Id of the policy that carries out the plans of one that plans; none: the one it was trained with."""
     user: str = ""
-    """https://HOST/v1 of an OpenAI-compatible endpoint that plays the user; none: the task's details answer
-    questions that name them."""
+    """https://HOST/v1 of an OpenAI-compatible endpoint that plays the user; none: the task's details do."""
     user_model: str = ""
     """The name of its model."""
 
@@ -296,8 +295,7 @@ class PpoConfig:
     seed_offset: int = field(default=0, metadata=bounds(0))
     """Where in the train split's seeds to begin."""
     user: str = ""
-    """https://HOST/v1 of an OpenAI-compatible endpoint that plays the user (MUA-RL); none: the task's details
-    answer questions that name them."""
+    """https://HOST/v1 of an OpenAI-compatible endpoint that plays the user (MUA-RL); none: the details do."""
     user_model: str = ""
     """The name of its model."""
     seed: int = 0
@@ -352,6 +350,8 @@ class EvaluateConfig:
     """Also tasks that nothing is known to solve."""
     episodes: int = field(default=256, metadata=bounds(1))
     """Per task and mode."""
+    tries: int = field(default=1, metadata=bounds(1, 64))
+    """At each of them where it samples; above 1 it is told, too, how many had a success (pass@k)."""
     split: Literal["test", "validation"] = "test"
     """Held-out tasks have test seeds only: their validation is by those far behind what is reported."""
     seed_offset: int = field(default=0, metadata=bounds(0))

@@ -30,6 +30,8 @@ class Evaluation:
     """"sampled" or "greedy"."""
     rate: Rate
     mean_turns: float
+    passed: Rate | None
+    """Start states with a success among the tries; None where each was tried once."""
     void_turns: int
     hits: Mapping[str, int]
     """Clicks by what they hit; empty when nobody asked the page."""
@@ -55,6 +57,7 @@ async def evaluate(
     concurrency: int,
     labels: Mapping[str, str],
     owner: str,
+    tries: int = 1,
     targets: bool = False,
     policy_update: int = 0,
     void_limit: int,
@@ -71,6 +74,7 @@ async def evaluate(
     Args:
         mode: names the way the policy draws; kept on the trajectories.
         split: "validation" is of held-out tasks the test seeds that are kept for choosing (`measured_on`).
+        tries: episodes of each seed.
         attempts, self_check: as in `WorkerSettings`.
         turns: that an episode may have; None: as many as its task says.
         pay: whose verdict counts.
@@ -92,11 +96,12 @@ async def evaluate(
         own, begin = measured_on(task, split, offset)
         ranged = SeedRange(task_id=task, split=own.value, offset=begin, count=episodes)
         watcher = TargetWatcher(policy) if targets else None
-        before = number * episodes
+        before = number * episodes * tries
         collected = await work(
             jobs_of(
                 [ranged],
                 labels=labels,
+                group_size=tries,
                 turn_limits=None if turns is None else {task: turns},
             ),
             policy=watcher or policy,
@@ -125,11 +130,16 @@ def pooled(evaluations: Sequence[Evaluation], mode: str) -> Rate:
 
 
 def as_metrics(evaluations: Sequence[Evaluation]) -> dict[str, JsonValue]:
-    """Flat figures: `success_<mode>` with `_low`, `_high`, `episodes_<mode>`, and the same per task."""
+    """Flat figures: `success_<mode>` with `_low`, `_high`, `episodes_<mode>`, and the same per task;
+    where start states were tried several times, `passed_<mode>`, the share with a success among the tries."""
     metrics: dict[str, JsonValue] = {}
     for mode in dict.fromkeys(e.mode for e in evaluations):
         chosen = [e for e in evaluations if e.mode == mode]
         _add(metrics, mode, pooled(evaluations, mode))
+        passed = [e.passed for e in chosen if e.passed is not None]
+        if passed:
+            trials = sum(rate.count for rate in passed)
+            _add_passed(metrics, mode, wilson(round(sum(r.value * r.count for r in passed)), trials))
         metrics[f"turns_{mode}"] = round(sum(e.mean_turns * e.rate.count for e in chosen))
         for name, amount in together(e.cost for e in chosen).items():
             metrics[f"{name}_{mode}"] = amount
@@ -142,6 +152,8 @@ def as_metrics(evaluations: Sequence[Evaluation]) -> dict[str, JsonValue]:
         if len(chosen) > 1:
             for e in chosen:
                 _add(metrics, f"{mode}:{e.task_id}", e.rate)
+                if e.passed is not None:
+                    _add_passed(metrics, f"{mode}:{e.task_id}", e.passed)
     metrics["episodes"] = sum(e.rate.count for e in evaluations)
     metrics["dropped"] = sum(sum(e.dropped.values()) for e in evaluations)
     metrics["seed_ranges"] = [e.seeds.as_json() for e in {e.task_id: e for e in evaluations}.values()]
@@ -160,6 +172,12 @@ def _add(metrics: dict[str, JsonValue], name: str, rate: Rate) -> None:
     metrics[f"episodes_{name}"] = rate.count
 
 
+def _add_passed(metrics: dict[str, JsonValue], name: str, rate: Rate) -> None:
+    metrics[f"passed_{name}"] = rate.value
+    metrics[f"passed_{name}_low"] = rate.low
+    metrics[f"passed_{name}_high"] = rate.high
+
+
 def _summary(
     task: str,
     mode: str,
@@ -168,16 +186,20 @@ def _summary(
     dropped: Mapping[str, int],
     watcher: TargetWatcher | None,
 ) -> Evaluation:
-    wins = sum(
-        t.end is not None and t.end.outcome is not None and t.end.outcome.success for t in trajectories
-    )
+    won = [
+        t.start.task.seed
+        for t in trajectories
+        if t.end is not None and t.end.outcome is not None and t.end.outcome.success
+    ]
+    tried = {t.start.task.seed for t in trajectories}
     steps = [step for t in trajectories for step in t.steps]
     hits = watcher.hits if watcher is not None else None
     return Evaluation(
         task_id=task,
         mode=mode,
-        rate=wilson(wins, len(trajectories)),
+        rate=wilson(len(won), len(trajectories)),
         mean_turns=len(steps) / len(trajectories),
+        passed=wilson(len({*won}), len(tried)) if len(tried) < len(trajectories) else None,
         void_turns=sum(step.decision.void for step in steps),
         hits={} if hits is None else {k.value: n for k, n in hits.counts.items()},
         first_hits={} if hits is None else {k.value: n for k, n in hits.first.items()},

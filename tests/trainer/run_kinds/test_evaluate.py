@@ -98,6 +98,23 @@ def test_attempts_are_judged_by_what_the_agent_can_know(tmp_path: Path) -> None:
     assert again[1] == "That was not right. Try again." and [len(each) for each in answers] == [4, 4, 4]
 
 
+def test_start_states_may_be_tried_several_times_each(tmp_path: Path) -> None:
+    """pass@3: of as many start states as there are episodes, those with a success among three."""
+    status, folder = run(tmp_path, "tried", episodes=4, tries=3, targets=False)
+    assert status == FINISHED
+    metrics = json.loads((folder.path / "result.json").read_text())["metrics"]
+    assert (len(steps(tmp_path, "sampled")), len(steps(tmp_path, "greedy"))) == (12, 4)
+    assert (metrics["episodes_sampled"], metrics["episodes_greedy"]) == (12, 4)
+    found = json.loads((folder.path / "evaluation.json").read_text())
+    assert [(each["mode"], each["passed"] and each["passed"]["count"]) for each in found] == [
+        ("sampled", 4),
+        ("greedy", None),
+    ]
+    assert metrics["success_sampled"] <= metrics["passed_sampled"] <= min(1, 3 * metrics["success_sampled"])
+    assert "passed_greedy" not in metrics
+    assert again(folder) == metrics and len(steps(tmp_path, "sampled")) == 12
+
+
 def test_what_a_run_played_before_it_died_is_not_played_again(tmp_path: Path) -> None:
     def played() -> dict[str, set[tuple[str, int]]]:
         async def read() -> dict[str, set[tuple[str, int]]]:

@@ -23,7 +23,14 @@ from deskhand_trainer.studies.base import (
     probe_config,
 )
 from deskhand_trainer.studies.base_figures import means
-from deskhand_trainer.studies.base_tasks import CANDIDATE, CANDIDATES, the_ten, train_tasks
+from deskhand_trainer.studies.base_tasks import (
+    CANDIDATE,
+    CANDIDATES,
+    LEARNABLE,
+    done_seldom,
+    the_ten,
+    train_tasks,
+)
 
 CHOSEN = CANDIDATES[5:15]
 """Done most often below 40 % in the study below."""
@@ -60,6 +67,15 @@ def study(tmp_path: Path, packaged: Path) -> Path:
         for task in tasks:
             found |= success(task, 0.3 if task in CHOSEN else rate)
         leave(folder / part, found)
+    tried: dict[str, Any] = {}
+    for task in CHOSEN:
+        rate = success(task, 0.75)
+        tried |= {
+            f"passed_sampled:{task}{end}": rate[f"success_greedy:{task}{end}"]
+            for end in ("", "_low", "_high")
+        }
+        tried[f"episodes_sampled:{task}"] = 96
+    leave(folder / LEARNABLE, tried)
     for episodes, rate in ((50, 0.2), (500, 0.3)):
         for task in HELD_OUT_TASKS:
             place = folder / f"probe-{episodes}" / task.removeprefix("miniwob/")
@@ -83,25 +99,28 @@ def test_the_tasks_fall_apart_into_three() -> None:
     assert candidates <= every and len(candidates) == len(CANDIDATES)
 
 
-def test_the_ten_are_those_done_most_often_of_those_done_seldom() -> None:
-    def measured(rates: dict[str, float], policy: str = "p") -> list[Figure]:
-        return [
-            Figure(
-                name=f"miniwob_candidate_{task.removeprefix('miniwob/')}",
-                value=rate,
-                unit="share",
-                config={"policy": policy},
-            )
-            for task, rate in rates.items()
-        ]
+def measured(part: str, rates: dict[str, float], policy: str = "p") -> list[Figure]:
+    return [
+        Figure(
+            name=f"miniwob_{part}_{task.removeprefix('miniwob/')}",
+            value=rate,
+            unit="share",
+            config={"policy": policy},
+        )
+        for task, rate in rates.items()
+    ]
 
-    rates = dict.fromkeys(CANDIDATES, 0.4) | {
-        task: number / 100 for number, task in enumerate(CANDIDATES[:15])
-    }
-    assert the_ten(measured(rates), "p") == tuple(sorted(CANDIDATES[5:15]))
-    level = dict.fromkeys(CANDIDATES, 0.1)
-    assert the_ten(measured(level), "p") == tuple(sorted(CANDIDATES)[:10])
-    assert the_ten(measured(rates)[1:], "p") == () == the_ten(measured(rates), "another")
+
+def test_the_ten_are_those_done_seldom_that_one_of_several_tries_succeeds_at() -> None:
+    greedy = measured("candidate", {task: n / 50 for n, task in enumerate(CANDIDATES)})
+    seldom = done_seldom(greedy, "p")
+    assert seldom == CANDIDATES[:20]  # .38 and less
+    rates = {task: 0.9 if n % 2 else 0.1 for n, task in enumerate(seldom)}
+    assert the_ten([*greedy, *measured("learnable", rates)], "p") == tuple(sorted(seldom[1::2]))
+    level = dict.fromkeys(seldom, 0.5)  # then those done most often
+    assert the_ten([*greedy, *measured("learnable", level)], "p") == tuple(sorted(seldom[10:]))
+    assert the_ten(greedy, "p") == the_ten(greedy[1:], "p") == done_seldom(greedy[1:], "p") == ()
+    assert done_seldom(greedy, "another") == ()
 
 
 def test_what_it_tells_the_runs_is_understood() -> None:
@@ -136,6 +155,8 @@ def test_figures_come_with_their_means(
     assert low.value == after.low == pytest.approx(0.91 - 4.3027 * 0.01 / math.sqrt(3), abs=1e-4)
     minutes = known[f"ppo_ten_{CHOSEN[0].removeprefix('miniwob/')}_minutes_1"]
     assert (minutes.value, minutes.goal, minutes.seeds) == (9.0, "<= 15", [1])
+    chosen = known[f"miniwob_learnable_{CHOSEN[0].removeprefix('miniwob/')}"]
+    assert (chosen.value, chosen.note, chosen.seeds) == (0.75, "pass@8, 12 validation seeds", "validation")
     assert "ppo_ten_tasks_after_low" in capsys.readouterr().out
     assert "miniwob_train_mean" in (tmp_path / "results/README.md").read_text()
 

@@ -93,9 +93,10 @@ async def _measure(
     *,
     targets: bool,
 ) -> list[Evaluation]:
-    each = config.episodes * len(config.tasks)
-    total = each * (len(config.modes) if config.policy == "local" else 1)
-    context.folder.progress(f"evaluating {mode}", number * each, total)
+    modes = config.modes if config.policy == "local" else (mode,)
+    counts = [config.episodes * len(config.tasks) * _tries(config, each) for each in modes]
+    done_before, total = sum(counts[:number]), sum(counts)
+    context.folder.progress(f"evaluating {mode}", done_before, total)
     return await evaluate(
         config.tasks,
         mode=mode,
@@ -109,11 +110,17 @@ async def _measure(
         concurrency=config.concurrency,
         labels=context.labels,
         owner=context.spec.id,
+        tries=_tries(config, mode),
         targets=targets,
         void_limit=config.void_limit,
         user=user,
         attempts=done.attempts,
         self_check=done.self_check,
         turns=done.turns or None,
-        on_done=lambda n: context.folder.progress(f"evaluating {mode}", number * each + n, total),
+        on_done=lambda n: context.folder.progress(f"evaluating {mode}", done_before + n, total),
     )
+
+
+def _tries(config: EvaluateConfig, mode: str) -> int:
+    """At each start state: greedy or scripted, all would be the same."""
+    return config.tries if mode == "sampled" and config.policy == "local" else 1

@@ -9,7 +9,8 @@ tasks, trains each alone by PPO from the base, per seed, and measures again on t
 
 The ten are chosen by a rule, before any PPO: of all MiniWoB++ tasks that are neither held out nor shown to
 the base and that take two turns or more and no typing (`base_tasks.CANDIDATES`), those that the base does
-less than 40 % of, greedy on validation seeds; of these the ten that it does most of.
+less than 40 % of, greedy on validation seeds; of these the ten of which most start states have a success
+among eight sampled tries, for what never succeeds teaches PPO nothing.
 
 FOLDER holds the store and a folder per run: a finished run is not done again, a stopped one goes on. Figures
 of single tasks are written as they come, means over them once all are there. What the results have of the
@@ -24,7 +25,7 @@ import json
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -49,12 +50,21 @@ from deskhand_trainer.studies.base_figures import (
     ten_figure_names,
     ten_figures,
 )
-from deskhand_trainer.studies.base_tasks import CANDIDATE, CANDIDATES, the_ten, train_tasks
+from deskhand_trainer.studies.base_tasks import (
+    CANDIDATE,
+    CANDIDATES,
+    LEARNABLE,
+    done_seldom,
+    the_ten,
+    train_tasks,
+)
 from deskhand_trainer.studies.runs import StudyRuns, until_done
 
 Part = Literal["train", "held-out", "probe", "ten"]
 PARTS: tuple[Part, ...] = get_args(Part)
 EPISODES, TEN_EPISODES, CANDIDATE_EPISODES = 100, 200, 50
+LEARNABLE_EPISODES, TRIES = 12, 8
+"""Start states of each candidate that is done seldom, and tries at each."""
 PROBE_EPISODES = (50, 500)
 MINUTES = 14.0
 """Cap of PPO's training; the goal is 15."""
@@ -79,6 +89,12 @@ def evaluation(
         max_tokens=MAX_TOKENS,
         targets=False,
     )
+
+
+def learnable(tasks: Sequence[str]) -> EvaluateConfig:
+    """How often one of several tries succeeds, on other validation seeds."""
+    greedy = evaluation(tasks, LEARNABLE_EPISODES, "validation")
+    return replace(greedy, modes=("sampled",), tries=TRIES, seed_offset=CANDIDATE_EPISODES)
 
 
 def ppo_config(task: str, seed: int) -> PpoConfig:
@@ -157,7 +173,11 @@ class BaseStudy:
         if "ten" in parts:
             candidates = evaluation(CANDIDATES, CANDIDATE_EPISODES, "validation")
             self.runs.work([partial(self._measure, CANDIDATE, candidates, start)])
-            ten = the_ten(read_figures(self._results), model_named(start.manifest))
+            model = model_named(start.manifest)
+            seldom = done_seldom(read_figures(self._results), model)
+            if seldom:
+                self.runs.work([partial(self._measure, LEARNABLE, learnable(seldom), start)])
+            ten = the_ten(read_figures(self._results), model)
             self.runs.work(
                 [partial(self._ten, task, seed, start) for seed in seeds for task in ten], workers=workers
             )

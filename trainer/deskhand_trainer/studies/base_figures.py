@@ -24,15 +24,19 @@ MEANS: Mapping[str, tuple[str, str | None]] = {
 def task_figures(
     part: str, tasks: Sequence[str], metrics: Mapping[str, Any], config: Mapping[str, Any]
 ) -> list[Figure]:
-    """Greedy success of every task of an evaluation."""
+    """Greedy success of every task of an evaluation; where start states were tried several times, how many of
+    them had a success."""
+    split, mode = str(config.get("split", "test")), "greedy"
+    if config.get("tries", 1) > 1:
+        metrics, mode = _passed(metrics, int(config["tries"])), f"pass@{config['tries']}"
     return [
         Figure(
             name=task_figure_name(part, task),
             unit="share",
             command=COMMAND,
             config={**config, "tasks": [task]} if len(tasks) > 1 else config,
-            seeds=str(config.get("split", "test")),
-            **_rate(metrics, f"greedy:{task}" if len(tasks) > 1 else "greedy", config.get("split", "test")),
+            seeds=split,
+            **_rate(metrics, f"{mode}:{task}" if len(tasks) > 1 else mode, split),
         )
         for task in tasks
     ]
@@ -159,11 +163,22 @@ def ten_figure_names(short: str, seed: int) -> tuple[str, str, str]:
     return f"{name}_before", f"{name}_after_{seed}", f"{name}_minutes_{seed}"
 
 
+def _passed(metrics: Mapping[str, Any], tries: int) -> dict[str, Any]:
+    """Of start states tried several times, as `_rate` reads rates."""
+    found: dict[str, Any] = {}
+    for name, value in metrics.items():
+        if name.startswith("passed_sampled"):
+            found[name.replace("passed_sampled", f"success_pass@{tries}")] = value
+        elif name.startswith("episodes_sampled"):
+            found[name.replace("episodes_sampled", f"episodes_pass@{tries}")] = int(value) // tries
+    return found
+
+
 def _rate(metrics: Mapping[str, Any], mode: str, split: str = "test") -> dict[str, Any]:
     """Value, interval and note of a success rate."""
     return {
         "value": round(float(metrics[f"success_{mode}"]), 4),
         "low": round(float(metrics[f"success_{mode}_low"]), 4),
         "high": round(float(metrics[f"success_{mode}_high"]), 4),
-        "note": f"greedy, {metrics[f'episodes_{mode}']} {split} seeds",
+        "note": f"{mode.partition(':')[0]}, {metrics[f'episodes_{mode}']} {split} seeds",
     }

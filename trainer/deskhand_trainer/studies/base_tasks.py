@@ -9,8 +9,8 @@ from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_trainer.results import Figure
 from deskhand_trainer.studies.base_figures import task_figure_name
 
-CANDIDATE = "candidate"
-"""The part in which candidates are measured."""
+CANDIDATE, LEARNABLE = "candidate", "learnable"
+"""The parts in which candidates are measured: greedy, and by whether one of several tries succeeds."""
 CANDIDATES = tuple(
     f"miniwob/{name}"
     for name in (
@@ -73,19 +73,33 @@ def train_tasks() -> tuple[str, ...]:
     return tuple(task for task in miniwob if task not in HELD_OUT_TASKS and task not in CANDIDATES)
 
 
+def done_seldom(figures: Sequence[Figure], policy: str) -> tuple[str, ...]:
+    """Candidates that a policy does less often than `BELOW`, greedy; none where one was not measured."""
+    rates = _rates(CANDIDATE, CANDIDATES, figures, policy)
+    return tuple(task for task, rate in rates.items() if rate < BELOW)
+
+
 def the_ten(figures: Sequence[Figure], policy: str) -> tuple[str, ...]:
-    """Of the candidates that are done less often than `BELOW`, those done most often; of equals the first.
+    """Of the candidates that are done seldom, those of which most start states have a success among several
+    tries: there PPO has something to learn from. Of equals those done most often, then the first by name.
 
     Args:
-        figures: of candidates, greedy on validation seeds, and others.
+        figures: of candidates, on validation seeds, and others.
         policy: whose they are.
 
     Returns:
-        ids of tasks, sorted; none where a candidate was not measured.
+        ids of tasks, sorted; none where one that matters was not measured.
     """
+    seldom = done_seldom(figures, policy)
+    tries, greedy = (_rates(part, seldom, figures, policy) for part in (LEARNABLE, CANDIDATE))
+    best = sorted(tries, key=lambda task: (-tries[task], -greedy[task], task))
+    return tuple(sorted(best[:TEN]))
+
+
+def _rates(part: str, tasks: Sequence[str], figures: Sequence[Figure], policy: str) -> dict[str, float]:
+    """Of every task; empty where one was not measured."""
     known = {each.name: each.value for each in figures if each.config.get("policy") == policy}
-    rates = {task: known.get(task_figure_name(CANDIDATE, task)) for task in CANDIDATES}
-    if any(rate is None for rate in rates.values()):
-        return ()
-    below = [(-rate, task) for task, rate in rates.items() if rate is not None and rate < BELOW]
-    return tuple(sorted(task for _, task in sorted(below)[:TEN]))
+    names = {task: task_figure_name(part, task) for task in tasks}
+    if any(name not in known for name in names.values()):
+        return {}
+    return {task: known[name] for task, name in names.items()}
