@@ -150,6 +150,28 @@ def restore_random_state(state: Mapping[str, Any]) -> None:
     torch.set_rng_state(state["torch"])
 
 
+def numpy_state(generator: np.random.Generator) -> dict[str, Any]:
+    """State of one of numpy's generators, numbers as text: they have 128 bits, which JSON readers may round."""
+    return _big_as_text(generator.bit_generator.state)
+
+
+def restore_numpy_state(generator: np.random.Generator, kept: Mapping[str, Any]) -> None:
+    """Put it back."""
+    generator.bit_generator.state = _text_as_big(kept)
+
+
+def _big_as_text(node: Any) -> Any:
+    if isinstance(node, dict):
+        return {key: _big_as_text(value) for key, value in cast("dict[str, Any]", node).items()}
+    return f"#{node}" if isinstance(node, int) else node
+
+
+def _text_as_big(node: Any) -> Any:
+    if isinstance(node, dict):
+        return {key: _text_as_big(value) for key, value in cast("dict[str, Any]", node).items()}
+    return int(node[1:]) if isinstance(node, str) and node.startswith("#") else node
+
+
 def _numbers(folder: Path) -> list[int]:
     if not folder.is_dir():
         return []

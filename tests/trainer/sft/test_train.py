@@ -159,6 +159,27 @@ def test_heads_of_the_model_it_starts_as_go_on_learning_while_cloning(
     assert train_sft(bundle, samples, pages, config, heads_from=tmp_path / "none").heads is None
 
 
+def test_a_frozen_tower_stays_while_the_rest_imitates_and_is_asked(
+    bundle: ModelBundle, pages: list[SeenPage], tmp_path: Path
+) -> None:
+    """Stopped and resumed too; what is trained later is all of it again."""
+    Perception(bundle).heads.save(tmp_path)
+    config = replace(CONFIG, reading_steps=0, pointing_steps=0, question_share=0.5, freeze="vision")
+    samples, before = demonstrations(bundle, pages), weights(bundle)
+    whole = bundle.clone()
+    expected = train_sft(whole, samples, pages, config, heads_from=tmp_path)
+    assert expected.heads is not None
+    for name, value in weights(whole).items():
+        assert torch.equal(value, before[name]) is (".visual." in name), name
+    stopped = bundle.clone()
+    told = {"checkpoint_dir": tmp_path / "checkpoint", "heads_from": tmp_path}
+    with pytest.raises(RunStopped):
+        train_sft(stopped, samples, pages, config, should_stop=lambda: True, **told)
+    assert all(parameter.requires_grad for parameter in stopped.model.parameters())
+    train_sft(stopped, samples, pages, config, **told)
+    assert all(torch.equal(value, weights(whole)[name]) for name, value in weights(stopped).items())
+
+
 def test_the_global_random_state_is_left_alone(bundle: ModelBundle, pages: list[SeenPage]) -> None:
     torch.manual_seed(5)
     expected = torch.rand(1)

@@ -104,11 +104,17 @@ class WarmStartOptimizer:
     ) -> None:
         """
         Args:
-            modules: what is trained, by a name that stands before its parameters' names.
+            modules: what is trained, by a name that stands before its parameters' names; those that need no
+                gradient stay as they are.
             scale: of both rates, against the config's.
             precision: of Muon's inner steps; weights and moments are float32.
         """
-        named = [(f"{top}.{name}", p) for top, m in modules.items() for name, p in m.named_parameters()]
+        named = [
+            (f"{top}.{name}", p)
+            for top, module in modules.items()
+            for name, p in module.named_parameters()
+            if p.requires_grad
+        ]
         matrices = [p for name, p in named if p.ndim == 2 and not any(k in name for k in _NOT_MATRICES)]
         chosen = {id(p) for p in matrices}
         others = [p for _, p in named if id(p) not in chosen]

@@ -24,7 +24,9 @@ from deskhand_trainer.base.questions import ask_many
 from deskhand_trainer.base.train import StageProgress
 from deskhand_trainer.checkpoints import (
     load_checkpoint,
+    numpy_state,
     random_state,
+    restore_numpy_state,
     restore_random_state,
     save_checkpoint,
     take_up,
@@ -154,8 +156,11 @@ class _WarmStart:
             torch.manual_seed(self.config.seed)
             self._resume()
             self.bundle.model.train()
-            while self.state.stage < len(STAGES):
-                self._stage(STAGES[self.state.stage])
+            try:
+                while self.state.stage < len(STAGES):
+                    self._stage(STAGES[self.state.stage])
+            finally:
+                self._freeze(False)
             self.bundle.model.eval()
         each = {
             "reading": self.config.strips_per_step,
@@ -296,8 +301,13 @@ class _WarmStart:
         self.bundle.model.train()
         return {f"{top}/{name}": value for top, figures in found.items() for name, value in figures.items()}
 
+    def _freeze(self, frozen: bool) -> None:
+        model: Any = self.bundle.model
+        model.model.visual.requires_grad_(not frozen)
+
     def _optimizer(self) -> WarmStartOptimizer:
         cloning = "pointing" in self.state.steps
+        self._freeze(cloning and self.config.freeze == "vision")
         modules: dict[str, nn.Module] = {"model": self.bundle.model}
         if self.perception is not None and (self.heads_kept or not cloning):
             modules["heads"] = self.perception.heads
@@ -326,7 +336,7 @@ class _WarmStart:
             "optimizer": self.optimizer.state(),
             "random": random_state(),
             "order": [list(part) if isinstance(part, tuple) else part for part in self.rng.getstate()],
-            "draws": _big_as_text(self.draws.bit_generator.state),
+            "draws": numpy_state(self.draws),
             "stage": state.stage,
             "step": state.step,
             "seconds": state.seconds,
@@ -356,7 +366,7 @@ class _WarmStart:
         restore_random_state(kept["random"])
         version, words, gauss = kept["order"]
         self.rng.setstate((version, tuple(words), gauss))
-        self.draws.bit_generator.state = _text_as_big(kept["draws"])
+        restore_numpy_state(self.draws, kept["draws"])
 
 
 def _alike(pages: Sequence[StudiedPage]) -> list[list[StudiedPage]]:
@@ -383,16 +393,3 @@ def _split_samples(
         [s for s in samples if s.trajectory_id not in held_out],
         [s for s in samples if s.trajectory_id in held_out],
     )
-
-
-def _big_as_text(node: Any) -> Any:
-    """numpy's generator counts in 128 bits, which JSON readers may round: numbers become text."""
-    if isinstance(node, dict):
-        return {key: _big_as_text(value) for key, value in node.items()}
-    return f"#{node}" if isinstance(node, int) else node
-
-
-def _text_as_big(node: Any) -> Any:
-    if isinstance(node, dict):
-        return {key: _text_as_big(value) for key, value in node.items()}
-    return int(node[1:]) if isinstance(node, str) and node.startswith("#") else node
