@@ -151,7 +151,7 @@ def restore_random_state(state: Mapping[str, Any]) -> None:
 
 
 def numpy_state(generator: np.random.Generator) -> dict[str, Any]:
-    """State of one of numpy's generators, numbers as text: they have 128 bits, which JSON readers may round."""
+    """State of one of numpy's generators, numbers as text: they have 128 bits, and JSON readers may round."""
     return _big_as_text(generator.bit_generator.state)
 
 
