@@ -126,7 +126,7 @@ class PpoConfig:
     notebook: bool = False
     """What it writes in an episode is told to later ones at the same site; never where it is measured."""
     text_bytes: int | None = field(default=None, metadata=bounds(0, 10_000_000))
-    """Most bytes of text, so of tokens, in a prompt, from now on; 0: no bound; None: as it was (first: 0)."""
+    """Most bytes, so tokens, of text in a prompt from now on; 0: no bound; None: what it was (fresh: 0)."""
     plan_tokens: int | None = field(default=None, metadata=bounds(0, 4096))
     """Longest plan, from now on: it says what to do next, and a frozen executor does it (AgentFlow); 0: it
     acts itself; None: what it was (a fresh one: 0)."""
@@ -295,7 +295,7 @@ class PpoConfig:
     seed_offset: int = field(default=0, metadata=bounds(0))
     """Where in the train split's seeds to begin."""
     user: str = ""
-    """https://HOST/v1 of an OpenAI-compatible endpoint that plays the user (MUA-RL); none: the details do."""
+    """https://HOST/v1 of an OpenAI-compatible endpoint that plays the user (MUA-RL); none: the task does."""
     user_model: str = ""
     """The name of its model."""
     seed: int = 0

@@ -124,9 +124,7 @@ async def evaluate(
 
 def pooled(evaluations: Sequence[Evaluation], mode: str) -> Rate:
     """Success over all tasks of one mode."""
-    chosen = [e for e in evaluations if e.mode == mode]
-    trials = sum(e.rate.count for e in chosen)
-    return wilson(round(sum(e.rate.value * e.rate.count for e in chosen)), trials)
+    return _pooled([e.rate for e in evaluations if e.mode == mode])
 
 
 def as_metrics(evaluations: Sequence[Evaluation]) -> dict[str, JsonValue]:
@@ -135,11 +133,10 @@ def as_metrics(evaluations: Sequence[Evaluation]) -> dict[str, JsonValue]:
     metrics: dict[str, JsonValue] = {}
     for mode in dict.fromkeys(e.mode for e in evaluations):
         chosen = [e for e in evaluations if e.mode == mode]
-        _add(metrics, mode, pooled(evaluations, mode))
+        _add_success(metrics, mode, pooled(evaluations, mode))
         passed = [e.passed for e in chosen if e.passed is not None]
         if passed:
-            trials = sum(rate.count for rate in passed)
-            _add_passed(metrics, mode, wilson(round(sum(r.value * r.count for r in passed)), trials))
+            _add(metrics, f"passed_{mode}", _pooled(passed))
         metrics[f"turns_{mode}"] = round(sum(e.mean_turns * e.rate.count for e in chosen))
         for name, amount in together(e.cost for e in chosen).items():
             metrics[f"{name}_{mode}"] = amount
@@ -151,9 +148,9 @@ def as_metrics(evaluations: Sequence[Evaluation]) -> dict[str, JsonValue]:
                 )
         if len(chosen) > 1:
             for e in chosen:
-                _add(metrics, f"{mode}:{e.task_id}", e.rate)
+                _add_success(metrics, f"{mode}:{e.task_id}", e.rate)
                 if e.passed is not None:
-                    _add_passed(metrics, f"{mode}:{e.task_id}", e.passed)
+                    _add(metrics, f"passed_{mode}:{e.task_id}", e.passed)
     metrics["episodes"] = sum(e.rate.count for e in evaluations)
     metrics["dropped"] = sum(sum(e.dropped.values()) for e in evaluations)
     metrics["seed_ranges"] = [e.seeds.as_json() for e in {e.task_id: e for e in evaluations}.values()]
@@ -165,17 +162,19 @@ def as_json(evaluation: Evaluation) -> dict[str, JsonValue]:
     return asdict(evaluation)
 
 
-def _add(metrics: dict[str, JsonValue], name: str, rate: Rate) -> None:
-    metrics[f"success_{name}"] = rate.value
-    metrics[f"success_{name}_low"] = rate.low
-    metrics[f"success_{name}_high"] = rate.high
+def _pooled(rates: Sequence[Rate]) -> Rate:
+    return wilson(round(sum(r.value * r.count for r in rates)), sum(r.count for r in rates))
+
+
+def _add_success(metrics: dict[str, JsonValue], name: str, rate: Rate) -> None:
+    _add(metrics, f"success_{name}", rate)
     metrics[f"episodes_{name}"] = rate.count
 
 
-def _add_passed(metrics: dict[str, JsonValue], name: str, rate: Rate) -> None:
-    metrics[f"passed_{name}"] = rate.value
-    metrics[f"passed_{name}_low"] = rate.low
-    metrics[f"passed_{name}_high"] = rate.high
+def _add(metrics: dict[str, JsonValue], name: str, rate: Rate) -> None:
+    metrics[name] = rate.value
+    metrics[f"{name}_low"] = rate.low
+    metrics[f"{name}_high"] = rate.high
 
 
 def _summary(

@@ -112,7 +112,7 @@ class PpoLoop:
             await self._restore_episodes()
             if self.cursor.best < 0:
                 await self._evaluate()
-            if not self.cursor.pretrained:
+            if not self.cursor.pretrained and not self._spent():
                 await self._pretrain_value()
             while not self._spent():
                 await self._iterate()

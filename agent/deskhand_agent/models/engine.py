@@ -1,10 +1,9 @@
 """The engine in this process: draws many replies at once, says with which weights.
 
 Callers on the event loop await; one worker thread owns the model, and another looks at the pictures of what
-waits. A request joins the replies under way at
-their next token and leaves at its own last, so many episodes share a forward pass without ever waiting for
-one another. A reply is drawn by one state of the weights: new ones wait until those under way have ended,
-and who asks meanwhile waits for them.
+waits. A request joins the replies under way at their next token and leaves at its own last, so many episodes
+share a forward pass without ever waiting for one another. A reply is drawn by one state of the weights: new
+ones wait until those under way have ended, and who asks meanwhile waits for them.
 """
 
 from __future__ import annotations
@@ -190,7 +189,7 @@ class LocalEngine:
             self._updates_waiting += 1
             try:
                 self._turn.wait_for(lambda: not self._running)
-                with self._lookahead.paused():
+                with self._lookahead.weights:
                     self._decoder.forget()
                     self._bundle.model.load_state_dict(dict(state))
                 if value_state is not None and self._value_head is not None:

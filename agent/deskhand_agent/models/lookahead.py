@@ -1,11 +1,11 @@
-"""Pictures of requests that wait, encoded beside the engine's worker: a tiny model sees for longer than it
-writes, and one thread for both would leave other cores idle."""
+"""Pictures of requests that wait, encoded beside the engine's worker: a small model may take longer to see
+than to write."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import torch
@@ -32,7 +32,7 @@ class Lookahead:
             precision: of multiplications.
         """
         self._bundle, self._features, self._precision = bundle, features, precision
-        self._weights = threading.Lock()
+        self.weights = threading.Lock()
         """Of whoever reads the weights here, or changes them."""
         self._pool = ThreadPoolExecutor(
             1, thread_name_prefix="looking", initializer=torch.set_num_threads, initargs=(threads,)
@@ -44,18 +44,12 @@ class Lookahead:
             with contextlib.suppress(RuntimeError):  # closed meanwhile
                 self._pool.submit(self._encode, images, wanted)
 
-    @contextlib.contextmanager
-    def paused(self) -> Generator[None]:
-        """The weights are the caller's to change; waits for the picture that is being encoded."""
-        with self._weights:
-            yield
-
     def close(self) -> None:
         """Let go of what is not begun. Safe to call twice."""
         self._pool.shutdown(cancel_futures=True)
 
     def _encode(self, images: Sequence[Image], wanted: Callable[[], bool]) -> None:
-        with self._weights:
+        with self.weights:
             for image in images if wanted() else ():
                 with multiplying(self._precision, self._bundle.device.type):
                     self._features.of([image])

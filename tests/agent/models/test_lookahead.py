@@ -45,7 +45,7 @@ def test_what_is_still_wanted_is_encoded(
     wanted = Wanted(answer)
     lookahead.look([picture(0), picture(1)], wanted=wanted)
     assert wanted.asked.wait(SOON_S)
-    with lookahead.paused():
+    with lookahead.weights:
         assert features.of([picture(0), picture(1)])[1] == (0 if answer else 2)
 
 
@@ -61,7 +61,7 @@ def test_it_is_what_the_worker_would_have_made_of_it(
 
 def test_nothing_is_encoded_while_the_weights_change(lookahead: Lookahead, picture: Picture) -> None:
     wanted = Wanted(True)
-    with lookahead.paused():
+    with lookahead.weights:
         lookahead.look([picture(0)], wanted=wanted)
         assert not wanted.asked.wait(0.1)
     assert wanted.asked.wait(SOON_S)
@@ -75,7 +75,7 @@ def test_an_unreadable_picture_is_the_workers_to_tell(
         wanted = Wanted(True)
         lookahead.look([image], wanted=wanted)
         assert wanted.asked.wait(SOON_S)
-    with lookahead.paused():
+    with lookahead.weights:
         assert features.of([picture(0)])[1] == 0
 
 

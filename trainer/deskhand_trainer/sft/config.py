@@ -67,8 +67,7 @@ class SftConfig:
     """Pages in a pointing step; of larger ones than the smallest fewer."""
     cloning_epochs: int = field(default=6, metadata=bounds(0, 10_000))
     freeze: Literal["nothing", "vision"] = "nothing"
-    """While cloning, and asking beside it; "vision": the vision tower stays as it is, which takes less time
-    and keeps what it reads."""
+    """While cloning, and asking beside it; "vision": the vision tower stays as it is."""
     question_share: float = field(default=0.0, metadata=bounds(0, 0.9))
     """Of the steps while cloning, those that ask about perception pages instead: what a model sees is not
     forgotten over what it imitates."""

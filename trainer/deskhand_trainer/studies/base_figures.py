@@ -26,9 +26,8 @@ def task_figures(
 ) -> list[Figure]:
     """Greedy success of every task of an evaluation; where start states were tried several times, how many of
     them had a success."""
-    split, mode = str(config.get("split", "test")), "greedy"
-    if config.get("tries", 1) > 1:
-        metrics, mode = _passed(metrics, int(config["tries"])), f"pass@{config['tries']}"
+    split, tries = str(config.get("split", "test")), int(config.get("tries", 1))
+    mode = "greedy" if tries == 1 else "sampled"
     return [
         Figure(
             name=task_figure_name(part, task),
@@ -36,7 +35,7 @@ def task_figures(
             command=COMMAND,
             config={**config, "tasks": [task]} if len(tasks) > 1 else config,
             seeds=split,
-            **_rate(metrics, f"{mode}:{task}" if len(tasks) > 1 else mode, split),
+            **_rate(metrics, f"{mode}:{task}" if len(tasks) > 1 else mode, split, tries),
         )
         for task in tasks
     ]
@@ -163,22 +162,12 @@ def ten_figure_names(short: str, seed: int) -> tuple[str, str, str]:
     return f"{name}_before", f"{name}_after_{seed}", f"{name}_minutes_{seed}"
 
 
-def _passed(metrics: Mapping[str, Any], tries: int) -> dict[str, Any]:
-    """Of start states tried several times, as `_rate` reads rates."""
-    found: dict[str, Any] = {}
-    for name, value in metrics.items():
-        if name.startswith("passed_sampled"):
-            found[name.replace("passed_sampled", f"success_pass@{tries}")] = value
-        elif name.startswith("episodes_sampled"):
-            found[name.replace("episodes_sampled", f"episodes_pass@{tries}")] = int(value) // tries
-    return found
-
-
-def _rate(metrics: Mapping[str, Any], mode: str, split: str = "test") -> dict[str, Any]:
-    """Value, interval and note of a success rate."""
+def _rate(metrics: Mapping[str, Any], mode: str, split: str = "test", tries: int = 1) -> dict[str, Any]:
+    """Value, interval and note of a success rate; of several tries, where one of them succeeded."""
+    name, how = (f"success_{mode}", "greedy") if tries == 1 else (f"passed_{mode}", f"pass@{tries}")
     return {
-        "value": round(float(metrics[f"success_{mode}"]), 4),
-        "low": round(float(metrics[f"success_{mode}_low"]), 4),
-        "high": round(float(metrics[f"success_{mode}_high"]), 4),
-        "note": f"{mode.partition(':')[0]}, {metrics[f'episodes_{mode}']} {split} seeds",
+        "value": round(float(metrics[name]), 4),
+        "low": round(float(metrics[f"{name}_low"]), 4),
+        "high": round(float(metrics[f"{name}_high"]), 4),
+        "note": f"{how}, {int(metrics[f'episodes_{mode}']) // tries} {split} seeds",
     }
