@@ -535,6 +535,28 @@ async def test_values_of_states_are_paid_as_potential_differences(
     assert 0.0 <= ended <= 8.0 and ended == pytest.approx(round(ended), abs=1e-6)
 
 
+async def test_what_the_reward_model_said_of_practice_stands_with_its_steps(
+    store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path
+) -> None:
+    model = ProcessRewardModel(tiny.clone(), ScoreHead(hidden_width(tiny), inner_width=8))
+    small = {
+        "iterations": 1, "episodes_per_iteration": 8, "validation_episodes": 4, "process_weight": 0.5,
+        "value_pretraining": ValuePretrainingConfig(enabled=False),
+    }  # fmt: skip
+    told = setting(store, spot, tiny, tmp_path / "run", **small)
+    await PpoLoop(replace(told, reward_model=model)).train()
+    played = await store.trajectory_ids(TrajectoryFilter(labels={"stage": "rollout"}))
+    assert len(played) == 8
+    for trajectory in [await store.trajectory(id, images=True) for id in played]:
+        kept = await store.scores(trajectory.id, scorer=model.scorer)
+        # as if it had been asked about the stored episode
+        anew = await model.score(trajectory)
+        assert [(s.step_index, pytest.approx(s.score, abs=1e-4)) for s in anew] == [
+            (s.step_index, s.score) for s in kept
+        ]
+    assert not set(played) & set(await store.unscored(model.scorer))
+
+
 async def test_a_reward_model_that_takes_too_long_is_left_out_and_told_of(
     store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path
 ) -> None:

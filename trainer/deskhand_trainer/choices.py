@@ -14,6 +14,8 @@ Rollouts: TypeAlias = Literal["batch", "stream", "recorded", "self_play"]
 """Where episodes come from: a batch that everybody waits for; a stream that goes on while the policy learns,
 by older weights, for which `importance_cap` corrects (DART); recorded demonstrations, a turn's own reward
 being how near it came to the expert's (UI-S1); or both sides of the tasks' games (SPIRAL)."""
+NOT_STORED: tuple[Rollouts, ...] = ("recorded", "self_play")
+"""Of these the store holds no episodes."""
 
 ProcessForm: TypeAlias = Literal["centred", "potential"]
 """How a process reward model pays: by scores about their mean, capped, or by differences of state values."""

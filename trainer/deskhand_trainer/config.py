@@ -12,6 +12,7 @@ from deskhand_agent.test_time.settings import Deliberation
 from deskhand_trainer.base.config import PretrainConfig
 from deskhand_trainer.choices import (
     BY_CRITIC,
+    NOT_STORED,
     AdvantageKind,
     Aggregation,
     Normalisation,
@@ -289,9 +290,8 @@ class PpoConfig:
     device: Device = "auto"
     """Of learner and engine; "auto": the GPU where there is one."""
     precision: Precision = "auto"
-    """Of their multiplications; weights and moments are float32. "auto": bfloat16 on a GPU; on a processor
-    float32, but for the learner's where it has units for bfloat16: their log-probabilities of a token then
-    differ by .01 or so (`logprob_gap`)."""
+    """Of multiplications; weights and moments are float32. "auto": bfloat16 on GPUs and for the learner on a
+    processor with units for it (log-probabilities then differ by .01 or so, `logprob_gap`); else float32."""
     seed_offset: int = field(default=0, metadata=bounds(0))
     """Where in the train split's seeds to begin."""
     user: str = ""
@@ -306,7 +306,7 @@ class PpoConfig:
         if self.algorithm == "cloning" and (self.rollouts != "batch" or judged):
             raise ValueError("cloning plays no episodes of the policy's own: leave rollouts and outcome out")
         remembers = self.replay or self.self_imitation or self.advantage == "archer" or judged
-        if remembers and self.rollouts in ("recorded", "self_play"):
+        if remembers and self.rollouts in NOT_STORED:
             raise ValueError(
                 f"{self.rollouts} episodes are in no store: leave replay and self_imitation at 0, and the "
                 "advantage 'archer' and judges of the outcome out"

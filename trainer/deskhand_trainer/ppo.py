@@ -48,7 +48,7 @@ from deskhand_trainer.imitation import nothing_learned, oracle_episodes, to_lear
 from deskhand_trainer.information import informed
 from deskhand_trainer.learner import actor_lr
 from deskhand_trainer.loop_state import Cursor, PpoOutcome, PpoSetting, loop_metrics
-from deskhand_trainer.process_reward import judged
+from deskhand_trainer.process_reward import judged, keep_scores
 from deskhand_trainer.replay import Successes, replayed
 from deskhand_trainer.rollouts import Collected, episode_of, shared_turns
 from deskhand_trainer.self_imitation import imitated, usual, warmed_up
@@ -217,18 +217,17 @@ class PpoLoop:
         return imitated(self.successes, self.cursor.usual, weight=weight)
 
     async def _scored(self, episodes: Sequence[Episode]) -> list[Episode]:
-        """With the process reward model's scores, where there is one."""
+        """With the process reward model's scores, where there is one; they are kept, too."""
         if self.s.reward_model is None:
             return list(episodes)
-        form = self.config.process_form
         try:
             async with asyncio.timeout(self.config.scoring_s):
-                return await self._compute(judged, self.s.reward_model, episodes, form)
+                scored = await self._compute(judged, self.s.reward_model, episodes, self.config.process_form)
         except TimeoutError:
-            turns = sum(len(e.samples) for e in episodes)
-            late: dict[str, JsonValue] = {"turns": turns, "limit_s": self.config.scoring_s}
+            late = {"turns": sum(len(e.samples) for e in episodes), "limit_s": self.config.scoring_s}
             await self.s.reporter.alarm("reward model too slow", late)
             return list(episodes)
+        return await keep_scores(self.s, scored)
 
     # ---- before the loop, and beside it ----
 

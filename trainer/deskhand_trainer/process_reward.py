@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from deskhand_flywheel.prm.scoring import ProcessRewardModel
+from deskhand_flywheel.types import StepScore
 from deskhand_trainer.batches import reward_rule
-from deskhand_trainer.choices import ProcessForm
+from deskhand_trainer.choices import NOT_STORED, ProcessForm
 from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.errors import RunRefused
+from deskhand_trainer.loop_state import PpoSetting
 from deskhand_trainer.types import Episode
 
 
@@ -32,6 +34,23 @@ def judged(model: ProcessRewardModel, episodes: Sequence[Episode], form: Process
         last = 0.0 if episode.after is None else next(beyond)
         done.append(replace(episode, potentials=(*(next(states) for _ in episode.samples), last)))
     return done
+
+
+async def keep_scores(told: PpoSetting, episodes: list[Episode]) -> list[Episode]:
+    """What the reward model said of turns stands with their steps, where the store holds them; the episodes.
+
+    What it contradicts is queued for review by `score_store` alone: of practice there is too much.
+    """
+    model = told.reward_model
+    if model is None or told.config.rollouts in NOT_STORED:
+        return episodes
+    scored = [e for e in episodes if e.process_scores]
+    await told.store.add_scores(
+        StepScore(trajectory_id=e.trajectory_id, step_index=s.turn_index, score=score, scorer=model.scorer)
+        for e in scored
+        for s, score in zip(e.samples, e.process_scores, strict=True)
+    )
+    return episodes
 
 
 def refuse_unpayable(config: PpoConfig, model: ProcessRewardModel | None) -> None:
