@@ -22,12 +22,13 @@ from deskhand_trainer.studies.base import (
     ppo_config,
     probe_config,
 )
-from deskhand_trainer.studies.base_figures import means
+from deskhand_trainer.studies.base_figures import MEANS, means
 from deskhand_trainer.studies.base_tasks import (
     CANDIDATE,
     CANDIDATES,
     LEARNABLE,
     done_seldom,
+    never_shown_tasks,
     the_ten,
     train_tasks,
 )
@@ -60,6 +61,7 @@ def study(tmp_path: Path, packaged: Path) -> Path:
     folder = tmp_path / "study"
     for part, tasks, rate in (
         ("train", train_tasks(), 0.8),
+        ("never-shown", never_shown_tasks(), 0.5),
         ("held-out", HELD_OUT_TASKS, 0.1),
         (CANDIDATE, CANDIDATES, 0.4),
     ):
@@ -94,7 +96,8 @@ def test_the_tasks_fall_apart_into_three() -> None:
     miniwob = {task for task in oracle_tasks() if task.startswith("miniwob/")}
     train, candidates, held_out = set(train_tasks()), set(CANDIDATES), set(HELD_OUT_TASKS)
     assert not train & candidates and not (train | candidates) & held_out
-    assert train | (candidates & miniwob) == miniwob - held_out and len(miniwob) >= 40
+    assert train | {*never_shown_tasks()} == miniwob - held_out and len(miniwob) >= 40
+    assert {*never_shown_tasks()} == candidates & miniwob
     every = {info.id for info in list_tasks()}
     assert candidates <= every and len(candidates) == len(CANDIDATES)
 
@@ -145,6 +148,7 @@ def test_figures_come_with_their_means(
     assert main([str(study), "--results", str(results)]) == 0
     known = {figure.name: figure for figure in read_figures(results)}
     assert known["miniwob_train_mean"].value == 0.8 and known["miniwob_train_mean"].met
+    assert known["miniwob_never_shown_click-option"].note == "greedy, 100 test seeds"
     assert known["miniwob_heldout_zero"].value == 0.1
     assert known["miniwob_heldout_50"].value == 0.2
     assert known["miniwob_heldout_500"].value == 0.3
@@ -176,10 +180,11 @@ def test_a_mean_over_tasks_is_as_sure_as_its_tasks() -> None:
         for name in names
     ]
     other = ("miniwob/z",)
-    (found,) = means(each, policy="p", train=names, held_out=other, ten=other)
+    tasks = {**dict.fromkeys(MEANS, other), "train": names}
+    (found,) = means(each, policy="p", measured=tasks, ten=other)
     assert found.low == pytest.approx(0.5 - 0.1 / math.sqrt(2), abs=1e-4)
-    assert means(each[:1], policy="p", train=names, held_out=other, ten=other) == []
-    assert means(each, policy="another", train=names, held_out=other, ten=other) == []
+    assert means(each[:1], policy="p", measured=tasks, ten=other) == []
+    assert means(each, policy="another", measured=tasks, ten=other) == []
 
 
 def test_what_the_results_have_of_the_same_policy_is_not_measured_again(study: Path, tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
 """What the base model is worth: MiniWoB++ as it comes, tasks never trained on, ten tasks after PPO.
 
-    deskhand study base [FOLDER] [--policy deskhand-tiny] [--parts train held-out probe ten] [--seeds 0 1 2]
+    deskhand study base [FOLDER] [--policy deskhand-tiny] [--parts train never-shown …] [--seeds 0 1 2]
 
-"train" measures, greedy on test seeds, every MiniWoB++ task the base was shown demonstrations of; "held-out"
-the twenty that nothing is ever trained on; "probe" how fast each of those is learned, by PPO from the base in
-50 and in 500 episodes, whose policies are measured and serve nothing else; "ten" measures ten multi-turn
-tasks, trains each alone by PPO from the base, per seed, and measures again on the same test seeds.
+"train" measures, greedy on test seeds, every MiniWoB++ task the base was shown demonstrations of;
+"never-shown" those with an oracle that it was shown nothing of, and "held-out" the twenty that nothing is
+ever trained on: together all tasks with an oracle. "probe" measures how fast each of the held-out is learned,
+by PPO from the base in 50 and in 500 episodes, whose policies are measured and serve nothing else; "ten"
+measures ten multi-turn tasks, trains each alone by PPO from the base, per seed, and measures again on the
+same test seeds.
 
 The ten are chosen by a rule, before any PPO: of all MiniWoB++ tasks that are neither held out nor shown to
 the base and that take two turns or more and no typing (`base_tasks.CANDIDATES`), those that the base does
@@ -55,12 +57,13 @@ from deskhand_trainer.studies.base_tasks import (
     CANDIDATES,
     LEARNABLE,
     done_seldom,
+    never_shown_tasks,
     the_ten,
     train_tasks,
 )
 from deskhand_trainer.studies.runs import StudyRuns, until_done
 
-Part = Literal["train", "held-out", "probe", "ten"]
+Part = Literal["train", "never-shown", "held-out", "probe", "ten"]
 PARTS: tuple[Part, ...] = get_args(Part)
 EPISODES, TEN_EPISODES, CANDIDATE_EPISODES = 100, 200, 50
 LEARNABLE_EPISODES, TRIES = 12, 8
@@ -133,6 +136,15 @@ def probe_config(task: str, episodes: int) -> PpoConfig:
     )
 
 
+def measured_tasks() -> dict[Part, tuple[str, ...]]:
+    """The tasks of the parts that only measure."""
+    return {
+        "train": train_tasks(),
+        "never-shown": never_shown_tasks(),
+        "held-out": tuple(sorted(HELD_OUT_TASKS)),
+    }
+
+
 class BaseStudy:
     """Does what is left of the study in a folder."""
 
@@ -156,18 +168,14 @@ class BaseStudy:
         self.runs.folder.mkdir(parents=True, exist_ok=True)
         start = asyncio.run(self._start())
         jobs: list[Callable[[], None]] = []
-        measured: Mapping[Part, tuple[str, ...]] = {
-            "train": train_tasks(),
-            "held-out": tuple(sorted(HELD_OUT_TASKS)),
-        }
-        for part, tasks in measured.items():
+        for part, tasks in measured_tasks().items():
             if part in parts:
                 jobs.append(partial(self._measure, part, evaluation(tasks, EPISODES), start))
         if "probe" in parts:
             jobs += [
                 partial(self._probe, task, episodes, start)
                 for episodes in PROBE_EPISODES
-                for task in measured["held-out"]
+                for task in sorted(HELD_OUT_TASKS)
             ]
         self.runs.work(jobs, workers=workers)
         if "ten" in parts:
@@ -231,10 +239,10 @@ class BaseStudy:
         with self._writing:
             write_figures(self._results, figures)
             known = read_figures(self._results)
-            held_out = sorted(HELD_OUT_TASKS)
             policy = model_named(start.manifest)
-            ten = the_ten(known, policy)
-            made = means(known, policy=policy, train=train_tasks(), held_out=held_out, ten=ten)
+            probes = {f"held-out-{episodes}": sorted(HELD_OUT_TASKS) for episodes in PROBE_EPISODES}
+            tasks = {**measured_tasks(), **probes}
+            made = means(known, policy=policy, measured=tasks, ten=the_ten(known, policy))
             write_figures(self._results, made)
             write_results_page(self._results.parent)
             for each in (*figures, *made):

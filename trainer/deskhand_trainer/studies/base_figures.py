@@ -14,6 +14,7 @@ COMMAND = "deskhand study base"
 _NORMAL = 1.96
 MEANS: Mapping[str, tuple[str, str | None]] = {
     "train": ("miniwob_train_mean", ">= 0.8"),
+    "never-shown": ("miniwob_never_shown_mean", None),
     "held-out": ("miniwob_heldout_zero", None),
     "held-out-50": ("miniwob_heldout_50", None),
     "held-out-500": ("miniwob_heldout_500", None),
@@ -78,12 +79,14 @@ def means(
     figures: Sequence[Figure],
     *,
     policy: str,
-    train: Sequence[str],
-    held_out: Sequence[str],
+    measured: Mapping[str, Sequence[str]],
     ten: Sequence[str],
     seeds: Sequence[int] = (0, 1, 2),
 ) -> list[Figure]:
     """Means over tasks, of every part that is whole for a policy.
+
+    Args:
+        measured: the tasks of each part of `MEANS`.
 
     The intervals: over measured tasks, by the binomial variance of each (the tasks are these and no sample);
     of the ten after PPO, Student's over the seeds' means.
@@ -91,10 +94,9 @@ def means(
     known = {figure.name: figure for figure in figures if figure.config.get("policy") == policy}
     made: list[Figure] = []
     for part, (name, goal) in MEANS.items():
-        tasks = train if part == "train" else held_out
-        names = [task_figure_name(part, task) for task in tasks]
+        names = [task_figure_name(part, task) for task in measured[part]]
         found = [known[each] for each in names if each in known]
-        if len(found) == len(tasks):
+        if len(found) == len(names):
             made.append(_mean(name, found, goal=goal, note=f"greedy, mean over {len(found)} tasks"))
     names = [task.removeprefix("miniwob/") for task in ten]
     before = [known[each] for each in (ten_figure_names(name, 0)[0] for name in names) if each in known]

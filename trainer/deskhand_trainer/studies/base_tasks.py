@@ -73,6 +73,11 @@ def train_tasks() -> tuple[str, ...]:
     return tuple(task for task in miniwob if task not in HELD_OUT_TASKS and task not in CANDIDATES)
 
 
+def never_shown_tasks() -> tuple[str, ...]:
+    """MiniWoB++ tasks with an oracle that the base was shown nothing of, less those held out for good."""
+    return tuple(task for task in oracle_tasks() if task in CANDIDATES)
+
+
 def done_seldom(figures: Sequence[Figure], policy: str) -> tuple[str, ...]:
     """Candidates that a policy does less often than `BELOW`, greedy; none where one was not measured."""
     rates = _rates(CANDIDATE, CANDIDATES, figures, policy)
