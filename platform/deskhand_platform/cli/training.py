@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Mapping
@@ -16,7 +15,9 @@ import yaml
 
 from deskhand_platform.cli import overrides
 from deskhand_platform.cli.console import out, say, table
+from deskhand_platform.cli.foreground import run_in_foreground
 from deskhand_platform.cli.opening import opened_store
+from deskhand_platform.cli.signals import STOPPED
 from deskhand_platform.errors import InvalidField, NotFound, RoundFailed
 from deskhand_platform.rounds.config import check_phase, merge
 from deskhand_platform.rounds.runs import read_error, read_result, write_spec
@@ -109,19 +110,23 @@ def _run(
     )
     write_spec(folder, spec)
     say(f"run {folder.name}: its log is {folder / 'log.txt'}")
-    with (folder / "log.txt").open("ab") as log:
-        several = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
-        start = [sys.executable, *(several if processes > 1 else [])]
-        command = [*start, "-m", "deskhand_trainer.run", str(folder)]
-        environment = {**os.environ, logs.VARIABLE: settings.logs}
-        status = subprocess.run(command, stdout=log, stderr=log, env=environment, check=False).returncode
+    several = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
+    start = [sys.executable, *(several if processes > 1 else [])]
+    command = [*start, "-m", "deskhand_trainer.run", str(folder)]
+    status = run_in_foreground(command, folder, {**os.environ, logs.VARIABLE: settings.logs})
     result, error = read_result(folder), read_error(folder)
+    if result is None and status in STOPPED.values():
+        goes_on = kind is not RunKind.EVALUATE
+        say(f"stopped; the same command with --name {folder.name} goes on" if goes_on else "stopped")
+        raise typer.Exit(status)
     if result is None:
         said = error.message if error else f"exit status {status}"
         raise RoundFailed(f"run {folder.name} did not finish: {said}")
     if result.policy_out:
         out.print(f"policy: {result.policy_out}", markup=False)
-    out.print(yaml.safe_dump(dict(result.metrics), sort_keys=False).strip(), markup=False)
+    # lists of seeds and curves stand in the result
+    figures = {name: value for name, value in result.metrics.items() if not isinstance(value, list | dict)}
+    out.print(yaml.safe_dump(figures, sort_keys=False).strip(), markup=False)
 
 
 def _method(kind: str, preset: str | None) -> Mapping[str, Any]:
