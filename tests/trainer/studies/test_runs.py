@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from deskhand_trainer.config import EvaluateConfig
+from deskhand_trainer.config import CollectConfig, EvaluateConfig
 from deskhand_trainer.runs import RunKind
 from deskhand_trainer.studies.runs import NotDone, StudyDiffers, StudyRuns, if_done
 
@@ -22,9 +21,9 @@ class Left(StudyRuns):
 
     count = 0
 
-    def _wait(self, command: Sequence[str], log: object) -> None:
+    def _wait(self, folder: Path, log: object) -> None:
         self.count += 1
-        (Path(command[-1]) / "result.json").write_text(json.dumps({"metrics": {"count": self.count}}))
+        (folder / "result.json").write_text(json.dumps({"metrics": {"count": self.count}}))
 
 
 def run(runs: StudyRuns, policy: str = "policy-a", /, **changed: Any) -> dict[str, Any]:
@@ -89,3 +88,19 @@ def test_where_only_what_is_done_is_wanted_nothing_is_begun(tmp_path: Path) -> N
     assert if_done(lambda: run(done)) is None and not any(tmp_path.iterdir())
     run(Left(tmp_path))
     assert if_done(lambda: run(done)) == {"metrics": {"count": 1}} and done.count == 0
+
+
+def test_a_run_that_goes_on_is_told_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deskhand_trainer.studies.runs.TOLD_EVERY_S", 0.05)
+    found = StudyRuns(tmp_path).run(
+        "part/arm",
+        RunKind.COLLECT,
+        asdict(CollectConfig(tasks=("worlds/chain",), episodes_per_task=40)),
+        None,
+    )
+    assert found["metrics"]["episodes"] == 40
+    told = capsys.readouterr().err.splitlines()
+    assert told and all(line.startswith("  part/arm: ") for line in told)
+    assert any(line.endswith("/40") for line in told)

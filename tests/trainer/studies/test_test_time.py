@@ -87,7 +87,7 @@ def test_figures_are_of_every_part_and_gains_have_intervals(study: Path, tmp_pat
 def test_a_stop_leaves_the_figures_of_what_was_done(
     study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def killed(self: StudyRuns, command: object, log: object) -> None:
+    def killed(self: StudyRuns, folder: object, log: object) -> None:
         """It leaves no result."""
 
     monkeypatch.setattr(StudyRuns, "_wait", killed)

@@ -20,10 +20,12 @@ from deskhand_flywheel.store import Store
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.results import current_commit
 from deskhand_trainer.run_folder import RunFolder, hold, write_json
-from deskhand_trainer.runs import RunKind, RunSpec
+from deskhand_trainer.runs import RunKind, RunSpec, RunState
 from deskhand_trainer.studies.spec_differences import differences, summary
 
 T = TypeVar("T")
+TOLD_EVERY_S = 60.0
+"""How often a run that goes on is told of."""
 
 
 class StudyStopped(RuntimeError):
@@ -174,7 +176,7 @@ class StudyRuns:
             write_json(folder / "spec.json", asdict(spec))
             print(f"running: {name}", flush=True)
             with (folder / "log.txt").open("ab") as log:
-                self._wait([sys.executable, "-m", "deskhand_trainer.run", str(folder)], log)
+                self._wait(folder, log)
             found = result_of(folder)
             if found is None and self._stopped.is_set():
                 raise StudyStopped("the study was stopped")
@@ -187,16 +189,37 @@ class StudyRuns:
         with self._guard:
             return self._locks.setdefault(folder, threading.Lock())
 
-    def _wait(self, command: list[str], log: BinaryIO) -> None:
-        """Run a program to its end, or until the study is stopped."""
+    def _wait(self, folder: Path, log: BinaryIO) -> None:
+        """Work a run to its end, or until the study is stopped; now and then it is told how far it is."""
+        command = [sys.executable, "-m", "deskhand_trainer.run", str(folder)]
         with self._guard:
             if self._stopped.is_set():
                 return
             process = subprocess.Popen(command, stdout=log, stderr=log)
             self._running.add(process)
-        process.wait()
+        while _goes_on(process):
+            if told := how_far(folder):
+                print(f"  {folder.relative_to(self.folder)}: {told}", file=sys.stderr, flush=True)
         with self._guard:
             self._running.discard(process)
+
+
+def _goes_on(process: subprocess.Popen[bytes]) -> bool:
+    """Whether it is still at work after a while."""
+    try:
+        process.wait(TOLD_EVERY_S)
+    except subprocess.TimeoutExpired:
+        return True
+    return False
+
+
+def how_far(folder: Path) -> str:
+    """What a run does now, in a line; "" before it said so."""
+    try:
+        state = RunState(**json.loads((folder / "state.json").read_text()))
+    except (FileNotFoundError, ValueError, TypeError):
+        return ""
+    return state.phase + (f"  {state.done}/{state.total}" if state.total else "")
 
 
 def refuse(folder: Path) -> NoReturn:
