@@ -512,15 +512,22 @@ async def test_rollouts_that_stand_still_are_told_of_with_their_cause(
     assert [e.data for e in alarms] == [{"iteration": 1, "cause": "environments do not answer"}] * 5
 
 
+PAID: dict[str, Any] = {
+    "iterations": 1, "episodes_per_iteration": 8, "validation_episodes": 4, "process_weight": 0.5,
+    "value_pretraining": ValuePretrainingConfig(enabled=False),
+}  # fmt: skip
+"""One small iteration that a process reward model pays for, too."""
+
+
+def reward_model(tiny: ModelBundle) -> ProcessRewardModel:
+    return ProcessRewardModel(tiny.clone(), ScoreHead(hidden_width(tiny), inner_width=8))
+
+
 async def test_values_of_states_are_paid_as_potential_differences(
     store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path
 ) -> None:
-    model = ProcessRewardModel(tiny.clone(), ScoreHead(hidden_width(tiny), inner_width=8))
-    small = {
-        "iterations": 1, "episodes_per_iteration": 8, "validation_episodes": 4, "process_weight": 0.5,
-        "process_form": "potential", "value_pretraining": ValuePretrainingConfig(enabled=False),
-    }  # fmt: skip
-    told = setting(store, spot, tiny, tmp_path / "run", **small)
+    model = reward_model(tiny)
+    told = setting(store, spot, tiny, tmp_path / "run", **PAID, process_form="potential")
     with pytest.raises(RunRefused, match="knows of no state"):
         refuse_unpayable(told.config, model)
     with pytest.raises(RunRefused, match="below 1"):
@@ -538,12 +545,8 @@ async def test_values_of_states_are_paid_as_potential_differences(
 async def test_what_the_reward_model_said_of_practice_stands_with_its_steps(
     store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path
 ) -> None:
-    model = ProcessRewardModel(tiny.clone(), ScoreHead(hidden_width(tiny), inner_width=8))
-    small = {
-        "iterations": 1, "episodes_per_iteration": 8, "validation_episodes": 4, "process_weight": 0.5,
-        "value_pretraining": ValuePretrainingConfig(enabled=False),
-    }  # fmt: skip
-    told = setting(store, spot, tiny, tmp_path / "run", **small)
+    model = reward_model(tiny)
+    told = setting(store, spot, tiny, tmp_path / "run", **PAID)
     await PpoLoop(replace(told, reward_model=model)).train()
     played = await store.trajectory_ids(TrajectoryFilter(labels={"stage": "rollout"}))
     assert len(played) == 8
@@ -565,11 +568,7 @@ async def test_a_reward_model_that_takes_too_long_is_left_out_and_told_of(
             time.sleep(0.3)
             return [0.5] * len(turns)
 
-    small = {"iterations": 1, "episodes_per_iteration": 8, "validation_episodes": 4, "process_weight": 1.0}
-    told = setting(
-        store, spot, tiny, tmp_path / "run", **small, scoring_s=0.05,
-        value_pretraining=ValuePretrainingConfig(enabled=False),
-    )  # fmt: skip
+    told = setting(store, spot, tiny, tmp_path / "run", **PAID, scoring_s=0.05)
     slow: Any = Slow()
     outcome = await PpoLoop(replace(told, reward_model=slow)).train()
     assert outcome.metrics["episodes"] == 8

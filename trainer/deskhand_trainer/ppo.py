@@ -227,7 +227,8 @@ class PpoLoop:
             late = {"turns": sum(len(e.samples) for e in episodes), "limit_s": self.config.scoring_s}
             await self.s.reporter.alarm("reward model too slow", late)
             return list(episodes)
-        return await keep_scores(self.s, scored)
+        await keep_scores(self.s, scored)
+        return scored
 
     # ---- before the loop, and beside it ----
 

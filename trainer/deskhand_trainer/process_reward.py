@@ -36,21 +36,20 @@ def judged(model: ProcessRewardModel, episodes: Sequence[Episode], form: Process
     return done
 
 
-async def keep_scores(told: PpoSetting, episodes: list[Episode]) -> list[Episode]:
-    """What the reward model said of turns stands with their steps, where the store holds them; the episodes.
+async def keep_scores(told: PpoSetting, episodes: Sequence[Episode]) -> None:
+    """What the reward model said of turns stands with their steps, where the store holds them.
 
     What it contradicts is queued for review by `score_store` alone: of practice there is too much.
     """
     model = told.reward_model
     if model is None or told.config.rollouts in NOT_STORED:
-        return episodes
+        return
     scored = [e for e in episodes if e.process_scores]
     await told.store.add_scores(
         StepScore(trajectory_id=e.trajectory_id, step_index=s.turn_index, score=score, scorer=model.scorer)
         for e in scored
         for s, score in zip(e.samples, e.process_scores, strict=True)
     )
-    return episodes
 
 
 def refuse_unpayable(config: PpoConfig, model: ProcessRewardModel | None) -> None:

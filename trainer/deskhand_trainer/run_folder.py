@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
+from deskhand_flywheel.errors import MalformedRecord
+from deskhand_flywheel.records import decode
 from deskhand_sandbox import logs
 from deskhand_trainer.config_parsing import parse_config
 from deskhand_trainer.errors import ConfigError, DiskFull, RunRefused
@@ -103,6 +105,14 @@ class RunFolder:
     def finished(self) -> bool:
         """A result is there."""
         return (self.path / "result.json").exists()
+
+
+def read_state(folder: Path) -> RunState | None:
+    """How far the run in a folder is; None before it said so, or where another version said it."""
+    try:
+        return decode(RunState, json.loads((folder / "state.json").read_text()))
+    except (FileNotFoundError, json.JSONDecodeError, MalformedRecord):
+        return None
 
 
 def read_spec(given: Any) -> RunSpec:

@@ -80,6 +80,9 @@ class RunState:
     pid: int
     updated_at_s: float
 
+    def __str__(self) -> str:
+        return self.phase + (f"  {self.done}/{self.total}" if self.total else "")
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunResult:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
@@ -15,12 +15,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from deskhand_platform.cli.console import err, say
 from deskhand_platform.cli.signals import STOPPED
-from deskhand_platform.rounds.runs import read_state
+from deskhand_trainer.run_folder import read_state
 from deskhand_trainer.runs import RunState
 
 LOOK_S = 0.5
 TOLD_EVERY_S = 60.0
 """In a log: how often a phase that goes on is told of again."""
+
+ASKING = (*STOPPED, signal.SIGHUP)
+"""Signals that ask the run to stop."""
 
 Tell = Callable[[RunState], None]
 
@@ -28,7 +31,8 @@ Tell = Callable[[RunState], None]
 def run_in_foreground(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> int:
     """Start a run's process and see it to its end; what it prints goes to the run's log.
 
-    Ctrl-C and SIGTERM ask it once to stop, and it is waited for: what it has is safe then.
+    Ctrl-C, SIGTERM and a window that is closed ask it once to stop, and it is waited for: what it has is safe
+    then.
 
     Returns:
         Its exit status, or 128 + the number of the signal that stopped it.
@@ -42,22 +46,27 @@ def run_in_foreground(command: Sequence[str], folder: Path, environment: Mapping
 
     def stop(number: int, frame: FrameType | None) -> None:
         if not got:
-            say("stopping …")
             process.send_signal(signal.SIGTERM)
+            # a window that is closed shows nothing
+            with suppress(OSError):
+                say("stopping …")
         got.append(signal.Signals(number))
 
-    before = {number: signal.signal(number, stop) for number in STOPPED}
+    # nohup's SIGHUP stays ignored
+    asking = [number for number in ASKING if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, stop) for number in asking}
     try:
         with _live() if err.is_terminal else _lines() as tell:
-            while (status := _ended(process)) is None:
-                state = read_state(folder)
+            status = None
+            while status is None:
+                status, state = _ended(process), read_state(folder)
                 # an earlier life of the run left its own
                 if state is not None and state.updated_at_s >= began_s:
                     tell(state)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    return STOPPED[got[0]] if got and status else status
+    return 128 + got[0] if got and status else status
 
 
 def _ended(process: subprocess.Popen[bytes]) -> int | None:
@@ -91,7 +100,6 @@ def _lines() -> Generator[Tell]:
         if kind == last and now - told_s < TOLD_EVERY_S:
             return
         last, told_s = kind, now
-        counted = f"  {state.done}/{state.total}" if state.total else ""
-        say(f"{time.strftime('%H:%M:%S')} {state.phase}{counted}")
+        say(f"{time.strftime('%H:%M:%S')} {state}")
 
     yield tell

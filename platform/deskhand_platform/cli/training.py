@@ -17,7 +17,6 @@ from deskhand_platform.cli import overrides
 from deskhand_platform.cli.console import out, say, table
 from deskhand_platform.cli.foreground import run_in_foreground
 from deskhand_platform.cli.opening import opened_store
-from deskhand_platform.cli.signals import STOPPED
 from deskhand_platform.errors import InvalidField, NotFound, RoundFailed
 from deskhand_platform.rounds.config import check_phase, merge
 from deskhand_platform.rounds.runs import read_error, read_result, write_spec
@@ -115,7 +114,7 @@ def _run(
     command = [*start, "-m", "deskhand_trainer.run", str(folder)]
     status = run_in_foreground(command, folder, {**os.environ, logs.VARIABLE: settings.logs})
     result, error = read_result(folder), read_error(folder)
-    if result is None and status in STOPPED.values():
+    if result is None and status > 128:
         goes_on = kind is not RunKind.EVALUATE
         say(f"stopped; the same command with --name {folder.name} goes on" if goes_on else "stopped")
         raise typer.Exit(status)

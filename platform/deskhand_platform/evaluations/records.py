@@ -11,9 +11,10 @@ from typing import Any
 
 from deskhand_platform.evaluations.verdicts import Verdict
 from deskhand_platform.rounds.run_queue import ENDED, state_of
-from deskhand_platform.rounds.runs import read_result, read_state
+from deskhand_platform.rounds.runs import read_result
 from deskhand_platform.rounds.table import rate
 from deskhand_platform.states import WorkState
+from deskhand_trainer.run_folder import read_state
 from deskhand_trainer.runs import RunKind
 
 MODES = ("sampled", "greedy")

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from deskhand_platform.rounds.run_queue import ENDED, state_of
-from deskhand_platform.rounds.runs import read_result, read_state
+from deskhand_platform.rounds.runs import read_result
 from deskhand_platform.states import WorkState
 from deskhand_sandbox.types import JsonValue
+from deskhand_trainer.run_folder import read_state
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

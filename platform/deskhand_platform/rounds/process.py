@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deskhand_platform.errors import RoundFailed
-from deskhand_platform.rounds.runs import read_error, read_result, read_state, write_spec
+from deskhand_platform.rounds.runs import read_error, read_result, write_spec
 from deskhand_platform.states import WorkState
+from deskhand_trainer.run_folder import read_state
 from deskhand_trainer.runs import RunResult
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from pathlib import Path
 from deskhand_platform.auth import write_private
 from deskhand_platform.errors import PlatformError
 from deskhand_platform.rounds.process import RunHalted
-from deskhand_platform.rounds.runs import read_state
 from deskhand_platform.states import WorkState
+from deskhand_trainer.run_folder import read_state
 
 log = logging.getLogger(__name__)
 ENDED = "ended.json"

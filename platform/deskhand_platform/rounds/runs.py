@@ -1,4 +1,4 @@
-"""A training run's folder, seen from outside: write its spec, read its state, result and error."""
+"""A training run's folder, seen from outside: write its spec, read its result and error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from deskhand_flywheel.errors import MalformedRecord
 from deskhand_flywheel.records import decode
-from deskhand_trainer.runs import RunResult, RunState
+from deskhand_trainer.runs import RunResult
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -36,11 +36,6 @@ def write_spec(folder: Path, spec: DataclassInstance) -> None:
         file.flush()
         os.fsync(file.fileno())
     draft.replace(folder / "spec.json")
-
-
-def read_state(folder: Path) -> RunState | None:
-    """How far the run is; None before it said so."""
-    return _read(folder / "state.json", RunState)
 
 
 def read_result(folder: Path) -> RunResult | None:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from deskhand_platform.rounds.runs import read_result, read_state
+from deskhand_platform.rounds.runs import read_result
+from deskhand_trainer.run_folder import read_state
 
 COLLECT = ("train", "collect", "--set", 'tasks=["worlds/chain"]', "--name", "some")
 
@@ -36,7 +37,7 @@ def test_it_tells_how_far_it_is_and_what_came_of_it(tmp_path: Path) -> None:
     assert lines and all("collecting" in line for line in lines)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_it_in_order_and_it_goes_on_later(tmp_path: Path, number: signal.Signals) -> None:
     folder = tmp_path / "runs/some"
     process = start(tmp_path, *COLLECT, "--set", "episodes_per_task=400")

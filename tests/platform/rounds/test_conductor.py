@@ -11,12 +11,12 @@ import pytest
 
 from deskhand_platform.errors import WrongState
 from deskhand_platform.rounds.book import RoundRecord
-from deskhand_platform.rounds.runs import read_state
 from deskhand_platform.rounds.table import rows
 from deskhand_platform.services import Services
 from deskhand_platform.serving import platform
 from deskhand_platform.settings import Settings
 from deskhand_platform.states import WorkState
+from deskhand_trainer.run_folder import read_state
 
 Until = Callable[..., Any]
 

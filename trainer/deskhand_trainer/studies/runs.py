@@ -19,8 +19,8 @@ from typing import Any, BinaryIO, NoReturn, TypeVar
 from deskhand_flywheel.store import Store
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.results import current_commit
-from deskhand_trainer.run_folder import RunFolder, hold, write_json
-from deskhand_trainer.runs import RunKind, RunSpec, RunState
+from deskhand_trainer.run_folder import RunFolder, hold, read_state, write_json
+from deskhand_trainer.runs import RunKind, RunSpec
 from deskhand_trainer.studies.spec_differences import differences, summary
 
 T = TypeVar("T")
@@ -198,8 +198,8 @@ class StudyRuns:
             process = subprocess.Popen(command, stdout=log, stderr=log)
             self._running.add(process)
         while _goes_on(process):
-            if told := how_far(folder):
-                print(f"  {folder.relative_to(self.folder)}: {told}", file=sys.stderr, flush=True)
+            if (state := read_state(folder)) is not None:
+                print(f"  {folder.relative_to(self.folder)}: {state}", file=sys.stderr, flush=True)
         with self._guard:
             self._running.discard(process)
 
@@ -211,15 +211,6 @@ def _goes_on(process: subprocess.Popen[bytes]) -> bool:
     except subprocess.TimeoutExpired:
         return True
     return False
-
-
-def how_far(folder: Path) -> str:
-    """What a run does now, in a line; "" before it said so."""
-    try:
-        state = RunState(**json.loads((folder / "state.json").read_text()))
-    except (FileNotFoundError, ValueError, TypeError):
-        return ""
-    return state.phase + (f"  {state.done}/{state.total}" if state.total else "")
 
 
 def refuse(folder: Path) -> NoReturn:

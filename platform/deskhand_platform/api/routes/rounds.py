@@ -27,11 +27,11 @@ from deskhand_platform.rounds.book import PhaseRecord, RoundRecord
 from deskhand_platform.rounds.config import as_json
 from deskhand_platform.rounds.logs import read_log
 from deskhand_platform.rounds.presets import preset, preset_names
-from deskhand_platform.rounds.runs import read_state
 from deskhand_platform.rounds.schema import round_schema
 from deskhand_platform.rounds.table import Row, SuccessRate, rows
 from deskhand_platform.services import Services
 from deskhand_platform.states import WorkState
+from deskhand_trainer.run_folder import read_state
 
 router = APIRouter(tags=["rounds"])
 
