@@ -15,10 +15,13 @@ from typing import Any
 import hypothesis
 import pytest
 import uvicorn
+from sqlalchemy import Connection
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+
+from deskhand_flywheel import database
 
 
 def pytest_configure() -> None:
@@ -38,6 +41,37 @@ def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         monkeypatch.setenv("TMPDIR", name)
         monkeypatch.setattr(tempfile, "tempdir", name)
         yield Path(name)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _tables() -> Iterator[None]:
+    """The session's first SQLite database gets its tables by the revisions, later ones by what they came to:
+    a hundred statements in place of all that Alembic does. Programs that tests start know nothing of it."""
+    upgrade = database.upgrade
+    made: list[tuple[str, tuple[object, ...]]] = []
+
+    def copied(connection: Connection) -> None:
+        run = connection.exec_driver_sql
+        if connection.dialect.name != "sqlite" or run("SELECT 1 FROM sqlite_master").first():
+            upgrade(connection)
+            return
+        for statement, row in made:
+            run(statement, row)
+        if made:
+            return
+        upgrade(connection)
+        shadows = "SELECT name FROM pragma_table_list WHERE type = 'shadow'"
+        own = f"name NOT LIKE 'sqlite_%' AND name NOT IN ({shadows})"
+        schema = f"SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND {own} ORDER BY rowid"
+        made.extend((sql, ()) for (sql,) in run(schema))
+        tables = run(f"SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT IN ({shadows})")
+        for name in tables.scalars().all():
+            for row in run(f"SELECT * FROM {name}"):
+                made.append((f"INSERT INTO {name} VALUES ({', '.join('?' * len(row))})", tuple(row)))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database, "upgrade", copied)
+        yield
 
 
 @pytest.fixture(scope="session")

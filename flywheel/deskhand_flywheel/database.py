@@ -13,7 +13,7 @@ import sqlite3
 import time
 from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -157,7 +157,7 @@ class Database:
         async with self.write() as connection:
             if not self.is_sqlite:
                 await connection.execute(text(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})"))
-            await connection.run_sync(_upgrade)
+            await connection.run_sync(upgrade)
 
 
 def in_chunks(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
@@ -331,15 +331,23 @@ def _begin_writing(connection: Connection) -> None:
 
 
 def _is_newest(connection: Connection) -> bool:
-    scripts = ScriptDirectory.from_config(alembic_config(connection))
+    head, known = _revisions()
     current = MigrationContext.configure(connection).get_current_revision()
-    if current is not None and current not in {script.revision for script in scripts.walk_revisions()}:
+    if current is not None and current not in known:
         raise StoreTooNew(
             f"the database is at revision {current}, which this Deskhand does not know: "
             "a newer Deskhand wrote it; update this one"
         )
-    return current == scripts.get_current_head()
+    return current == head
 
 
-def _upgrade(connection: Connection) -> None:
+@cache
+def _revisions() -> tuple[str | None, frozenset[str]]:
+    """The newest revision and all that there are; the package's files stay as they are while it runs."""
+    scripts = ScriptDirectory.from_config(alembic_config())
+    return scripts.get_current_head(), frozenset(script.revision for script in scripts.walk_revisions())
+
+
+def upgrade(connection: Connection) -> None:
+    """Run the revisions that a database has not had, in the transaction under way."""
     command.upgrade(alembic_config(connection), "head")
