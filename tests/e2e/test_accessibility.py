@@ -166,8 +166,15 @@ def test_no_dialog_has_a_serious_fault(
     assert faults == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1366, 390])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (1366, "light"),
+        (390, "dark"),
+        pytest.param(1366, "dark", marks=pytest.mark.slow),
+        pytest.param(390, "light", marks=pytest.mark.slow),
+    ],
+)
 def test_no_page_has_a_serious_fault_or_scrolls_sideways(
     platform: Platform, browser: Browser, pages: dict[str, str], token: str, scheme: Any, width: int
 ) -> None:

@@ -225,7 +225,14 @@ def send(platform: Platform, path: str, body: Any) -> Any:
     return response.json()
 
 
-@pytest.mark.parametrize("role", [Role.OPERATOR, Role.RESEARCHER, Role.ANNOTATOR])
+@pytest.mark.parametrize(
+    "role",
+    [
+        Role.ANNOTATOR,
+        pytest.param(Role.OPERATOR, marks=pytest.mark.slow),
+        pytest.param(Role.RESEARCHER, marks=pytest.mark.slow),
+    ],
+)
 def test_a_role_is_offered_what_it_may_do_and_no_more(
     platform: Platform, signed: Signed, somebody: Open, role: Role
 ) -> None:

@@ -225,6 +225,7 @@ def test_a_paused_round_survives_kills_in_every_state(served: Served) -> None:
     assert (served.home / "runs" / f"round-{number}-collect/lives.txt").read_text().split() == ["0"]
 
 
+@pytest.mark.slow
 def test_rounds_are_operated_from_the_command_line(served: Served) -> None:
     served.start()
     body = {"preset": "smoke", "overrides": {"explore": None, "score": None}}

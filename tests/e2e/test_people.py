@@ -303,6 +303,7 @@ def test_a_task_that_runs_is_watched_at_its_newest_step_and_live(platform: Platf
     signed.complaints.clear()  # the browser notes that the lease is gone
 
 
+@pytest.mark.slow
 def test_ten_thousand_steps_are_gone_through_without_a_stutter(platform: Platform, signed: Signed) -> None:
     trajectory = record(platform, steps=10_000)
     page = signed.open(f"/trajectories/{trajectory}?step=9990")

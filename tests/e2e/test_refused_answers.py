@@ -64,6 +64,7 @@ def page(platform: Platform, browser: Browser) -> Iterator[Page]:
     context.close()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_no_place_takes_a_failure_for_nothing(page: Page) -> None:
     page.route(ALL, refuse)

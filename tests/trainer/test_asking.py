@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from deskhand_agent.episode import run_episode
 from deskhand_agent.errors import EndpointError
 from deskhand_agent.grammar import format_reply
@@ -56,6 +58,7 @@ class Undecided(ScriptedPolicy):
         return Decision(actions=actions, text=format_reply(None, actions))
 
 
+@pytest.mark.slow
 async def test_a_policy_that_asks_now_and_then_learns_to_ask(
     store: Store, tiny: ModelBundle, tmp_path: Path
 ) -> None:

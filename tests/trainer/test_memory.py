@@ -139,7 +139,13 @@ def lengths(trajectory: Trajectory) -> list[int]:
     return [len(request.prompt_ids) for request in requests if request is not None]
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        pytest.param(name, marks=() if name in ("window", "operations") else pytest.mark.slow)
+        for name in STRATEGIES
+    ],
+)
 async def test_prompts_keep_to_their_bound_and_training_shows_the_very_ids(
     strategy: Any, tiny: ModelBundle, screen: Observation, store: Store
 ) -> None:

@@ -26,6 +26,7 @@ async def url(services: Services, store: Store, record_episode: Any) -> AsyncIte
         yield address_of(listener)
 
 
+@pytest.mark.slow
 async def test_no_request_breaks_it(url: str, token: str) -> None:
     errors, breaks, made = await asyncio.to_thread(contract_breaks, DESCRIPTION, url, token, examples=4)
     assert (errors, breaks) == ([], [])

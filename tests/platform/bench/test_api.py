@@ -12,6 +12,7 @@ from deskhand_platform.bench.api.submitting import bench_submitting
 from deskhand_trainer.results import read_figures
 
 
+@pytest.mark.slow
 async def test_submissions_beside_the_least_there_can_be() -> None:
     ratio, wait = await bench_submitting(submissions=20, pairs=2, seconds=1)
     assert (ratio.name, ratio.goal, wait.name, wait.goal) == (
@@ -22,6 +23,7 @@ async def test_submissions_beside_the_least_there_can_be() -> None:
     assert wait.value > 0
 
 
+@pytest.mark.slow
 async def test_nothing_is_lost_and_everybody_is_told() -> None:
     said: list[str] = []
     lost, wait, drained = await bench_draining(tasks=60, streams=5, told=4, say=said.append)

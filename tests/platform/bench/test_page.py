@@ -10,6 +10,7 @@ from deskhand_platform.bench.page.__main__ import main
 from deskhand_trainer.results import read_figures
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_every_figure_is_measured_and_nobody_is_shut_out(tmp_path: Path) -> None:
     sizes = ["--trajectories", "120", "--steps", "60", "--openings", "1"]

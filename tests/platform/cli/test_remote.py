@@ -9,6 +9,8 @@ import sys
 from collections.abc import Coroutine
 from pathlib import Path
 
+import pytest
+
 from deskhand_platform.alarms.book import AlarmBook
 from deskhand_platform.services import Services
 from deskhand_platform.serving import address_of, listen, serve_api
@@ -52,6 +54,7 @@ async def test_tasks_of_a_platform_elsewhere(services: Services, token: str, tmp
         assert refused[0] == 2 and "name=value" in refused[1]
 
 
+@pytest.mark.slow
 async def test_alarms_rounds_and_evaluations_of_a_platform_elsewhere(
     services: Services, token: str, tmp_path: Path
 ) -> None:

@@ -82,6 +82,7 @@ async def test_episodes_of_a_platform_elsewhere(
         assert not (away / "deskhand.db").exists()
 
 
+@pytest.mark.slow
 async def test_upkeep_of_a_platform_elsewhere(
     services: Services, token: str, record_episode: Record, tmp_path: Path
 ) -> None:
@@ -123,6 +124,7 @@ async def test_upkeep_of_a_platform_elsewhere(
         assert not (away / "deskhand.db").exists()
 
 
+@pytest.mark.slow
 async def test_scoring_by_a_platform_elsewhere(
     services: Services, token: str, record_episode: Record, tmp_path: Path, endpoint: Any
 ) -> None:
@@ -155,6 +157,7 @@ async def test_scoring_by_a_platform_elsewhere(
         assert not (away / "deskhand.db").exists()
 
 
+@pytest.mark.slow
 async def test_policies_of_a_platform_elsewhere(services: Services, token: str, tmp_path: Path) -> None:
     listener, away = listen("127.0.0.1", 0), tmp_path / "away"
     save_bundle(build_tiny(TinyConfig(seed=1)), tmp_path / "one")

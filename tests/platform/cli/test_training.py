@@ -37,7 +37,14 @@ def test_it_tells_how_far_it_is_and_what_came_of_it(tmp_path: Path) -> None:
     assert lines and all("collecting" in line for line in lines)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGINT,
+        pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param(signal.SIGHUP, marks=pytest.mark.slow),
+    ],
+)
 def test_a_signal_ends_it_in_order_and_it_goes_on_later(tmp_path: Path, number: signal.Signals) -> None:
     folder = tmp_path / "runs/some"
     process = start(tmp_path, *COLLECT, "--set", "episodes_per_task=400")

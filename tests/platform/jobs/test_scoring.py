@@ -64,6 +64,7 @@ async def done(client: AsyncDeskhand, order: Any) -> dict[str, Any]:
     return over.result
 
 
+@pytest.mark.slow
 async def test_from_episodes_to_a_calibrated_model(client: AsyncDeskhand, services: Services) -> None:
     settings, store = services.settings, services.store
     async with SandboxManager({"world": PoolSettings(max_sandboxes=2)}) as source:

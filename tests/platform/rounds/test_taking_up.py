@@ -97,6 +97,7 @@ async def test_a_round_that_waits_is_paused_at_once_and_can_be_cancelled(
         await reaches(services, f"round-{third}-sft", 1, until)
 
 
+@pytest.mark.slow
 async def test_a_pause_asked_for_before_the_platform_went_down_holds_after_it(
     counting: Settings, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:

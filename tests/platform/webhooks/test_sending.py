@@ -151,6 +151,7 @@ async def test_one_that_hangs_holds_nobody_else_up(
         assert dead["reason"] == "no answer within 0.05 s"
 
 
+@pytest.mark.slow
 async def test_more_than_one_look_takes_in(
     client: httpx.AsyncClient, store: Store, receiver: Receiver
 ) -> None:

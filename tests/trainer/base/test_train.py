@@ -91,6 +91,7 @@ def test_stopped_and_resumed_equals_uninterrupted(
     assert [each["step"] for each in report.curve] == [3.0, 6.0, 8.0]
 
 
+@pytest.mark.slow
 def test_reading_and_answering_get_better(bundle: ModelBundle, shards: list[Path]) -> None:
     first = replace(CONFIG, reading_steps=1, asking_steps=0, figures_every=1)
     before = pretrain(bundle.clone(), shards[:1], shards[1:], first).figures
@@ -102,6 +103,7 @@ def test_reading_and_answering_get_better(bundle: ModelBundle, shards: list[Path
     assert len(losses) == 240
 
 
+@pytest.mark.slow
 def test_changes_are_learned(bundle: ModelBundle, shards: list[Path], change_shards: list[Path]) -> None:
     """By heart: which box was checked, what was typed, that nothing was done; and what had been done."""
     config = replace(

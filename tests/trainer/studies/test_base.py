@@ -187,6 +187,7 @@ def test_a_mean_over_tasks_is_as_sure_as_its_tasks() -> None:
     assert means(each, policy="another", measured=tasks, ten=other) == []
 
 
+@pytest.mark.slow
 def test_what_the_results_have_of_the_same_policy_is_not_measured_again(study: Path, tmp_path: Path) -> None:
     results = tmp_path / "results/base.json"
     assert main([str(study), "--results", str(results)]) == 0

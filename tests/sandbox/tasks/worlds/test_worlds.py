@@ -40,7 +40,10 @@ async def test_the_oracle_wins_within_the_limit(task_id: str) -> None:
         assert outcome.success, (task_id, seed)
 
 
-@pytest.mark.parametrize("task_id", BOARDS)
+@pytest.mark.parametrize(
+    "task_id",
+    [pytest.param(name, marks=pytest.mark.slow if "sokoban-8x8" in name else ()) for name in BOARDS],
+)
 def test_no_board_of_one_split_is_one_of_another(task_id: str) -> None:
     # a board of the smaller splits takes ten drawings on average
     counts = {Split.TRAIN: 60, Split.VALIDATION: 12, Split.TEST: 12}
