@@ -233,6 +233,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--turns", type=int, default=PageLoad().turns, help="for each way of training (%(default)s)"
     )
+    parser.add_argument(
+        "--environments",
+        type=int,
+        default=PageLoad().environments,
+        help="of every way of training (%(default)s)",
+    )
+    parser.add_argument(
+        "--threads", type=int, default=PageLoad().threads, help="of the learner (%(default)s)"
+    )
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--results", type=Path, default=Path("docs/results"), help="folder for the figures")
     options = parser.parse_args(arguments)
@@ -240,8 +249,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         pages = [int(each) for each in options.pages.split(",")]
     except ValueError:
         parser.error(f"--pages takes whole numbers with commas between, not {options.pages!r}")
-    if min(*pages, options.turns, options.repeats) < 1 or options.seconds <= 0:
-        parser.error("pages, seconds, turns and repeats must be positive")
+    if (
+        min(*pages, options.turns, options.environments, options.threads, options.repeats) < 1
+        or options.seconds <= 0
+    ):
+        parser.error("pages, seconds, turns, environments, threads and repeats must be positive")
     figures: list[Figure] = []
     try:
         if options.part in ("all", PAGES):
@@ -250,7 +262,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.part in ("all", SIMULATED):
             figures += bench_streaming(Load(), repeats=options.repeats, command=COMMAND, say=_say)
         if options.part in ("all", BROWSERS):
-            load = PageLoad(turns=options.turns)
+            load = PageLoad(turns=options.turns, environments=options.environments, threads=options.threads)
             training = bench_browsers(load, repeats=options.repeats, command=COMMAND, say=_say)
             figures += asyncio.run(training)
     except (SandboxError, AgentError, TrainerError) as error:

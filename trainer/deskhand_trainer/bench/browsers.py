@@ -63,6 +63,8 @@ class PageLoad:
     """Learned from, after which a way has done its work."""
     epochs: int = 1
     """Over the turns of an update."""
+    threads: int = 1
+    """Of the learner."""
     tasks: tuple[str, ...] = TASKS
 
     def config(self, way: str) -> PpoConfig:
@@ -80,7 +82,7 @@ class PageLoad:
             critic_lr=0.0,
             epochs=self.epochs,
             microbatch=16,
-            threads=1,
+            threads=self.threads,
             freeze="vision",
             max_tokens=40,
             evaluate_every=10_000,
@@ -106,6 +108,8 @@ class Played:
     """Environments with an episode under way, added up."""
     steps_s: list[float] = field(default_factory=list[float])
     """Of every turn of episodes that ended meanwhile, waiting for its reply included."""
+    learning: list[float] = field(default_factory=list[float])
+    """Share of every iteration in which the learner computed, and did not wait for episodes."""
     staleness: list[float] = field(default_factory=list[float])
     """Mean age in updates of the weights that drew the turns, of every iteration."""
 
@@ -140,6 +144,7 @@ class _Watched(Reporter):
             played.episodes += int(found["episodes"])
             played.turns += int(found["turns"])
             played.dropped += int(found["dropped"])
+            played.learning.append(float(str(values["time_training"])))
             played.staleness.append(float(str(values["staleness_mean"])))
             if played.turns >= self._turns:
                 raise _Enough
@@ -245,6 +250,10 @@ def _figures(
         spread(
             "browser_env_use", [_use(seen, load) for seen in streaming], "share", goal=">= 0.95", **told,
             note="streaming: time environments have an episode under way; ideal: all of it",
+        ),
+        spread(
+            "browser_learner_use", [statistics.fmean(seen.learning) for seen in streaming], "share", **told,
+            note="streaming: time the learner computes and does not wait; 1: environments wait for it",
         ),
         spread(
             "browser_async_vs_sync_bound", [1 / _processor(seen) for seen in runs[SYNCHRONOUS]], "times",
