@@ -63,7 +63,7 @@ class PageLoad:
     """Learned from, after which a way has done its work."""
     epochs: int = 1
     """Over the turns of an update."""
-    threads: int = 1
+    threads: int = 2
     """Of the learner."""
     tasks: tuple[str, ...] = TASKS
 
