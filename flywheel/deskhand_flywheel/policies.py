@@ -20,6 +20,7 @@ from sqlalchemy import Row, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from deskhand_agent.checksums import SUMS_FILE
 from deskhand_agent.shipped import DESKHAND_TINY, shipped_model
 from deskhand_flywheel import tables
 from deskhand_flywheel.blobs import digest_of_file
@@ -27,6 +28,9 @@ from deskhand_flywheel.citing import Citing, refuse_condemned
 from deskhand_flywheel.errors import InvalidQuery, MalformedRecord, UnknownPolicy
 from deskhand_flywheel.types import PolicyRecord
 from deskhand_sandbox.types import JsonValue
+
+DESCRIBING = ("README.md", SUMS_FILE)
+"""Files of a model's folder that say what it is and change nothing of what it does."""
 
 
 class Policies(Citing):
@@ -36,6 +40,8 @@ class Policies(Citing):
         self, folder: Path, *, parent_id: str | None, metadata: Mapping[str, JsonValue]
     ) -> PolicyRecord:
         """Keep every file of a folder; files the store has already are not stored again.
+
+        The id is of what acts: a folder that differs in `DESCRIBING` alone is the policy kept before.
 
         Raises:
             InvalidQuery: the folder is missing or empty.
@@ -50,7 +56,8 @@ class Policies(Citing):
                 manifest[name] = await self.blobs.put_file(path)
 
         await keep()
-        canonical = json.dumps([manifest, parent_id, dict(metadata)], sort_keys=True)
+        acting = {name: digest for name, digest in manifest.items() if name not in DESCRIBING}
+        canonical = json.dumps([acting, parent_id, dict(metadata)], sort_keys=True)
         policy_id = f"policy-{blake3(canonical.encode()).hexdigest()[:16]}"
         row = {
             "id": policy_id,

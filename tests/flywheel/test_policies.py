@@ -49,6 +49,18 @@ async def test_keeping_the_same_again_gives_the_same_record(store: Store, folder
     assert [record.id for record in await store.policies()] == [other.id, first.id]
 
 
+async def test_another_card_makes_no_other_policy(store: Store, folder: Path, tmp_path: Path) -> None:
+    (folder / "README.md").write_text("It succeeds seven times in ten.")
+    first = await store.keep_policy(folder, parent_id=None, metadata={})
+    (folder / "README.md").write_text("It succeeds eight times in ten.")
+    again = await store.keep_policy(folder, parent_id=None, metadata={})
+    assert again == first and [record.id for record in await store.policies()] == [first.id]
+    await store.materialise_policy(first.id, tmp_path / "out")
+    assert (tmp_path / "out/README.md").read_text() == "It succeeds seven times in ten."
+    (folder / "model.safetensors").write_bytes(b"v")
+    assert (await store.keep_policy(folder, parent_id=None, metadata={})).id != first.id
+
+
 async def test_two_who_materialise_the_same_at_once_both_have_it(
     store: Store, folder: Path, tmp_path: Path
 ) -> None:

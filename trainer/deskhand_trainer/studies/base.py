@@ -34,10 +34,10 @@ from typing import Any, Literal, get_args
 
 from blake3 import blake3
 
-from deskhand_agent.checksums import SUMS_FILE
 from deskhand_agent.errors import AgentError
 from deskhand_agent.shipped import DESKHAND_TINY
 from deskhand_flywheel.errors import FlywheelError
+from deskhand_flywheel.policies import DESCRIBING
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import PolicyRecord
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
@@ -74,7 +74,7 @@ MINUTES = 14.0
 MAX_TOKENS = 40
 """Of a reply."""
 SEED_SPACING = 20_000
-NOT_ACTING = ("README.md", SUMS_FILE, HEADS_FILE)
+NOT_ACTING = (*DESCRIBING, HEADS_FILE)
 """Files of a model's folder that change nothing of what it does."""
 FOLDER = Path(".deskhand/studies/base")
 
