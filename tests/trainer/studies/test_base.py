@@ -15,6 +15,7 @@ from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_trainer.config import EvaluateConfig, PpoConfig, parse_config
 from deskhand_trainer.results import Figure, read_figures
 from deskhand_trainer.studies.base import (
+    AT_ONCE,
     PROBE_EPISODES,
     evaluation,
     main,
@@ -55,6 +56,12 @@ def leave(folder: Path, metrics: dict[str, Any], policy: str | None = None) -> N
     (folder / "result.json").write_text(json.dumps({"policy_out": policy, "metrics": metrics, "seconds": 1}))
 
 
+def leave_measured(folder: Path, metrics: dict[str, Any], tasks: int) -> None:
+    """By as many runs as so many tasks take."""
+    for index in range(0, tasks, AT_ONCE):
+        leave(folder / str(index), metrics)
+
+
 @pytest.fixture
 def study(tmp_path: Path, packaged: Path) -> Path:
     """A folder in which every run is done."""
@@ -68,7 +75,7 @@ def study(tmp_path: Path, packaged: Path) -> Path:
         found: dict[str, Any] = {}
         for task in tasks:
             found |= success(task, 0.3 if task in CHOSEN else rate)
-        leave(folder / part, found)
+        leave_measured(folder / part, found, len(tasks))
     tried: dict[str, Any] = {}
     for task in CHOSEN:
         rate = success(task, 0.75)
@@ -77,7 +84,7 @@ def study(tmp_path: Path, packaged: Path) -> Path:
             for end in ("", "_low", "_high")
         }
         tried[f"episodes_sampled:{task}"] = 96
-    leave(folder / LEARNABLE, tried)
+    leave_measured(folder / LEARNABLE, tried, len(CHOSEN))
     for episodes, rate in ((50, 0.2), (500, 0.3)):
         for task in HELD_OUT_TASKS:
             place = folder / f"probe-{episodes}" / task.removeprefix("miniwob/")
