@@ -180,7 +180,7 @@ def _prepared() -> FastAPI:
 
 def app_over(services: Services) -> FastAPI:
     """What `create_app` makes, with the routes and the description of one made before: on its own every app
-    takes half a second for them at its first request, and as much at its first refusal."""
+    makes them at its first request and its first refusal."""
     app = create_app(services)
     app.router.routes[:] = _prepared().router.routes
     app.openapi_schema = _prepared().openapi_schema

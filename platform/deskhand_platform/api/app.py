@@ -63,8 +63,9 @@ CONTENT_POLICY = (
 REFUSAL: dict[str, Any] = {
     "content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{ErrorAnswer.__name__}"}}}
 }
-"""By reference: of a model FastAPI would make a validator for every route and status, half a second of them
-that nothing is ever validated by."""
+"""By reference: of a model FastAPI would make a validator for every route and status before the first answer,
+and nothing is ever validated by them."""
+
 HARDENING = {
     "Content-Security-Policy": CONTENT_POLICY,
     "X-Content-Type-Options": "nosniff",
