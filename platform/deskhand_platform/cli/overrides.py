@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from deskhand_platform.cli.settings_yaml import read_yaml
 from deskhand_platform.errors import InvalidField
 
 
@@ -28,7 +29,7 @@ def parse(pairs: Iterable[str]) -> dict[str, Any]:
             if not isinstance(level, dict):
                 raise InvalidField("--set", f"{name!r} goes into {part!r}, which was given a value")
         try:
-            level[last] = yaml.safe_load(text)
+            level[last] = read_yaml(text)
         except yaml.YAMLError as error:
             raise InvalidField("--set", f"the value of {name!r} cannot be read: {text!r}") from error
     return found

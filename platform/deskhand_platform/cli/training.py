@@ -17,6 +17,7 @@ from deskhand_platform.cli import overrides
 from deskhand_platform.cli.console import out, say, table
 from deskhand_platform.cli.foreground import run_in_foreground
 from deskhand_platform.cli.opening import opened_store
+from deskhand_platform.cli.settings_yaml import read_yaml
 from deskhand_platform.errors import InvalidField, NotFound, RoundFailed
 from deskhand_platform.rounds.config import check_phase, merge
 from deskhand_platform.rounds.runs import read_error, read_result, write_spec
@@ -155,8 +156,8 @@ def _read(file: Path | None) -> dict[str, Any]:
     if file is None:
         return {}
     try:
-        values = yaml.safe_load(file.read_text())
-    except yaml.YAMLError as error:
+        values = read_yaml(file.read_text())
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InvalidField("--config", f"{file} cannot be read as YAML: {error}") from error
     if not isinstance(values, dict):
         raise InvalidField("--config", f"{file} must hold a mapping of settings")
