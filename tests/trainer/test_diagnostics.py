@@ -16,7 +16,7 @@ from deskhand_trainer.types import Episode
 
 CALM = UpdateReport(
     policy_loss=0.0, value_loss=0.0, entropy=1.0, kl_per_turn=0.15, clip_fraction=0.30, ratio_mean=1.0,
-    ratio_max=1.2, logprob_gap=0.0, actor_grad_norm=1.0, critic_grad_norm=1.0, optimizer_steps=2, turns=9,
+    ratio_max=1.2, logprob_gap=0.0, actor_grad_norm=1.0, critic_grad_norm=1.0, optimizer_steps=2,
 )  # fmt: skip
 
 

@@ -370,7 +370,10 @@ async def test_the_arms_beside_it_run_on_the_same_budget(
     outcome = await loop.train()
     assert outcome.metrics["episodes"] == 32
     events = await store.events_after(0)
-    assert sum(e.name == "ppo/iteration" for e in events) == 2
+    seen: list[dict[str, Any]] = [dict(e.data) for e in events if e.name == "ppo/iteration"]
+    assert len(seen) == 2 and sum(each["turns"] for each in seen) == outcome.metrics["turns"]
+    # of 16 failures there is nothing to clone
+    assert all(each["learned_turns"] == (0 if algorithm == "rejection" else each["turns"]) for each in seen)
     if algorithm != "cloning":
         # an untrained model never succeeds: the alarm says so
         assert any(e.kind is EventKind.ALARM and e.name == "success_low" for e in events)

@@ -67,9 +67,9 @@ def iteration_metrics(
     return {
         "success_sampled": success_rate(episodes),
         "episodes": len(episodes),
-        "turns": report.turns,
+        "turns": sum(turns),
         "mean_turns": sum(turns) / len(turns),
-        "tokens_per_turn": tokens / max(1, report.turns),
+        "tokens_per_turn": tokens / sum(turns),
         "void_turns": (void := sum(e.void_turns for e in episodes)),
         "void_share": void / sum(turns),
         "over_turn_share": sum(e.stop_reason is StopReason.TURN_LIMIT for e in episodes) / len(episodes),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,8 +13,10 @@ from deskhand_trainer.tally import UpdateReport
 from deskhand_trainer.types import Episode, TrainingSample
 
 
-def to_learn(config: PpoConfig, episodes: Sequence[Episode], batch: Batch) -> Sequence[TrainingSample]:
-    """What the update sees: rejection keeps successes (by their reward) and gives each token advantage 1."""
+def to_learn(config: PpoConfig, episodes: Sequence[Episode], batch: Batch) -> tuple[TrainingSample, ...]:
+    """What the update sees. Rejection keeps the episodes that earned no less than the least of the successes,
+    all of whose tokens have as their advantage what the episode earned: 1, but where a task pays by degrees.
+    """
     if config.algorithm != "rejection":
         return batch.samples
     earned: dict[str, float] = {}
@@ -21,12 +24,12 @@ def to_learn(config: PpoConfig, episodes: Sequence[Episode], batch: Batch) -> Se
         earned[sample.trajectory_id] = (
             earned.get(sample.trajectory_id, 0.0) + dict(sample.reward_parts)["outcome"]
         )
-    best = max((e.outcome for e in episodes), default=0.0)
-    return [
-        replace(s, advantage=(1.0,) * len(s.reply_ids))
+    enough = min((e.outcome for e in episodes if e.success), default=math.inf)
+    return tuple(
+        replace(s, advantage=(paid,) * len(s.reply_ids))
         for s in batch.samples
-        if best > 0 and earned[s.trajectory_id] >= 0.999 * best
-    ]
+        if (paid := earned[s.trajectory_id]) > 0 and paid >= 0.999 * enough
+    )
 
 
 def oracle_episodes(collected: Collected) -> list[Episode]:
@@ -52,10 +55,10 @@ def oracle_episodes(collected: Collected) -> list[Episode]:
     return episodes
 
 
-def nothing_learned(turns: int) -> UpdateReport:
+def nothing_learned() -> UpdateReport:
     """Of an iteration whose episodes gave nothing to imitate."""
     nothing = dict.fromkeys(
         ("policy_loss", "value_loss", "entropy", "kl_per_turn", "clip_fraction", "logprob_gap",
          "actor_grad_norm", "critic_grad_norm", "bias_norm"), 0.0,
     )  # fmt: skip
-    return UpdateReport(**nothing, ratio_mean=1.0, ratio_max=1.0, optimizer_steps=0, turns=turns)
+    return UpdateReport(**nothing, ratio_mean=1.0, ratio_max=1.0, optimizer_steps=0)

@@ -159,7 +159,7 @@ class Learner:
                     minibatch(samples, chosen, self.config, reference), tally, first=epoch == 0 and begin == 0
                 )
         self.updates += 1
-        return tally.report(turns=len(samples))
+        return tally.report()
 
     def _step(self, rows: Minibatch, tally: Tally, *, first: bool) -> None:
         parts = self._parts(rows)

@@ -182,9 +182,9 @@ class PpoLoop:
             batch = replace(batch, replayed=sum(swapped))
             outcomes = [(e.task_id, e.success, len(e.samples)) for e in episodes]
             self.cursor.tasks = recorded(self.cursor.tasks, outcomes)
-        samples = [*to_learn(self.config, episodes, batch), *again]
-        if not samples:
-            return episodes, batch, nothing_learned(len(batch.samples))
+        batch = replace(batch, samples=to_learn(self.config, episodes, batch))
+        if not (samples := [*batch.samples, *again]):
+            return episodes, batch, nothing_learned()
         push = 0.0
         if batch.entropy is not None:
             low, high = self.config.entropy_band

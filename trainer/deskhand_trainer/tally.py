@@ -31,7 +31,6 @@ class UpdateReport:
     bias_norm: float = 0.0
     """Mean norm of the gradient that the clip took away, where the update is scaled by it; else 0."""
     optimizer_steps: int
-    turns: int
     skipped_steps: int = 0
     """Steps not taken because their gradient was not finite."""
     image_encoder_calls: int = 0
@@ -81,7 +80,7 @@ class Tally:
             else:
                 setattr(self, name, getattr(self, name) + value)
 
-    def report(self, *, turns: int) -> UpdateReport:
+    def report(self) -> UpdateReport:
         steps = max(1, self.steps)
         return UpdateReport(
             policy_loss=self.policy_loss / steps,
@@ -96,7 +95,6 @@ class Tally:
             critic_grad_norm=self.critic_grad_norm / steps,
             bias_norm=self.bias_norm / steps,
             optimizer_steps=self.steps,
-            turns=turns,
             skipped_steps=self.skipped,
             image_encoder_calls=self.pictures,
         )
