@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from deskhand_trainer.batches import Batch
+from deskhand_trainer.batches import Batch, needs_first_scores
 from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.imitation import to_learn
 from deskhand_trainer.types import Episode
@@ -61,6 +61,17 @@ def test_what_is_paid_decides_where_rewards_were_dealt_out_anew(an_episode: Epis
         replace(lost, samples=(lost.samples[0], replace(lost.samples[1], reward_parts=everything))),
     ]
     assert learned(swapped) == {"lost": [(1.0, 1.0)] * 2}
+
+
+def test_what_is_cloned_is_asked_of_no_critic() -> None:
+    """Its values would be computed for every turn, and thrown away."""
+    assert [PpoConfig(algorithm=name).by_critic for name in ("ppo", "reinforce", "rejection", "cloning")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert not needs_first_scores(REJECTION) and needs_first_scores(PpoConfig())
 
 
 def test_ppo_sees_all_as_it_is(an_episode: Episode) -> None:

@@ -337,8 +337,8 @@ class PpoConfig:
 
     @property
     def by_critic(self) -> bool:
-        """Whether a critic says what was to be expected; without one, none is trained."""
-        return self.advantage in BY_CRITIC
+        """Whether a critic says what was to be expected and is trained; where replies are cloned, none is."""
+        return self.algorithm in ("ppo", "reinforce") and self.advantage in BY_CRITIC
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
