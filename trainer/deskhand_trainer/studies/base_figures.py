@@ -47,17 +47,11 @@ def ten_figures(
     seed: int,
     before: Mapping[str, Any],
     after: Mapping[str, Any],
-    stages: Sequence[Mapping[str, Any]],
+    training: Mapping[str, Any],
     measuring: Mapping[str, Any],
     config: Mapping[str, Any],
 ) -> list[Figure]:
-    """One of the ten tasks, trained with one seed.
-
-    Args:
-        stages: what the runs of its training came to.
-        measuring: the evaluations' config.
-        config: the training's.
-    """
+    """One of the ten tasks, trained with one seed; `measuring` is the evaluations' config, `config` PPO's."""
     shared: dict[str, Any] = {"command": COMMAND, "config": config, "seeds": [seed]}
     names = ten_figure_names(short, seed)
     return [
@@ -72,10 +66,10 @@ def ten_figures(
         Figure(name=names[1], unit="share", **shared, **_rate(after, "greedy")),
         Figure(
             name=names[2],
-            value=round(sum(float(stage["minutes"]) for stage in stages), 2),
+            value=round(float(training["minutes"]), 2),
             unit="minutes",
             goal="<= 15",
-            note=f"of training, {sum(int(stage['episodes']) for stage in stages)} episodes",
+            note=f"of training, {int(training['episodes'])} episodes",
             **shared,
         ),
     ]
