@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from deskhand_agent.models import fast
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.images import patchify
+from deskhand_trainer.base import HEADS_FILE
 from deskhand_trainer.base.asking import AskedBatch, Asker, Encoded
 from deskhand_trainer.base.change_questions import CHANGE_KINDS, ask_about, ask_change
 from deskhand_trainer.base.changes import SeenChange
@@ -89,10 +90,6 @@ class StudiedChange:
 
 
 Studied: TypeAlias = StudiedPage | StudiedChange
-
-
-HEADS_FILE = "perception.safetensors"
-"""Beside a base model's weights, for a later pretraining of it."""
 
 
 class PerceptionHeads(nn.Module):

@@ -46,7 +46,7 @@ from deskhand_flywheel.policies import DESCRIBING
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import PolicyRecord
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
-from deskhand_trainer.base.perception import HEADS_FILE
+from deskhand_trainer.base import HEADS_FILE
 from deskhand_trainer.config import EvaluateConfig, PpoConfig
 from deskhand_trainer.results import Figure, read_figures, write_figures, write_results_page
 from deskhand_trainer.runs import RunKind

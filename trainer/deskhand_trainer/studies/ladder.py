@@ -54,7 +54,6 @@ from deskhand_trainer.results import this_machine, write_figures, write_results_
 from deskhand_trainer.run_folder import write_json
 from deskhand_trainer.runs import RunKind
 from deskhand_trainer.sft.config import SftConfig
-from deskhand_trainer.studies.critic_control import measure_critic
 from deskhand_trainer.studies.ladder_curves import draw_curves, read_curve
 from deskhand_trainer.studies.ladder_figures import CONTROL, ladder_figures
 from deskhand_trainer.studies.ladder_record import ArmRecord, LadderRecord, read_record, write_record
@@ -288,6 +287,9 @@ class LadderStudy:
             if done is None:
                 place.mkdir(parents=True, exist_ok=True)
                 run = run_id(f"{spec.start}/control")
+                # loads PyTorch, which nothing else here needs
+                from deskhand_trainer.studies.critic_control import measure_critic
+
                 found = measure_critic(*self.runs.store, policy=start, run=run, seed=spec.seed, folder=place)
                 done = {"metrics": found}
                 write_json(place / "result.json", done)

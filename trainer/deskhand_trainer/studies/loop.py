@@ -25,7 +25,6 @@ from deskhand_trainer.results import write_figures, write_results_page
 from deskhand_trainer.run_folder import write_json
 from deskhand_trainer.runs import RunKind
 from deskhand_trainer.sft.config import SftConfig
-from deskhand_trainer.studies.critic_control import measure_critic
 from deskhand_trainer.studies.loop_figures import CONTROL_TASK, study_figures
 from deskhand_trainer.studies.runs import StudyRuns, result_of, run_id, until_done
 
@@ -224,6 +223,9 @@ class LoopStudy:
             if result_of(place) is None:
                 place.mkdir(parents=True, exist_ok=True)
                 run = run_id(f"{spec.start}/control")
+                # loads PyTorch, which nothing else here needs
+                from deskhand_trainer.studies.critic_control import measure_critic
+
                 found = measure_critic(*self.runs.store, policy=start, run=run, seed=spec.seed, folder=place)
                 write_json(place / "result.json", {"metrics": found})
 
