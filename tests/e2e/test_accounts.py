@@ -289,6 +289,7 @@ def test_a_token_for_a_part_of_it_is_offered_no_other_token(platform: Platform, 
     context.close()
 
 
+@pytest.mark.slow
 def test_people_keep_their_own_tokens_and_password(
     platform: Platform, signed: Signed, somebody: Open
 ) -> None:

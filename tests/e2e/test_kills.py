@@ -259,6 +259,7 @@ def test_rounds_are_operated_from_the_command_line(served: Served) -> None:
     assert "smoke" not in said("schedules", "list")
 
 
+@pytest.mark.slow
 def test_a_stopped_platform_parks_what_it_works_at_and_goes_on_later(tmp_path: Path) -> None:
     served = Served(tmp_path, DESKHAND_LOGS="json")
     served.start()

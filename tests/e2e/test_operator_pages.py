@@ -63,6 +63,7 @@ def select(platform: Platform, name: str) -> str:
     return in_a_thread(write)
 
 
+@pytest.mark.slow
 def test_an_alarm_appears_while_the_overview_is_looked_at_and_is_acknowledged(
     platform: Platform, signed: Signed
 ) -> None:
@@ -100,6 +101,7 @@ def test_a_task_is_previewed_before_it_is_submitted(platform: Platform, signed: 
     signed.complaints.clear()  # the browser notes the refusal
 
 
+@pytest.mark.slow
 def test_a_policy_is_measured_and_compared(platform: Platform, signed: Signed, tmp_path: Path) -> None:
     old, new = (keep(platform, tmp_path / name, name=name) for name in ("old", "new"))
     page = signed.open("/tasks")

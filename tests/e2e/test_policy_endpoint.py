@@ -13,6 +13,7 @@ from deskhand_platform.client import Deskhand
 from deskhand_platform.states import WorkState
 
 
+@pytest.mark.slow
 def test_an_episode_by_the_agent_s_chat_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     token = "a token that was there before"
     write_private(tmp_path / TOKEN_FILE, token)

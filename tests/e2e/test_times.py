@@ -16,6 +16,7 @@ KOLKATA = timezone(timedelta(hours=5, minutes=30))
 AT = datetime(2026, 11, 25, 20, 44, 25, tzinfo=UTC)
 
 
+@pytest.mark.slow
 def test_someone_in_kolkata_reads_their_own_time(platform: Platform, browser: Browser) -> None:
     headers = {"Authorization": f"Bearer {platform.token}"}
     with httpx.Client(base_url=platform.url, headers=headers, trust_env=False, timeout=60) as client:

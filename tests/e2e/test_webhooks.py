@@ -58,6 +58,7 @@ def received(file: Path, count: int, *, broken: bool) -> list[dict[str, Any]]:
     raise AssertionError(f"{file.name}: fewer than {count} came")
 
 
+@pytest.mark.slow
 def test_results_arrive_after_kill_9_and_after_the_receiver_failed(
     tmp_path: Path, receiver: tuple[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -147,6 +147,7 @@ async def test_errors_are_openai_s(asked: AsyncOpenAI, url: str) -> None:
             await stranger.models.list()
 
 
+@pytest.mark.slow
 async def test_a_process_that_died_is_started_again_and_an_idle_one_ends(
     asked: AsyncOpenAI, services: Services
 ) -> None:

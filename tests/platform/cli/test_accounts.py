@@ -36,6 +36,7 @@ def deskhand(settings: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest
     return run
 
 
+@pytest.mark.slow
 def test_people_come_and_go(settings: Settings, deskhand: Run) -> None:
     status, password, said = deskhand("users", "add", "ada", "--role", "researcher")
     assert status == 0 and "name      owner" in said  # the first command makes the first administrator

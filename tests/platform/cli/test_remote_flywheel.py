@@ -189,6 +189,7 @@ async def test_policies_of_a_platform_elsewhere(services: Services, token: str, 
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 async def test_tasks_grown_by_a_platform_elsewhere(services: Services, token: str, tmp_path: Path) -> None:
     pools = {"browser": PoolSettings(max_sandboxes=1)}
     listener = listen("127.0.0.1", 0)

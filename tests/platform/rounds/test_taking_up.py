@@ -47,6 +47,7 @@ def lives(folder: Path) -> list[int]:
     return [int(line) for line in (folder / "lives.txt").read_text().split()]
 
 
+@pytest.mark.slow
 async def test_a_paused_round_goes_on_at_its_step_and_lets_others_go_first(
     counting: Settings, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:

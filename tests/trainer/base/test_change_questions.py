@@ -31,6 +31,7 @@ def asked(seen_changes: list[SeenChange], kind: Kind) -> list[tuple[SeenChange, 
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_both_kinds_are_asked_of_most_changes(seen_changes: list[SeenChange]) -> None:
     for kind in CHANGE_KINDS:
         assert len(asked(seen_changes, kind)) > len(seen_changes) / 2
