@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -13,7 +15,7 @@ from deskhand_trainer.chain import STEP, chain_episodes
 from deskhand_trainer.clipping_bias import ClippingBias
 from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.errors import TrainingDiverged
-from deskhand_trainer.learner import Learner, actor_lr
+from deskhand_trainer.learner import Learner, actor_lr, by_advantages_alone
 from deskhand_trainer.presets import method, method_names
 from deskhand_trainer.tabular import TabularActorCritic
 from deskhand_trainer.types import Episode, TrainingSample
@@ -495,3 +497,63 @@ def test_kl_on_the_first_attempt_leaves_later_ones_free() -> None:
     assert pull("first_attempt", 0) == pytest.approx(pull("all", 0), rel=1e-5)
     assert pull("all", 1) > 0
     assert pull("first_attempt", 1) == 0.0
+
+
+@pytest.mark.parametrize("advantage", ["return", "grpo", "rloo"])
+@pytest.mark.parametrize("ratio", ["turn_product", "token"])
+def test_turns_without_advantage_are_left_out_and_change_nothing(
+    monkeypatch: pytest.MonkeyPatch, advantage: str, ratio: str
+) -> None:
+    """Where nothing but advantages gives a gradient."""
+    how: dict[str, Any] = {"advantage": advantage, "ratio": ratio, "normalisation": "none", "group_size": 1}
+    config = replace(BASE, **how)
+    samples = batch_for(config).samples
+    # a third of the turns, as of a group in which all went alike
+    samples = [replace(s, advantage=(0.0,) * len(s.reply_ids)) if i % 3 else s for i, s in enumerate(samples)]
+    left_out, weights_of_some = learned_from(samples, config, monkeypatch)
+    monkeypatch.setattr("deskhand_trainer.learner.by_advantages_alone", lambda _: False)
+    all_seen, weights_of_all = learned_from(samples, config, monkeypatch)
+    assert left_out < all_seen == config.epochs * len(samples)
+    torch.testing.assert_close(weights_of_some, weights_of_all)
+
+
+def learned_from(
+    samples: Sequence[TrainingSample], config: PpoConfig, monkeypatch: pytest.MonkeyPatch
+) -> tuple[int, Tensor]:
+    """How many turns went through a fresh model, and what it came to."""
+    model, passed = fresh(), list[int]()
+    score = model.score
+
+    def counted(few: Sequence[TrainingSample], *, temperature: float) -> Any:
+        passed.append(len(few))
+        return score(few, temperature=temperature)
+
+    monkeypatch.setattr(model, "score", counted)
+    Learner(model, config).update(samples, lr=0.05)
+    return sum(passed), model.logits.detach().clone()
+
+
+@pytest.mark.parametrize(
+    ("changed", "alone"),
+    [
+        ({}, False),
+        ({"advantage": "grpo"}, True),
+        ({"advantage": "return", "entropy_coef": 0.01}, False),
+        ({"advantage": "rloo", "kl_coef": 0.1}, False),
+        ({"algorithm": "rejection"}, True),
+    ],
+)
+def test_all_turns_are_learned_from_where_more_than_advantages_counts(
+    changed: dict[str, Any], alone: bool
+) -> None:
+    assert by_advantages_alone(replace(BASE, **changed)) is alone
+
+
+def test_a_batch_without_any_advantage_changes_nothing() -> None:
+    config = replace(BASE, advantage="return", normalisation="none")
+    samples = [replace(s, advantage=(0.0,) * len(s.reply_ids)) for s in batch_for(config).samples]
+    model = fresh()
+    before = model.logits.detach().clone()
+    report = Learner(model, config).update(samples, lr=0.05)
+    assert torch.equal(model.logits, before)
+    assert report.policy_loss == 0 and math.isfinite(report.entropy)

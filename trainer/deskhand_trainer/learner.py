@@ -162,7 +162,7 @@ class Learner:
         return tally.report()
 
     def _step(self, rows: Minibatch, tally: Tally, *, first: bool) -> None:
-        parts = self._parts(rows)
+        parts = self._parts(rows.teaching() if by_advantages_alone(self.config) else rows)
         trained = [*self._actor, *self._critic]
         for parameter in trained:
             parameter.grad = None
@@ -208,7 +208,7 @@ class Learner:
         """This rank's micro-batches; as many on every rank, for they meet in each."""
         ranks, count = self.ranks, len(rows.samples)
         size = min(self.config.microbatch, -(-count // ranks.size))
-        parts = [rows.part(begin, begin + size) for begin in range(0, count, size)]
+        parts = [rows.part(range(begin, min(begin + size, count))) for begin in range(0, count, size)]
         parts += [parts[0].unweighted()] * (-len(parts) % ranks.size)
         return list(ranks.mine(parts))
 
@@ -283,6 +283,11 @@ class Learner:
             scored = self.reference.score(part, temperature=self.config.temperature).logprobs
             out[rows, : scored.shape[1]] = scored
         return out
+
+
+def by_advantages_alone(c: PpoConfig) -> bool:
+    """Whether a turn whose advantage is 0 changes no weight."""
+    return not (c.by_critic or c.entropy_coef or c.entropy_smoothing or c.kl_coef or c.scale_by_clipping_bias)
 
 
 def actor_lr(config: PpoConfig, *, iteration: int, progress: float) -> float:

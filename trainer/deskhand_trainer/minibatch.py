@@ -39,11 +39,12 @@ class Minibatch:
     counted: bool = True
     """False: passed through for the sake of the other ranks."""
 
-    def part(self, begin: int, end: int) -> Minibatch:
-        """Rows begin to end, with the weights they have in the whole."""
-        width = max(1, int(self.mask[begin:end].sum(-1).max().item()))
+    def part(self, chosen: Sequence[int]) -> Minibatch:
+        """The chosen rows, with the weights they have in the whole."""
+        rows = list(chosen)
+        width = max(1, int(self.mask[rows].sum(-1).max().item()))
         cut = {
-            name: getattr(self, name)[begin:end, :width]
+            name: getattr(self, name)[rows, :width]
             for name in (
                 "mask",
                 "drawn_logprobs",
@@ -54,14 +55,24 @@ class Minibatch:
                 "reference",
             )
         }
-        weights = self.policy_weights[begin:end]
+        weights = self.policy_weights[rows]
         return Minibatch(
-            samples=self.samples[begin:end],
+            samples=[self.samples[i] for i in rows],
             policy_weights=weights if weights.dim() == 1 else weights[:, :width],
-            value_weights=self.value_weights[begin:end, :width],
-            token_shares=self.token_shares[begin:end, :width],
+            value_weights=self.value_weights[rows, :width],
+            token_shares=self.token_shares[rows, :width],
             **cut,
         )
+
+    def teaching(self) -> Minibatch:
+        """Without the turns whose advantage is 0: where nothing but advantages gives a gradient, theirs is 0
+        and the sum over the rest is the same. One row stays in any case, and shares of tokens, which then are
+        told and not learned from, add up to 1 again.
+        """
+        weighted = self.policy_weights if self.policy_weights.dim() == 2 else self.policy_weights[:, None]
+        found = ((self.advantages != 0) & (weighted > 0)).any(-1).nonzero().flatten().tolist()
+        rest = self.part(found or [0])
+        return replace(rest, token_shares=rest.token_shares / rest.token_shares.sum().clamp(min=1e-9))
 
     def unweighted(self) -> Minibatch:
         """The same turns, counting nothing."""

@@ -11,8 +11,7 @@ same test seeds.
 
 PPO's advantages there are the outcomes as they are: no baseline, no whitening. Where one episode in ten
 succeeds, what a baseline adds is mostly steps away from what failed, and at a rate that learns anything in
-minutes they unlearned the task first; without it a policy grows sure of the first way that works, which a
-little entropy holds back.
+minutes they unlearned the task first.
 
 The ten are chosen by a rule, before any PPO: of all MiniWoB++ tasks that are neither held out nor shown to
 the base and that take two turns or more and no typing (`base_tasks.CANDIDATES`), those that the base does
@@ -78,7 +77,6 @@ AT_ONCE = 8
 """Tasks that one run measures."""
 MINUTES = 14.0
 """Cap of PPO's training; the goal is 15, and an iteration that has begun ends."""
-ENTROPY = 0.003
 TEN_TURNS = 8
 """Of an episode that is learned from: those that go on longer have mostly lost their way."""
 MAX_TOKENS = 40
@@ -117,7 +115,6 @@ def ppo_config(task: str, seed: int) -> PpoConfig:
         unproven=True,
         advantage="return",
         normalisation="none",
-        entropy_coef=ENTROPY,
         minutes=MINUTES,
         iterations=200,
         episodes_per_iteration=64,
