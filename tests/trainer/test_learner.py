@@ -7,20 +7,24 @@ from typing import Any
 
 import pytest
 import torch
+from PIL import Image as Picture
 from torch import Tensor, nn
 
 from deskhand_agent.types import StopReason
+from deskhand_sandbox.pictures import encoded
 from deskhand_trainer.batches import Batch, prepare
 from deskhand_trainer.chain import STEP, chain_episodes
 from deskhand_trainer.clipping_bias import ClippingBias
 from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.errors import TrainingDiverged
 from deskhand_trainer.learner import Learner, actor_lr, by_advantages_alone
+from deskhand_trainer.minibatch import minibatch
 from deskhand_trainer.presets import method, method_names
 from deskhand_trainer.tabular import TabularActorCritic
 from deskhand_trainer.types import Episode, TrainingSample
 
 LENGTH = 4
+PICTURE = encoded(Picture.new("RGB", (2, 2)))
 BASE = PpoConfig(
     minibatch=32, microbatch=32, epochs=2, threads=1, lr=0.05, critic_lr=0.05, lr_warmup_iterations=0
 )
@@ -508,7 +512,7 @@ def test_turns_without_advantage_are_left_out_and_change_nothing(
     how: dict[str, Any] = {"advantage": advantage, "ratio": ratio, "normalisation": "none", "group_size": 1}
     config = replace(BASE, **how)
     samples = batch_for(config).samples
-    # a third of the turns, as of a group in which all went alike
+    # of two turns in three, as of groups in which all went alike
     samples = [replace(s, advantage=(0.0,) * len(s.reply_ids)) if i % 3 else s for i, s in enumerate(samples)]
     left_out, weights_of_some = learned_from(samples, config, monkeypatch)
     monkeypatch.setattr("deskhand_trainer.learner.by_advantages_alone", lambda _: False)
@@ -557,3 +561,24 @@ def test_a_batch_without_any_advantage_changes_nothing() -> None:
     report = Learner(model, config).update(samples, lr=0.05)
     assert torch.equal(model.logits, before)
     assert report.policy_loss == 0 and math.isfinite(report.entropy)
+
+
+@pytest.mark.parametrize(
+    ("worth", "pictured", "stay"),
+    [
+        ([0, 1, 0, 1], [0, 1, 2, 3], [1, 3]),
+        ([0, 1, 0, 1], [2], [1, 2, 3]),
+        ([0, 0, 0, 0], [2, 3], [2]),
+        ([0, 0, 0, 0], [], [0]),
+    ],
+)
+def test_a_picture_stays_where_there_was_one(worth: list[int], pictured: list[int], stay: list[int]) -> None:
+    """Else the vision tower would be stepped or not by which turns were left out."""
+    config = replace(BASE, advantage="return", normalisation="none")
+    samples = [
+        replace(s, advantage=(float(worth[i]),) * len(s.reply_ids), images=(PICTURE,) * (i in pictured))
+        for i, s in enumerate(batch_for(config).samples[:4])
+    ]
+    rest = minibatch(samples, range(4), config, None).teaching()
+    assert list(rest.samples) == [samples[i] for i in stay]
+    assert float(rest.token_shares.sum()) == pytest.approx(1)

@@ -28,7 +28,7 @@ def to_learn(config: PpoConfig, episodes: Sequence[Episode], batch: Batch) -> tu
     return tuple(
         replace(s, advantage=(paid,) * len(s.reply_ids))
         for s in batch.samples
-        if (paid := earned[s.trajectory_id]) > 0 and paid >= 0.999 * enough
+        if (paid := earned[s.trajectory_id]) > 0 and paid >= enough
     )
 
 

@@ -234,9 +234,8 @@ class Learner:
         )
         value = (rows.value_weights * squared).sum()
         entropy = (rows.token_shares * torch.where(rows.mask, scores.entropies, 0.0)).sum()
-        # imitation has no value target: its critic stays as it is
-        imitates = c.algorithm in ("rejection", "cloning")
-        rest = (0.0 if imitates else value) - self._entropy_coef * entropy
+        # without a value target the critic stays as it is
+        rest = (value if c.by_critic else 0.0) - self._entropy_coef * entropy
         if c.kl_coef > 0:
             held = rows.token_shares
             if c.kl_on == "first_attempt":

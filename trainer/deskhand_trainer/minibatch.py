@@ -66,12 +66,15 @@ class Minibatch:
 
     def teaching(self) -> Minibatch:
         """Without the turns whose advantage is 0: where nothing but advantages gives a gradient, theirs is 0
-        and the sum over the rest is the same. One row stays in any case, and shares of tokens, which then are
-        told and not learned from, add up to 1 again.
+        and the sum over the rest is the same. One row stays in any case, with a picture where there is one: a
+        weight that no gradient comes to is not stepped, one with a gradient of 0 is. Shares of tokens, which
+        then are told and not learned from, add up to 1 again.
         """
         weighted = self.policy_weights if self.policy_weights.dim() == 2 else self.policy_weights[:, None]
         found = ((self.advantages != 0) & (weighted > 0)).any(-1).nonzero().flatten().tolist()
-        rest = self.part(found or [0])
+        if not any(self.samples[i].images for i in found):
+            found = sorted({*found, next((i for i, s in enumerate(self.samples) if s.images), 0)})
+        rest = self.part(found)
         return replace(rest, token_shares=rest.token_shares / rest.token_shares.sum().clamp(min=1e-9))
 
     def unweighted(self) -> Minibatch:

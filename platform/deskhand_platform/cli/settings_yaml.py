@@ -22,5 +22,9 @@ def read_yaml(text: str) -> object:
     Raises:
         yaml.YAMLError: it is not YAML.
     """
-    # a SafeLoader, which builds plain values alone
-    return yaml.load(text, Loader=_Loader)
+    try:
+        # a SafeLoader, which builds plain values alone
+        return yaml.load(text, Loader=_Loader)
+    except ValueError as error:
+        # of what looks like a date and is none
+        raise yaml.YAMLError(str(error)) from error

@@ -13,6 +13,7 @@ from deskhand_platform.api.job_models import FsckOrder, GcOrder
 from deskhand_platform.cli import jobs
 from deskhand_platform.cli.client import Url
 from deskhand_platform.cli.console import out, say, table
+from deskhand_platform.cli.settings_yaml import read_yaml
 from deskhand_platform.errors import InvalidField
 
 Json = Annotated[bool, typer.Option("--json", help="one JSON object instead of a table")]
@@ -81,9 +82,9 @@ def _order(rule: Path | None, apply: bool) -> GcOrder:
     if rule is None:
         return GcOrder(apply=apply)
     try:
-        order = GcOrder.model_validate({"rule": yaml.safe_load(rule.read_text()) or [], "apply": apply})
+        order = GcOrder.model_validate({"rule": read_yaml(rule.read_text()) or [], "apply": apply})
         rule_of(order)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InvalidField("--rule", f"{rule}: {error}") from error
     except ValidationError as error:
         raise InvalidField("--rule", f"{rule}: {error.errors()[0]['msg']}") from error

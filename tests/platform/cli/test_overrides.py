@@ -34,7 +34,9 @@ def test_dotted_names_nest() -> None:
     }
 
 
-@pytest.mark.parametrize("pairs", [["lr"], ["=3"], ["a=1", "a.b=2"], ["a=[1"], ["a=!!python/name:os.system"]])
+@pytest.mark.parametrize(
+    "pairs", [["lr"], ["=3"], ["a=1", "a.b=2"], ["a=[1"], ["a=!!python/name:os.system"], ["a=2001-99-99"]]
+)
 def test_what_cannot_be_read_is_refused(pairs: list[str]) -> None:
     with pytest.raises(InvalidField):
         overrides.parse(pairs)

@@ -9,9 +9,10 @@ by PPO from the base in 50 and in 500 episodes, whose policies are measured and 
 measures ten multi-turn tasks, trains each alone by PPO from the base, per seed, and measures again on the
 same test seeds.
 
-PPO's advantages there are the outcomes as they are: no baseline, no whitening. Where one episode in ten
-succeeds, what a baseline adds is mostly steps away from what failed, and at a rate that learns anything in
-minutes they unlearned the task first.
+PPO's advantages there are the outcomes as they are: no baseline, no whitening. Its settings were chosen by
+short trials on training seeds of three of the ten (click-checkboxes-soft, email-inbox-delete,
+generate-number): PPO with a baseline fell below its start within minutes on two of them, and this rose far
+above it on two.
 
 The ten are chosen by a rule, before any PPO: of all MiniWoB++ tasks that are neither held out nor shown to
 the base and that take two turns or more and no typing (`base_tasks.CANDIDATES`), those that the base does
@@ -78,7 +79,7 @@ AT_ONCE = 8
 MINUTES = 14.0
 """Cap of PPO's training; the goal is 15, and an iteration that has begun ends."""
 TEN_TURNS = 8
-"""Of an episode that is learned from: those that go on longer have mostly lost their way."""
+"""Longest episode that is learned from; those that are measured go on for as long as the task lets them."""
 MAX_TOKENS = 40
 """Of a reply."""
 SEED_SPACING = 20_000
