@@ -68,7 +68,7 @@ class Retracing:
         """Whether the screen, and what the user last said, are what they were then."""
         steps = self._recorded.steps
         told = at == 0 or context.steps[-1].answer == steps[at - 1].answer
-        return told and _look(context.observation) == _look(steps[at].observation)
+        return told and look_of(context.observation) == look_of(steps[at].observation)
 
 
 class EveryTurn(Crossroads):
@@ -91,5 +91,6 @@ def _again(decision: Decision) -> Decision:
     return decision if review is None else replace(decision, review=replace(review, waited_s=0.0))
 
 
-def _look(seen: Observation) -> tuple[str, str | None]:
+def look_of(seen: Observation) -> tuple[str, str | None]:
+    """What an agent can tell states apart by."""
     return seen.screenshot.digest, seen.terminal

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -200,6 +201,21 @@ def test_steps_are_labelled_and_a_reward_model_learns_from_the_labels(tmp_path: 
     wait_for(process, lambda: told_of.exists() and "training the reward model" in told_of.read_text())
     process.terminate()
     assert process.wait(60) == STOPPED
+
+
+def test_each_start_state_is_tried_as_often_as_asked(tmp_path: Path) -> None:
+    async def starts() -> list[tuple[int, str | None]]:
+        async with await Store.open(
+            f"sqlite+aiosqlite:///{tmp_path}/store.db", f"file://{tmp_path}/blobs"
+        ) as store:
+            read = store.each_trajectory(await store.trajectory_ids())
+            return [(each.start.task.seed, each.start.group_id) async for each in read]
+
+    folder = make_run(tmp_path, "collect", {"tasks": [TASK], "episodes_per_task": 2, "tries": 3})
+    assert _guarded(RunFolder(folder)) == FINISHED
+    assert json.loads((folder / "result.json").read_text())["metrics"]["episodes"] == 6
+    found = Counter(asyncio.run(starts()))
+    assert sorted(found.values()) == [3, 3] and len({group for _, group in found}) == 2
 
 
 def test_pairs_are_learned_from_groups_that_were_played(tmp_path: Path) -> None:

@@ -55,6 +55,8 @@ class CollectConfig:
     policy: Literal["scripted", "local"] = "scripted"
     """"scripted" gives oracle demonstrations, "local" works with `RunSpec.policy_in`."""
     episodes_per_task: int = field(default=256, metadata=bounds(1, 1_000_000))
+    tries: int = field(default=1, metadata=bounds(1, 64))
+    """At each of them: other replies from the same start state."""
     seed_offset: int = field(default=0, metadata=bounds(0))
     """Where in the train split's seeds to begin."""
     concurrency: int = field(default=8, metadata=bounds(1, 512))
@@ -77,9 +79,7 @@ class CollectConfig:
     """The name of its model."""
 
     def __post_init__(self) -> None:
-        _refuse_engine(self.engine, self.policy)
-        if self.executor and self.policy != "local":
-            raise ValueError(f"executor: the {self.policy} policy says no plans to carry out")
+        _refuse_models(self.engine, self.executor, self.policy)
         _refuse_user(self.user, self.user_model)
 
 
@@ -380,17 +380,17 @@ class EvaluateConfig:
     """What is computed for a better turn or end."""
 
     def __post_init__(self) -> None:
-        _refuse_engine(self.engine, self.policy)
-        if self.executor and self.policy != "local":
-            raise ValueError(f"executor: the {self.policy} policy says no plans to carry out")
+        _refuse_models(self.engine, self.executor, self.policy)
         _refuse_user(self.user, self.user_model)
 
 
-def _refuse_engine(engine: str, policy: str) -> None:
+def _refuse_models(engine: str, executor: str, policy: str) -> None:
     if engine and not engine.startswith(("http://", "https://")):
         raise ValueError(f"engine {engine!r} is no http://HOST:PORT")
     if engine and policy != "local":
         raise ValueError(f"engine: the {policy} policy has no model whose replies a server could draw")
+    if executor and policy != "local":
+        raise ValueError(f"executor: the {policy} policy says no plans to carry out")
 
 
 def _refuse_user(user: str, model: str) -> None:

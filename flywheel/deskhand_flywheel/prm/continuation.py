@@ -2,7 +2,8 @@
 
 From each state s_k of the episode a policy goes on N times; the share that succeeds is V(s_k). The state that
 a_k led to is s_{k+1}, so Q(s_k, a_k) is V(s_{k+1}), and of the last step the episode's own success: N
-episodes a step do for both. Q − V says what the step did, V alone how good its state was.
+episodes a step do for both. Q − V says what the step did, V alone how good its state was. Episodes from one
+start share its V: each after the first costs N episodes less, one of a single step nothing.
 
 A sandbox that keeps snapshots replays the episode once and goes back to each state, which is exact. Elsewhere
 every continuation replays the recorded actions from the seeded start. Either way each screen is compared with
@@ -45,10 +46,30 @@ class Continuing:
             raise ValueError(f"continuations is {self.continuations}: give 1 or more")
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StateValue:
+    """V of one state."""
+
+    value: float
+    error: float
+    """Standard error."""
+    exact: bool
+    """Found from states that looked as recorded."""
+
+
 async def step_values(
-    trajectory: Trajectory, *, sandbox: Sandbox, policy: Policy, labeller: str, continuing: Continuing
+    trajectory: Trajectory,
+    *,
+    sandbox: Sandbox,
+    policy: Policy,
+    labeller: str,
+    continuing: Continuing,
+    start: StateValue | None = None,
 ) -> list[StepValue]:
     """Values of every step of an episode with a verdict, in order.
+
+    Args:
+        start: V of the state it began in, from another episode; None: it is found here.
 
     Raises:
         NotReplayable: the recorded actions end the episode sooner than recorded, or it had several attempts.
@@ -59,7 +80,7 @@ async def step_values(
         raise NotReplayable(f"{trajectory.id} has no verdict")
     check_retraceable(trajectory)
     player = _Player(trajectory, sandbox, policy, continuing)
-    states = await player.states()
+    states = await player.states(start)
     values: list[StepValue] = []
     for step, before, after in zip(trajectory.steps, states, [*states[1:], None], strict=True):
         values.append(
@@ -87,15 +108,6 @@ def standard_error(successes: int, count: int) -> float:
     return (mean * (1 - mean) / (count + 3)) ** 0.5
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _State:
-    """V of one state."""
-
-    value: float
-    error: float
-    exact: bool
-
-
 class _Player:
     """Goes on from the states of one episode, in one sandbox."""
 
@@ -105,13 +117,17 @@ class _Player:
         self._recorded, self._sandbox = recorded, sandbox
         self._policy, self._continuing = policy, continuing
 
-    async def states(self) -> list[_State]:
-        """V of the state that each step was decided in."""
+    async def states(self, start: StateValue | None = None) -> list[StateValue]:
+        """V of the state that each step was decided in; of the first where it is not known."""
+        known = [start] if start is not None and self._recorded.steps else []
+        if len(known) == len(self._recorded.steps):
+            return known
         if Capability.SNAPSHOT in self._sandbox.capabilities:
-            return await self._from_snapshots()
-        return await self._by_replay()
+            return known + await self._from_snapshots(len(known))
+        return known + await self._by_replay(len(known))
 
-    async def _from_snapshots(self) -> list[_State]:
+    async def _from_snapshots(self, first: int) -> list[StateValue]:
+        """Of the turns from `first` on."""
         turns = len(self._recorded.steps)
         keeper, replay = EveryTurn(), Retracing(self._recorded, turns, _Done())
         again = await self._episode(replay, crossroads=keeper, void_limit=turns + 1)
@@ -120,8 +136,8 @@ class _Player:
                 f"{self._recorded.id} ended after {len(again.steps)} of its {turns} steps when replayed"
             )
         again = replace(again, start=replace(again.start, notes=self._recorded.start.notes))
-        found: list[_State] = []
-        for turn, snapshot in enumerate(keeper.snapshots[:turns]):
+        found: list[StateValue] = []
+        for turn, snapshot in enumerate(keeper.snapshots[first:turns], start=first):
             branch = Branch(of=again, turn=turn, snapshot=snapshot)
             going_on = Retracing(self._recorded, 0, self._policy)
             won = [
@@ -130,9 +146,10 @@ class _Player:
             found.append(self._state(won, exact=replay.same_until > turn))
         return found
 
-    async def _by_replay(self) -> list[_State]:
-        found: list[_State] = []
-        for turn in range(len(self._recorded.steps)):
+    async def _by_replay(self, first: int) -> list[StateValue]:
+        """Of the turns from `first` on."""
+        found: list[StateValue] = []
+        for turn in range(first, len(self._recorded.steps)):
             won: list[Trajectory] = []
             exact = True
             for _ in range(self._continuing.continuations):
@@ -146,10 +163,10 @@ class _Player:
             found.append(self._state(won, exact=exact))
         return found
 
-    def _state(self, episodes: Sequence[Trajectory], *, exact: bool) -> _State:
+    def _state(self, episodes: Sequence[Trajectory], *, exact: bool) -> StateValue:
         successes = sum(_succeeded(each) for each in episodes)
         count = len(episodes)
-        return _State(value=successes / count, error=standard_error(successes, count), exact=exact)
+        return StateValue(value=successes / count, error=standard_error(successes, count), exact=exact)
 
     async def _episode(
         self,

@@ -1,4 +1,8 @@
-"""Labelling what the store holds by Monte-Carlo continuation: incremental, several episodes at a time."""
+"""Labelling what the store holds by Monte-Carlo continuation: incremental, several episodes at a time.
+
+Of episodes from one start, as those of a group are, the first to be labelled finds what the start is worth,
+and the others wait for it.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,19 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from deskhand_agent.types import Policy, Trajectory
 from deskhand_flywheel.errors import BlobError, NotReplayable, RecordError
-from deskhand_flywheel.prm.continuation import Continuing, step_values
+from deskhand_flywheel.prm.continuation import Continuing, StateValue, step_values
+from deskhand_flywheel.retracing import look_of
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import StepValue, TrajectoryFilter
 from deskhand_sandbox.base import SandboxSource
 from deskhand_sandbox.errors import BackendMissing, InfrastructureError
+
+_StartKey: TypeAlias = tuple[object, ...]
+"""Episodes with an equal one began in the same state, and the policy is told the same."""
 
 VERSION = 1
 """Raised when the same settings would label otherwise."""
@@ -85,12 +94,35 @@ async def label_store(
     ids = await store.unlabelled(labeller, chosen)
     waiting = list(ids if settings.limit is None else ids[-settings.limit :])
     total, done, left_out = len(waiting), Counter[str](), Counter[str]()
+    starts: dict[_StartKey, StateValue] = {}
+    held_back: dict[_StartKey, list[str]] = {}
+
+    async def values_of(trajectory: Trajectory, owner: str) -> list[StepValue] | None:
+        """None: another episode from the same start is in hand, and this one goes on after it."""
+        if (key := _start_key(trajectory)) is None:
+            return await _values(trajectory, policy, source, labeller, settings, owner)
+        if key in held_back:
+            held_back[key].append(trajectory.id)
+            return None
+        start = starts.get(key)
+        if start is None:
+            held_back[key] = []
+        try:
+            values = await _values(trajectory, policy, source, labeller, settings, owner, start)
+        finally:
+            waiting.extend(held_back.pop(key, ()))
+        if start is None and values[0].exact:
+            first = values[0]
+            starts[key] = StateValue(value=first.before, error=first.before_error, exact=True)
+        return values
 
     async def work(owner: str) -> None:
         while waiting:
             try:
                 trajectory = await store.trajectory(waiting.pop(), images=True)
-                values = await _values(trajectory, policy, source, labeller, settings, owner)
+                values = await values_of(trajectory, owner)
+                if values is None:
+                    continue
             except NotReplayable:
                 left_out["cannot be replayed"] += 1
             except (BlobError, RecordError) as error:
@@ -128,6 +160,7 @@ async def _values(
     labeller: str,
     settings: LabelSettings,
     owner: str,
+    start: StateValue | None = None,
 ) -> list[StepValue]:
     kind = trajectory.start.task.environment.kind
     for attempt in range(settings.retries + 1):
@@ -139,6 +172,7 @@ async def _values(
                     policy=policy,
                     labeller=labeller,
                     continuing=settings.continuing,
+                    start=start,
                 )
         except BackendMissing:
             raise
@@ -146,3 +180,12 @@ async def _values(
             if attempt == settings.retries:
                 raise
     raise AssertionError("the last attempt returns or raises")
+
+
+def _start_key(trajectory: Trajectory) -> _StartKey | None:
+    """None where it has no step."""
+    if not trajectory.steps:
+        return None
+    start = trajectory.start
+    # the whole task, by the text that tells its mappings apart too: with other limits a state is worth other
+    return repr(start.task), start.instruction, start.notes, look_of(trajectory.steps[0].observation)

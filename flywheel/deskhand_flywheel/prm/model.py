@@ -1,9 +1,11 @@
 """The model: a small head on hidden states of the policy's own kind of model.
 
 Two states are read side by side, which is what a judgement of a step needs: the last prompt token (what the
-screen asks for) and the mean over the reply (what was done about it). After GUI-Shepherd's process reward,
-with a regressed score in place of a written verdict. From the first state alone it also says how good the
-state is: the potential of the reward's second form.
+screen asks for) and the mean over the reply (what was done about it). Beside them stands how likely the model
+itself finds the reply, over all and where it doubts most: what a language model holds likely tells much of
+what is right (Kadavath et al. 2022), and a few labels are enough to learn how much. After GUI-Shepherd's
+process reward, with a regressed score in place of a written verdict. From the first state alone it also says
+how good the state is: the potential of the reward's second form.
 
 A saved model is a folder: the bundle's own files, `head.safetensors`, and `prm.json`. Kept in the store, the
 bundle's files cost nothing where the policy is kept too.
@@ -23,16 +25,23 @@ from blake3 import blake3
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 
 from deskhand_agent.errors import ModelFilesError
 from deskhand_agent.models.bundle import ModelBundle, load_bundle, save_bundle
 from deskhand_agent.models.features import FeatureCache
 from deskhand_agent.models.forward import TokenSequence, collate, last_states
-from deskhand_agent.models.scoring import Turn
+from deskhand_agent.models.scoring import Turn, reply_logits
 from deskhand_flywheel.errors import RewardModelError
 
-_FORMAT = 2
+_FORMAT = 3
 _HEAD_FILE, _ABOUT_FILE = "head.safetensors", "prm.json"
+
+_CONFIDENCES = 2
+"""Numbers of how likely the reply is: its tokens' mean log-probability, and the least."""
+_CONFIDENCE_WIDTH = 16
+_LEAST_LOGPROB = -20.0
+"""Of tokens that the model never draws, which others' replies may hold."""
 
 
 class ScoreHead(nn.Module):
@@ -54,19 +63,24 @@ class ScoreHead(nn.Module):
         """
         super().__init__()
         self.hidden_width, self.inner_width = hidden_width, inner_width
+        self._states_width = states_width = hidden_width - _CONFIDENCES
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             last = nn.Linear(inner_width, 1)
             self.layers = nn.Sequential(
-                nn.LayerNorm(hidden_width), nn.Linear(hidden_width, inner_width), nn.GELU(), last
+                nn.LayerNorm(states_width), nn.Linear(states_width, inner_width), nn.GELU(), last
             )
-            last_value, state_width = nn.Linear(inner_width, 1), hidden_width // 2
+            last_confidence = nn.Linear(_CONFIDENCE_WIDTH, 1, bias=False)
+            self.confidence_layers = nn.Sequential(
+                nn.Linear(_CONFIDENCES, _CONFIDENCE_WIDTH), nn.GELU(), last_confidence
+            )
+            last_value, state_width = nn.Linear(inner_width, 1), states_width // 2
             self.value_layers = nn.Sequential(
                 nn.LayerNorm(state_width), nn.Linear(state_width, inner_width), nn.GELU(), last_value
             )
-        for each in (last, last_value):
-            nn.init.zeros_(each.weight)
-            nn.init.zeros_(each.bias)
+        for each in (last, last_confidence, last_value):
+            for parameter in each.parameters():
+                nn.init.zeros_(parameter)
         self.register_buffer("scale", torch.tensor(1.0))
         self.register_buffer("shift", torch.tensor(0.0))
         self.register_buffer("knows_values", torch.tensor(False))
@@ -80,42 +94,54 @@ class ScoreHead(nn.Module):
         Returns:
             [B].
         """
-        return self.scale * self.layers(hidden)[..., 0] + self.shift
+        states, confidences = hidden.split([self._states_width, _CONFIDENCES], -1)
+        logits = self.layers(states) + self.confidence_layers(confidences)
+        return self.scale * logits[..., 0] + self.shift
 
     def value(self, hidden: Tensor) -> Tensor:
         """Logits of the chance to succeed from states.
 
         Args:
-            hidden: [B, D] of `step_hidden`, or its first half, [B, D/2]: it reads no more.
+            hidden: [B, D] of `step_hidden`, or [B, width] of `state_hidden`, with which it begins: it reads
+                no more.
 
         Returns:
             [B].
         """
-        return self.value_layers(hidden[..., : self.hidden_width // 2])[..., 0]
+        return self.value_layers(hidden[..., : self._states_width // 2])[..., 0]
 
 
 def hidden_width(bundle: ModelBundle) -> int:
     """D of `step_hidden`."""
-    return 2 * bundle.text_width
+    return 2 * bundle.text_width + _CONFIDENCES
 
 
 def step_hidden(bundle: ModelBundle, turns: Sequence[Turn]) -> Tensor:
     """What the head reads of each turn; differentiable: for a frozen bundle, run it under `torch.no_grad()`.
 
     Returns:
-        [B, D]: the state at the last prompt token, then the mean state over the reply's tokens.
+        [B, D]: the state at the last prompt token, the mean state over the reply's tokens, and the mean and
+        the least of their log-probabilities, in nats.
 
     Raises:
         InferenceError: a picture is unreadable, or does not fit its placeholder run.
     """
     return torch.stack(
-        [read_step(turn, states) for turn, states in zip(turns, states_of(bundle, turns), strict=True)]
+        [
+            read_step(bundle, turn, states)
+            for turn, states in zip(turns, states_of(bundle, turns), strict=True)
+        ]
     )
 
 
-def read_step(turn: Turn, states: Tensor) -> Tensor:
-    """What the head reads of one turn: [D] of the states of `states_of`, [n, D/2]."""
-    return torch.cat([states[0], states[1 : 1 + len(turn.reply_ids)].mean(0)])
+def read_step(bundle: ModelBundle, turn: Turn, states: Tensor) -> Tensor:
+    """What the head reads of one turn: [D] of the states of `states_of`, [n, width]."""
+    count = len(turn.reply_ids)
+    replied = torch.tensor(turn.reply_ids, device=states.device)
+    # a token is foretold by the state before it
+    logits = reply_logits(bundle, states[:count], 1.0).float()
+    logprobs = -cross_entropy(logits, replied, reduction="none").clamp(max=-_LEAST_LOGPROB).to(states.dtype)
+    return torch.cat([states[0], states[1 : 1 + count].mean(0), logprobs.mean()[None], logprobs.min()[None]])
 
 
 def states_of(
@@ -145,7 +171,7 @@ def states_of(
 
 
 def state_hidden(bundle: ModelBundle, turns: Sequence[Turn]) -> Tensor:
-    """What `ScoreHead.value` reads: [B, D/2], the state at the last prompt token; replies are not looked at.
+    """What `ScoreHead.value` reads: [B, width], the state at the last prompt token, before any reply.
 
     Raises:
         InferenceError: a picture is unreadable, or does not fit its placeholder run.

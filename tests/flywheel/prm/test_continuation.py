@@ -37,8 +37,10 @@ class Walker:
 
     def __init__(self, right: float = RIGHT, seed: int = 0) -> None:
         self.id, self._right, self._chance = "walker", right, random.Random(seed)
+        self.starts = 0
 
     async def act(self, context: Context) -> Decision:
+        self.starts += not context.steps
         key = "ArrowRight" if self._chance.random() < self._right else "ArrowLeft"
         return Decision(actions=(Press(keys=(key,)),), text=key)
 
@@ -206,6 +208,44 @@ async def test_the_store_is_labelled_once_by_each_labeller_and_goes_on_after_dea
     # what never works is left out and named
     dead = await label_store(store, policy=Walker(), source=Worlds(deaths=99), labeller="mc1:other:3")
     assert dead.trajectories == 0 and dead.left_out == {"broke: died as the test says": 3}
+
+
+@pytest.mark.parametrize("kind", [WorldSandbox, Forgetful])
+async def test_the_value_of_a_start_is_found_once_for_all_its_episodes(
+    store: Store, kind: type[WorldSandbox]
+) -> None:
+    ids = [(await walked(store, ways)).id for ways in ("rrr", "lrrrr", "rrr", "lllllll")]
+    async with asyncio.timeout(60):
+        walker = Walker()
+        settings = LabelSettings(continuing=Continuing(continuations=20), concurrency=3)
+        done = await label_store(
+            store, policy=walker, source=Worlds(kind), labeller="mc1:w:20", settings=settings
+        )
+    assert (done.trajectories, done.steps) == (4, 3 + 4 + 3 + 7) and walker.starts == 20
+    kept = await store.step_values(labeller="mc1:w:20", trajectory_ids=ids)
+    firsts = {(each.before, each.before_error) for each in kept if each.step_index == 0}
+    assert len(firsts) == 1 and {each.trajectory_id for each in kept} == set(ids)
+
+
+async def test_another_limit_is_another_start(store: Store) -> None:
+    for turns in (3, TURNS):
+        task = replace(chain(), limits=replace(chain().limits, turns=turns))
+        await run_episodes([Job(task=task)], source=Worlds(), policy=Scripted("lllllll"), sink=store)
+    walker = Walker()
+    settings = LabelSettings(continuing=Continuing(continuations=5))
+    await label_store(store, policy=walker, source=Worlds(), labeller="mc1:w:5", settings=settings)
+    assert walker.starts == 10
+
+
+async def test_where_the_first_of_a_start_cannot_be_labelled_the_next_finds_its_value(store: Store) -> None:
+    for _ in range(3):
+        await walked(store, "rrr")
+    walker, settings = Walker(), LabelSettings(continuing=Continuing(continuations=5), retries=0)
+    done = await label_store(
+        store, policy=walker, source=Worlds(deaths=1), labeller="mc1:w:5", settings=settings
+    )
+    assert done.trajectories == 2 and done.left_out == {"broke: died as the test says": 1}
+    assert walker.starts == 5
 
 
 async def test_an_episode_that_cannot_be_read_or_replayed_is_left_out_and_counted(store: Store) -> None:

@@ -10,6 +10,7 @@ import torch
 from flywheel_episodes import Urls, make_end, make_step, make_trajectory, picture
 
 from deskhand_agent.models.bundle import ModelBundle, build_tiny
+from deskhand_agent.models.scoring import score_turns
 from deskhand_agent.models.tiny import TinyConfig
 from deskhand_flywheel.errors import RewardModelError
 from deskhand_flywheel.prm import scoring
@@ -57,7 +58,7 @@ def test_hidden_states_do_not_depend_on_who_shares_the_batch(bundle: ModelBundle
     with torch.no_grad():
         together = step_hidden(bundle, steps)
         alone = torch.cat([step_hidden(bundle, [step]) for step in steps])
-    assert together.shape == (2, 2 * bundle.text_width)
+    assert together.shape == (2, hidden_width(bundle))
     torch.testing.assert_close(together, alone, rtol=1e-4, atol=1e-5)
 
 
@@ -81,6 +82,17 @@ def test_the_first_state_is_read_before_any_token_of_the_reply(bundle: ModelBund
     with torch.no_grad():
         first, second = step_hidden(bundle, [step, backwards])[:, : bundle.text_width]
     torch.testing.assert_close(first, second, rtol=1e-5, atol=1e-6)
+
+
+def test_how_likely_the_reply_is_stands_beside_the_states(bundle: ModelBundle) -> None:
+    steps = read_steps(make_trajectory("a", steps=(make_step(0), make_step(1))), bundle)
+    never = replace(steps[0], reply_ids=(int(bundle.suppressed_ids[0]), bundle.end_id))
+    with torch.no_grad():
+        found = step_hidden(bundle, [*steps, never])[:, 2 * bundle.text_width :]
+        scores = score_turns(bundle, steps)
+    for row, logprobs, counted in zip(found, scores.logprobs, scores.mask, strict=False):
+        torch.testing.assert_close(row, torch.stack([logprobs[counted].mean(), logprobs[counted].min()]))
+    assert found[2, 1] == -20.0 and found[2, 0] <= -10.0
 
 
 def test_sampled_ids_are_taken_as_they_are_and_other_turns_written_out(bundle: ModelBundle) -> None:

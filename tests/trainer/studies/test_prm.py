@@ -140,7 +140,7 @@ def test_figures_are_not_written_under_another_plan_than_theirs(
     results = tmp_path / "results/prm.json"
     before = results.read_text()
     assert main([str(tmp_path), "--report", "--results", str(results)]) == 1
-    assert "episodes_per_task is 5 there and 24 now" in capsys.readouterr().err
+    assert "episodes_per_task is 5 there and 16 now" in capsys.readouterr().err
     assert results.read_text() == before
 
 

@@ -249,7 +249,7 @@ def _read(
     after = [each.why_ids + each.rationale_ids if rationales else () for each in examples]
     states = states_of(bundle, [each.sample for each in examples], after, kept=kept)
     hidden = torch.stack(
-        [read_step(each.sample, of) for each, of in zip(examples, states, strict=True)]
+        [read_step(bundle, each.sample, of) for each, of in zip(examples, states, strict=True)]
     ).float()
     spoken = [(each, of) for each, of, why in zip(examples, states, after, strict=True) if why]
     if not spoken:

@@ -44,8 +44,9 @@ async def run(context: RunContext, config: CollectConfig) -> tuple[None, dict[st
 async def _collect(
     context: RunContext, config: CollectConfig, policy: ScriptedPolicy | LocalPolicy
 ) -> dict[str, JsonValue]:
-    total = config.episodes_per_task * len(config.tasks)
-    ranges = seed_ranges(config.tasks, Split.TRAIN, episodes=total, offset=config.seed_offset)
+    starts = config.episodes_per_task * len(config.tasks)
+    total = starts * config.tries
+    ranges = seed_ranges(config.tasks, Split.TRAIN, episodes=starts, offset=config.seed_offset)
     labels = {**context.labels, "purpose": "demonstration" if config.policy == "scripted" else "rollout"}
     context.folder.progress("collecting", 0, total)
     async with (
@@ -53,7 +54,7 @@ async def _collect(
         answering(config) as user,
     ):
         collected = await collect_or_reuse(
-            jobs_of(ranges, labels=labels),
+            jobs_of(ranges, labels=labels, group_size=config.tries),
             store=context.store,
             labels=labels,
             policy=policy,

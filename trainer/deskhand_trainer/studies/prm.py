@@ -2,13 +2,13 @@
 
     deskhand study prm [FOLDER] [--parts quality verifier reward] [--seeds 0 1 2 3 4] [--workers 1]
 
-"quality": the policy of the package plays training seeds of `Plan.tasks`, and test seeds of tasks that
-nothing is ever trained on. Every step of episodes no longer than `Plan.longest` is labelled by Monte-Carlo
-continuation with the same policy, a model is trained on the labels of the first, calibrated on those of tasks
-kept apart among them, and measured on the held-out tasks' labels: AUC over the steps whose labels tell
-whether they help, expected calibration error over all. A model trained on outcomes in place of continuations
-stands beside it, measured by the same labels.
-Intervals are by bootstrap over episodes.
+"quality": the policy of the package plays training seeds of `Plan.tasks`, several times from each start, and
+test seeds of tasks that nothing is ever trained on. Every step of episodes no longer than `Plan.longest` is
+labelled by Monte-Carlo continuation with the same policy, a model is trained on the labels of the first,
+calibrated on those of tasks kept apart among them, and measured on the held-out tasks' labels: AUC over the
+steps whose labels tell whether they help, expected calibration error over all. A model trained on outcomes
+in place of continuations stands beside it, measured by the same labels. Intervals are by bootstrap over
+episodes.
 
 "verifier": the policy works test seeds of the tasks the model was trained on, acting once on its first reply
 and once on the one of four that the model scores highest. Compared are the means over the tasks, with an
@@ -88,10 +88,15 @@ class Plan:
     )
     """Labelled and trained on: some of several turns, some that the policy does now and then."""
     unseen: tuple[str, ...] = tuple(sorted(HELD_OUT_TASKS))
-    episodes: int = 24
-    """Of each task."""
+    episodes: int = 16
+    """Start states of each task."""
+    tries: int = 4
+    """At each of those that are learned from: they share what the start is worth, so that a first step that
+    ends an episode is labelled at no further cost."""
+    unseen_tries: int = 2
+    """At each of those that are measured on."""
     continuations: int = 8
-    longest: int = 50
+    longest: int = 8
     """Steps of the longest episodes that are labelled: from each state of one, others go on to their end."""
     max_tokens: int = MAX_TOKENS
     """Of a reply; one that is cut ends the episode."""
@@ -190,6 +195,7 @@ class PrmStudy:
             policy="local",
             unproven=True,
             episodes_per_task=plan.episodes,
+            tries=plan.tries,
             max_tokens=plan.max_tokens,
             concurrency=plan.concurrency,
         )
@@ -198,6 +204,7 @@ class PrmStudy:
             tasks=plan.unseen,
             unproven=True,
             episodes=plan.episodes,
+            tries=plan.unseen_tries,
             modes=("sampled",),
             targets=False,
             max_tokens=plan.max_tokens,
@@ -335,16 +342,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4], help="of the reward's arms")
     parser.add_argument("--tasks", nargs="+", default=list(plan.tasks), help="other ones to train on")
     parser.add_argument("--unseen", nargs="+", default=list(plan.unseen), help="other ones to measure on")
-    parser.add_argument("--episodes", type=int, default=plan.episodes, help="of each task (%(default)s)")
-    parser.add_argument("--continuations", type=int, default=plan.continuations, help="(%(default)s)")
-    parser.add_argument(
-        "--longest",
-        type=int,
-        default=plan.longest,
-        help="steps of an episode that is labelled, at most (%(default)s)",
-    )
+    for name, told in {
+        "--episodes": "start states of each task",
+        "--tries": "episodes from each start that is learned from",
+        "--unseen-tries": "episodes from each start that is measured on",
+        "--continuations": "from each state",
+        "--longest": "steps of an episode that is labelled, at most",
+        "--played": "episodes that the model of the reward's arms learns from",
+    }.items():
+        default = getattr(plan, name.removeprefix("--").replace("-", "_"))
+        parser.add_argument(name, type=int, default=default, help=f"{told} (%(default)s)")
     parser.add_argument("--turns", type=int, default=plan.rung.turns, help="of each arm (%(default)s)")
-    parser.add_argument("--played", type=int, default=plan.played, help="episodes a seed (%(default)s)")
     parser.add_argument("--workers", type=int, default=1, help="jobs at a time (%(default)s)")
     parser.add_argument("--results", type=Path, default=Path("docs/results/prm.json"))
     parser.add_argument("--report", action="store_true", help="only write the figures of what is done")
@@ -354,6 +362,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         tasks=tuple(options.tasks),
         unseen=tuple(options.unseen),
         episodes=options.episodes,
+        tries=options.tries,
+        unseen_tries=options.unseen_tries,
         continuations=options.continuations,
         longest=options.longest,
         played=options.played,
