@@ -84,6 +84,7 @@ def status(platform: Platform, token: str, path: str = "/v1/info") -> int:
     return httpx.get(f"{platform.url}{path}", headers=headers, trust_env=False).status_code
 
 
+@pytest.mark.slow
 def test_an_administrators_day(platform: Platform, somebody: Open) -> None:
     page = somebody("owner", first_password(platform))
     expect(page.get_by_role("heading", name="Overview")).to_be_visible()

@@ -49,6 +49,7 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
     made.process.wait(60)
 
 
+@pytest.mark.slow
 def test_a_browser_task_is_submitted_watched_and_replayed(
     platform: Platform, researcher: Signed, model: str
 ) -> None:

@@ -121,6 +121,7 @@ def test_a_policy_is_measured_and_compared(platform: Platform, signed: Signed, t
     expect(page.get_by_label("New policy")).to_have_value(new)
 
 
+@pytest.mark.slow
 def test_a_suite_is_put_together_measured_and_deleted(platform: Platform, signed: Signed) -> None:
     page = signed.open("/tasks/evaluations")
     page.get_by_role("combobox", name="Suite").select_option("chosen tasks")
@@ -225,6 +226,7 @@ def test_a_list_says_what_it_could_not_read(platform: Platform, signed: Signed) 
     expect(page.get_by_role("note")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_the_store_is_checked_and_what_may_go_is_seen_before_it_is_dropped(
     platform: Platform, signed: Signed
 ) -> None:

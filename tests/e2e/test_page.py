@@ -324,6 +324,7 @@ def test_two_episodes_stand_side_by_side_from_where_they_part(platform: Platform
     expect(page.get_by_text("Two trajectories are needed")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_of_a_longer_episode_it_is_said_how_much_is_compared(platform: Platform, signed: Signed) -> None:
     long, short = record(platform, steps=2003), record(platform, steps=3)
     page = signed.open(f"/compare?one={long}&other={short}")

@@ -333,6 +333,7 @@ def test_the_new_pages_fit_their_screens(platform: Platform, browser: Browser, w
     context.close()
 
 
+@pytest.mark.slow
 def test_a_researchers_day(platform: Platform, researcher: Signed) -> None:
     """Find, replay, mark, compare, branch, and find what came of it."""
     for seed in (41, 42):

@@ -77,6 +77,7 @@ def ordered(seed: int, **more: Any) -> dict[str, Any]:
     return {"task_id": "fake/press-button", "seed": seed, "labels": LABELS, **more}
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_a_programs_day(program: Deskhand, receiver: tuple[str, Path]) -> None:
     url, file = receiver

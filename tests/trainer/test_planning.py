@@ -98,6 +98,7 @@ async def played(store: Store) -> list[Trajectory]:
     return [t async for t in store.each_trajectory(ids, images=True)]
 
 
+@pytest.mark.slow
 async def test_the_planner_learns_which_plan_pays_and_the_executor_stays_as_it_was(
     store: Store, tiny: ModelBundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

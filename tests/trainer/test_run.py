@@ -218,6 +218,7 @@ def test_each_start_state_is_tried_as_often_as_asked(tmp_path: Path) -> None:
     assert sorted(found.values()) == [3, 3] and len({group for _, group in found}) == 2
 
 
+@pytest.mark.slow
 def test_pairs_are_learned_from_groups_that_were_played(tmp_path: Path) -> None:
     """Demonstrations, a policy that clicks now here, now there, groups as GRPO plays them, their pairs."""
 
@@ -327,6 +328,7 @@ tasks:
 """
 
 
+@pytest.mark.slow
 async def test_a_run_of_a_task_without_a_verifier_is_paid_by_a_judge(
     tmp_path: Path, endpoint: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,6 @@ number, ">= 0.9"; a goal missed is shown as missed.
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import json
 import operator
@@ -17,7 +16,8 @@ import os
 import platform
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -133,8 +133,12 @@ def write_results_page(folder: Path) -> Path:
     return page
 
 
+@cache
 def current_commit() -> str:
-    """Short hash of the checkout this code runs from, "+" when it has changes; "unknown" outside one."""
+    """Short hash of the checkout this code runs from, "+" when it has changes; "unknown" outside one.
+
+    As it was when first asked, which is the code that runs: figures written meanwhile change nothing.
+    """
     here = Path(__file__).parent
 
     def git(*arguments: str) -> str:
@@ -147,6 +151,7 @@ def current_commit() -> str:
         return "unknown"
 
 
+@cache
 def this_machine() -> str:
     """Cores, memory and processor in a few words."""
     memory_gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
@@ -166,9 +171,8 @@ def _processor() -> str:
 
 
 def _as_json(figure: Figure) -> dict[str, Any]:
-    entry = dataclasses.asdict(figure)
-    del entry["name"]
-    return entry
+    # config and seeds are JSON as they are
+    return {each.name: getattr(figure, each.name) for each in fields(figure) if each.name != "name"}
 
 
 def _table(path: Path) -> list[str]:

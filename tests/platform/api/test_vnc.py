@@ -259,6 +259,7 @@ def typewriter(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, JsonValue]
         }
 
 
+@pytest.mark.slow
 async def test_a_vm_is_looked_at_and_takes_no_input(
     typewriter: dict[str, JsonValue], services: Services, api: str, tmp_path: Path, token: str
 ) -> None:

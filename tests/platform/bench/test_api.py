@@ -31,6 +31,7 @@ async def test_nothing_is_lost_and_everybody_is_told() -> None:
     assert wait.name == "sse_ms" and len(said) == 2
 
 
+@pytest.mark.slow
 def test_figures_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     small = ["--submissions", "10", "--pairs", "1", "--seconds", "1", "--results", str(tmp_path)]
     assert main(["--only", "submitting", *small]) == 0

@@ -6,6 +6,7 @@ import pytest
 from deskhand_platform.bench.rollout_cdp import bench_rollouts, main
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 async def test_every_way_is_measured_beside_the_bare_loop(temporary: Path) -> None:
     said: list[str] = []

@@ -5,6 +5,7 @@ import pytest
 from deskhand_platform.bench.sandbox.changes import bench_changes
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 async def test_changes_of_task_are_measured_with_and_without_a_new_context() -> None:
     said: list[str] = []

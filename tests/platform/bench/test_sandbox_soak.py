@@ -84,6 +84,7 @@ def test_every_sort_of_leftover_is_counted(tmp_path: Path, monkeypatch: pytest.M
     assert found.left(0.0)["ports"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 async def test_every_death_happens_and_nothing_is_left() -> None:
     """A client's, a browser's, a page's, and that of the shell which Debian starts the browser by."""

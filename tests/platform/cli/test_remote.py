@@ -28,6 +28,7 @@ async def deskhand(home: Path, token: str, *arguments: str) -> tuple[int | None,
     return process.returncode, said.decode()
 
 
+@pytest.mark.slow
 async def test_tasks_of_a_platform_elsewhere(services: Services, token: str, tmp_path: Path) -> None:
     listener = listen("127.0.0.1", 0)
     async with serve_api(services, listener):

@@ -53,6 +53,7 @@ async def deskhand(home: Path, token: str, *arguments: str) -> tuple[int | None,
     return process.returncode, said.decode(), told.decode()
 
 
+@pytest.mark.slow
 async def test_episodes_of_a_platform_elsewhere(
     services: Services, token: str, record_episode: Record, tmp_path: Path
 ) -> None:

@@ -67,6 +67,7 @@ def model() -> Iterator[tuple[str, type[Model]]]:
         thread.join()
 
 
+@pytest.mark.slow
 def test_templates_and_explored_states_become_tasks_that_prove_themselves(grow: Any, tmp_path: Path) -> None:
     status, first = grow(TASK, "--pages", "2", "--each", "2")
     assert status == 0 and first["admitted"]

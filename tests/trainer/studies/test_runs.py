@@ -90,6 +90,7 @@ def test_where_only_what_is_done_is_wanted_nothing_is_begun(tmp_path: Path) -> N
     assert if_done(lambda: run(done)) == {"metrics": {"count": 1}} and done.count == 0
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_is_told_of(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -84,6 +84,7 @@ def test_figures_are_of_every_part_and_gains_have_intervals(study: Path, tmp_pat
     assert {figure.config["episodes"] for figure in found.values()} == {50}
 
 
+@pytest.mark.slow
 def test_a_stop_leaves_the_figures_of_what_was_done(
     study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

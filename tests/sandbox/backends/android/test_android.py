@@ -156,6 +156,7 @@ async def test_keys(sandbox: AndroidSandbox, phone: Phone) -> None:
         await sandbox.act(KeyDown(key="a"))
 
 
+@pytest.mark.slow
 async def test_scrolling_swiping_and_pressing_long(sandbox: AndroidSandbox, phone: Phone) -> None:
     many = "".join(
         f"content insert --uri content://org.deskhand.contacts/contacts --bind name:s:'Person {n:02}'\n"

@@ -57,6 +57,7 @@ async def test_a_disk_of_ones_own_conforms(backend: Backend, guest_task: MakeTas
     await check_backend(backend, guest_task(still_ms=100))
 
 
+@pytest.mark.slow
 async def test_every_key_of_the_keyboard_reaches_the_guest(sandbox: Sandbox, guest_task: MakeTask) -> None:
     start = (await sandbox.reset(guest_task())).observation
     once = await sandbox.act(TypeText(text="The quick {brown} fox ~ 0123456789"))
