@@ -39,7 +39,6 @@ _HEAD_FILE, _ABOUT_FILE = "head.safetensors", "prm.json"
 
 _CONFIDENCES = 2
 """Numbers of how likely the reply is: its tokens' mean log-probability, and the least."""
-_CONFIDENCE_WIDTH = 16
 _LEAST_LOGPROB = -20.0
 """Of tokens that the model never draws, which others' replies may hold."""
 
@@ -63,22 +62,20 @@ class ScoreHead(nn.Module):
         """
         super().__init__()
         self.hidden_width, self.inner_width = hidden_width, inner_width
-        self._states_width = states_width = hidden_width - _CONFIDENCES
+        self.states_width = states_width = hidden_width - _CONFIDENCES
+        """Of these, the states; what is left says how likely replies are."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             last = nn.Linear(inner_width, 1)
             self.layers = nn.Sequential(
                 nn.LayerNorm(states_width), nn.Linear(states_width, inner_width), nn.GELU(), last
             )
-            last_confidence = nn.Linear(_CONFIDENCE_WIDTH, 1, bias=False)
-            self.confidence_layers = nn.Sequential(
-                nn.Linear(_CONFIDENCES, _CONFIDENCE_WIDTH), nn.GELU(), last_confidence
-            )
+            self.confidence = nn.Linear(_CONFIDENCES, 1, bias=False)
             last_value, state_width = nn.Linear(inner_width, 1), states_width // 2
             self.value_layers = nn.Sequential(
                 nn.LayerNorm(state_width), nn.Linear(state_width, inner_width), nn.GELU(), last_value
             )
-        for each in (last, last_confidence, last_value):
+        for each in (last, self.confidence, last_value):
             for parameter in each.parameters():
                 nn.init.zeros_(parameter)
         self.register_buffer("scale", torch.tensor(1.0))
@@ -94,8 +91,8 @@ class ScoreHead(nn.Module):
         Returns:
             [B].
         """
-        states, confidences = hidden.split([self._states_width, _CONFIDENCES], -1)
-        logits = self.layers(states) + self.confidence_layers(confidences)
+        states, confidences = hidden.split([self.states_width, _CONFIDENCES], -1)
+        logits = self.layers(states) + self.confidence(confidences)
         return self.scale * logits[..., 0] + self.shift
 
     def value(self, hidden: Tensor) -> Tensor:
@@ -108,7 +105,7 @@ class ScoreHead(nn.Module):
         Returns:
             [B].
         """
-        return self.value_layers(hidden[..., : self._states_width // 2])[..., 0]
+        return self.value_layers(hidden[..., : self.states_width // 2])[..., 0]
 
 
 def hidden_width(bundle: ModelBundle) -> int:

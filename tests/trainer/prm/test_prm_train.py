@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from string import ascii_lowercase, digits
 from typing import Any
 
 import pytest
@@ -21,6 +23,7 @@ from deskhand_agent.types import (
 )
 from deskhand_flywheel.errors import NoLabels, RewardModelError
 from deskhand_flywheel.prm.examples import examples_from
+from deskhand_flywheel.prm.model import step_hidden
 from deskhand_flywheel.prm.scoring import ProcessRewardModel
 from deskhand_flywheel.prm.targets import StepTarget, by_step
 from deskhand_sandbox.backends.world import WorldSandbox
@@ -45,12 +48,12 @@ def bundle() -> ModelBundle:
     )
 
 
-async def walk(name: str, seed: int, right: bool) -> Trajectory:
-    """A step of a real world, to the right or to the left."""
+async def walk(name: str, seed: int, key: str) -> Trajectory:
+    """A step of a real world."""
     task = make_task("worlds/chain", seed)
     async with WorldSandbox() as sandbox:
         start = await sandbox.reset(task)
-    key = "ArrowRight" if right else "ArrowLeft"
+    right = key == "ArrowRight"
     step = Step(
         index=0,
         observation=start.observation,
@@ -71,7 +74,8 @@ async def walk(name: str, seed: int, right: bool) -> Trajectory:
 
 
 async def material(*, value: float | None = 0.5, reasons: bool = False) -> Material:
-    walks = [await walk(f"{seed}{right}", seed, right) for seed in range(10) for right in (True, False)]
+    keys = {True: "ArrowRight", False: "ArrowLeft"}
+    walks = [await walk(f"{seed}{right}", seed, keys[right]) for seed in range(10) for right in keys]
     targets = [
         StepTarget(
             trajectory_id=w.id,
@@ -90,7 +94,7 @@ async def test_the_head_learns_what_helps_and_how_good_states_are(
     bundle: ModelBundle, tmp_path: Path
 ) -> None:
     given = await material(value=0.8)
-    config = ScoreConfig(labels=("monte-carlo",), epochs=80, lr=0.01, minibatch=8)
+    config = ScoreConfig(labels=("monte-carlo",), epochs=80, lr=0.01, minibatch=8, dropout=0.0)
     trained = train_reward_model(bundle, given, config)
     report = trained.report
     assert trained.bundle is bundle and report.unit == "start" and report.auc == 1.0
@@ -103,6 +107,31 @@ async def test_the_head_learns_what_helps_and_how_good_states_are(
     assert loaded.turn_values(samples) == pytest.approx([0.8] * 20, abs=0.1)
     # of the state alone: whatever was done in it
     assert loaded.turn_values(samples[:1]) == loaded.turn_values(samples[1:2])
+
+
+async def test_few_labels_teach_how_much_is_right_of_what_is_likely(bundle: ModelBundle) -> None:
+    """Of keys that it never saw, whose states say nothing."""
+    bundle = bundle.clone()
+    with torch.no_grad():
+        bundle.model.lm_head.weight.mul_(20.0)  # a new model finds everything alike
+    walks = [await walk(key, seed, key) for seed, key in enumerate(ascii_lowercase + digits)]
+    unlabelled = by_step(
+        [StepTarget(trajectory_id=w.id, step_index=0, label=0.5, source="mc") for w in walks]
+    )
+    with torch.no_grad():
+        likely = step_hidden(bundle, [e.sample for e in examples_from(walks, bundle, unlabelled)])[:, -2]
+    given = Material(
+        trajectories=tuple(walks),
+        targets={
+            key: replace(target, label=0.75 if rank >= 18 else 0.25)
+            for (key, target), rank in zip(
+                unlabelled.items(), likely.argsort().argsort().tolist(), strict=True
+            )
+        },
+    )
+    config = ScoreConfig(labels=("monte-carlo",), epochs=40, lr=0.01, minibatch=8, held_out=0.5)
+    report = train_reward_model(bundle, given, config).report
+    assert report.auc is not None and report.auc > 0.8
 
 
 async def test_a_model_says_when_it_knows_no_values(bundle: ModelBundle) -> None:

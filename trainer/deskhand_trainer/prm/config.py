@@ -51,6 +51,9 @@ class ScoreConfig:
     epochs: int = field(default=3, metadata=bounds(1, 1000))
     lr: float = field(default=1e-3, metadata=bounds(0, 1))
     """Of the head."""
+    dropout: float = field(default=0.5, metadata=bounds(0, 0.95))
+    """Share of the numbers of each step's states that the head is not shown as it learns; .8 where there are
+    few labels and noisy ones, as from continuations."""
     trunk_lr: float = field(default=0.0, metadata=bounds(0, 1))
     """Of the model below the head; 0: it stays as it is, and its states are computed once."""
     vision: bool = False

@@ -29,6 +29,8 @@ from deskhand_trainer.prm.config import ScoreConfig
 from deskhand_trainer.prm.material import Material, Unit, part
 
 STATES_AT_ONCE = 64
+CONFIDENCE_RATE = 10.0
+"""Of the weights of how likely the reply is, by the rate of the head's others."""
 Progress = Callable[[int, int], None]
 
 
@@ -101,7 +103,7 @@ def train_reward_model(
         learner: _Learner = _WithTrunk(bundle, head, train, config)
     else:
         learner = _HeadAlone(bundle, head, train, config)
-    epochs = _fit(learner, len(train), config, progress, should_stop)
+    epochs = _fit(learner, head, len(train), config, progress, should_stop)
     cast(Any, bundle.model).eval()
     head.eval()
     with torch.no_grad():
@@ -127,7 +129,13 @@ def train_reward_model(
 class _Learner(Protocol):
     """What is trained, and how far one minibatch takes it."""
 
-    def learn(self, rows: Tensor) -> None: ...
+    def learn(self, rows: Tensor, shown: Tensor) -> None:
+        """
+        Args:
+            rows: [n] of the examples.
+            shown: [n, D], what the states they are read from are multiplied by: 0 where nothing is shown.
+        """
+        ...
 
 
 class _HeadAlone:
@@ -138,11 +146,11 @@ class _HeadAlone:
     ) -> None:
         self._head, self._states = head, _states(bundle, examples)
         self._targets = _StepTensors(examples)
-        self._optimizer = torch.optim.AdamW(head.parameters(), lr=config.lr)
+        self._optimizer = torch.optim.AdamW(_groups(head, config))
 
-    def learn(self, rows: Tensor) -> None:
+    def learn(self, rows: Tensor, shown: Tensor) -> None:
         self._optimizer.zero_grad(set_to_none=True)
-        self._targets.loss(self._head, self._states[rows], rows).backward()
+        self._targets.loss(self._head, self._states[rows], rows, shown).backward()
         self._optimizer.step()
 
 
@@ -162,27 +170,36 @@ class _WithTrunk:
             model.model.visual.requires_grad_(False)
         learning = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self._optimizer = torch.optim.AdamW(
-            [
-                {"params": list(head.parameters()), "lr": config.lr},
-                {"params": learning, "lr": config.trunk_lr},
-            ]
+            [*_groups(head, config), {"params": learning, "lr": config.trunk_lr}]
         )
 
-    def learn(self, rows: Tensor) -> None:
+    def learn(self, rows: Tensor, shown: Tensor) -> None:
         self._optimizer.zero_grad(set_to_none=True)
         words = sum(len(self._examples[i].rationale_ids) for i in rows.tolist())
-        for few in rows.split(self._config.microbatch):
+        for few, of_few in zip(
+            rows.split(self._config.microbatch), shown.split(self._config.microbatch), strict=True
+        ):
             chosen = [self._examples[i] for i in few.tolist()]
             hidden, said = _read(
                 self._bundle, chosen, rationales=self._config.rationale_weight > 0, kept=self._kept
             )
-            loss = self._targets.loss(self._head, hidden, few) * (len(few) / len(rows))
+            loss = self._targets.loss(self._head, hidden, few, of_few) * (len(few) / len(rows))
             if said is not None:
                 loss = loss + self._config.rationale_weight * said.sum() / words
             loss.backward()
         for group in self._optimizer.param_groups:
             torch.nn.utils.clip_grad_norm_(group["params"], 1.0)
         self._optimizer.step()
+
+
+def _groups(head: ScoreHead, config: ScoreConfig) -> list[dict[str, Any]]:
+    """Parameters of the head by how fast they learn: two weights have further to go than many."""
+    confidence = list(head.confidence.parameters())
+    others = [each for each in head.parameters() if all(each is not other for other in confidence)]
+    return [
+        {"params": others, "lr": config.lr},
+        {"params": confidence, "lr": CONFIDENCE_RATE * config.lr},
+    ]
 
 
 class _StepTensors:
@@ -193,9 +210,9 @@ class _StepTensors:
         values = [each.target.value for each in examples]
         self._values = torch.tensor([float("nan") if value is None else value for value in values])
 
-    def loss(self, head: ScoreHead, hidden: Tensor, rows: Tensor) -> Tensor:
-        """Mean over the rows of what the head is off, in scores and in values."""
-        loss = cross_entropy(head(hidden), self._labels[rows].to(hidden.device))
+    def loss(self, head: ScoreHead, hidden: Tensor, rows: Tensor, shown: Tensor) -> Tensor:
+        """Mean over the rows of what the head is off, in scores of what is shown of a step and in values."""
+        loss = cross_entropy(head(hidden * shown.to(hidden.device)), self._labels[rows].to(hidden.device))
         values = self._values[rows].to(hidden.device)
         known = ~values.isnan()
         if known.any():
@@ -205,6 +222,7 @@ class _StepTensors:
 
 def _fit(
     learner: _Learner,
+    head: ScoreHead,
     count: int,
     config: ScoreConfig,
     progress: Progress | None,
@@ -217,12 +235,21 @@ def _fit(
         for rows in torch.randperm(count, generator=generator).split(config.minibatch):
             if should_stop():
                 raise RunStopped(f"stopped in epoch {epoch}")
-            learner.learn(rows)
+            learner.learn(rows, _shown(head, len(rows), config.dropout, generator))
         if progress is not None:
             progress(epoch, config.epochs)
         if time.monotonic() > ends:
             return epoch
     return config.epochs
+
+
+def _shown(head: ScoreHead, count: int, dropout: float, generator: torch.Generator) -> Tensor:
+    """[count, D]: a share of the states' numbers dropped, the others scaled up (Srivastava et al. 2014); how
+    likely replies are is always shown. A few labels fit the noise of many states."""
+    shown = torch.ones(count, head.hidden_width)
+    states = torch.rand(count, head.states_width, generator=generator) >= dropout
+    shown[:, : head.states_width] = states / (1.0 - dropout)
+    return shown
 
 
 def _measured(
