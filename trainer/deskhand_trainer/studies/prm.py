@@ -238,6 +238,7 @@ class PrmStudy:
         if (done := self._kept(place)) is not None:
             return done
         measuring = replace(told, runs=runs)
+        print("measuring: quality", flush=True)
         found = {
             name: asyncio.run(
                 measure(self.runs.store, each, measuring, self.plan.unseen, folder=place / name)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from deskhand_flywheel.prm.calibration import Quality, quality
+from deskhand_flywheel.prm.calibration import Quality, Scaling, quality
+from deskhand_flywheel.prm.examples import examples_from
 from deskhand_flywheel.prm.scoring import ProcessRewardModel
 from deskhand_flywheel.prm.targets import StepTarget
 from deskhand_flywheel.store import Store
@@ -44,9 +45,9 @@ async def measure(
         loaded = ProcessRewardModel.load(await opened.materialise_policy(model, folder))
         material = await measuring_material(opened, config, TrajectoryFilter())
     nobody = Material(trajectories=(), targets={})
-    calibrated, told = calibrate(loaded, material, nobody, record.metadata, held_out=frozenset(unseen))
-    episodes = await _scored(calibrated, material, unseen)
-    before = await _scored(loaded, material, unseen)
+    _, told = calibrate(loaded, material, nobody, record.metadata, held_out=frozenset(unseen))
+    logits = _logits(loaded, material, unseen)
+    episodes, before = _scores(logits, told.scaling), _scores(logits, Scaling())
     found = _quality(episodes)
     return {
         "auc": _interval(episodes, lambda q: q.auc),
@@ -61,13 +62,19 @@ async def measure(
     }
 
 
-async def _scored(model: ProcessRewardModel, material: Material, tasks: Sequence[str]) -> list[Scored]:
+def _logits(model: ProcessRewardModel, material: Material, tasks: Sequence[str]) -> list[Scored]:
+    """Of every labelled step of the tasks' episodes, logit in place of score, before any scaling."""
     chosen = [t for t in material.trajectories if t.start.task.id in tasks]
-    scores = await model.score_all(chosen)
-    return [
-        [(s.score, target) for s in each if (target := material.targets.get((s.trajectory_id, s.step_index)))]
-        for each in scores
-    ]
+    examples = examples_from(chosen, model.bundle, material.targets)
+    logits = model.turn_logits([each.sample for each in examples])
+    by_episode: dict[str, list[tuple[float, StepTarget]]] = {}
+    for example, logit in zip(examples, logits, strict=True):
+        by_episode.setdefault(example.sample.trajectory_id, []).append((logit, example.target))
+    return [*by_episode.values()]
+
+
+def _scores(episodes: Sequence[Scored], scaling: Scaling) -> list[Scored]:
+    return [[(scaling.score(logit), target) for logit, target in episode] for episode in episodes]
 
 
 async def _inexact(store: tuple[str, str], config: ScoreConfig, tasks: Sequence[str]) -> int:
