@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from deskhand_trainer.results import Figure, write_figures, write_results_page
@@ -26,6 +27,9 @@ COMMANDS = {"run": ["make", "run", "RUN_ARGS=--exit --port 0"], "test": ["make",
 GOALS = {"run": "<= 30", "test": "<= 20"}
 ROOT = Path(__file__).parents[3]
 TAIL_LINES = 20
+STOPPED = (signal.SIGINT, signal.SIGTERM)
+STOPPING_S = 60.0
+"""How long what was started may take to put things away."""
 
 
 def measure(name: str, source: Path, folder: Path) -> float:
@@ -54,8 +58,7 @@ def measure(name: str, source: Path, folder: Path) -> float:
         try:
             status = process.wait()
         except BaseException:
-            os.killpg(process.pid, signal.SIGINT)
-            process.wait()
+            _stop(process)
             raise
     if status:
         tail = "\n".join(log.read_text(errors="replace").splitlines()[-TAIL_LINES:])
@@ -63,6 +66,18 @@ def measure(name: str, source: Path, folder: Path) -> float:
             f"`{' '.join(COMMANDS[name])}` ended with status {status}; its last lines:\n{tail}"
         )
     return (time.monotonic() - began) / 60
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """End what was started and all it started: a platform puts its sandboxes away first."""
+    os.killpg(process.pid, signal.SIGTERM)
+    process.wait()
+    ends = time.monotonic() + STOPPING_S
+    with suppress(ProcessLookupError):
+        while time.monotonic() < ends:
+            os.killpg(process.pid, 0)
+            time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def outside() -> dict[str, str]:
@@ -81,6 +96,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", choices=list(COMMANDS), help="one of them")
     parser.add_argument("--results", type=Path, default=Path("docs/results"), help="folder for the figures")
     options = parser.parse_args(arguments)
+    # a shell has what it starts in the background ignore Ctrl-C, and what that starts too
+    before = {each: signal.signal(each, signal.default_int_handler) for each in STOPPED}
     folder = Path(tempfile.mkdtemp(prefix="deskhand-fresh-"))
     try:
         for name in [options.only] if options.only else COMMANDS:
@@ -105,6 +122,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        for each, handler in before.items():
+            signal.signal(each, handler)
     return 0
 
 

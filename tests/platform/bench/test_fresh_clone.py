@@ -1,7 +1,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -42,3 +46,30 @@ def test_a_command_that_fails_is_no_figure(
     assert fresh_clone.main(["--only", "run", "--results", str(tmp_path)]) == 1
     assert "the port is taken" in capsys.readouterr().err
     assert not (tmp_path / "loop.json").exists()
+
+
+def test_a_stop_ends_all_that_was_started(tmp_path: Path) -> None:
+    """From a shell's background, where Ctrl-C is ignored, by SIGTERM."""
+    root, pid = tmp_path / "checkout", tmp_path / "pid"
+    root.mkdir()
+    (root / "Makefile").write_text(
+        f"test:\n\t@sleep 300 & echo $$! > {pid}.part; mv {pid}.part {pid}; wait\n"
+    )
+    commit = "git init -q && git add . && git -c user.name=a -c user.email=a@b commit -qm one"
+    subprocess.run(commit, shell=True, cwd=root, check=True)
+    measured = (
+        "import signal, sys; from pathlib import Path; signal.signal(signal.SIGINT, signal.SIG_IGN);"
+        "from deskhand_platform.bench import fresh_clone as bench;"
+        f"bench.ROOT = Path({str(root)!r}); sys.exit(bench.main(['--only', 'test']))"
+    )
+    there = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen([sys.executable, "-c", measured], env=there, cwd=tmp_path) as process:
+        ends = time.monotonic() + 60
+        while not pid.exists():
+            assert process.poll() is None and time.monotonic() < ends
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 130
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
+    assert not list(tmp_path.glob("deskhand-fresh-*"))

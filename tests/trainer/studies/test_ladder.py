@@ -109,12 +109,26 @@ def test_differences_are_paired_by_seed(tmp_path: Path) -> None:
     assert found["sokoban_st_minus_turn"].value == 0 == found["sokoban_st_minus_turn"].low
     assert found["sokoban_token_minus_grpo"].value == pytest.approx(0.5)
     assert found["sokoban_value_pretraining_gain"].value == pytest.approx(0.1)
+    assert found["value_pretraining_gain"].value == pytest.approx(0.1)  # of all rungs: of one here
     assert found["sokoban_grpo_after_min"].value == 0  # an arm that failed is reported
     assert found["sokoban_turn_ppo_minutes"].value == 7
     assert found["arms_reported"].value == 7 and found["seeds"].met
     assert (turn.commit, turn.date, turn.machine) == ("abc", "2026-01-02", "a small one")
     assert turn.config == {"lr": 0.1}
     assert "controls_passed" not in found
+
+
+def test_rungs_are_told_of_together(tmp_path: Path) -> None:
+    rates = {"sokoban": (0.5, 0.4), "checkboxes": (0.9, 0.2)}
+    arms = {
+        f"{rung}/{arm}-{seed}": done(rate)
+        for rung, of_both in rates.items()
+        for arm, rate in zip(("turn-ppo", "unpretrained"), of_both, strict=True)
+        for seed in (0, 1)
+    }
+    found = figures(tmp_path, arms)
+    assert found["checkboxes_value_pretraining_gain"].value == pytest.approx(0.7)
+    assert found["value_pretraining_gain"].value == pytest.approx(0.4)
 
 
 def test_arms_from_different_starts_are_no_pair(tmp_path: Path) -> None:

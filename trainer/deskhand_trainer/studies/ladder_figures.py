@@ -20,6 +20,8 @@ COMPARISONS: Mapping[str, tuple[str, str]] = {
     "bilevel_minus_token": ("bilevel", "ppo"),
 }
 """Name, which the rung's comes before -> what is compared with what."""
+OVERALL = ("value_pretraining_gain",)
+"""Of these, those told of all rungs together, too, under the bare name."""
 NOTHING_LEARNED = 0.05
 """Gain of success, and explained variance, that a control may show."""
 
@@ -35,8 +37,8 @@ def ladder_figures(
     """
     figures: list[Figure] = []
     whole = 0
-    for rung, arms in rungs.items():
-        done = {arm: _done(record, rung, arm, seeds) for arm in arms}
+    by_rung = {rung: {arm: _done(record, rung, arm, seeds) for arm in arms} for rung, arms in rungs.items()}
+    for rung, done in by_rung.items():
         for arm, found in done.items():
             if arm == CONTROL:
                 figures += _controls(found, seeds)
@@ -44,7 +46,10 @@ def ladder_figures(
             figures += _arm(f"{rung}_{arm}".replace("-", "_"), found)
             whole += len(found) == len(seeds)
         for name, (one, other) in COMPARISONS.items():
-            figures += _difference(f"{rung}_{name}", done.get(one, {}), done.get(other, {}))
+            figures += _difference(f"{rung}_{name}", [(done.get(one, {}), done.get(other, {}))])
+    for name in OVERALL:
+        one, other = COMPARISONS[name]
+        figures += _difference(name, [(done.get(one, {}), done.get(other, {})) for done in by_rung.values()])
     if figures:
         note = f"arms of which {len(seeds)} seeds are done"
         figures.append(_of("arms_reported", whole, "arms", None, [], note=note))
@@ -70,14 +75,16 @@ def _arm(name: str, done: Mapping[int, ArmRecord]) -> list[Figure]:
     ]
 
 
-def _difference(name: str, one: Mapping[int, ArmRecord], other: Mapping[int, ArmRecord]) -> list[Figure]:
-    """Of two arms, paired by seed: a pair has one start, and the same test seeds."""
-    seeds = common_seeds([one, other])
-    if len(seeds) < 2:
+def _difference(
+    name: str, rungs: Sequence[tuple[Mapping[int, ArmRecord], Mapping[int, ArmRecord]]]
+) -> list[Figure]:
+    """Of two arms on some rungs, paired by seed: a pair has one start, and the same test seeds."""
+    pairs = [(seed, one[seed], other[seed]) for one, other in rungs for seed in common_seeds([one, other])]
+    if len(pairs) < 2:
         return []
-    apart = [one[seed].after - other[seed].after for seed in seeds]
+    apart = [one.after - other.after for _, one, other in pairs]
     note = "sampled success on test seeds, mean of the differences of pairs; Student's interval"
-    return [_mean(name, apart, one[seeds[0]], seeds, note)]
+    return [_mean(name, apart, pairs[0][1], sorted({seed for seed, _, _ in pairs}), note)]
 
 
 def _controls(done: Mapping[int, ArmRecord], seeds: Sequence[int]) -> list[Figure]:
