@@ -96,6 +96,8 @@ async def label_store(
     total, done, left_out = len(waiting), Counter[str](), Counter[str]()
     starts: dict[_StartKey, StateValue] = {}
     held_back: dict[_StartKey, list[str]] = {}
+    """By the start that another episode is in hand of."""
+    released = asyncio.Event()
 
     async def values_of(trajectory: Trajectory, owner: str) -> list[StepValue] | None:
         """None: another episode from the same start is in hand, and this one goes on after it."""
@@ -111,13 +113,19 @@ async def label_store(
             values = await _values(trajectory, policy, source, labeller, settings, owner, start)
         finally:
             waiting.extend(held_back.pop(key, ()))
+            # wakes whoever waits now
+            released.set()
+            released.clear()
         if start is None and values[0].exact:
             first = values[0]
             starts[key] = StateValue(value=first.before, error=first.before_error, exact=True)
         return values
 
     async def work(owner: str) -> None:
-        while waiting:
+        while waiting or held_back:
+            if not waiting:
+                await released.wait()
+                continue
             try:
                 trajectory = await store.trajectory(waiting.pop(), images=True)
                 values = await values_of(trajectory, owner)

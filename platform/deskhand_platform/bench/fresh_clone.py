@@ -70,10 +70,10 @@ def measure(name: str, source: Path, folder: Path) -> float:
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
     """End what was started and all it started: a platform puts its sandboxes away first."""
-    os.killpg(process.pid, signal.SIGTERM)
-    process.wait()
     ends = time.monotonic() + STOPPING_S
     with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait()
         while time.monotonic() < ends:
             os.killpg(process.pid, 0)
             time.sleep(0.1)

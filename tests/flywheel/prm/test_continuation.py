@@ -227,6 +227,26 @@ async def test_the_value_of_a_start_is_found_once_for_all_its_episodes(
     assert len(firsts) == 1 and {each.trajectory_id for each in kept} == set(ids)
 
 
+async def test_all_workers_go_on_once_the_start_is_known(store: Store) -> None:
+    """One start alone: while its value is found nothing else can be done, and then everything at once."""
+    for _ in range(6):
+        await walked(store, "rrr")
+
+    class Counted(Walker):
+        at_once = most = 0
+
+        async def act(self, context: Context) -> Decision:
+            self.at_once += 1
+            self.most = max(self.most, self.at_once)
+            await asyncio.sleep(0.001)
+            self.at_once -= 1
+            return await super().act(context)
+
+    walker, settings = Counted(), LabelSettings(continuing=Continuing(continuations=5), concurrency=4)
+    done = await label_store(store, policy=walker, source=Worlds(), labeller="mc1:w:5", settings=settings)
+    assert done.trajectories == 6 and walker.starts == 5 and walker.most > 1
+
+
 async def test_another_limit_is_another_start(store: Store) -> None:
     for turns in (3, TURNS):
         task = replace(chain(), limits=replace(chain().limits, turns=turns))

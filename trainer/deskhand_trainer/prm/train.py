@@ -194,11 +194,10 @@ class _WithTrunk:
 
 def _groups(head: ScoreHead, config: ScoreConfig) -> list[dict[str, Any]]:
     """Parameters of the head by how fast they learn: two weights have further to go than many."""
-    confidence = list(head.confidence.parameters())
-    others = [each for each in head.parameters() if all(each is not other for other in confidence)]
+    parts = [part for part in head.children() if part is not head.confidence]
     return [
-        {"params": others, "lr": config.lr},
-        {"params": confidence, "lr": CONFIDENCE_RATE * config.lr},
+        {"params": [each for part in parts for each in part.parameters()], "lr": config.lr},
+        {"params": [*head.confidence.parameters()], "lr": CONFIDENCE_RATE * config.lr},
     ]
 
 

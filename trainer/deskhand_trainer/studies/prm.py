@@ -106,7 +106,7 @@ class Plan:
         )
     )
     """How the model is trained, here and for the reward; chosen by trying on the labels of tasks that are
-    trained on, some of them kept apart: the trunk and more of the states only fit their noise."""
+    trained on, some of them kept apart: shown more of the states, the head fitted their noise."""
     candidates: int = 4
     """Of which the verifier chooses."""
     judged_episodes: int = 50
