@@ -3,12 +3,14 @@ SHELL := /bin/bash
 PY := .venv/bin/python
 DESKHAND_HOME ?= $(CURDIR)/.deskhand
 ROUND ?=
-# most tests wait for a browser or a desktop: files run side by side, a file's tests one after another
-SIDE_BY_SIDE ?= -n auto --maxprocesses=4 --dist loadfile
+# files run side by side, a file's tests one after another
+SIDE_BY_SIDE ?= -n auto --maxprocesses=6 --dist loadfile
 export DESKHAND_HOME
+# where it is set, every process that starts compiles all of Deskhand anew: half of its start
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-slow check bench format clean
+.PHONY: help setup run test test-slow check check-types check-style check-web bench format clean
 
 help: ## What each target does
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -28,10 +30,17 @@ test-slow: setup ## The slower proofs: every task, kills in the middle, long soa
 	@$(PY) -m pytest -m "slow and not gpu" --timeout=1800 $(PYTEST_ARGS)
 
 check: setup ## ruff, format, pyright, import-linter, web lint
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check-types check-style check-web
+
+check-types:
+	@.venv/bin/pyright --warnings
+
+check-style:
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
-	@.venv/bin/pyright --warnings
 	@.venv/bin/lint-imports --no-cache
+
+check-web:
 	@cd web_ui && npm run --silent check
 
 format: ## Let ruff format the Python code

@@ -94,5 +94,12 @@ build_web_page() {
 
 install_system_packages
 add_libvirt_user
+# beside each other: neither needs the other, and each mostly waits. A group of its own, so that it ends with this script
+set -m
+build_web_page &
+web_page=$!
+set +m
+trap 'kill -- "-$web_page" 2>/dev/null || true' EXIT
 install_python_packages
-build_web_page
+wait "$web_page"
+trap - EXIT

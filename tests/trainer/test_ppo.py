@@ -444,6 +444,7 @@ async def test_an_asynchronous_loop_loses_nothing_over_a_death_and_says_how_old_
     assert all(0 < float(str(i["effective_share"])) <= 1 + 1e-6 for i in told)
 
 
+@pytest.mark.slow
 async def test_an_asynchronous_loop_learns(
     store: Store, spot: Any, spot_oracle: Any, tiny: ModelBundle, tmp_path: Path
 ) -> None:
