@@ -310,7 +310,8 @@ class LocalEngine:
         for draft in drafts:
             fail(draft.waiting, error)
         drafts.clear()
-        self._decoder.forget()
+        with self._lookahead.weights:  # what is being looked at is somebody's who waits
+            self._decoder.forget()
 
     @torch.no_grad()
     def _draw(self, drafts: Sequence[Draft]) -> None:

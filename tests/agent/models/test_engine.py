@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -12,6 +12,7 @@ import torch
 
 from deskhand_agent.errors import InferenceError, InferenceTimeout
 from deskhand_agent.inference import CompletionRequest, FinishReason, Sampling
+from deskhand_agent.models import features
 from deskhand_agent.models.bundle import ModelBundle, build_tiny, load_bundle
 from deskhand_agent.models.engine import EngineSettings, LocalEngine
 from deskhand_agent.models.features import FeatureCache
@@ -341,6 +342,40 @@ async def test_a_step_that_fails_fails_its_rows_and_no_later_ones(
         with pytest.raises(InferenceError, match="out of memory"):
             await engine.generate(asked)
         assert len((await engine.generate(asked)).ids) <= 8
+
+
+async def test_a_step_that_fails_disturbs_no_picture_that_is_being_looked_at(
+    bundle: ModelBundle, picture: Picture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encode, coming = features.encode_pictures, picture(1)
+    stepping, looking, go_on = threading.Event(), threading.Event(), threading.Event()
+
+    def held(bundle: ModelBundle, images: Sequence[Image]) -> list[torch.Tensor]:
+        if images[0].digest == coming.digest:
+            looking.set()
+            assert go_on.wait(60)
+        return encode(bundle, images)
+
+    monkeypatch.setattr(features, "encode_pictures", held)
+    async with LocalEngine(bundle) as engine:
+        decoder = engine._decoder  # pyright: ignore[reportPrivateUsage]
+        step = decoder.step
+
+        def broken(ids: list[int]) -> torch.Tensor:
+            decoder.step = step  # type: ignore[method-assign]
+            stepping.set()
+            assert looking.wait(60)
+            raise RuntimeError("out of memory")
+
+        decoder.step = broken  # type: ignore[method-assign]
+        failing = asyncio.create_task(engine.generate(request(bundle, picture(0))))
+        assert await asyncio.to_thread(stepping.wait, 60)
+        answered = asyncio.create_task(engine.generate(request(bundle, coming)))
+        with pytest.raises(InferenceError, match="out of memory"):
+            await failing
+        await asyncio.sleep(0.05)
+        go_on.set()
+        assert len((await answered).ids) <= 8
 
 
 async def test_closing_fails_who_is_under_way(bundle: ModelBundle, picture: Picture) -> None:
