@@ -88,6 +88,7 @@ build_web_page() {
   [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ] && [ -d web_ui/node_modules ] && return
   command -v npm >/dev/null || fail "node 20.19 or newer with npm is needed to build the web page"
   say "installing and building the web page (npm)"
+  rm -f "$stamp" # killed in the middle it is not done
   (cd web_ui && npm ci --silent --no-fund --no-audit && npm run --silent build >/dev/null)
   printf '%s' "$wanted" >"$stamp"
 }
@@ -99,7 +100,7 @@ set -m
 build_web_page &
 web_page=$!
 set +m
-trap 'kill -- "-$web_page" 2>/dev/null || true' EXIT
+trap 'kill -KILL -- "-$web_page" 2>/dev/null || true' EXIT  # npm takes half a minute to heed less
 install_python_packages
 wait "$web_page"
 trap - EXIT
