@@ -68,7 +68,7 @@ install_python_packages() {
   [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ] && .venv/bin/python -c 'import sys' 2>/dev/null && return
   local python
   python=$(find_python)
-  [ -x .venv/bin/python ] || { say "creating .venv with $($python --version)"; "$python" -m venv .venv; }
+  .venv/bin/python -m pip --version >/dev/null 2>&1 || { say "creating .venv with $($python --version)"; "$python" -m venv .venv; }
   # errors alone: warnings about how this machine's pip is configured would hide what is said here
   local pip=(.venv/bin/python -m pip install --quiet --quiet --disable-pip-version-check)
   # torch first and alone: asked for by anything else it brings several gigabytes of CUDA along
