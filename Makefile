@@ -4,7 +4,7 @@ PY := .venv/bin/python
 DESKHAND_HOME ?= $(CURDIR)/.deskhand
 ROUND ?=
 # files run side by side, a file's tests one after another
-SIDE_BY_SIDE ?= -n auto --maxprocesses=6 --dist loadfile
+SIDE_BY_SIDE ?= -n auto --maxprocesses=4 --dist loadfile
 export DESKHAND_HOME
 # where it is set, every process that starts compiles all of Deskhand anew: half of its start
 unexport PYTHONDONTWRITEBYTECODE

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-import os
 import signal
 import socket
 import tempfile
@@ -32,11 +31,6 @@ def pytest_configure() -> None:
     hypothesis.settings.load_profile("untimed")
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
-
-
-def pytest_xdist_auto_num_workers() -> int:
-    """Half as many again as there are cores: most tests wait for a browser or a desktop."""
-    return len(os.sched_getaffinity(0)) * 3 // 2
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ SMALL = Load(
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_every_way_finishes_as_many_episodes(way: str) -> None:
-    seen = await measured(way, SMALL)
+    seen = await measured(way, replace(SMALL, deadline_s=30.0))
     assert seen.episodes == 12
     assert len(seen.steps_ms) == seen.turns >= 12
     assert 0 < seen.busy_s <= SMALL.environments * seen.seconds + 0.05
