@@ -95,12 +95,12 @@ build_web_page() {
 
 install_system_packages
 add_libvirt_user
-# beside each other: neither needs the other, and each mostly waits. A group of its own, so that it ends with this script
+# beside each other, as neither needs the other; in a group of its own, so that all of it ends with this script
 set -m
 build_web_page &
 web_page=$!
 set +m
-trap 'kill -KILL -- "-$web_page" 2>/dev/null || true' EXIT  # npm takes half a minute to heed less
+trap 'kill -KILL -- "-$web_page" 2>/dev/null || true' EXIT # npm takes half a minute to heed less
 install_python_packages
 wait "$web_page"
 trap - EXIT

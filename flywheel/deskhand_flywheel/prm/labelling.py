@@ -95,8 +95,8 @@ async def label_store(
     waiting = list(ids if settings.limit is None else ids[-settings.limit :])
     total, done, left_out = len(waiting), Counter[str](), Counter[str]()
     starts: dict[_StartKey, StateValue] = {}
+    # by the start that another episode is in hand of
     held_back: dict[_StartKey, list[str]] = {}
-    """By the start that another episode is in hand of."""
     released = asyncio.Event()
 
     async def values_of(trajectory: Trajectory, owner: str) -> list[StepValue] | None:

@@ -21,13 +21,15 @@ Chosen by trying before anything was compared: how many demonstrations, and how 
 that solves about two fifths of the start states, where the package's policy solves three fifths of the web
 page's without any; that on Sokoban a new model does as well as the package's, whose learning takes several
 times as long; and, with turn-PPO and a seed of its own, rates and batches with which Sokoban is learnt in
-some 30,000 turns and the page gains in 2,000. On the page the vision tower stays as it is: learning it took
-five sixths of every iteration. Two registrations before were withdrawn after their first seed and none of it
-is kept: from a start at a fifth the price of Sokoban's moves made giving up worth as much as trying, and most
-arms learnt to give up; and at the loop study's rate, twice Sokoban's, with half the batch, no arm learnt
-anything. Left out of METHODS §7: frozen lake, pixel forms, the shop, rewards by a process model. FOLDER holds
-the store and a folder per run: a finished run is not done again, a killed one goes on. What is kept of every
-arm stands beside the results and travels with them: a seed whose arms are all there needs no folder.
+some 30,000 turns and the page gains in 2,000. On the page the vision tower stays as it is: where it learnt,
+learning took five sixths of an iteration, and two fifths so. Three registrations before were withdrawn and
+none of it is kept: the page's with a tower that learns and 12,000 turns, which would have taken days, after
+one iteration; and after their first seed, two of Sokoban: from a start at a fifth the price of Sokoban's
+moves made giving up worth as much as trying, and most arms learnt to give up; and at the loop study's rate,
+twice Sokoban's, with half the batch, no arm learnt anything. Left out of METHODS §7: frozen lake, pixel
+forms, the shop, rewards by a process model. FOLDER holds the store and a folder per run: a finished run is
+not done again, a killed one goes on. What is kept of every arm stands beside the results and travels with
+them: a seed whose arms are all there needs no folder.
 """
 
 from __future__ import annotations
