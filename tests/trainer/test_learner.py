@@ -582,3 +582,23 @@ def test_a_picture_stays_where_there_was_one(worth: list[int], pictured: list[in
     rest = minibatch(samples, range(4), config, None).teaching()
     assert list(rest.samples) == [samples[i] for i in stay]
     assert float(rest.token_shares.sum()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("ratio", ["turn_product", "token"])
+@pytest.mark.parametrize("size", [64, 128, 9999])
+def test_by_trajectory_a_long_episode_counts_what_a_short_one_does(ratio: str, size: int) -> None:
+    """Over an epoch, into however many minibatches its turns were dealt out."""
+    config = replace(BASE, **dict[str, Any](aggregation="trajectory", ratio=ratio))
+    turn = batch_for(config, 1).samples[0]
+    lengths = {str(number): 20 if number % 2 else 2 for number in range(96)}
+    samples = [replace(turn, trajectory_id=t, turn_index=h) for t, n in lengths.items() for h in range(n)]
+    # what only the critic learns from is no part of a trajectory's length
+    samples += [replace(turn, trajectory_id=t, in_policy_loss=False) for t in lengths]
+    order = torch.randperm(len(samples), generator=torch.Generator().manual_seed(0)).tolist()
+    counted = {2: 0.0, 20: 0.0}
+    for begin in range(0, len(order), size):
+        rows = minibatch(samples, order[begin : begin + size], config, None)
+        assert float(rows.policy_weights.sum()) == pytest.approx(1, rel=1e-5)
+        for sample, weights in zip(rows.samples, rows.policy_weights, strict=True):
+            counted[lengths[sample.trajectory_id]] += float(weights.sum())
+    assert counted[20] / counted[2] == pytest.approx(1, abs=1e-5 if size == 9999 else 0.15)

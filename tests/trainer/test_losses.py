@@ -76,9 +76,15 @@ def test_golden_turn_ratios() -> None:
     torch.testing.assert_close(terms.loss, torch.tensor([-1.28]), **TIGHT)
 
 
+def in_all(trajectory: Tensor, counts: Tensor) -> Tensor:
+    """[B] of the whole trajectory, which is all there."""
+    return torch.stack([counts[trajectory == each].sum() for each in trajectory])
+
+
 @pytest.mark.parametrize("how", AGGREGATIONS)
 def test_weights_are_the_means_they_are_named_after(how: Aggregation) -> None:
     _, _, _, mask, trajectory = batch()
+    tokens, turns = in_all(trajectory, mask.sum(-1)), in_all(trajectory, mask.any(-1))
     x = torch.arange(16.0).reshape(4, 4).square()
     rows = [x[b][mask[b]] for b in range(4)]
     slow = {
@@ -86,14 +92,24 @@ def test_weights_are_the_means_they_are_named_after(how: Aggregation) -> None:
         "turn": torch.stack([r.mean() for r in rows]).mean(),
         "trajectory": torch.stack([torch.cat(rows[:3]).mean(), rows[3].mean()]).mean(),
     }[how]
-    torch.testing.assert_close((token_weights(mask, trajectory, how) * x).sum(), slow, **TIGHT)
+    torch.testing.assert_close((token_weights(mask, tokens, how) * x).sum(), slow, **TIGHT)
     y = torch.tensor([3.0, 5.0, 11.0, 2.0])
     slow_turn = {
         "token": (y * mask.sum(-1)).sum() / mask.sum(),
         "turn": y.mean(),
         "trajectory": torch.stack([y[:3].mean(), y[3]]).mean(),
     }[how]
-    torch.testing.assert_close((turn_weights(mask, trajectory, how) * y).sum(), slow_turn, **TIGHT)
+    torch.testing.assert_close((turn_weights(mask, turns, how) * y).sum(), slow_turn, **TIGHT)
+
+
+def test_of_trajectories_that_are_here_in_part_each_turn_counts_its_share() -> None:
+    """A turn of one whose other three are in another minibatch, beside a whole one and half of a third."""
+    mask = torch.tensor([[1, 1], [1, 1], [1, 0], [1, 0]]).bool()
+    got = token_weights(mask, torch.tensor([8, 2, 4, 4]), "trajectory")
+    shares = torch.tensor([[0.125, 0.125], [0.5, 0.5], [0.25, 0.0], [0.25, 0.0]])
+    torch.testing.assert_close(got, shares / 1.75, **TIGHT)
+    got = turn_weights(mask, torch.tensor([4, 1, 4, 4]), "trajectory")
+    torch.testing.assert_close(got, torch.tensor([0.25, 1.0, 0.25, 0.25]) / 1.75, **TIGHT)
 
 
 @pytest.mark.parametrize("how", AGGREGATIONS)
@@ -101,9 +117,9 @@ def test_turns_without_a_token_count_for_nothing(how: Aggregation) -> None:
     _, _, _, mask, trajectory = batch()
     with_empty = torch.cat([mask, torch.zeros(2, 4).bool()])
     owners = torch.cat([trajectory, torch.tensor([7, 3])])  # one trajectory has no token at all
-    for weights in (token_weights, turn_weights):
-        got = weights(with_empty, owners, how)
-        torch.testing.assert_close(got[:4], weights(mask, trajectory, how), **TIGHT)
+    for weights, count in ((token_weights, torch.sum), (turn_weights, torch.any)):
+        got = weights(with_empty, in_all(owners, count(with_empty, -1)), how)
+        torch.testing.assert_close(got[:4], weights(mask, in_all(trajectory, count(mask, -1)), how), **TIGHT)
         assert not got[4:].any()
 
 
@@ -113,10 +129,10 @@ def test_gradient_at_ratio_one_is_the_policy_gradient(how: Aggregation) -> None:
     spread = a.unsqueeze(-1).expand(4, 4)
     new = leaf(old)
     per_token = token_ppo(new, old, spread, mask, **CLIP)
-    weights = token_weights(mask, trajectory, how)
+    weights = token_weights(mask, in_all(trajectory, mask.sum(-1)), how)
     torch.testing.assert_close(grad((weights * per_token.loss).sum(), new), -weights * spread, **TIGHT)
     assert not per_token.clipped.any()
-    weights = turn_weights(mask, trajectory, how)
+    weights = turn_weights(mask, in_all(trajectory, mask.any(-1)), how)
     product = turn_ppo(new, old, a, mask, ratio="product", **CLIP)
     torch.testing.assert_close(
         grad((weights * product.loss).sum(), new), torch.where(mask, -(weights * a).unsqueeze(-1), 0), **TIGHT
@@ -184,7 +200,7 @@ def test_masked_slots_have_zero_gradient_even_when_poisoned(poison: float) -> No
 @pytest.mark.parametrize("how", AGGREGATIONS)
 def test_any_split_and_padding_gives_the_same_gradient(how: Aggregation) -> None:
     new, old, a, mask, trajectory = batch(2)
-    weights = turn_weights(mask, trajectory, how)
+    weights = turn_weights(mask, in_all(trajectory, mask.any(-1)), how)
     x = leaf(new)
     whole = grad((weights * turn_ppo(x, old, a, mask, ratio="geometric", **CLIP).loss).sum(), x)
     pieces = torch.zeros_like(whole)

@@ -114,10 +114,10 @@ MUTATIONS = {
     ),
     "token_weights token": ("losses", "divisor = per_turn.sum().expand", "divisor = per_turn.max().expand"),
     "token_weights turn": ("losses", "per_turn * (per_turn > 0).sum()", "per_turn * len(per_turn)"),
-    "token_weights trajectory": ("losses", "divisor = totals * present", "divisor = totals"),
+    "token_weights trajectory": ("losses", "divisor = whole * (per_turn", "divisor = 0 * whole + (per_turn"),
     "turn_weights token": ("losses", "return lengths / lengths.sum()", "return lengths / present.sum()"),
     "turn_weights turn": ("losses", "return present / present.sum()", "return lengths / present.sum()"),
-    "turn_weights trajectory": ("losses", "(totals * trajectories)", "(trajectories)"),
+    "turn_weights trajectory": ("losses", "(whole * (present", "(1 * (present"),
     "surrogate is pessimistic": ("losses", "torch.minimum(free, w.clamp", "torch.maximum(free, w.clamp"),
     "clip-higher": (
         "losses",

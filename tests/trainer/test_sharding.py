@@ -58,7 +58,9 @@ CASES = {
     "st-ppo": of("st-ppo", clip_low=0.001, clip_high=0.001),
     "epo, vision frozen": of("epo", freeze="vision"),
     "dart, held to where it began": of("dart", kl_coef=0.1),
-    "outcomes as they are": of("ppo", advantage="return", normalisation="none"),
+    "outcomes as they are, by trajectory": of(
+        "ppo", advantage="return", normalisation="none", aggregation="trajectory"
+    ),
     "adapters, covariance clip": of("ppo", covariance_clip=0.1, lora_rank=2, lr=1e-2, microbatch=1),
 }
 

@@ -35,12 +35,13 @@ class PolicyTerms:
     of S-PPO."""
 
 
-def token_weights(mask: Tensor, trajectory: Tensor, how: Aggregation) -> Tensor:
+def token_weights(mask: Tensor, whole: Tensor, how: Aggregation) -> Tensor:
     """Weights that make Σ weight·term the mean over tokens, turns or trajectories.
 
     Args:
         mask: [B, T] bool.
-        trajectory: [B] integer, equal for turns of one trajectory.
+        whole: [B] tokens that count in all of each turn's trajectory, of which a minibatch may hold a part:
+            a trajectory then counts over an epoch what any other does, however long it is.
         how: "token" counts every token the same; "turn" takes the mean inside each turn, then over turns;
             "trajectory" the mean over each trajectory's tokens, then over trajectories.
 
@@ -54,16 +55,16 @@ def token_weights(mask: Tensor, trajectory: Tensor, how: Aggregation) -> Tensor:
     elif how == "turn":
         divisor = per_turn * (per_turn > 0).sum()
     else:
-        totals, present = _sum_by(trajectory, per_turn)
-        divisor = totals * present
+        divisor = whole * (per_turn / whole.clamp(min=1)).sum()
     return kept / divisor.clamp(min=1).unsqueeze(-1)
 
 
-def turn_weights(mask: Tensor, trajectory: Tensor, how: Aggregation) -> Tensor:
+def turn_weights(mask: Tensor, whole: Tensor, how: Aggregation) -> Tensor:
     """Weights that make Σ weight·term, with one term per turn, a mean.
 
     Args:
-        mask, trajectory: as in `token_weights`.
+        mask: [B, T] bool.
+        whole: [B] as in `token_weights`, but turns that count.
         how: "token" counts a turn by its length; "turn" every turn the same; "trajectory" takes the mean
             over each trajectory's turns, then over trajectories.
 
@@ -76,8 +77,7 @@ def turn_weights(mask: Tensor, trajectory: Tensor, how: Aggregation) -> Tensor:
         return lengths / lengths.sum().clamp(min=1)
     if how == "turn":
         return present / present.sum().clamp(min=1)
-    totals, trajectories = _sum_by(trajectory, present)
-    return present / (totals * trajectories).clamp(min=1)
+    return present / (whole * (present / whole.clamp(min=1)).sum()).clamp(min=1)
 
 
 def token_ppo(
@@ -271,10 +271,3 @@ def _surrogate(w: Tensor, advantages: Tensor, mask: Tensor, clip: _Clip) -> Poli
         clipped = clipped | ((ratio > clip.dual) & bad)
     clipped = clipped & mask
     return PolicyTerms(loss=-kept, ratio=ratio, clipped=clipped, clipped_mass=torch.where(clipped, free, 0.0))
-
-
-def _sum_by(index: Tensor, amounts: Tensor) -> tuple[Tensor, Tensor]:
-    """Sum of `amounts` over each entry's index, and how many indices have any, both [B]-shaped."""
-    _, inverse = torch.unique(index, return_inverse=True)
-    sums = torch.zeros(int(inverse.max().item()) + 1, dtype=amounts.dtype).index_add(0, inverse, amounts)
-    return sums[inverse], (sums > 0).sum().to(amounts.dtype).expand(amounts.shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -96,14 +97,13 @@ def minibatch(
     picked = [samples[i] for i in chosen]
     mask = reply_mask(picked)
     width = mask.shape[1]
-    names: dict[str, int] = {}
-    trajectory = torch.tensor([names.setdefault(s.trajectory_id, len(names)) for s in picked])
     by_turn = config.algorithm == "ppo" and config.ratio != "token"
     entries = entries_of(mask, config) & torch.tensor([s.in_value_loss for s in picked]).unsqueeze(-1)
     drawn = padded([s.behaviour_logprobs for s in picked], width)
     old = padded([s.old_logprobs or s.behaviour_logprobs for s in picked], width)
     learned = mask & torch.tensor([s.in_policy_loss for s in picked]).unsqueeze(-1)
-    weights = (turn_weights if by_turn else token_weights)(learned, trajectory, config.aggregation)
+    whole = _of_whole_trajectories(samples, picked, by_turn=by_turn)
+    weights = (turn_weights if by_turn else token_weights)(learned, whole, config.aggregation)
     if any(s.policy_weights for s in picked):
         own = padded([s.policy_weights or (1.0,) * len(s.reply_ids) for s in picked], width)
         weights = weights * (own.sum(-1) / mask.sum(-1).clamp(min=1) if by_turn else own)
@@ -123,3 +123,14 @@ def minibatch(
         value_weights=entries / entries.sum().clamp(min=1),
         token_shares=learned / learned.sum().clamp(min=1),
     )
+
+
+def _of_whole_trajectories(
+    samples: Sequence[TrainingSample], picked: Sequence[TrainingSample], *, by_turn: bool
+) -> Tensor:
+    """[picked] tokens, or turns, in the policy loss of all of each one's trajectory."""
+    found = Counter[str]()
+    for s in samples:
+        if s.in_policy_loss:
+            found[s.trajectory_id] += len(s.reply_ids[:1] if by_turn else s.reply_ids)
+    return torch.tensor([found[s.trajectory_id] for s in picked])

@@ -103,8 +103,7 @@ def pairs(peer: VerlFunctions, size: Size) -> list[Pair]:
     whitened = ((written - 1) / written) ** 0.5
     floats = data.mask.float()
     groups = torch.arange(size.rows) // GROUP
-    names = groups.numpy()
-    weights_of = torch.arange(size.rows)
+    names, lengths = groups.numpy(), data.mask.sum(-1)
     gae = token_gae(data.rewards, data.values, data.mask, gamma=GAMMA, lam=LAMBDA)
     advantages = normalise(gae.advantages, data.mask, "batch")
 
@@ -120,7 +119,7 @@ def pairs(peer: VerlFunctions, size: Size) -> list[Pair]:
         return lambda: (spread_over_tokens(compare(data.rewards.sum(-1), groups), data.mask),)
 
     def token_mean(terms: Tensor) -> Tensor:
-        return (token_weights(data.mask, weights_of, "token") * terms).sum()
+        return (token_weights(data.mask, lengths, "token") * terms).sum()
 
     def our_policy_loss(logprobs: Tensor) -> Tensor:
         terms = token_ppo(
