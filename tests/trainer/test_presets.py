@@ -42,6 +42,8 @@ def test_groups_that_do_not_come_out_even_are_refused_with_the_arithmetic(
         ({"rollouts": "stream", "algorithm": "cloning"}, "cloning plays no episodes of the policy's own"),
         ({"rollouts": "recorded", "replay": 8}, "recorded episodes are in no store"),
         ({"rollouts": "self_play", "self_imitation": 8}, "self_play episodes are in no store"),
+        ({"shuffled_rewards": True, "replay": 8}, "shuffled_rewards deals out the outcomes of an iteration"),
+        ({"shuffled_rewards": True, "self_imitation": 8}, "leave replay and self_imitation at 0"),
         ({"rollouts": "stream", "branches": 2}, "branches leave episodes of a batch"),
         (
             {"tasks": ["a", "b", "c"], "episodes_per_iteration": 8, "group_size": 4},

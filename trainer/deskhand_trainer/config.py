@@ -24,6 +24,7 @@ from deskhand_trainer.outcome_config import OutcomeConfig
 from deskhand_trainer.preferences.config import PreferenceConfig
 from deskhand_trainer.prm.config import LabelConfig, ScoreConfig
 from deskhand_trainer.sft.config import SftConfig
+from deskhand_trainer.value_config import ValuePretrainingConfig
 
 __all__ = [
     "CollectConfig",
@@ -81,23 +82,6 @@ class CollectConfig:
     def __post_init__(self) -> None:
         _refuse_models(self.engine, self.executor, self.policy)
         _refuse_user(self.user, self.user_model)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ValuePretrainingConfig:
-    """Fitting V to Monte-Carlo returns of a fixed policy before PPO begins (VC-PPO)."""
-
-    enabled: bool = True
-    episodes: int = field(default=256, metadata=bounds(2))
-    """Rollouts it is fitted to; a fifth of them is held out."""
-    held_out: float = field(default=0.2, metadata=bounds(0.05, 0.5))
-    max_epochs: int = field(default=40, metadata=bounds(1, 10_000))
-    patience: int = field(default=3, metadata=bounds(1))
-    """Held-out loss is flat when it has not fallen by `flat` (relative) for so many epochs."""
-    flat: float = field(default=0.01, metadata=bounds(0, 1))
-    explained_variance: float = field(default=0.1, metadata=bounds(-10, 1))
-    """Held-out explained variance that must be passed too."""
-    lr: float = field(default=1e-3, metadata=bounds(0, 1))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -310,6 +294,11 @@ class PpoConfig:
             raise ValueError(
                 f"{self.rollouts} episodes are in no store: leave replay and self_imitation at 0, and the "
                 "advantage 'archer' and judges of the outcome out"
+            )
+        if self.shuffled_rewards and (self.replay or self.self_imitation):
+            raise ValueError(
+                "shuffled_rewards deals out the outcomes of an iteration, and successes kept of earlier ones "
+                "have their own: leave replay and self_imitation at 0"
             )
         if self.branches and (self.rollouts != "batch" or self.attempts > 1 or self.replay):
             raise ValueError(

@@ -18,10 +18,10 @@ from torch import Tensor
 
 from deskhand_trainer.actor_critic import ActorCritic, by_length
 from deskhand_trainer.batches import explained_variance
-from deskhand_trainer.config import ValuePretrainingConfig
 from deskhand_trainer.estimates import token_returns, turn_returns
 from deskhand_trainer.side_by_side import one_thread
 from deskhand_trainer.types import Episode
+from deskhand_trainer.value_config import ValuePretrainingConfig
 
 MINIBATCH = 64
 

@@ -18,11 +18,11 @@ from deskhand_agent.types import Context, Trajectory
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import TrajectoryFilter
 from deskhand_trainer.batches import with_rewards
-from deskhand_trainer.config import ValuePretrainingConfig
 from deskhand_trainer.estimates import turn_returns
 from deskhand_trainer.rewards import RewardRule
 from deskhand_trainer.rollouts import episode_of
 from deskhand_trainer.types import Episode
+from deskhand_trainer.value_config import ValuePretrainingConfig
 from deskhand_trainer.value_pretraining import evaluate_value, first_states, pretrain_value
 from deskhand_trainer.vlm import VlmActorCritic
 
