@@ -18,6 +18,7 @@ def test_a_method_says_what_it_does_and_after_whom(name: str) -> None:
     assert re.search(r"arXiv:\d{4}\.\d{5}", found.paper)
     config = parse_config(PpoConfig, found.ppo, path="ppo.")
     assert config != PpoConfig()
+    assert config.algorithm != "reinforce" or config.epochs == 1  # no ratio corrects a second pass
 
 
 def test_an_unknown_method_is_named_with_the_nearest() -> None:

@@ -119,7 +119,8 @@ class PpoConfig:
     """Id of the policy that carries plans out; none: the one that did before, else the policy the run begins
     with, as it is then."""
     algorithm: Literal["ppo", "reinforce", "rejection", "cloning"] = "ppo"
-    """"rejection": clone the policy's own successes; "cloning": clone the oracle's episodes."""
+    """"reinforce": no ratio, and none to correct `epochs` above 1; "rejection": clone the policy's own
+    successes; "cloning": clone the oracle's episodes."""
     advantage: AdvantageKind = "turn"
     ratio: Literal["token", "turn_product", "turn_geometric"] = "turn_product"
     aggregation: Aggregation = "turn"

@@ -48,7 +48,7 @@ def arm_done(
     leave(
         folder / f"collapsible-{arm}-{seed}" / "train",
         {"minutes": 9.0 + seed, "episodes": 10, **TIMES},
-        config={"lr": 0.1},
+        config={"lr": 0.1, "epochs": 3},
         labels={"commit": f"c{seed % 2}", "date": f"2026-01-0{seed + 1}"},
     )
     leave(folder / f"collapsible-{arm}-{seed}" / measure, success(after, greedy))
@@ -113,10 +113,20 @@ def test_figures_appear_when_every_seed_is_done_and_report_the_worst(tmp_path: P
     assert (worst.value, worst.met) == (0.85, False)  # a goal missed is shown as missed
     assert figures["ppo_collapsible_after_greedy_min"].value == 0.97
     assert figures["ppo_minutes_max"].value == 11.0
-    assert worst.config == {"lr": 0.1}
+    assert worst.config == {"lr": 0.1, "epochs": 3}
     assert (worst.commit, worst.date) == ("c0, c1", "2026-01-03")  # of the runs, not of the report
     assert figures["ppo_collapsible_time_environment"].value == pytest.approx(0.5)
     assert figures["ppo_collapsible_after_first_right"].value == pytest.approx(0.75)
+
+
+def test_what_is_gained_without_a_ratio_in_many_passes_says_so(tmp_path: Path) -> None:
+    for arm in ("ppo", "reinforce"):
+        for seed in SEEDS:
+            arm_done(tmp_path, arm, seed, 0.2, 0.9, 0.9)
+    figures = study_figures(tmp_path, ["collapsible"], SEEDS)
+    said = {f.name for f in figures if "3 passes over each batch, without a ratio" in f.note}
+    after = ("after_sampled_min", "after_greedy_min", "gain", "gain_low")
+    assert said == {f"reinforce_collapsible_{each}" for each in after}
 
 
 def test_sabotage_figures(tmp_path: Path) -> None:

@@ -3,11 +3,12 @@
     deskhand study loop [FOLDER] [--seeds 0 1 2] [--arms ppo …] [--tasks sequence …] [--workers 2]
 
 Everything stands on real pages and begins from nothing: per task and seed a model with fresh weights is
-warm-started on a few demonstrations, measured, trained by every arm from that same start, and measured
-again on test seeds. PPO has its minutes; the other arms get the episodes it used in them, its start policy,
-training seeds and optimizer settings, and as long as they need. FOLDER holds the store and a folder per run:
-a finished run is not done again, a killed one goes on. Left out of METHODS §7's ladder: Sokoban, ST-PPO, and
-everything whose method is not built yet.
+warm-started on a few demonstrations, measured, trained by every arm from that same start, and measured again
+on test seeds. PPO has its minutes; the other arms get the episodes it used in them, its start policy,
+training seeds and optimizer settings, and as long as they need. REINFORCE so makes PPO's three passes over
+each batch, and has no ratio that would correct the second and third. FOLDER holds the store and a folder per
+run: a finished run is not done again, a killed one goes on. Left out of METHODS §7's ladder: Sokoban, ST-PPO,
+and everything whose method is not built yet.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -128,6 +129,12 @@ def _arm_figures(
             figures.append(
                 of(f"{prefix}_time_{part}", value=share, unit="share", note="of training's wall clock")
             )
+    passes = after[0]["config"]["epochs"]
+    if arm == "reinforce" and passes > 1:
+        said = f"; {passes} passes over each batch, without a ratio that corrects those after the first"
+        figures = [
+            replace(f, note=f.note + said) if "_after_" in f.name or "_gain" in f.name else f for f in figures
+        ]
     return figures
 
 
