@@ -239,7 +239,7 @@ def test_turn_and_token_estimates_agree_for_one_token_turns() -> None:
         model.critic.weight.copy_(torch.randn(1, LENGTH + 1, generator=torch.Generator().manual_seed(3)))
     episodes = chain_episodes(model, 20, length=LENGTH, seed=0, limit=5)
     turn = prepare(episodes, model, BASE)
-    token = prepare(episodes, model, replace(BASE, advantage="token"))
+    token = prepare(episodes, model, replace(BASE, advantage="token", ratio="token"))
     for a, b in zip(turn.samples, token.samples, strict=True):
         assert a.advantage == pytest.approx(b.advantage, rel=1e-5)
         assert a.returns == pytest.approx(b.returns, rel=1e-5)

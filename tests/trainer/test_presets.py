@@ -43,6 +43,8 @@ def test_groups_that_do_not_come_out_even_are_refused_with_the_arithmetic(
         ({"rollouts": "stream", "algorithm": "cloning"}, "cloning plays no episodes of the policy's own"),
         ({"rollouts": "recorded", "replay": 8}, "recorded episodes are in no store"),
         ({"rollouts": "self_play", "self_imitation": 8}, "self_play episodes are in no store"),
+        ({"advantage": "token"}, "advantage 'token' .* ratio 'turn_product' .*: set ratio=token too"),
+        ({"advantage": "bilevel", "ratio": "turn_geometric"}, "'bilevel' .* 'turn_geometric'"),
         ({"shuffled_rewards": True, "replay": 8}, "shuffled_rewards deals out the outcomes of an iteration"),
         ({"shuffled_rewards": True, "self_imitation": 8}, "leave replay and self_imitation at 0"),
         ({"rollouts": "stream", "branches": 2}, "branches leave episodes of a batch"),

@@ -12,6 +12,7 @@ from deskhand_agent.test_time.settings import Deliberation
 from deskhand_trainer.base.config import PretrainConfig
 from deskhand_trainer.choices import (
     BY_CRITIC,
+    BY_TOKEN,
     NOT_STORED,
     AdvantageKind,
     Aggregation,
@@ -290,6 +291,11 @@ class PpoConfig:
         judged = self.outcome.by != "verifier"
         if self.algorithm == "cloning" and (self.rollouts != "batch" or judged):
             raise ValueError("cloning plays no episodes of the policy's own: leave rollouts and outcome out")
+        if self.algorithm == "ppo" and self.advantage in BY_TOKEN and self.ratio != "token":
+            raise ValueError(
+                f"advantage {self.advantage!r} tells a turn's tokens apart, and ratio {self.ratio!r} takes "
+                "them as one: set ratio=token too, or an advantage of whole turns"
+            )
         remembers = self.replay or self.self_imitation or self.advantage == "archer" or judged
         if remembers and self.rollouts in NOT_STORED:
             raise ValueError(
