@@ -26,10 +26,11 @@ learning took five sixths of an iteration, and two fifths so. Three registration
 none of it is kept: the page's with a tower that learns and 12,000 turns, which would have taken days, after
 one iteration; and after their first seed, two of Sokoban: from a start at a fifth the price of Sokoban's
 moves made giving up worth as much as trying, and most arms learnt to give up; and at the loop study's rate,
-twice Sokoban's, with half the batch, no arm learnt anything. Left out of METHODS §7: frozen lake, pixel
-forms, the shop, rewards by a process model. FOLDER holds the store and a folder per run: a finished run is
-not done again, a killed one goes on. What is kept of every arm stands beside the results and travels with
-them: a seed whose arms are all there needs no folder.
+twice Sokoban's, with half the batch, no arm learnt anything. GRPO's arms of both rungs are withdrawn too:
+they ran while its mean over trajectories counted long episodes for more than short ones. Left out of
+METHODS §7: frozen lake, pixel forms, the shop, rewards by a process model. FOLDER holds the store and a
+folder per run: a finished run is not done again, a killed one goes on. What is kept of every arm stands
+beside the results and travels with them: a seed whose arms are all there needs no folder.
 """
 
 from __future__ import annotations
