@@ -103,7 +103,8 @@ class Notebook:
             old.unlink(missing_ok=True)
 
     def _newest(self, place: str) -> str:
-        return "\n".join(newest_within([_line(path) for path in self._files(place)], self._chars))
+        lines = [clipped(_line(path), self._chars - 1) for path in self._files(place)]
+        return "\n".join(newest_within(lines, self._chars))
 
     def _of(self, place: str) -> Path:
         return self._folder / _named(place)

@@ -218,6 +218,8 @@ def _assistant(reply: str) -> PromptMessage:
 
 
 def _user(text: str, observation: Observation, screens: Screens, clip: Clip) -> PromptMessage:
+    if observation.dialog is not None:
+        text += f"Dialog: {clip(observation.dialog)}\n"
     if observation.output is not None:
         text += f"Output:\n{clip(_shortened(observation.output))}\n"
     terminal = observation.terminal if screens != "picture" else None

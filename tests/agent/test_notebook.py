@@ -113,6 +113,15 @@ async def test_the_newest_are_told_and_kept(stub: SimpleNamespace, tmp_path: Pat
     assert len(list(tmp_path.rglob("*.json"))) == KEPT and not list(tmp_path.rglob("*.part"))
 
 
+async def test_a_long_note_is_cut_and_silences_no_other(stub: SimpleNamespace, tmp_path: Path) -> None:
+    notebook = Notebook(tmp_path, MEMORY, chars=300)
+    await worked(stub, notebook, "so long " * 99)
+    told = notebook.read("stub")
+    assert len(told) < 300 and "shortened from" in told
+    await worked(stub, notebook, "brief")
+    assert notebook.read("stub") == "Click 1 times (done): brief"
+
+
 @pytest.mark.parametrize(
     ("url", "place"),
     [

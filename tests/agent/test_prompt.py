@@ -150,6 +150,12 @@ def test_outputs_and_replies_of_the_user_are_told(stub: SimpleNamespace) -> None
         assert "(1000 characters left out)" in messages[-1].text
 
 
+def test_a_dialog_that_no_picture_shows_is_told(stub: SimpleNamespace) -> None:
+    asked = replace(context(stub), observation=stub.observation("now", dialog="confirm: Delete it?"))
+    messages = build_prompt(asked, memory=WindowMemory(), coordinates=PIXEL)
+    assert shown(messages) == [("user", ["Click it.\nDialog: confirm: Delete it?\n", "<now>"])]
+
+
 def test_a_void_turn_is_told_as_such(stub: SimpleNamespace) -> None:
     void = step(stub, 0, decision=Decision(actions=(), text="blah" * 999, error="expected an action"))
     messages = build_prompt(context(stub, void), memory=WindowMemory(), coordinates=PIXEL)

@@ -11,6 +11,7 @@ from deskhand_agent.coordinates import CoordinateSystem
 from deskhand_agent.errors import EndpointError
 from deskhand_agent.formats import Format
 from deskhand_agent.memory import WindowMemory
+from deskhand_agent.memory.base import turns
 from deskhand_agent.prompt import SUMMARISE, PromptMessage, build_prompt, summary_due
 from deskhand_agent.types import Context, Step
 from deskhand_sandbox.pictures import encoded
@@ -69,8 +70,9 @@ def conversation(
     )
     shown = [message for message in messages if message.role == "user"]
     said = [message.text for message in messages if message.role == "assistant"]
-    # the turns shown whole are always the last ones
-    answers = context.steps[len(context.steps) - len(said) :]
+    # the turns shown whole are always the last ones, those apart in which a memory wrote
+    acted = turns(context.steps)
+    answers = acted[len(acted) - len(said) :]
     past = [
         Exchange(shown=message, seen=step.observation, step=step, said=text)
         for message, step, text in zip(shown, answers, said, strict=False)

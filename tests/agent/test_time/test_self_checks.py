@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from deskhand_agent.accounts import spent
 from deskhand_agent.episode import TRY_AGAIN, run_episode
+from deskhand_agent.inference import Completion, CompletionRequest, FinishReason, Sampling
 from deskhand_agent.sinks import MemorySink
 from deskhand_agent.test_time.checking import NOT_DONE, QUESTION, AskedJudge, AskedModel, Check, SelfCheck
 from deskhand_agent.test_time.deliberating import deliberate
@@ -61,6 +63,16 @@ async def test_finished_is_doubted_and_the_agent_goes_on(stub: SimpleNamespace) 
     assert [dict(step.decision.cost) for step in done.steps] == [
         {}, {"completion_tokens": 2.0}, {}, {"completion_tokens": 2.0}
     ]  # fmt: skip
+
+
+async def test_what_an_opinion_costs_comes_on_top_of_what_its_turn_did(stub: SimpleNamespace) -> None:
+    request = CompletionRequest(prompt_ids=(1, 2), images=(), processor_hash="p", sampling=Sampling())
+    completion = Completion(
+        ids=(3, 4, 5), logprobs=(-1.0,) * 3, finish_reason=FinishReason.STOP, policy_id="m", policy_update=0
+    )
+    drawn = Decision(actions=DONE, text="t", request=request, completion=completion)
+    done = await run(stub, Thinks(True), drawn, doubts=1)
+    assert spent(done.steps[0].decision) == {"prompt_tokens": 2.0, "completion_tokens": 3.0 + 2.0}
 
 
 async def test_doubts_are_bounded(stub: SimpleNamespace) -> None:
