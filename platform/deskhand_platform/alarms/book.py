@@ -1,7 +1,7 @@
 """Every alarm as its events tell it: raised, acknowledged, cleared. There is no other record of it.
 
 An alarm of `watch` is raised and later cleared. A run's alarm ("kl_high") or the supervisor's ("child_died")
-says that something happened once: it stands until somebody acknowledges it, or for a day.
+says that something happened: it stands until somebody acknowledges it, or for a day after the last time.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ class Alarm:
     """"disk_low", "kl_high"."""
     state: AlarmState
     raised_at_s: float
+    newest_at_s: float
+    """When it was last raised."""
     cleared_at_s: float | None = None
     acknowledged_at_s: float | None = None
     acknowledged_by: str | None = None
@@ -118,13 +120,16 @@ def fold(told: Iterable[Event], *, now: float) -> tuple[Alarm, ...]:
     """Alarms, newest first, from their events in order.
 
     Args:
-        now: Unix time; what happened once, more than a day before, is over.
+        now: Unix time; what happened once, last more than a day before, is over.
     """
     standing: dict[tuple[str, str], Alarm] = {}
     over: list[Alarm] = []
     for event in told:
         key = (event.subject, event.name)
         before = standing.get(key)
+        if before is not None and _lapsed(before, event.at_s):
+            over.append(replace(standing.pop(key), state=AlarmState.CLEARED))
+            before = None
         state = event.data.get(STATE)
         if state == AlarmState.CLEARED:
             if before is not None:
@@ -136,7 +141,7 @@ def fold(told: Iterable[Event], *, now: float) -> tuple[Alarm, ...]:
                 if _once(before):
                     over.append(replace(standing.pop(key), state=AlarmState.CLEARED, cleared_at_s=event.at_s))
         elif before is not None:
-            standing[key] = replace(before, times=before.times + 1, data=event.data)
+            standing[key] = replace(before, times=before.times + 1, newest_at_s=event.at_s, data=event.data)
         else:
             standing[key] = Alarm(
                 id=event.id,
@@ -144,17 +149,21 @@ def fold(told: Iterable[Event], *, now: float) -> tuple[Alarm, ...]:
                 name=event.name,
                 state=AlarmState.RAISED,
                 raised_at_s=event.at_s,
+                newest_at_s=event.at_s,
                 data=event.data,
             )
     for alarm in standing.values():
-        late = _once(alarm) and alarm.raised_at_s + ONCE_STANDS_S < now
-        over.append(replace(alarm, state=AlarmState.CLEARED) if late else alarm)
+        over.append(replace(alarm, state=AlarmState.CLEARED) if _lapsed(alarm, now) else alarm)
     return tuple(sorted(over, key=lambda alarm: alarm.id, reverse=True))
 
 
 def _once(alarm: Alarm) -> bool:
     """Nobody will clear it: its event says no state."""
     return STATE not in alarm.data
+
+
+def _lapsed(alarm: Alarm, now: float) -> bool:
+    return _once(alarm) and alarm.newest_at_s + ONCE_STANDS_S < now
 
 
 def _acknowledged(alarm: Alarm, event: Event) -> Alarm:

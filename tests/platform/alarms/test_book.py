@@ -47,6 +47,18 @@ def test_a_runs_alarm_counts_how_often_and_is_over_when_acknowledged_or_after_a_
     assert [one.open for one in fold(events, now=3.0 + ONCE_STANDS_S)] == [False, False]
 
 
+def test_a_day_is_counted_from_the_newest_time_and_what_comes_after_it_is_another_alarm() -> None:
+    day = ONCE_STANDS_S
+    often = [told("child_died", at) for at in (0.0, 0.9 * day, 1.8 * day)]
+    [alarm] = fold(often, now=2 * day)
+    assert (alarm.open, alarm.times, alarm.raised_at_s, alarm.newest_at_s) == (True, 3, 0.0, 1.8 * day)
+    again = told("child_died", 3 * day)
+    assert [(one.id, one.open, one.times) for one in fold([*often, again], now=3 * day)] == [
+        (again.id, True, 1),
+        (often[0].id, False, 3),
+    ]
+
+
 def test_words_without_an_alarm_are_passed_over() -> None:
     assert fold([told("a", state="cleared"), told("b", state="acknowledged", by="x")], now=1.0) == ()
 
