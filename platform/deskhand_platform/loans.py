@@ -83,17 +83,12 @@ class Loans:
             SandboxFailed: one could not be made.
             HostUnreachable: no sandbox host is up.
         """
-        await self._quotas.check_sandboxes(owner, self.held(owner))
-        granted: asyncio.Future[Loan] = asyncio.get_running_loop().create_future()
+        held = self.held(owner)
+        # before the check waits for the database: of several who ask at once each counts those before it
         self._asking[owner] = self._asking.get(owner, 0) + 1
-        task = asyncio.create_task(self._hold(owner, kind, wait_s, labels, granted))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
         try:
-            return await asyncio.shield(granted)
-        except asyncio.CancelledError:  # whoever asked has gone
-            task.cancel()
-            raise
+            await self._quotas.check_sandboxes(owner, held)
+            return await self._granted(owner, kind, wait_s, labels)
         except LeaseUnavailable as error:
             raise NoRoom(f"no {kind} sandbox became free: {error}", retry_after_s=RETRY_S) from error
         except (UnknownName, HostUnreachable):
@@ -173,6 +168,17 @@ class Loans:
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _granted(self, owner: str, kind: str, wait_s: float, labels: Mapping[str, str]) -> Loan:
+        granted: asyncio.Future[Loan] = asyncio.get_running_loop().create_future()
+        task = asyncio.create_task(self._hold(owner, kind, wait_s, labels, granted))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        try:
+            return await asyncio.shield(granted)
+        except asyncio.CancelledError:  # whoever asked has gone
+            task.cancel()
+            raise
 
     async def _hold(
         self, owner: str, kind: str, wait_s: float, labels: Mapping[str, str], granted: asyncio.Future[Loan]

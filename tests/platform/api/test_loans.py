@@ -125,6 +125,18 @@ async def test_a_sandbox_is_its_owners(
     assert (await client.delete(f"{LEASES}/{mine.json()['id']}")).status_code == 204
 
 
+async def test_who_asks_for_several_at_once_gets_no_more_than_they_may_have(
+    client: httpx.AsyncClient, accounts: Accounts, person: Callable[..., Awaitable[str]]
+) -> None:
+    ada = {"Authorization": f"Bearer {await person('ada', Role.OPERATOR)}"}
+    await accounts.quotas.set("ada", Quota(tasks=None, sandboxes=1, bytes=None))
+    ask = [client.post(LEASES, json={"kind": "fake"}, headers=ada) for _ in range(3)]
+    assert sorted([said.status_code for said in await asyncio.gather(*ask)]) == [201, 429, 429]
+    # those who were refused do not count
+    await accounts.quotas.set("ada", Quota(tasks=None, sandboxes=2, bytes=None))
+    assert (await client.post(LEASES, json={"kind": "fake"}, headers=ada)).status_code == 201
+
+
 async def test_what_nobody_asks_for_is_given_back(
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
