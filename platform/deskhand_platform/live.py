@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
 
 from deskhand_platform import host_address
@@ -19,6 +20,8 @@ FRAME_S = 0.15
 """Between two questions for a new picture."""
 QUIET_S = 5.0
 """After so long without a new one the last is sent again: whoever left is noticed."""
+ASK_AGAIN_S = 5.0
+"""So long somebody who may not look on any more goes on seeing."""
 
 
 class LiveSandboxes:
@@ -69,14 +72,23 @@ class LiveSandboxes:
             raise WrongState("it has not been set up for a task yet; try again in a moment")
         return address
 
-    async def frames(self, lease_id: str, stopping: asyncio.Event) -> AsyncGenerator[bytes]:
+    async def frames(
+        self, lease_id: str, stopping: asyncio.Event, still_in: Callable[[], Awaitable[bool]]
+    ) -> AsyncGenerator[bytes]:
         """The picture whenever it changes, as parts of a multipart stream, until the lease ends.
 
         A browser shows a part once it has seen the one after it: each new one is sent twice.
+
+        Args:
+            still_in: whether who watches may still look on; asked every few seconds.
         """
         known: str | None = None
-        part, quiet_s = b"", 0.0
+        part, quiet_s, asked_s = b"", 0.0, time.monotonic()
         while not stopping.is_set():
+            if time.monotonic() - asked_s > ASK_AGAIN_S:
+                asked_s = time.monotonic()
+                if not await still_in():
+                    return
             try:
                 found = await self.screen(lease_id, known=known)
             except SandboxError:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import httpx
 import pytest
 
-from deskhand_platform import host_address
+from deskhand_platform import host_address, live
 from deskhand_platform.lease_owners import lease_owner, leasing_task
 from deskhand_platform.services import Services
+from deskhand_platform.serving import address_of, listen, serve_api
 from deskhand_sandbox.host import HostSettings, SandboxClient, start_host
 from deskhand_sandbox.manager import PoolSettings
 from deskhand_sandbox.tasks import make_task
 
 TASK = make_task("fake/press-button", 1)
+
+
+async def allowed() -> bool:
+    return True
 
 
 async def test_what_runs_can_be_looked_at(
@@ -41,7 +48,7 @@ async def test_what_runs_can_be_looked_at(
             assert first.headers["content-type"] == "image/jpeg" and first.content[:2] == b"\xff\xd8"
             known = {"If-None-Match": first.headers["etag"]}
             assert (await client.get(screen, headers=known)).status_code == 304
-            parts = services.live.frames(lease["id"], services.stopping)
+            parts = services.live.frames(lease["id"], services.stopping, allowed)
             assert b"Content-Type: image/jpeg" in await anext(parts)
             await sandbox.reset(make_task("fake/press-in-order", 2))
             assert b"\xff\xd8" in await anext(parts)
@@ -49,6 +56,36 @@ async def test_what_runs_can_be_looked_at(
         assert (await client.get(screen)).status_code == 404
         assert (await client.get(f"/v1/sandboxes/{lease['id']}")).status_code == 404
         assert (await client.get(f"/v1/sandboxes/{lease['id']}/screen.mjpeg")).status_code == 404
+    await services.live.close()
+
+
+async def test_the_pictures_end_for_who_is_shut_out(
+    services: Services,
+    person: Callable[..., Awaitable[str]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(live, "ASK_AGAIN_S", 0.0)
+    ada = {"Authorization": f"Bearer {await person('ada')}"}
+    settings = HostSettings(kinds={"fake": PoolSettings(max_sandboxes=1)}, state_folder=tmp_path)
+    listener = listen("127.0.0.1", 0)
+    async with start_host(settings) as host, SandboxClient(host.url, host.token) as source:
+        host_address.publish(services.settings.home, host.url, host.token)
+        async with source.lease("fake", owner="somebody") as sandbox, serve_api(services, listener):
+            await sandbox.reset(TASK)
+            [lease] = await services.live.leases()
+            screen = f"{address_of(listener)}/v1/sandboxes/{lease.id}/screen.mjpeg"
+            async with (
+                asyncio.timeout(60),
+                httpx.AsyncClient(headers=ada, trust_env=False, timeout=None) as http,
+                http.stream("GET", screen) as response,
+            ):
+                parts = response.aiter_bytes()
+                assert b"Content-Type: image/jpeg" in await anext(parts)
+                await services.accounts.users.change("ada", disabled=True)
+                async for _ in parts:
+                    pass
+            assert await services.live.lease(lease.id) is not None
     await services.live.close()
 
 

@@ -1372,7 +1372,7 @@ export interface paths {
         };
         /**
          * Stream Screen
-         * @description Its screen whenever that changes, for an `<img>`, until the lease ends.
+         * @description Its screen whenever that changes, for an `<img>`, until the lease or the right to look on ends.
          */
         get: operations["stream_screen"];
         put?: never;

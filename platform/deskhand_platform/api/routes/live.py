@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Header
 from fastapi.responses import Response, StreamingResponse
 
-from deskhand_platform.api.deps import Have
+from deskhand_platform.api.deps import Have, StillIn
 from deskhand_platform.api.live_models import LiveSandbox, LiveSandboxes
 from deskhand_platform.errors import NotFound
 from deskhand_platform.lease_owners import leasing_task
@@ -68,12 +68,12 @@ async def get_screen(have: Have, id: str, if_none_match: Annotated[str | None, H
     response_class=StreamingResponse,
     responses={200: {"content": {"multipart/x-mixed-replace": {}}}},
 )
-async def stream_screen(have: Have, id: str) -> StreamingResponse:
-    """Its screen whenever that changes, for an `<img>`, until the lease ends."""
+async def stream_screen(have: Have, still_in: StillIn, id: str) -> StreamingResponse:
+    """Its screen whenever that changes, for an `<img>`, until the lease or the right to look on ends."""
     if await have.live.lease(id) is None:
         raise NotFound("lease", id)
     return StreamingResponse(
-        have.live.frames(id, have.stopping),
+        have.live.frames(id, have.stopping, still_in),
         media_type=f"multipart/x-mixed-replace; boundary={BOUNDARY}",
         headers={"Cache-Control": FRESH, "X-Accel-Buffering": "no"},
     )
