@@ -11,7 +11,7 @@ from typing import Any
 
 from deskhand_platform.evaluations.verdicts import Verdict
 from deskhand_platform.rounds.run_queue import ENDED, state_of
-from deskhand_platform.rounds.runs import read_result
+from deskhand_platform.rounds.runs import read_asked, read_result
 from deskhand_platform.rounds.table import rate
 from deskhand_platform.states import WorkState
 from deskhand_trainer.run_folder import read_state
@@ -85,7 +85,7 @@ def read_evaluation(folder: Path) -> EvaluationRecord | None:
     """The evaluation whose run a folder is; None where it is none."""
     try:
         spec: Mapping[str, Any] = json.loads((folder / "spec.json").read_text())
-        asked_at_s = (folder / "spec.json").stat().st_mtime
+        asked_at_s = read_asked(folder)
     except (OSError, json.JSONDecodeError):
         return None
     if spec.get("kind") != RunKind.EVALUATE:

@@ -51,8 +51,6 @@ class JobDesk:
                 retry_s=AGAIN_S,
             )
         folder = self._settings.jobs_folder / f"{kind}-{new_id()}"
-        folder.mkdir(mode=0o700, parents=True)
-        (folder / "asked").touch()
         write_spec(folder, spec_of(self._settings, folder.name, kind, order, by))
         return self._read(folder)
 

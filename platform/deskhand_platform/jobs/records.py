@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from deskhand_platform.rounds.run_queue import ENDED, state_of
-from deskhand_platform.rounds.runs import read_result
+from deskhand_platform.rounds.runs import read_asked, read_result
 from deskhand_platform.states import WorkState
 from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.run_folder import read_state
@@ -62,7 +62,7 @@ def read_job(folder: Path) -> JobRecord | None:
     """The job of a folder; None where it holds none that can be read."""
     try:
         spec: Mapping[str, Any] = json.loads((folder / "spec.json").read_text())
-        asked_at_s = folder.joinpath("asked").stat().st_mtime
+        asked_at_s = read_asked(folder)
     except (OSError, json.JSONDecodeError):
         return None
     state, reason = state_of(folder)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 T = TypeVar("T")
+ASKED = "asked"
+"""In a run's folder: as old as the asking; every start writes the spec anew."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,12 +33,25 @@ class RunError:
 def write_spec(folder: Path, spec: DataclassInstance) -> None:
     """Put the spec in place, whole or not at all; an equal or older one is replaced."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        (folder / ASKED).touch(exist_ok=False)
     draft = folder / f".spec.json.{os.getpid()}"
     with draft.open("w") as file:
         json.dump(asdict(spec), file, indent=1)
         file.flush()
         os.fsync(file.fileno())
     draft.replace(folder / "spec.json")
+
+
+def read_asked(folder: Path) -> float:
+    """When it was asked for, in Unix time.
+
+    Raises:
+        FileNotFoundError: it holds no spec.
+    """
+    asked = folder / ASKED
+    # a folder that `write_spec` has not made holds the spec alone
+    return (asked if asked.exists() else folder / "spec.json").stat().st_mtime
 
 
 def read_result(folder: Path) -> RunResult | None:

@@ -15,9 +15,11 @@ from deskhand_platform.evaluations.suites import SuiteShelf
 from deskhand_platform.evaluations.verdicts import Verdict
 from deskhand_platform.rounds.plan import PhasePlan
 from deskhand_platform.rounds.run_queue import pending
+from deskhand_platform.rounds.runs import write_spec
 from deskhand_platform.services import Services
 from deskhand_platform.settings import Settings
 from deskhand_platform.states import WorkState
+from deskhand_trainer.runs import RunKind, RunSpec
 from deskhand_trainer.wilson import wilson
 
 
@@ -54,6 +56,16 @@ def test_runs_are_read_newest_first_and_others_passed_over(tmp_path: Path) -> No
     assert [(row.task, row.mode, row.episodes) for row in alone.rows] == [("a", "greedy", 4)]
     assert [(row.task, row.success) for row in of_round.rows] == [("all", 0.5), ("a", 0.8), ("b", 0.2)]
     assert (of_round.round, of_round.state) == ("3", WorkState.DONE)
+
+
+def test_one_that_is_started_again_was_asked_for_when_it_was(tmp_path: Path) -> None:
+    spec = RunSpec(id="one", kind=RunKind.EVALUATE, config={}, store_url="", blobs_url="")
+    write_spec(tmp_path / "one", spec)
+    before = evaluations(tmp_path)
+    write_spec(tmp_path / "one", spec)
+    later = before[0].asked_at_s + 3600.0
+    os.utime(tmp_path / "one/spec.json", (later, later))
+    assert evaluations(tmp_path) == before
 
 
 def test_two_policies_are_compared_by_their_newest_and_what_got_worse_stands_first(tmp_path: Path) -> None:
