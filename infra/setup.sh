@@ -28,7 +28,7 @@ apt_packages=(
 
 install_system_packages() {
   local missing=() package
-  for package in "${apt_packages[@]}"; do
+  for package in "$@"; do
     dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
   done
   [ ${#missing[@]} -eq 0 ] && return
@@ -62,13 +62,29 @@ find_python() {
   fail "Python 3.11 or newer is needed; set DESKHAND_PYTHON to its name"
 }
 
+# PYTHON PART CODE: Debian keeps parts of its Python in packages of their own; CODE fails where the part is missing
+install_python_part() {
+  local python=$1 part=$2 code=$3
+  "$python" -c "$code" 2>/dev/null && return
+  python=$("$python" -c 'import os, sys; print(os.path.realpath(sys.executable))')
+  dpkg-query -S "$python" >/dev/null 2>&1 ||
+    fail "$python lacks what Debian has in python3-$part (\`$code\` fails); install it, or set DESKHAND_PYTHON to another"
+  install_system_packages "$(basename "$python")-$part"
+}
+
 install_python_packages() {
   local stamp=.venv/.deskhand-setup wanted
   wanted=$(cat pyproject.toml infra/constraints.txt | sha256sum)
   [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ] && .venv/bin/python -c 'import sys' 2>/dev/null && return
-  local python
-  python=$(find_python)
-  .venv/bin/python -m pip --version >/dev/null 2>&1 || { say "creating .venv with $($python --version)"; "$python" -m venv .venv; }
+  .venv/bin/python -m pip --version >/dev/null 2>&1 || {
+    local python
+    python=$(find_python)
+    install_python_part "$python" venv 'from ensurepip import version'
+    say "creating .venv with $($python --version)"
+    "$python" -m venv .venv
+  }
+  # libvirt-python is compiled
+  install_python_part .venv/bin/python dev 'import sysconfig; open(sysconfig.get_path("include") + "/Python.h")'
   # errors alone: warnings about how this machine's pip is configured would hide what is said here
   local pip=(.venv/bin/python -m pip install --quiet --quiet --disable-pip-version-check)
   # torch first and alone: asked for by anything else it brings several gigabytes of CUDA along
@@ -93,7 +109,7 @@ build_web_page() {
   printf '%s' "$wanted" >"$stamp"
 }
 
-install_system_packages
+install_system_packages "${apt_packages[@]}"
 add_libvirt_user
 # beside each other, as neither needs the other; in a group of its own, so that all of it ends with this script
 set -m
