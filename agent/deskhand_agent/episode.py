@@ -15,7 +15,7 @@ from deskhand_agent.branching import Branch, Crossroads
 from deskhand_agent.ending import VOID_LIMIT, StopRules, ended, failed_end
 from deskhand_agent.errors import AgentError
 from deskhand_agent.ids import new_id
-from deskhand_agent.loop import TRY_AGAIN, Loop
+from deskhand_agent.loop import TRY_AGAIN, Loop, told_again
 from deskhand_agent.notebook import Notebook, place_of
 from deskhand_agent.test_time.checking import SelfCheck
 from deskhand_agent.test_time.self_checks import SelfChecks
@@ -28,7 +28,7 @@ from deskhand_sandbox.errors import SandboxError, SandboxTimeout
 from deskhand_sandbox.tasks.setup import set_up
 from deskhand_sandbox.types import Split, Task
 
-__all__ = ["TRY_AGAIN", "VOID_LIMIT", "run_episode"]
+__all__ = ["TRY_AGAIN", "VOID_LIMIT", "run_episode", "told_again"]
 
 
 async def run_episode(

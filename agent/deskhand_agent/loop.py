@@ -31,6 +31,11 @@ TRY_AGAIN = "That was not right. Try again."
 """What the agent is told between two attempts."""
 
 
+def told_again(step: Step) -> bool:
+    """Whether an attempt failed with it, and the start state came again."""
+    return step.answer is not None and step.answer.endswith(TRY_AGAIN)
+
+
 @dataclass(kw_only=True, slots=True)
 class Loop:
     """The turns of one episode and its verdict; `steps` grows as they happen."""

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from deskhand_agent.branching import Branching, Crossroads
-from deskhand_agent.episode import TRY_AGAIN
+from deskhand_agent.episode import told_again
 from deskhand_agent.errors import OracleError
 from deskhand_agent.types import Context, Decision, Oracle, Policy, Trajectory
 from deskhand_flywheel.errors import NotReplayable
@@ -26,7 +26,7 @@ def check_retraceable(trajectory: Trajectory) -> None:
     Raises:
         NotReplayable: it had several attempts, each from the start.
     """
-    if any(step.answer is not None and step.answer.endswith(TRY_AGAIN) for step in trajectory.steps):
+    if any(map(told_again, trajectory.steps)):
         raise NotReplayable(f"{trajectory.id} had several attempts, each from the start")
 
 

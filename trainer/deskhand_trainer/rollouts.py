@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 from deskhand_agent.branching import BRANCH_OF, SHARED_TURNS
-from deskhand_agent.episode import TRY_AGAIN
+from deskhand_agent.episode import told_again
 from deskhand_agent.inference import CompletionRequest
 from deskhand_agent.types import Context, Policy, Step, StepSink, Trajectory
 from deskhand_agent.users import AWAY
@@ -290,11 +290,6 @@ def episode_of(trajectory: Trajectory, request: Requester) -> Episode | None:
 def shared_turns(trajectory: Trajectory) -> int:
     """First turns that it has from the episode it branched from."""
     return int(trajectory.start.labels.get(SHARED_TURNS, "0"))
-
-
-def told_again(step: Step) -> bool:
-    """Whether an attempt ended with it and another began."""
-    return step.answer is not None and step.answer.endswith(TRY_AGAIN)
 
 
 def _asks(step: Step) -> bool:

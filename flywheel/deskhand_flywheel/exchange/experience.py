@@ -6,7 +6,8 @@
     FOLDER/images/DIGEST.png   the screens
 
 Next states come from successes and failures alike (implicit world modelling). A reflection's words are made
-by rule of what was seen to happen (self-reflection): nothing is said that no episode shows.
+by rule of what was seen to happen (self-reflection): nothing is said that no episode shows. An attempt after
+which the start state came again counts as an episode that failed.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TextIO
 
+from deskhand_agent.episode import told_again
 from deskhand_agent.grammar import write_action
 from deskhand_agent.types import Trajectory
 from deskhand_flywheel.exchange.pictures import data_of, file_name, screens_of
@@ -61,7 +63,7 @@ def turns_of(trajectory: Trajectory) -> tuple[Turn, ...]:
             action="\n".join(map(write_action, step.decision.actions)),
             refused=step.action_error,
             before=file_name(step.observation.screenshot),
-            after=None if after is None else file_name(after),
+            after=None if after is None or told_again(step) else file_name(after),
         )
         for step, after in zip_longest(steps, screens[1 : len(steps) + 1])
         if step.decision.actions
@@ -139,8 +141,12 @@ class _Experience:
                     },
                 )
         if end is not None and end.outcome is not None:
-            key = (start.task.id, start.task.seed, start.instruction)
-            self._episodes[key].append(_Episode(succeeded=end.outcome.success, turns=turns))
+            began = max((step.index + 1 for step in trajectory.steps if told_again(step)), default=0)
+            before, last = (tuple(t for t in turns if (t.index < began) is each) for each in (True, False))
+            self._episodes[start.task.id, start.task.seed, start.instruction] += [
+                _Episode(succeeded=False, turns=before),
+                _Episode(succeeded=end.outcome.success, turns=last),
+            ]
 
     def reflect(self) -> None:
         for (task_id, _, instruction), episodes in self._episodes.items():

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias
 
 from deskhand_agent.chat import ChatMessage
-from deskhand_agent.episode import TRY_AGAIN
+from deskhand_agent.episode import told_again
 from deskhand_agent.grammar import format_reply
 from deskhand_agent.policies.conversation import data_of, data_url, fitted_px
 from deskhand_agent.types import Step, Trajectory
@@ -120,7 +120,7 @@ def _turn(step: Step, *, thoughts: bool) -> str:
 
 def _after(trajectory: Trajectory, place: int) -> Image | None:
     """The screen the step led to; None where there is none."""
-    if TRY_AGAIN in (trajectory.steps[place].answer or ""):
+    if told_again(trajectory.steps[place]):
         return None  # the start state came again
     if place + 1 < len(trajectory.steps):
         return trajectory.steps[place + 1].observation.screenshot

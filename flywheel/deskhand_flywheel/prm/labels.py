@@ -10,6 +10,9 @@ The rule, for an episode that has a verdict:
   over many episodes the same turn also leads to successes, and the average is what a model fits: an estimate
   of the discounted chance to succeed from here, having done this.
 
+Of an episode of several attempts the verdict is the last one's: those before it did not succeed, and as each
+begins from the start state, what was done in one is no loop in another.
+
 Episodes without a verdict (infrastructure failure, cancelled, still running) give no labels.
 """
 
@@ -18,6 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from deskhand_agent.episode import told_again
 from deskhand_agent.types import Step, Trajectory
 
 
@@ -53,6 +57,8 @@ def marks_of(trajectory: Trajectory) -> tuple[StepMark, ...]:
     for step in trajectory.steps:
         marks.append(_mark(step, seen))
         seen.add(_state_and_action(step))
+        if told_again(step):
+            seen.clear()
     return tuple(marks)
 
 
@@ -66,17 +72,16 @@ def labels_of(trajectory: Trajectory, *, discount: float = 0.95) -> tuple[StepLa
         raise ValueError(f"the discount is {discount}: give 0 to 1")
     if trajectory.end is None or trajectory.end.outcome is None:
         return ()
-    success = trajectory.end.outcome.success
-    marks = marks_of(trajectory)
+    worth = float(trajectory.end.outcome.success)
     labels: list[StepLabel] = []
-    to_come = sum(mark is StepMark.USEFUL for mark in marks)
-    for step, mark in zip(trajectory.steps, marks, strict=True):
+    for step, mark in zip(reversed(trajectory.steps), reversed(marks_of(trajectory)), strict=True):
+        if told_again(step):
+            worth = 0.0
         useful = mark is StepMark.USEFUL
-        value = discount**to_come if success else 0.0
-        to_come -= useful
-        label = discount**to_come if useful and success else 0.0
-        labels.append(StepLabel(step_index=step.index, label=label, mark=mark, value=value))
-    return tuple(labels)
+        label = worth if useful else 0.0
+        worth *= discount if useful else 1.0
+        labels.append(StepLabel(step_index=step.index, label=label, mark=mark, value=worth))
+    return tuple(reversed(labels))
 
 
 def _mark(step: Step, seen: set[tuple[object, ...]]) -> StepMark:

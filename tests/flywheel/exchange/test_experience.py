@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from flywheel_episodes import make_end, make_step, make_trajectory, picture, write
 
+from deskhand_agent.episode import TRY_AGAIN
 from deskhand_agent.types import Trajectory
 from deskhand_flywheel.errors import UnknownFormat
 from deskhand_flywheel.exchange import export_trajectories, import_trajectories
@@ -95,6 +97,19 @@ async def test_another_way_is_no_mistake_and_another_start_no_comparison(
     other_seed = episode("seed", (FIRST, RIGHT), last=LOST, success=False, seed=7)
     _, told = await exported(store, tmp_path / "out", good, same, other_way, other_seed)
     assert told == []
+
+
+async def test_an_attempt_before_another_failed_and_its_last_turn_led_nowhere(
+    store: Store, tmp_path: Path
+) -> None:
+    turns = (FIRST, RIGHT), (LOST, LEFT), (FIRST, LEFT), (MENU, LEFT)
+    tried = episode("tried", *turns, last=DONE, success=True)
+    told = (tried.steps[0], replace(tried.steps[1], answer=TRY_AGAIN), *tried.steps[2:])
+    states, reflected = await exported(store, tmp_path / "out", replace(tried, steps=told))
+    assert [(each["step"], each["next_image"]) for each in states] == [
+        (0, image(LOST)), (2, image(MENU)), (3, image(DONE))
+    ]  # fmt: skip
+    assert [(each["step"], each["rejected_step"]) for each in reflected] == [(2, 0)]
 
 
 async def test_a_route_makes_a_dataset_of_both_and_it_only_goes_out(store: Store, tmp_path: Path) -> None:

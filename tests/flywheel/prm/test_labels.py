@@ -9,6 +9,7 @@ from flywheel_episodes import make_end, make_step, make_trajectory, picture
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deskhand_agent.episode import TRY_AGAIN
 from deskhand_agent.types import Step
 from deskhand_flywheel.prm.labels import StepMark, labels_of, marks_of
 from deskhand_sandbox.types import CallTool, Click
@@ -50,6 +51,14 @@ def test_actions_with_arguments_can_loop_too() -> None:
     call = CallTool(name="find", arguments={"q": ["a"]})
     first, second = (make_step(index, image=picture(0), actions=(call,)) for index in range(2))
     assert _labels(first, second) == [1.0, 0.0]
+
+
+def test_the_verdict_is_the_last_attempts_and_another_attempt_is_no_loop() -> None:
+    again = replace(make_step(2), observation=make_step(0).observation)
+    steps = (make_step(0), make_step(1, answer=f"No. {TRY_AGAIN}"), again, make_step(3))
+    labels = labels_of(make_trajectory("a", steps=steps, end=make_end()), discount=0.5)
+    assert [(each.label, each.value) for each in labels] == [(0.0, 0.0), (0.0, 0.0), (0.5, 0.25), (1.0, 0.5)]
+    assert {each.mark for each in labels} == {StepMark.USEFUL}
 
 
 def test_no_verdict_gives_no_labels() -> None:

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
+from deskhand_agent.episode import TRY_AGAIN
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.types import Decision, Step, StepTimings, Trajectory, TrajectoryStart
 from deskhand_sandbox.types import (
@@ -69,6 +71,12 @@ def test_turns_that_changed_the_picture_are_experience(pages: list[SeenPage]) ->
     assert first.target == (16.0, 26.0, 24.0, 34.0) and second.target is None
     assert (first.before.image, first.after.image) == (pages[0].image, pages[1].image)
     assert not first.before.told and not first.after.told
+
+
+def test_a_click_did_not_lead_to_where_another_attempt_began(pages: list[SeenPage]) -> None:
+    trajectory = failed(pages)
+    told = (replace(trajectory.steps[0], answer=TRY_AGAIN), *trajectory.steps[1:])
+    assert [each.turn for each in experienced(replace(trajectory, steps=told))] == [2]
 
 
 async def episodes(found: Sequence[Trajectory]) -> AsyncIterator[Trajectory]:

@@ -12,6 +12,7 @@ import json
 from collections.abc import AsyncIterable, Sequence
 from pathlib import Path
 
+from deskhand_agent.episode import told_again
 from deskhand_agent.types import Step, Trajectory
 from deskhand_sandbox.tasks.generated import SIZES_PX
 from deskhand_sandbox.types import Click, Image, Task, TypeText
@@ -37,7 +38,7 @@ def experienced(trajectory: Trajectory) -> list[SeenChange]:
     for step, after in zip(trajectory.steps, trajectory.steps[1:], strict=False):
         image, then = step.observation.screenshot, after.observation.screenshot
         action = _one_action(step)
-        if action is None or image.digest == then.digest:
+        if action is None or told_again(step) or image.digest == then.digest:
             continue
         found.append(
             SeenChange(
