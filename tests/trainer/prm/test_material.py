@@ -82,6 +82,19 @@ async def test_held_out_tasks_and_seeds_are_never_trained_on(store: Store, walks
     assert nobody.trajectories == () and nobody.targets == {}
 
 
+async def test_marks_of_an_episode_without_a_verdict_count_beside_outcomes(
+    store: Store, walks: list[Trajectory]
+) -> None:
+    walk = await store.trajectory(walks[0].id, images=True)
+    assert walk.end is not None
+    unjudged = replace(walk, start=replace(walk.start, id="ff"), end=replace(walk.end, outcome=None))
+    await store.add_trajectory(unjudged)
+    await store.mark("ff", 0, "ada", 1.0, "good")
+    material = await training_material(store, replace(OUTCOMES, labels=("human", "outcome")))
+    assert [t.id for t in material.trajectories] == [*(t.id for t in walks[:8]), "ff"]
+    assert [step for name, step in material.targets if name == "ff"] == [0]
+
+
 async def test_episodes_that_cannot_be_read_are_left_out_and_told_of(
     store: Store, walks: list[Trajectory]
 ) -> None:

@@ -150,10 +150,11 @@ async def _read(
     sources = [LabelSource(each) for each in config.labels]
     told: dict[str, Any] = {"labeller": config.labeller or None, "inexact": config.inexact}
     ids = await ids_of(store, chosen, config.runs)
+    # of outcomes the verdict alone tells, without reading every step
+    marking = [each for each in sources if each is not LabelSource.OUTCOME]
+    having = {i for i, _ in await targets_from(store, marking, ids, **told)}
     if LabelSource.OUTCOME in sources:
-        having = {i for won in _VERDICTS for i in await store.trajectory_ids(replace(chosen, outcome=won))}
-    else:
-        having = {i for i, _ in await targets_from(store, sources, ids, **told)}
+        having |= {i for won in _VERDICTS for i in await store.trajectory_ids(replace(chosen, outcome=won))}
     won = set(await store.trajectory_ids(replace(chosen, outcome=OutcomeFilter.SUCCESS)))
     wanted = _newest([i for i in ids if i in having and i not in never], won, config.max_trajectories)
     trajectories: list[Trajectory] = []
