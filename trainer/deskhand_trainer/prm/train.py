@@ -150,7 +150,7 @@ class _HeadAlone:
 
     def learn(self, rows: Tensor, shown: Tensor) -> None:
         self._optimizer.zero_grad(set_to_none=True)
-        self._targets.loss(self._head, self._states[rows], rows, shown).backward()
+        self._targets.loss(self._head, self._states[rows], rows, shown, of=rows).backward()
         self._optimizer.step()
 
 
@@ -183,7 +183,7 @@ class _WithTrunk:
             hidden, said = _read(
                 self._bundle, chosen, rationales=self._config.rationale_weight > 0, kept=self._kept
             )
-            loss = self._targets.loss(self._head, hidden, few, of_few) * (len(few) / len(rows))
+            loss = self._targets.loss(self._head, hidden, few, of_few, of=rows)
             if said is not None:
                 loss = loss + self._config.rationale_weight * said.sum() / words
             loss.backward()
@@ -209,13 +209,20 @@ class _StepTensors:
         values = [each.target.value for each in examples]
         self._values = torch.tensor([float("nan") if value is None else value for value in values])
 
-    def loss(self, head: ScoreHead, hidden: Tensor, rows: Tensor, shown: Tensor) -> Tensor:
-        """Mean over the rows of what the head is off, in scores of what is shown of a step and in values."""
-        loss = cross_entropy(head(hidden * shown.to(hidden.device)), self._labels[rows].to(hidden.device))
-        values = self._values[rows].to(hidden.device)
+    def loss(self, head: ScoreHead, hidden: Tensor, rows: Tensor, shown: Tensor, *, of: Tensor) -> Tensor:
+        """What the head is off in these rows, in scores of what is shown of a step and in values.
+
+        Args:
+            of: all rows of the minibatch: their parts' losses add up to the mean over it, of scores over all
+                and of values over those that are known.
+        """
+        labels, values = (each[rows].to(hidden.device) for each in (self._labels, self._values))
+        scores = head(hidden * shown.to(hidden.device))
+        loss = cross_entropy(scores, labels, reduction="sum") / len(of)
         known = ~values.isnan()
         if known.any():
-            loss = loss + cross_entropy(head.value(hidden[known]), values[known])
+            off = cross_entropy(head.value(hidden[known]), values[known], reduction="sum")
+            loss = loss + off / int((~self._values[of].isnan()).sum())
         return loss
 
 
