@@ -67,7 +67,7 @@ class ScoreConfig:
     discount: float = field(default=0.95, metadata=bounds(0, 1))
     """Of outcomes: a step k turns before a success is labelled discount^k; every step of a failure 0."""
     max_trajectories: int = field(default=512, metadata=bounds(2))
-    """Newest first; for training and for scoring."""
+    """Labelled episodes to read, newest first; scored are all."""
     held_out: float = field(default=0.2, metadata=bounds(0.05, 0.5))
     """Share of the tasks kept from training, for the reported figures and for calibration; where there are
     few tasks, of their start states."""
