@@ -40,7 +40,7 @@ class LabelSettings:
     lease_wait_s: float = 60.0
     """How long to wait for a free sandbox."""
     limit: int | None = None
-    """Most episodes, the newest first; None: all."""
+    """Most episodes, the newest first, beside those that cannot be read or replayed; None: all."""
 
     def __post_init__(self) -> None:
         if self.concurrency < 1 or (self.limit is not None and self.limit < 1):
@@ -92,7 +92,8 @@ async def label_store(
     """
     settings = settings or LabelSettings()
     ids = await store.unlabelled(labeller, chosen)
-    waiting = list(ids if settings.limit is None else ids[-settings.limit :])
+    at_most = len(ids) if settings.limit is None else settings.limit
+    waiting, behind = list(ids[-at_most:]), list(ids[:-at_most])
     total, done, left_out = len(waiting), Counter[str](), Counter[str]()
     starts: dict[_StartKey, StateValue] = {}
     # by the start that another episode is in hand of
@@ -122,6 +123,7 @@ async def label_store(
         return values
 
     async def work(owner: str) -> None:
+        nonlocal total
         while waiting or held_back:
             if not waiting:
                 await released.wait()
@@ -131,10 +133,12 @@ async def label_store(
                 values = await values_of(trajectory, owner)
                 if values is None:
                     continue
-            except NotReplayable:
-                left_out["cannot be replayed"] += 1
-            except (BlobError, RecordError) as error:
-                left_out[f"cannot be read: {type(error).__name__}"] += 1
+            except (NotReplayable, BlobError, RecordError) as error:
+                what = "replayed" if isinstance(error, NotReplayable) else f"read: {type(error).__name__}"
+                left_out[f"cannot be {what}"] += 1
+                if behind:  # what never can be must not keep a limited run from all others
+                    waiting.append(behind.pop())
+                    total += 1
             except BackendMissing:
                 raise
             except InfrastructureError as error:

@@ -282,9 +282,13 @@ async def test_an_episode_that_cannot_be_read_or_replayed_is_left_out_and_counte
     async with store.database.write() as connection:
         broken = text("UPDATE steps SET step = '{}' WHERE trajectory_id = :id AND step_index = 1")
         await connection.execute(broken, {"id": longer})
-    few = LabelSettings(continuing=Continuing(continuations=1))
-    done = await label_store(store, policy=Walker(), source=Worlds(), labeller="mc1:w:1", settings=few)
-    assert (done.trajectories, done.steps) == (1, 3)
+    few, told = LabelSettings(continuing=Continuing(continuations=1), limit=1), list[tuple[int, int]]()
+    done = await label_store(
+        store, policy=Walker(), source=Worlds(), labeller="mc1:w:1", settings=few,
+        progress=lambda done, total: told.append((done, total)),
+    )  # fmt: skip
+    # though they are the newest they are not in its way
+    assert (done.trajectories, done.steps) == (1, 3) and told == [(1, 2), (2, 3), (3, 3)]
     assert done.left_out == {"cannot be replayed": 1, "cannot be read: MalformedRecord": 1}
 
 
