@@ -10,7 +10,7 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Table, and_, delete, func, or_, select, text
+from sqlalchemy import Table, delete, func, or_, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_flywheel import tables
@@ -19,7 +19,7 @@ from deskhand_flywheel.database import in_chunks
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.upkeep.citations import cited_blobs
 from deskhand_flywheel.upkeep.findings import Progress, quiet
-from deskhand_flywheel.upkeep.retention import RetentionRule, citing, may_go
+from deskhand_flywheel.upkeep.retention import RetentionRule, citing, may_go, named
 from deskhand_flywheel.writer import WRITERS_LOCK
 
 
@@ -57,9 +57,11 @@ async def collect(
     async with store.database.read() as connection:
         going = may_go(rule)
         keeping = await citing(connection, runs)
+        names = await named(connection)
         table = tables.trajectories
-        free = and_(going, ~or_(*keeping.values()))
-        ids = (await connection.scalars(select(table.c.id).where(free).order_by(table.c.id))).all()
+        found = select(table.c.id).where(going).order_by(table.c.id)
+        free = await connection.scalars(found.where(~or_(*keeping.values())))
+        ids = [each for each in free if each not in names]
         steps = 0
         for chunk in in_chunks(ids):
             of_these = tables.steps.c.trajectory_id.in_(chunk)
@@ -71,6 +73,8 @@ async def collect(
             query = select(func.count()).select_from(table).where(going, condition)
             if count := await connection.scalar(query) or 0:
                 kept.append((what, count))
+        if count := sum(each in names for each in await connection.scalars(found)):
+            kept.append(("policies and recipes that name it", count))
     if apply:
         ids = await _drop(store, rule, ids, runs, progress)
     orphans = await _orphans(store, rule, () if apply else ids)
@@ -97,7 +101,8 @@ async def _drop(
             await _alone(store, connection)
             keeping = await citing(connection, runs)
             query = select(table.c.id).where(table.c.id.in_(chunk), may_go(rule), ~or_(*keeping.values()))
-            few = (await connection.scalars(query)).all()
+            names = await named(connection)
+            few = [each for each in await connection.scalars(query) if each not in names]
             for name in tables.OWN_TABLES:
                 own: Table = tables.metadata.tables[name]
                 await connection.execute(delete(own).where(own.c.trajectory_id.in_(few)))

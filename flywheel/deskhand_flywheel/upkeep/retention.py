@@ -12,7 +12,6 @@ from sqlalchemy import Column, ColumnElement, Connection, MetaData, and_, exists
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_flywheel import tables
-from deskhand_flywheel.database import in_chunks
 from deskhand_flywheel.errors import InvalidQuery, MalformedRecord
 from deskhand_flywheel.filters import labelled, matches
 from deskhand_flywheel.lineage import EVALUATION
@@ -70,9 +69,9 @@ async def citing(connection: AsyncConnection, runs: Collection[str]) -> Mapping[
     """What keeps a trajectory, as conditions on the `trajectories` table, by what it is.
 
     A dataset, and any other table that refers to trajectories or steps, knows best what it needs; a score
-    that a person gave is work that cannot be had again; a policy or recipe that names the trajectory was made
-    of it, and a policy of what was played in its run, evaluations apart, as `lineage` shows; and a run that
-    has not finished goes on from its checkpoint with the episodes it recorded.
+    that a person gave is work that cannot be had again; a policy was made of what was played in its run,
+    evaluations apart, as `lineage` shows; and a run that has not finished goes on from its checkpoint with
+    the episodes it recorded. What is `named` is kept too.
 
     Args:
         runs: ids of unfinished runs, as in the label "run".
@@ -90,7 +89,6 @@ async def citing(connection: AsyncConnection, runs: Collection[str]) -> Mapping[
                 for scores in (tables.scores, tables.outcome_scores)
             )
         ),
-        "policies and recipes that name it": table.c.id.in_(await _named(connection)),
         "runs of policies that are kept": and_(
             labelled("run", await _runs_kept(connection)), ~labelled("purpose", [EVALUATION])
         ),
@@ -117,17 +115,17 @@ def _referring(connection: Connection) -> list[Column[Any]]:
     ]
 
 
-async def _named(connection: AsyncConnection) -> list[str]:
+async def named(connection: AsyncConnection) -> set[str]:
+    """Ids, among other texts, that policies and recipes name: they were made of these trajectories.
+
+    Any number of them, of which one query takes only so many.
+    """
     policies, datasets = tables.policies, tables.datasets
     texts = [
         *(await connection.scalars(select(policies.c.metadata))).all(),
         *(await connection.scalars(select(datasets.c.recipe))).all(),
     ]
-    names = sorted({name for text in texts for name in _strings(json.loads(text))})
-    column, found = tables.trajectories.c.id, list[str]()
-    for chunk in in_chunks(names):
-        found += (await connection.scalars(select(column).where(column.in_(chunk)))).all()
-    return found
+    return {name for text in texts for name in _strings(json.loads(text))}
 
 
 def _strings(value: object) -> Iterator[str]:

@@ -8,10 +8,11 @@ import sys
 import time
 from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 import pytest
 from flywheel_episodes import Urls, make_end, make_step, make_trajectory, picture, write
-from sqlalchemy import text
+from sqlalchemy import event, text
 
 from deskhand_flywheel import tables
 from deskhand_flywheel.errors import InvalidQuery, MissingBlob, UnknownTrajectory
@@ -154,6 +155,31 @@ async def test_what_something_cites_is_never_dropped(store: Store, tmp_path: Pat
         assert len(whole.steps) == 3
     await store.materialise_policy(kept.id, tmp_path / "again")
     assert (await fsck(store)).ok
+
+
+async def test_any_number_of_episodes_may_be_named(store: Store, tmp_path: Path) -> None:
+    """PostgreSQL takes 65,535 parameters in a query, and SQLite half as many or fewer."""
+    ids = [f"{number:04}" for number in range(300)]
+    one = {"task_id": "t", "seed": 0, "policy_id": "p", "split": "train", "start": "{}"}
+    one |= {"started_at_s": 0.0, "stored_at_s": 0.0}
+    async with store.database.write() as connection:
+        await connection.execute(tables.trajectories.insert(), [{**one, "id": each} for each in ids])
+    (tmp_path / "policy").mkdir()
+    (tmp_path / "policy" / "weights").write_bytes(b"w")
+    await store.keep_policy(tmp_path / "policy", parent_id=None, metadata={"material": [*ids[:-1]]})
+    most = 0
+
+    def count(*told: Any) -> None:
+        nonlocal most
+        _, _, _, parameters, _, many = told
+        most = most if many else max(most, len(parameters))
+
+    engine = store.database.engine.sync_engine
+    event.listen(engine, "before_cursor_execute", count)
+    done = await collect(store, EVERYTHING)
+    event.remove(engine, "before_cursor_execute", count)
+    assert (done.trajectories, done.kept) == ((ids[-1],), (("policies and recipes that name it", 299),))
+    assert 0 < most < len(ids)
 
 
 async def test_a_picture_that_was_collected_is_stored_again_when_it_is_seen_again(
