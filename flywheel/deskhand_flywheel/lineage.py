@@ -7,7 +7,9 @@ policy that played it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 from sqlalchemy import ColumnElement, exists, select
@@ -25,6 +27,8 @@ EVALUATION = "evaluation"
 """Label "purpose" of episodes that measure what was learned: nothing is learned of them."""
 MATERIAL = "material"
 """In a policy's metadata: ids of the trajectories it learned from, where no dataset holds them."""
+DEEPEST = 40
+"""Policies and datasets behind one another that are drawn: JSON is read to 200 levels, each may take four."""
 
 
 async def trace_policy(store: Store, policy_id: str) -> LineageNode:
@@ -51,23 +55,22 @@ class _Tracer:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._drawn: set[tuple[LineageKind, str]] = set()
+        self._depth = 0
 
     async def policy(self, policy_id: str, relation: str = "") -> LineageNode:
         try:
             record = await self._store.policy(policy_id)
         except UnknownPolicy:
             return LineageNode(kind=LineageKind.POLICY, name=policy_id, relation=relation, kept=False)
-        above = self._before(LineageKind.POLICY, policy_id)
-        return LineageNode(
+        node = LineageNode(
             kind=LineageKind.POLICY,
             name=policy_id,
             relation=relation,
             details={"created_at_s": record.created_at_s, **without_material(record.metadata)},
-            sources=() if above else await self._sources(record),
-            above=above,
         )
+        return await self._with_sources(node, partial(self._sources, record))
 
-    async def _sources(self, record: PolicyRecord) -> tuple[LineageNode, ...]:
+    async def _sources(self, record: PolicyRecord) -> list[LineageNode]:
         found: list[LineageNode] = []
         merged = record.metadata.get("merged")
         if isinstance(merged, dict):
@@ -87,7 +90,7 @@ class _Tracer:
         if isinstance(run, str):
             played = labelled("run", [run]) & ~labelled("purpose", [EVALUATION])
             found += await self._trajectories("played in the run", played)
-        return tuple(found)
+        return found
 
     async def dataset(self, named: str) -> LineageNode:
         node = LineageNode(kind=LineageKind.DATASET, name=named, relation="learned from", kept=False)
@@ -96,7 +99,6 @@ class _Tracer:
             dataset = await self._store.dataset(name, int(version))
         except (UnknownDataset, ValueError):
             return node
-        above = self._before(LineageKind.DATASET, named)
         members = tables.dataset_members
         holds = exists().where(
             members.c.name == dataset.name,
@@ -104,18 +106,13 @@ class _Tracer:
             members.c.trajectory_id == tables.trajectories.c.id,
         )
         held = holds & ~labelled("purpose", [EVALUATION])
-        return LineageNode(
-            kind=node.kind,
-            name=named,
-            relation=node.relation,
-            details={
-                "kind": dataset.kind.value,
-                "trajectories": len(dataset.trajectory_ids),
-                "recipe": dict(dataset.recipe),
-            },
-            sources=() if above else tuple(await self._trajectories("holds", held)),
-            above=above,
-        )
+        details: dict[str, JsonValue] = {
+            "kind": dataset.kind.value,
+            "trajectories": len(dataset.trajectory_ids),
+            "recipe": dict(dataset.recipe),
+        }
+        node = replace(node, details=details, kept=True)
+        return await self._with_sources(node, partial(self._trajectories, "holds", held))
 
     async def _trajectories(self, relation: str, *chosen: ColumnElement[bool]) -> list[LineageNode]:
         """A node for each policy that played some of those that any of the conditions chooses."""
@@ -144,11 +141,19 @@ class _Tracer:
             sources=(player,) if player.kept else (),
         )
 
-    def _before(self, kind: LineageKind, name: str) -> bool:
-        """Whether it was drawn already; it is from now on."""
-        before = (kind, name) in self._drawn
-        self._drawn.add((kind, name))
-        return before
+    async def _with_sources(
+        self, node: LineageNode, sources: Callable[[], Awaitable[list[LineageNode]]]
+    ) -> LineageNode:
+        """Drawn with what it came of, unless it was drawn already or stands too deep."""
+        if (node.kind, node.name) in self._drawn:
+            return replace(node, above=True)
+        if self._depth == DEEPEST:
+            return replace(node, cut=True)
+        self._drawn.add((node.kind, node.name))
+        self._depth += 1
+        found = await sources()
+        self._depth -= 1
+        return replace(node, sources=tuple(found))
 
 
 def without_material(metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]:

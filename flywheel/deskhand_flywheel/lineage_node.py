@@ -31,5 +31,7 @@ class LineageNode:
     sources: tuple[LineageNode, ...] = ()
     above: bool = False
     """Drawn before: its sources stand there."""
+    cut: bool = False
+    """So deep that its sources are not drawn: its own lineage shows them."""
     kept: bool = True
     """It is in the store. Oracles and policies behind endpoints are not."""

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from flywheel_episodes import make_end, make_trajectory, write
 
+from deskhand_flywheel import tables
 from deskhand_flywheel.errors import UnknownPolicy
-from deskhand_flywheel.lineage import trace_policy
+from deskhand_flywheel.lineage import DEEPEST, trace_policy
 from deskhand_flywheel.lineage_node import LineageKind, LineageNode
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import SelectionRule, TrajectoryFilter
@@ -69,6 +70,23 @@ async def test_a_policy_is_traced_through_datasets_and_players(store: Store, tmp
     # what a policy came of is drawn where it comes first; evaluation is no source
     assert dataset.sources[0].sources[0].above and not traced.sources[0].sources[0].above
     assert traced.sources[1].details["ids"] == ["d"]
+
+
+async def test_many_generations_are_cut_and_go_on_in_their_own_lineage(store: Store, tmp_path: Path) -> None:
+    rows = [
+        {"id": f"p{n}", "parent_id": f"p{n - 1}" if n else None, "manifest": "{}", "metadata": "{}"}
+        for n in range(DEEPEST + 500)
+    ]
+    async with store.database.write() as connection:
+        await connection.execute(tables.policies.insert(), [{**row, "created_at_s": 0.0} for row in rows])
+
+    def drawn(node: LineageNode) -> list[LineageNode]:
+        return [node, *(each for source in node.sources for each in drawn(source))]
+
+    *whole, last = drawn(await trace_policy(store, rows[-1]["id"] or ""))
+    assert len(whole) == DEEPEST and not any(each.cut for each in whole) and last.cut
+    assert (last.name, last.kept) == ("p499", True)
+    assert [each.cut for each in drawn(await trace_policy(store, "p39"))] == [False] * 40
 
 
 async def test_merges_executors_and_what_is_gone(store: Store, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import type { Lineage } from "../src/api/words";
 import { layout } from "../src/flywheel/layout";
 
 function node(kind: Lineage["kind"], name: string, sources: Lineage[] = [], above = false): Lineage {
-  return { kind, name, relation: "of", details: {}, above, kept: true, sources };
+  return { kind, name, relation: "of", details: {}, above, cut: false, kept: true, sources };
 }
 
 describe("layout", () => {
@@ -44,6 +44,17 @@ describe("layout", () => {
       node("policy", "p", [node("dataset", "a@1", [played()]), node("dataset", "b@1", [played()])]),
     );
     expect(graph.nodes).toHaveLength(5);
+  });
+
+  it("draws in full what was too deep where it is met again", () => {
+    const whole = node("policy", "q", [node("policy", "r")]);
+    const root = node("policy", "p", [node("dataset", "d@1", [{ ...whole, sources: [], cut: true }]), whole]);
+    expect(layout(root).nodes.map((one) => [one.lineage.name, one.lineage.cut])).toEqual([
+      ["p", false],
+      ["d@1", false],
+      ["q", false],
+      ["r", false],
+    ]);
   });
 
   it("ends on a circle", () => {

@@ -74,6 +74,8 @@ class LineageModel(BaseModel):
     details: JsonObject
     above: bool
     """Drawn before: its sources stand there."""
+    cut: bool
+    """So deep that its sources are not drawn: ask for its own lineage."""
     kept: bool
     """It is in the store."""
     sources: list[LineageModel]

@@ -124,4 +124,5 @@ def _notes(node: LineageModel) -> list[str]:
     notes += [f"{name} {about[name]}" for name in ("kind", "run") if about.get(name)]
     created = about.get("created_at_s")
     notes += [when(created)] if isinstance(created, float) else []
-    return [*notes, *(["drawn above"] if node.above else [])]
+    notes += ["drawn above"] if node.above else []
+    return [*notes, *(["goes on in its own lineage"] if node.cut else [])]

@@ -8,8 +8,10 @@ import httpx
 import pytest
 from PIL import Image as Picture
 
+from deskhand_flywheel.lineage import DEEPEST
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import StepScore
+from deskhand_platform.api.flywheel_models import LineageModel
 from deskhand_platform.thumbnails import Thumbnails
 from deskhand_sandbox.types import JsonValue
 
@@ -70,6 +72,16 @@ async def test_what_cannot_be_had_says_why(
     answer = await client.request(method, path, json=body)
     assert answer.status_code == status
     assert answer.json()["error"].get("field") == field
+
+
+def test_the_deepest_lineage_can_be_read_again() -> None:
+    """The parser of JSON takes 200 levels."""
+    tree: dict[str, Any] = {"kind": "policy", "name": "p", "relation": "", "details": {"seeds": {"a": [1]}}}
+    tree |= {"above": False, "kept": True, "cut": True, "sources": []}
+    for _ in range(DEEPEST):
+        tree = {**tree, "cut": False, "sources": [{**tree, "kind": "trajectories", "sources": [tree]}]}
+    whole = LineageModel.model_validate(tree)
+    assert LineageModel.model_validate_json(whole.model_dump_json()) == whole
 
 
 async def test_scorers_calibrations_and_storage(

@@ -3403,6 +3403,8 @@ export interface components {
         LineageModel: {
             /** Above */
             above: boolean;
+            /** Cut */
+            cut: boolean;
             /** Details */
             details: {
                 [key: string]: components["schemas"]["JsonValue"];
@@ -9556,6 +9558,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "above": true,
+                     *       "cut": true,
                      *       "details": {},
                      *       "kept": true,
                      *       "kind": "policy",
@@ -9564,6 +9567,7 @@ export interface operations {
                      *       "sources": [
                      *         {
                      *           "above": true,
+                     *           "cut": true,
                      *           "details": {},
                      *           "kept": true,
                      *           "kind": "policy",
@@ -9572,6 +9576,7 @@ export interface operations {
                      *           "sources": [
                      *             {
                      *               "above": true,
+                     *               "cut": true,
                      *               "details": {},
                      *               "kept": true,
                      *               "kind": "policy",

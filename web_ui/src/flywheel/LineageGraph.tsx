@@ -125,7 +125,7 @@ function nameOf({ kind, name }: Lineage, names: Names): string {
   return kind === "dataset" ? name : (names.get(name) ?? name);
 }
 
-function aboutOf({ kind, name, details, kept, above, relation }: Lineage, names: Names): string {
+function aboutOf({ kind, name, details, kept, above, cut, relation }: Lineage, names: Names): string {
   if (!kept) return `${kind}, not in the store`;
   if (kind === "trajectories") {
     return `${counted(Number(details.trajectories), "episode")}, ${count(Number(details.successes))} succeeded`;
@@ -134,6 +134,7 @@ function aboutOf({ kind, name, details, kept, above, relation }: Lineage, names:
   if (kind === "policy" && names.has(name)) said[0] = name;
   else if (typeof details.run === "string") said.push(details.run);
   if (above) said.push("drawn above");
+  if (cut) said.push("goes on in its own lineage");
   return relation && said[0] === "policy" && said.length === 1 ? `policy, ${relation}` : said.join(", ");
 }
 

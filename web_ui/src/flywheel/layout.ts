@@ -45,7 +45,7 @@ export function layout(root: Lineage): Graph {
 function visit(lineage: Lineage, above: string, found: Map<string, Lineage>, edges: Edge[]): string {
   const id = idOf(lineage, above);
   const known = found.get(id);
-  if (known === undefined || known.above) found.set(id, lineage);
+  if (known === undefined || known.above || known.cut) found.set(id, lineage);
   for (const source of lineage.sources) {
     const from = visit(source, id, found, edges);
     if (!edges.some((edge) => edge.from === from && edge.to === id)) {
