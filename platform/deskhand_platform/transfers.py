@@ -265,6 +265,7 @@ def _files(folder: Path) -> list[Path]:
 
 def _found(files: Path, guidance: Guidance) -> tuple[Path, Guidance]:
     """Where the episodes lie: an archive of a folder, or of one file, holds that alone."""
+    guidance = replace(guidance, unpacked_in=files)
     if (files / EXAMPLES).is_dir():
         guidance = replace(guidance, examples=files / EXAMPLES)
     root = files

@@ -229,9 +229,16 @@ def _read_foreign(folder: Path, guidance: Guidance) -> ForeignEpisode:
             unseen = True
         screen, last = turn.after or screen, turn
     result = _result(folder)
-    about = _about(folder, guidance)
+    *above, name = _names(folder, guidance) or ("",)
+    about = _about(folder, name, guidance)
+    example = about.get("id") or name
+    if not example:
+        raise DamagedInput(
+            str(folder / ROWS),
+            "lies in no folder, whose name would say which example it is of: pack the folder, not its files",
+        )
     return ForeignEpisode(
-        task_id=f"osworld/{about.get('id') or folder.name}",
+        task_id=f"osworld/{example}",
         instruction=str(about.get("instruction") or ""),
         turns=turns,
         final=screen,
@@ -239,7 +246,7 @@ def _read_foreign(folder: Path, guidance: Guidance) -> ForeignEpisode:
         done=last is not None and last.done,
         environment="desktop",
         verifier="osworld",
-        labels={"source": "osworld", "domain": folder.parent.name},
+        labels={"source": "osworld", **({"domain": above[-1]} if above else {})},
         first_left_out=unseen,
     )
 
@@ -350,11 +357,17 @@ def _time(row: JsonObject) -> float:
     return 0.0
 
 
-def _about(folder: Path, guidance: Guidance) -> JsonObject:
+def _names(folder: Path, guidance: Guidance) -> tuple[str, ...]:
+    """What an episode's folder and those around it are called, its own name last; of an archive, in it."""
+    whole, root = folder.resolve(), guidance.unpacked_in
+    return whole.parts[1:] if root is None else whole.relative_to(root.resolve()).parts
+
+
+def _about(folder: Path, name: str, guidance: Guidance) -> JsonObject:
     """The task's file: beside the rows, or among OSWorld's examples."""
-    places = [folder / "task.json", folder / f"{folder.name}.json"]
+    places = [folder / "task.json", folder / f"{name}.json"]
     if guidance.examples is not None:
-        places += sorted(guidance.examples.rglob(f"{folder.name}.json"))
+        places += sorted(guidance.examples.rglob(f"{name}.json"))
     for path in places:
         if path.exists():
             text = read_bytes(path, path.parent).decode(errors="replace")

@@ -63,6 +63,8 @@ class Guidance:
     """Who is to be named as having played."""
     examples: Path | None = None
     """OSWorld's `evaluation_examples`, where the instructions are; None: they stay empty."""
+    unpacked_in: Path | None = None
+    """Where an archive was unpacked: no name from there up says anything. None: it was no archive."""
     dialect: str = "ui_tars"
     """Whose actions and coordinates conversations are written in: a name of `deskhand_sandbox.dialects`."""
     succeeded: bool = False

@@ -178,7 +178,7 @@ def _upload(folder: Path, name: str | None) -> Call[PolicyModel]:
         path="/v1/policies",
         read=reading(PolicyModel),
         params={"name": name or folder.resolve().name},
-        content=lambda: _packed(folder, None),
+        content=lambda: _packed(folder),
         timeout_s=LONGEST_S,
     )
 
@@ -200,18 +200,21 @@ def _import(
     path: Path, format: str | None, examples: Path | None, guidance: Mapping[str, Any]
 ) -> Call[ImportedModel]:
     given = {"format": format, **guidance}
+    whole = path.resolve()
+    # OSWorld's folders say by their names which example of which domain an episode is of
+    under = "" if whole.is_file() else f"{whole.parent.name}/{whole.name}"
     return Call(
         method="POST",
         path="/v1/import",
         read=reading(ImportedModel),
         params={name: value for name, value in given.items() if value is not None},
-        content=lambda: _packed(path, examples),
+        content=lambda: _packed(whole, under, examples),
         timeout_s=LONGEST_S,
     )
 
 
-def _packed(path: Path, examples: Path | None) -> Iterator[bytes]:
-    yield from archives.packed_folder(path)
+def _packed(path: Path, under: str = "", examples: Path | None = None) -> Iterator[bytes]:
+    yield from archives.packed_folder(path, under)
     if examples is not None:
         yield from archives.packed_folder(examples, EXAMPLES)
     yield archives.ENDING

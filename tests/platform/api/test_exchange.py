@@ -24,7 +24,13 @@ from deskhand_agent.types import Decision, Step, StepTimings, TrajectoryStart
 from deskhand_flywheel.archives import ENDING, failure_in, packed_folder, unpack
 from deskhand_flywheel.archives import UnpackingLimits as Limits
 from deskhand_flywheel.blobs import digest_of
-from deskhand_flywheel.exchange import export_trajectories, format_names, parquet, webdataset
+from deskhand_flywheel.exchange import (
+    export_trajectories,
+    format_names,
+    import_trajectories,
+    parquet,
+    webdataset,
+)
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import SelectionRule, StepScore
 from deskhand_platform.accounts.access import Role
@@ -509,15 +515,10 @@ async def test_a_folder_in_an_archive_and_osworld_s_examples(
     services, client = there
     id = await record_episode(services.store)
     await client.export_trajectories(tmp_path / "out", "osworld", ids=[id])
-    for one in (tmp_path / "out").rglob("deskhand.json"):
-        one.unlink()
-    for one in (tmp_path / "out").rglob("task.json"):
-        one.unlink()
+    _as_osworld_left_it(tmp_path / "out")
     examples = tmp_path / "examples" / "os"
     examples.mkdir(parents=True)
     (examples / f"{id}.json").write_text(f'{{"id": "{id}", "instruction": "Do it"}}')
-    rows = next((tmp_path / "out").rglob("traj.jsonl"))
-    rows.write_text("".join(_without_record(line) for line in rows.read_text().splitlines()))
     [added] = (
         await client.import_trajectories(tmp_path / "out", examples=tmp_path / "examples", policy="someone")
     ).added
@@ -529,9 +530,49 @@ async def test_a_folder_in_an_archive_and_osworld_s_examples(
     assert again.status_code == 200
 
 
-def _without_record(line: str) -> str:
-    import json
+async def test_an_episode_s_own_folder_comes_in_as_it_does_where_it_lies(
+    there: tuple[Services, AsyncDeskhand],
+    record_episode: Record,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    services, client = there
+    id = await record_episode(services.store)
+    await client.export_trajectories(tmp_path / "out", "osworld", ids=[id])
+    _as_osworld_left_it(tmp_path / "out")
+    [rows] = (tmp_path / "out").rglob("traj.jsonl")
+    episode = rows.parent
+    [added] = (await import_trajectories(services.store, tmp_path / "out")).added
+    start = (await services.store.trajectory(added)).start
+    assert (start.task.id, start.labels["domain"]) == (f"osworld/{id}", episode.parent.name)
+    monkeypatch.chdir(episode)
+    for path in (Path(), episode, episode.parent, tmp_path / "out"):
+        assert (await import_trajectories(services.store, path)).present == (added,)
+        done = await client.import_trajectories(path)
+        assert (done.added, done.present) == ([], [added])
+    bare = b"".join(packed_folder(episode)) + ENDING
+    refused = await client._http.post("/v1/import", content=bare)
+    assert refused.status_code == 422 and "traj.jsonl: lies in no folder" in refused.text
+    alone = b"".join(packed_folder(episode, "mine")) + ENDING
+    [unplaced] = (await client._http.post("/v1/import", content=alone)).json()["added"]
+    start = (await services.store.trajectory(unplaced)).start
+    assert (start.task.id, start.labels) == ("osworld/mine", {"source": "osworld"})
+    (episode / "task.json").write_text('{"id": "told"}')
+    named = b"".join(packed_folder(episode)) + ENDING
+    [told] = (await client._http.post("/v1/import", content=named)).json()["added"]
+    assert (await services.store.summary(told)).task_id == "osworld/told"
 
+
+def _as_osworld_left_it(folder: Path) -> None:
+    """Without what Deskhand adds."""
+    for name in ("deskhand.json", "task.json"):
+        for one in folder.rglob(name):
+            one.unlink()
+    for rows in folder.rglob("traj.jsonl"):
+        rows.write_text("".join(_without_record(line) for line in rows.read_text().splitlines()))
+
+
+def _without_record(line: str) -> str:
     row = json.loads(line)
     row.pop("deskhand", None)
     return json.dumps(row) + "\n"
