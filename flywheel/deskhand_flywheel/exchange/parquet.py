@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from deskhand_agent.types import Step, Trajectory, TrajectoryEnd, TrajectoryStart
+from deskhand_agent.types import Step, TrajectoryEnd, TrajectoryStart
 from deskhand_flywheel.errors import DamagedInput
 from deskhand_flywheel.exchange.parquet_columns import (
     ADDED,
@@ -30,7 +30,7 @@ from deskhand_flywheel.exchange.parquet_columns import (
     step_row,
 )
 from deskhand_flywheel.exchange.pictures import checked, with_pictures
-from deskhand_flywheel.exchange.records import agree, in_order, read_remarks, read_text
+from deskhand_flywheel.exchange.records import agree, assembled, read_remarks, read_text
 from deskhand_flywheel.exchange.types import Add, Format, Guidance, Recorded, Remarks
 from deskhand_flywheel.parts import column_text
 from deskhand_sandbox.types import Split
@@ -191,7 +191,7 @@ def _read_episode(episode: _Placed, rows: Iterator[_Placed]) -> Recorded:
             of_all += [{**of_step, **each} for each in found.row.get(name) or []]
     for column in (row["final_screenshot"], *(row["other_images"] or [])):
         _keep(column, pictures, place)
-    trajectory = in_order(Trajectory(start=start, steps=tuple(steps), end=end), place)
+    trajectory = assembled(start, steps, end, place)
     of_whole: list[Any] = [{"trajectory_id": start.id, **each} for each in row.get("outcome_scores") or []]
     return Recorded(
         trajectory=with_pictures(trajectory, pictures, place),

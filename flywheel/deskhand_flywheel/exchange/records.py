@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar, cast
@@ -16,6 +17,8 @@ from deskhand_sandbox.types import JsonValue
 
 KEY = "deskhand"
 """Where others' JSON carries ours."""
+_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,63}")
+"""A later export names files after it."""
 T = TypeVar("T")
 S = TypeVar("S", StepScore, OutcomeScore, StepValue, Note)
 JsonObject = dict[str, JsonValue]
@@ -41,27 +44,34 @@ def read_head(value: JsonObject, steps: Sequence[Step], place: str) -> Recorded:
     """The episode of a `head` and its steps; pictures still without bytes.
 
     Raises:
-        DamagedInput: a record is not readable, or there are not as many steps as there were.
+        DamagedInput: a record is not readable, there are not as many steps as there were, or as `assembled`.
     """
     start = read(TrajectoryStart, value.get("start"), f"{place}, start")
     ended = value.get("end")
     end = None if ended is None else read(TrajectoryEnd, ended, f"{place}, end")
     if value.get("steps") != len(steps):
         raise DamagedInput(place, f"{value.get('steps')} steps were exported and {len(steps)} are there")
-    trajectory = in_order(Trajectory(start=start, steps=tuple(steps), end=end), place)
+    trajectory = assembled(start, steps, end, place)
     return Recorded(trajectory=trajectory, remarks=read_remarks(value, trajectory, place))
 
 
-def in_order(trajectory: Trajectory, place: str) -> Trajectory:
-    """The trajectory, whose steps must count from 0.
+def assembled(
+    start: TrajectoryStart, steps: Sequence[Step], end: TrajectoryEnd | None, place: str
+) -> Trajectory:
+    """The episode of these records.
 
     Raises:
-        DamagedInput: they do not.
+        DamagedInput: its id is none that its files can be named after, or the steps do not count from 0.
     """
-    for index, step in enumerate(trajectory.steps):
+    if not _ID.fullmatch(start.id):
+        raise DamagedInput(
+            place,
+            f"the id {start.id!r:.80} is not of 1 to 64 letters, digits, - and _, a letter or digit first",
+        )
+    for index, step in enumerate(steps):
         if step.index != index:
             raise DamagedInput(place, f"step {step.index} stands where step {index} should")
-    return trajectory
+    return Trajectory(start=start, steps=tuple(steps), end=end)
 
 
 def read_remarks(value: JsonObject, trajectory: Trajectory, place: str) -> Remarks:

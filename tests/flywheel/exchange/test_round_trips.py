@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
-from flywheel_episodes import Urls, make_end, make_step, make_trajectory, picture, write
+from flywheel_episodes import Urls, make_end, make_start, make_step, make_trajectory, picture, write
 
 from deskhand_agent.types import Trajectory
 from deskhand_flywheel.errors import (
@@ -20,6 +20,7 @@ from deskhand_flywheel.errors import (
 )
 from deskhand_flywheel.exchange import export_trajectories, import_trajectories
 from deskhand_flywheel.exchange.pictures import data_of, other_pictures, screens_of
+from deskhand_flywheel.exchange.records import assembled
 from deskhand_flywheel.store import Store
 from deskhand_sandbox.pictures import as_image
 from deskhand_sandbox.types import (
@@ -238,6 +239,24 @@ async def test_what_is_no_picture_does_not_come_in(
     with pytest.raises(DamagedInput, match="not a picture that can be read"):
         await import_trajectories(store, tmp_path / "out")
     assert await store.count_trajectories() == 0
+
+
+@every_format
+async def test_an_id_that_no_file_should_be_called_by_does_not_come_in(
+    played: Store, store: Store, tmp_path: Path, format: str
+) -> None:
+    await write(played, make_trajectory("two words", end=make_end()))
+    await export_trajectories(played, ["two words"], tmp_path / "out", format)
+    with pytest.raises(DamagedInput, match="the id 'two words' is not of"):
+        await import_trajectories(store, tmp_path / "out")
+    assert await store.count_trajectories() == 0
+
+
+@pytest.mark.parametrize("id", ["", "..", "../up", "a/b", "/a", "a\\b", "a\0", "a\n", "-a", "ä", "a" * 65])
+def test_ids_that_could_lead_out_of_an_export_are_refused(id: str) -> None:
+    with pytest.raises(DamagedInput, match="letters, digits"):
+        assembled(make_start(id), (), None, "here")
+    assert assembled(make_start("a-B_9" + "0" * 59), (), None, "here").id.startswith("a-B_9")
 
 
 async def test_a_changed_cell_is_refused_with_its_row(played: Store, store: Store, tmp_path: Path) -> None:
