@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import ColumnElement, Table, delete, exists, select, update
@@ -123,7 +124,7 @@ class Annotations(OutcomeScores):
             UnknownTrajectory: one is on a step that is not in the store; none was kept.
             StorageFull, StoreUnavailable, StoreClosed: none was kept.
         """
-        rows = [_row(note) for note in notes]
+        rows = [_row(replace(note, text=column_text(note.text))) for note in notes]
         await self.keep_all(self.insert_new(tables.notes), rows, of="a note is on a step")
 
     async def edit_note(self, note_id: str, author: str, text: str) -> Note:

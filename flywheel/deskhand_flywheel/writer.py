@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from sqlalchemy import text
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_flywheel.database import Database
-from deskhand_flywheel.errors import FlywheelError, StoreClosed
+from deskhand_flywheel.errors import StoreClosed
 
 T = TypeVar("T")
 Write = Callable[[AsyncConnection], Awaitable[T]]
@@ -86,18 +85,27 @@ class GroupWriter:
         while self._waiting:
             group = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_GROUP))]
             try:
-                results = await self._commit(group)
-            except (FlywheelError, SQLAlchemyError) as error:
-                await self._one_by_one(group, error)
+                await self._write(group)
             except BaseException as error:
-                # cancelled, or a bug in a write: nobody may be left waiting for ever
+                # cancelled: nobody may be left waiting for ever
                 _fail([*group, *self._waiting], error)
                 self._waiting.clear()
                 raise
-            else:
-                for waiting, result in zip(group, results, strict=True):
-                    if not waiting.done.done():
-                        waiting.done.set_result(result)
+
+    async def _write(self, group: list[_Waiting]) -> None:
+        try:
+            results = await self._commit(group)
+        except Exception as error:  # noqa: BLE001  whose write it is decides what it means
+            if len(group) == 1:
+                _fail(group, error)
+                return
+            # one write of the group failed and undid the rest: only it is to fail
+            for waiting in group:
+                await self._write([waiting])
+        else:
+            for waiting, result in zip(group, results, strict=True):
+                if not waiting.done.done():
+                    waiting.done.set_result(result)
 
     async def _commit(self, group: list[_Waiting]) -> list[Any]:
         async with self._database.write() as connection:
@@ -110,20 +118,6 @@ class GroupWriter:
                     await batch(connection, [each.item for each in some])
                 results += [await each.write(connection) if each.write else None for each in some]
             return results
-
-    async def _one_by_one(self, group: list[_Waiting], error: Exception) -> None:
-        """One write of the group failed and undid the rest: only it is to fail."""
-        if len(group) == 1:
-            _fail(group, error)
-            return
-        for waiting in group:
-            try:
-                (result,) = await self._commit([waiting])
-            except (FlywheelError, SQLAlchemyError) as own:
-                _fail([waiting], own)
-            else:
-                if not waiting.done.done():
-                    waiting.done.set_result(result)
 
 
 def _fail(group: list[_Waiting], error: BaseException) -> None:

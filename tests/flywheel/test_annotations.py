@@ -14,7 +14,7 @@ from deskhand_flywheel.errors import (
     UnknownTrajectory,
 )
 from deskhand_flywheel.store import Store
-from deskhand_flywheel.types import OutcomeScore, StepScore
+from deskhand_flywheel.types import Note, OutcomeScore, StepScore
 from deskhand_flywheel.upkeep import RetentionRule, collect
 from deskhand_flywheel.upkeep.retention import Drop
 
@@ -87,6 +87,14 @@ async def test_notes_are_written_edited_and_taken_back_by_their_author(store: St
         await store.write_note("a", 2, "ada", "…")
     with pytest.raises(UnknownTrajectory):
         await store.write_note("b", 0, "ada", "…")
+
+
+async def test_a_note_from_elsewhere_is_kept_whatever_it_says(store: Store) -> None:
+    await store.begin(make_start("a"))
+    await store.step("a", make_step(0))
+    note = Note(id="n", trajectory_id="a", step_index=0, author="ada", text="h\ud800\0m", created_at_s=1.0)
+    await store.add_notes([note])
+    assert [each.text for each in await store.notes("a")] == ["h\\ud800\\x00m"]
 
 
 async def test_what_a_person_said_of_an_episode_keeps_it(store: Store) -> None:

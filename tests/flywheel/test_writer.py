@@ -85,15 +85,48 @@ async def test_close_writes_what_waits_and_takes_no_more(database: Database) -> 
     assert await _names(database) == {"waiting"}
 
 
-async def test_a_bug_in_a_write_reaches_everyone_who_waits_and_later_writes_go_on(database: Database) -> None:
+async def test_a_bug_in_a_write_reaches_who_asked_for_it_alone(database: Database) -> None:
     async def bug(_connection: AsyncConnection) -> None:
         raise ZeroDivisionError
 
     writer = GroupWriter(database)
-    results = await asyncio.gather(writer.submit(bug), writer.submit(_add("with it")), return_exceptions=True)
-    assert isinstance(results[0], ZeroDivisionError)
+    writes = (
+        writer.submit(_add("a")),
+        writer.submit(bug),
+        writer.submit(_add("\ud800")),
+        writer.submit(_add("b")),
+    )
+    results = await asyncio.gather(*writes, return_exceptions=True)
+    assert [each if isinstance(each, str) else type(each) for each in results] == [
+        "a",
+        ZeroDivisionError,
+        UnicodeEncodeError,
+        "b",
+    ]
     assert await writer.submit(_add("after")) == "after"
-    assert "after" in await _names(database)
+    assert await _names(database) == {"a", "b", "after"}
+    await writer.close()
+
+
+async def test_nobody_is_left_waiting_when_the_writing_is_cancelled(database: Database) -> None:
+    begun = asyncio.Event()
+
+    async def slow(_connection: AsyncConnection) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    async def refused(_connection: AsyncConnection) -> None:
+        if not begun.is_set():
+            raise StoreClosed("at first")
+
+    writer = GroupWriter(database)
+    waiting = [asyncio.ensure_future(writer.submit(write)) for write in (refused, slow, _add("a"))]
+    await begun.wait()
+    assert writer._task is not None
+    writer._task.cancel()
+    results = await asyncio.gather(*waiting, return_exceptions=True)
+    assert [type(each) for each in results[1:]] == [asyncio.CancelledError] * 2
+    assert await writer.submit(_add("after")) == "after"
     await writer.close()
 
 

@@ -11,6 +11,7 @@ from typing import TypeVar, cast
 from deskhand_agent.types import Step, Trajectory, TrajectoryEnd, TrajectoryStart
 from deskhand_flywheel.errors import DamagedInput, RecordError
 from deskhand_flywheel.exchange.types import Recorded, Remarks
+from deskhand_flywheel.parts import column_text
 from deskhand_flywheel.records import decode, dumps, encode, loads
 from deskhand_flywheel.types import Note, OutcomeScore, StepScore, StepValue
 from deskhand_sandbox.types import JsonValue
@@ -81,7 +82,8 @@ def read_remarks(value: JsonObject, trajectory: Trajectory, place: str) -> Remar
         value: lists by the names of the fields of `Remarks`.
 
     Raises:
-        DamagedInput: they are no records of that kind, or not of this episode and its steps.
+        DamagedInput: they are no records of that kind, not of this episode and its steps, or by a name that
+            cannot be kept.
     """
     return Remarks(
         scores=_said(StepScore, "scores", value, trajectory, place),
@@ -105,7 +107,20 @@ def _said(kind: type[S], name: str, value: JsonObject, trajectory: Trajectory, p
             step is not None and step not in range(len(trajectory.steps))
         ):
             raise DamagedInput(where, "one is of a step that is not there")
+        for who in _names(each):
+            if who != column_text(who):
+                raise DamagedInput(where, f"{who!r:.80} holds a NUL or half a surrogate pair: no name can")
     return said
+
+
+def _names(said: StepScore | OutcomeScore | StepValue | Note) -> tuple[str, ...]:
+    match said:
+        case Note():
+            return said.id, said.author
+        case StepValue():
+            return (said.labeller,)
+        case _:
+            return (said.scorer,)
 
 
 def read(kind: type[T], value: JsonValue, place: str) -> T:

@@ -34,6 +34,7 @@ ADDED = ("outcome_scores", "step_values", "notes")
 STEPS = 3
 
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+names = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
 at_step = st.integers(0, STEPS - 1)
 share = st.floats(0, 1)
 moment = st.floats(0, 4e9)
@@ -49,17 +50,17 @@ remarks = st.builds(
         StepScore,
         step_index=at_step,
         score=share,
-        scorer=words,
+        scorer=names,
         rationale=st.none() | words,
         scored_at_s=moment,
     ),
     outcome_scores=of_episode(
-        OutcomeScore, score=share, scorer=words, rationale=st.none() | words, scored_at_s=moment
+        OutcomeScore, score=share, scorer=names, rationale=st.none() | words, scored_at_s=moment
     ),
     step_values=of_episode(
         StepValue,
         step_index=at_step,
-        labeller=words,
+        labeller=names,
         before=share,
         before_error=share,
         after=share,
@@ -70,9 +71,9 @@ remarks = st.builds(
     ),
     notes=of_episode(
         Note,
-        id=words,
+        id=names,
         step_index=at_step,
-        author=words,
+        author=names,
         text=words,
         created_at_s=moment,
         edited_at_s=st.none() | moment,
@@ -174,9 +175,13 @@ async def test_what_is_said_here_already_stays(played: Store, store: Store, tmp_
         ("step_values", {"step_index": STEPS}),
         ("notes", {"step_index": -1}),
         ("notes", {"text": 3}),
+        ("notes", {"id": "\ud800"}),
+        ("notes", {"author": "ad\0a"}),
+        ("outcome_scores", {"scorer": "human:\ud800"}),
+        ("step_values", {"labeller": "\ud800"}),
     ],
 )
-async def test_what_is_said_of_nothing_that_is_there_is_refused(
+async def test_what_is_said_of_nothing_that_is_there_or_by_no_name_is_refused(
     played: Store, store: Store, tmp_path: Path, name: str, change: dict[str, object]
 ) -> None:
     await write(played, make_trajectory("e", end=make_end()))
