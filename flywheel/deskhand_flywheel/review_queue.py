@@ -12,7 +12,20 @@ import time
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
-from sqlalchemy import ColumnElement, Row, and_, case, delete, exists, func, literal, or_, select, tuple_
+from sqlalchemy import (
+    ColumnElement,
+    Row,
+    and_,
+    bindparam,
+    case,
+    delete,
+    exists,
+    func,
+    literal,
+    or_,
+    select,
+    tuple_,
+)
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_flywheel import tables
@@ -86,12 +99,18 @@ class ReviewQueue(StorePart):
             }
             for each in found
         ]
-        kept = [and_(table.c.step_index == row["step_index"], table.c.kind == row["kind"]) for row in rows]
+        kept = {(row["step_index"], row["kind"]) for row in rows}
+        of_this = table.c.trajectory_id == trajectory_id
+        present = select(table.c.step_index, table.c.kind).where(of_this)
+        entry = (table.c.step_index == bindparam("index"), table.c.kind == bindparam("of_kind"))
         insert = self.insert_or_replace(table, ("strength", "said"))
 
         async def write(connection: AsyncConnection) -> None:
-            gone = delete(table).where(table.c.trajectory_id == trajectory_id, *(~each for each in kept))
-            await connection.execute(gone)
+            keys = (await connection.execute(present)).all()
+            # one statement each: an episode of a thousand steps may have that many, too many for one to name
+            gone = [{"index": index, "of_kind": kind} for index, kind in keys if (index, kind) not in kept]
+            if gone:
+                await connection.execute(delete(table).where(of_this, *entry), gone)
             if rows:
                 await connection.execute(insert, rows)
 

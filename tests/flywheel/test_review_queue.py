@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from flywheel_episodes import make_end, make_start, make_step, make_trajectory, write
+from flywheel_episodes import make_end, make_start, make_step, make_trajectory, picture, write
 
 from deskhand_flywheel.errors import InvalidQuery, InvalidReviewRules
 from deskhand_flywheel.review_rules import Opinions, disagreements_of, load_review_rules, read_review_rules
@@ -179,6 +179,21 @@ async def test_newer_scores_change_the_queue(store: Store) -> None:
     await store.add_scores(steps("prm:3", (1.0, 1.0, 1.0)))
     assert await store.find_disagreements(RULES) == 0
     assert (await store.review_queue()).items == ()
+
+
+async def test_a_long_episode_on_whose_every_step_two_scorers_disagree(store: Store) -> None:
+    image, count = picture(1), 1100
+    await store.add_trajectory(
+        make_trajectory("a", steps=tuple(make_step(n, image=image) for n in range(count)), end=make_end())
+    )
+    await store.add_scores(steps("judge:m@1", [0.0] * count))
+    await store.add_scores(steps("prm:1", [1.0] * count))
+    many = await store.find_disagreements(RULES)
+    assert many >= count and await store.find_disagreements(RULES) == many
+    await store.add_scores(steps("prm:2", [0.0] * (count - 1) + [1.0]))
+    left = await store.find_disagreements(RULES)
+    queue = await store.review_queue(limit=500)
+    assert left < 10 and len(queue.items) == left and queue.next_cursor is None
 
 
 async def test_what_goes_takes_its_entries_along(store: Store) -> None:
