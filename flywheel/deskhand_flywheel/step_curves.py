@@ -5,7 +5,7 @@ from __future__ import annotations
 import typing
 from dataclasses import dataclass
 
-from sqlalchemy import JSON, Float, cast, select, type_coerce
+from sqlalchemy import JSON, Float, cast, func, select, type_coerce
 
 from deskhand_flywheel import tables
 from deskhand_flywheel.parts import StorePart
@@ -26,8 +26,10 @@ class Curves(StorePart):
     async def step_curves(self, trajectory_id: str) -> StepCurves:
         """Of one trajectory; empty where there is none."""
         table = tables.steps
-        sqlite = self.database.engine.dialect.name == "sqlite"
-        record = type_coerce(table.c.step, JSON) if sqlite else cast(table.c.step, JSON)
+        # PostgreSQL refuses a whole record for an escaped NUL or half a surrogate pair in any of its texts,
+        # and none is read here. Of \\u, a backslash before a u, comes \/u, which is JSON as well
+        unescaped = cast(func.replace(table.c.step, r"\u", "/u"), JSON)
+        record = type_coerce(table.c.step, JSON) if self.database.is_sqlite else unescaped
         value = record[("record", "decision", "completion", "value")].as_float()
         query = (
             select(table.c.reward, type_coerce(value, Float))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from flywheel_episodes import make_end, make_start, make_step, make_trajectory, write
 
@@ -48,6 +50,18 @@ async def test_an_episode_without_steps_is_not_one_that_is_unknown(store: Store)
     for reading in (store.steps("b"), store.end_of("b")):
         with pytest.raises(UnknownTrajectory):
             await reading
+
+
+@pytest.mark.parametrize("text", ["a\0b", "\ud83d", "\\u0000", "\\\0", "\\\\u\ud83d", "ä"])
+async def test_curves_are_read_whatever_a_step_says(store: Store, text: str) -> None:
+    step = make_step(0, reward=0.5)
+    odd = replace(step, decision=replace(step.decision, text=text, thought=f'{text}\\"{text}'))
+    bare = make_step(1)
+    asked_none = replace(bare, decision=replace(bare.decision, text=text, completion=None))
+    await write(store, make_trajectory("a", steps=(odd, asked_none)))
+    assert (await store.trajectory("a")).steps[0].decision.text == text
+    curves = await store.step_curves("a")
+    assert (curves.rewards, curves.values) == ((0.5, 0.0), (0.4, None))
 
 
 @pytest.mark.parametrize(("offset", "limit"), [(-1, 5), (0, 0), (0, 501)])
