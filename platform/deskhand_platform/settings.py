@@ -168,8 +168,8 @@ class JobSettings(BaseModel):
     spares: tuple[str, ...] = ()
     """URLs of blob stores, such as backups, that a check may be told to take lost blobs from."""
     endpoints: tuple[str, ...] = ()
-    """Base URLs of servers that models may be asked at to judge, with the platform's OPENAI_API_KEY, e.g.
-    "https://api.openai.com/v1"."""
+    """Base URLs of servers that models may be asked at, with the platform's own keys, e.g.
+    "https://api.openai.com/v1": by jobs, and by tasks and rounds that name one."""
 
 
 class TransferSettings(BaseModel):

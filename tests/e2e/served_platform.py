@@ -65,7 +65,9 @@ sys.exit(counting_run.main(folder))
 class Platform:
     """`deskhand serve` as a user starts it, and its store."""
 
-    def __init__(self, home: Path, *, kinds: Sequence[str] = ("fake",)) -> None:
+    def __init__(
+        self, home: Path, *, kinds: Sequence[str] = ("fake",), endpoints: Sequence[str] = (), port: int = 0
+    ) -> None:
         self.home = home
         (home / "page_run.py").write_text(RUN)
         environment = {
@@ -73,9 +75,10 @@ class Platform:
             "DESKHAND_HOME": str(home),
             "DESKHAND_ROUNDS__RUN_MODULE": "page_run",
             "DESKHAND_SANDBOX__KINDS": json.dumps(kinds),
+            "DESKHAND_JOBS__ENDPOINTS": json.dumps(endpoints),
             "PYTHONPATH": os.pathsep.join([str(home), str(PROGRAMS), os.environ.get("PYTHONPATH", "")]),
         }
-        command = [sys.executable, "-m", "deskhand_platform.cli.app", "serve", "--port", "0"]
+        command = [sys.executable, "-m", "deskhand_platform.cli.app", "serve", "--port", str(port)]
         with (home / "serve.log").open("ab") as log:
             self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
         self.url = self._address()

@@ -42,8 +42,8 @@ def model() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
-    made = Platform(tmp_path_factory.mktemp("home"), kinds=["browser"])
+def platform(tmp_path_factory: pytest.TempPathFactory, model: str) -> Iterator[Platform]:
+    made = Platform(tmp_path_factory.mktemp("home"), kinds=["browser"], endpoints=[model])
     yield made
     made.process.send_signal(signal.SIGTERM)
     made.process.wait(60)

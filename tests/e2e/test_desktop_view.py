@@ -58,14 +58,14 @@ def model() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
+def platform(tmp_path_factory: pytest.TempPathFactory, model: str) -> Iterator[Platform]:
     if shutil.which("x11vnc") is None:
         pytest.skip("x11vnc is not installed")
     try:
         create_backend("desktop")
     except BackendMissing as missing:
         pytest.skip(str(missing))
-    made = Platform(tmp_path_factory.mktemp("home"), kinds=["desktop", "fake"])
+    made = Platform(tmp_path_factory.mktemp("home"), kinds=["desktop", "fake"], endpoints=[model])
     yield made
     made.process.send_signal(signal.SIGTERM)
     made.process.wait(60)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import signal
+import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 from served_platform import Platform
@@ -20,12 +22,16 @@ def test_an_episode_by_the_agent_s_chat_policy(tmp_path: Path, monkeypatch: pyte
     write_private(tmp_path / HASH_FILE, hash_token(token))
     monkeypatch.setenv("OPENAI_API_KEY", token)
     monkeypatch.delenv("DESKHAND_TOKEN", raising=False)
-    platform = Platform(tmp_path)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    endpoint = f"http://127.0.0.1:{port}/v1"
+    platform = Platform(tmp_path, endpoints=[endpoint], port=port)
     try:
         with Deskhand(platform.url, home=tmp_path) as client:
-            settings = {
+            settings: dict[str, Any] = {
                 "model": "deskhand-tiny",
-                "base_url": f"{platform.url}/v1",
+                "base_url": endpoint,
                 "temperature": 0.0,
                 "max_tokens": 32,
                 "memory": {"n_screenshots": 1},

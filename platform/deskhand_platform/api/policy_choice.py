@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
 from typing import Any
@@ -14,6 +14,7 @@ from deskhand_agent.policies import policy_names, settings_of
 from deskhand_agent.shipped import DESKHAND_TINY
 from deskhand_agent.test_time.settings import Deliberation
 from deskhand_flywheel.store import Store
+from deskhand_platform.api.endpoints import check_listed
 from deskhand_platform.api.examples import value_of
 from deskhand_platform.api.models import PolicyChoice
 from deskhand_platform.errors import InvalidField
@@ -25,8 +26,11 @@ KEPT = ("policy_id", "executor")
 """Settings of a local policy that name one of the store."""
 
 
-def check_policy(choice: PolicyChoice) -> None:
+def check_policy(choice: PolicyChoice, endpoints: Sequence[str]) -> None:
     """Refuse a policy that does not exist, or that does not take the settings.
+
+    Args:
+        endpoints: where it may be asked, beside its provider's own: the setting `jobs.endpoints`.
 
     Raises:
         InvalidField: names the field; also a key among the settings: they are kept, and shown to everybody.
@@ -49,6 +53,8 @@ def check_policy(choice: PolicyChoice) -> None:
         _check(kind, given, FIELD)
     elif given:
         raise InvalidField(f"{FIELD}.{min(given)}", f"the {choice.name} policy has no settings, e.g. {{}}")
+    if (url := given.get("base_url")) is not None:
+        check_listed(f"{FIELD}.base_url", url, "endpoints", endpoints)
 
 
 async def check_kept(store: Store, choices: Iterable[tuple[str, PolicyChoice]]) -> None:

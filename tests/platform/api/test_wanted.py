@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from deskhand_platform.services import Services
+from deskhand_platform.settings import JobSettings
 
 BUTTON = {"task_id": "fake/press-button"}
 WHOLE = {"id": "mine", "environment": {"kind": "fake"}, "verifier": {"name": "fake"}}
@@ -37,6 +38,9 @@ WRONG = [
     (by("openai", model="m", memory={"n_screenshots": 0}), "policy.settings.memory", "give 1 or more"),
     (by("openai_computer", model="m", effort=3), "policy.settings.effort", "string"),
     (by("anthropic_computer", model="m", tool="1999"), "policy.settings.tool", 'e.g. "20251124"'),
+    (by("openai", model="m", base_url="http://mine/v1"), "policy.settings.base_url", "jobs.endpoints"),
+    (by("openai_computer", model="m", base_url=""), "policy.settings.base_url", "jobs.endpoints"),
+    (by("anthropic_computer", model="m", base_url="http://mine"), "policy.settings.base_url", "has none"),
     (by("local", test_time=3), "policy.settings.test_time", ""),
     (by("scripted", test_time={"samples": 0}), "policy.settings.test_time", "samples is 0"),
     (by("scripted", test_time={"sample": 2}), "policy.settings.test_time.sample", "there are: attempts"),
@@ -69,6 +73,41 @@ async def test_it_is_refused_by_the_name_of_its_field(
 async def test_what_a_worker_would_take_is_taken(client: httpx.AsyncClient, body: dict[str, Any]) -> None:
     answer = await client.post("/v1/tasks", json=body)
     assert answer.status_code == 201, answer.text
+
+
+async def test_the_platform_s_keys_go_only_where_its_settings_say(
+    client: httpx.AsyncClient, services: Services, record_episode: Any
+) -> None:
+    url = "http://models:8000/v1"
+    body = by("openai", model="m", base_url=url)
+    branch = {"step": 1, "policy": body["policy"]}
+    path = f"/v1/trajectories/{await record_episode(services.store)}/branch"
+    one: dict[str, Any] = (await client.post("/v1/rounds", json={"preset": "smoke"})).json()
+    asking: list[tuple[str, str, str, dict[str, Any]]] = [
+        ("POST", "/v1/tasks", "policy.settings.base_url", body),
+        ("POST", path, "policy.settings.base_url", branch),
+    ]
+    for phase, told, field in (
+        ("explore", {"engine": url}, "explore.engine"),
+        ("ppo", {"user": url, "user_model": "m"}, "ppo.user"),
+        ("ppo", {"outcome": {"by": "judge", "judge": url, "model": "m"}}, "ppo.outcome.judge"),
+    ):
+        overrides = {"overrides": {phase: told}}
+        asking += [
+            ("POST", "/v1/rounds", field, {"preset": "smoke", **overrides}),
+            ("POST", f"/v1/rounds/{one['id']}/clone", field, overrides),
+            ("POST", "/v1/schedules", field, {"preset": "smoke", "cron": "0 3 * * *", **overrides}),
+            ("PUT", "/v1/schedules/1", field, {"preset": "smoke", "cron": "0 3 * * *", **overrides}),
+        ]
+    for method, address, field, sent in asking:
+        refused = await client.request(method, address, json=sent)
+        error = refused.json()["error"]
+        assert (refused.status_code, error["field"]) == (422, field), (address, error)
+        assert f"{url} is none of the setting jobs.endpoints" in error["message"]
+    object.__setattr__(services.settings, "jobs", JobSettings(endpoints=(url,)))
+    for method, address, _, sent in asking:
+        taken = await client.request(method, address, json=sent)
+        assert taken.status_code in (200, 201), (address, taken.text)
 
 
 @pytest.mark.parametrize(

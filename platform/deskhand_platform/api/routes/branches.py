@@ -25,7 +25,7 @@ async def branch_trajectory(have: Have, user: User, id: str, body: BranchBody) -
     the others begin at a snapshot where the sandbox keeps any. Their trajectories are labelled `branch_of`,
     `shared_turns` and `branch_exact`: "no" where a screen differed on the way.
     """
-    check_policy(body.policy)
+    check_policy(body.policy, have.settings.jobs.endpoints)
     await check_kept(have.store, [("", body.policy)])
     trajectory = await have.store.trajectory(id)
     task = trajectory.start.task

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
 
@@ -12,6 +11,7 @@ from fastapi import APIRouter, Body
 from deskhand_flywheel.errors import HeldOutRefused
 from deskhand_platform.accounts.access import JOBS, Principal
 from deskhand_platform.api.deps import Cursor, Have, Limit, LogOffset, LogTail, Noted, Who, after
+from deskhand_platform.api.endpoints import check_listed
 from deskhand_platform.api.job_models import (
     CalibrateOrder,
     CheckTasksOrder,
@@ -127,11 +127,11 @@ async def _check(have: Services, order: Order) -> None:
     match order:
         case FsckOrder():
             if order.spare is not None:
-                _check_named("spare", order.spare, "spares", allowed.spares)
+                check_listed("spare", order.spare, "spares", allowed.spares)
         case GcOrder():
             rule_of(order)
         case JudgeOrder():
-            _check_named("endpoint", order.endpoint or OPENAI, "endpoints", allowed.endpoints)
+            check_listed("endpoint", order.endpoint or OPENAI, "endpoints", allowed.endpoints)
             judge_settings(order)
         case LabelOrder() | TrainOrder():
             if order.policy != SCRIPTED or isinstance(order, TrainOrder):
@@ -154,19 +154,12 @@ async def _check(have: Services, order: Order) -> None:
                     meant(name, every)
         case GrowTasksOrder():
             if order.model is not None:
-                _check_named("endpoint", order.endpoint or OPENAI, "endpoints", allowed.endpoints)
+                check_listed("endpoint", order.endpoint or OPENAI, "endpoints", allowed.endpoints)
             try:
                 with named_in("tasks"):
                     bases_of(order.tasks or DEFAULT_TASKS, 1, order.offset)
             except (HeldOutRefused, InvalidTask) as error:
                 raise InvalidField("tasks", str(error)) from error
-
-
-def _check_named(field: str, url: str, setting: str, allowed: Sequence[str]) -> None:
-    """The platform's own hands and keys reach only where its settings say."""
-    if url not in allowed:
-        known = ", ".join(allowed) or "none"
-        raise InvalidField(field, f"{url} is none of the setting jobs.{setting}, which has {known}")
 
 
 def _shown(record: JobRecord) -> JobModel:

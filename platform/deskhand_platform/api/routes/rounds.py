@@ -9,6 +9,7 @@ from typing import Any, cast
 from fastapi import APIRouter
 
 from deskhand_platform.api.deps import Cursor, Have, Limit, LogOffset, LogTail, Noted, RowId, before
+from deskhand_platform.api.endpoints import check_overrides
 from deskhand_platform.api.models import (
     EvaluationRow,
     JsonObject,
@@ -53,6 +54,7 @@ async def start_round(have: Have, noted: Noted, body: RoundStart) -> Round:
     Two starts of the same are one round: of one key, or, without keys, of an equal config while the round is
     not over.
     """
+    check_overrides(body.overrides, have.settings.jobs.endpoints)
     record = await have.rounds.start(body.preset, cast(dict[str, Any], body.overrides), body.key)
     noted(f"{record.id}: {body.model_dump_json(exclude_unset=True)}")
     return shown(record, have)
@@ -100,6 +102,7 @@ async def resume_round(have: Have, id: RowId) -> Round:
 @router.post("/rounds/{id}/clone", status_code=201)
 async def clone_round(have: Have, noted: Noted, id: RowId, body: RoundClone) -> Round:
     """Start a round that is told what this one was, with overrides."""
+    check_overrides(body.overrides, have.settings.jobs.endpoints)
     record = await have.rounds.clone(id, cast(dict[str, Any], body.overrides), body.key)
     noted(f"{record.id}: {body.model_dump_json(exclude_unset=True)}")
     return shown(record, have)

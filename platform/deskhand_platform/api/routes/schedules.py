@@ -7,6 +7,7 @@ from typing import cast
 from fastapi import APIRouter
 
 from deskhand_platform.api.deps import Have, Noted, RowId
+from deskhand_platform.api.endpoints import check_overrides
 from deskhand_platform.api.models import JsonObject
 from deskhand_platform.api.models_rounds import ScheduleBody, ScheduleModel
 from deskhand_platform.rounds.scheduler import successes
@@ -25,7 +26,7 @@ async def list_schedules(have: Have) -> list[ScheduleModel]:
 @router.post("/schedules", status_code=201)
 async def create_schedule(have: Have, noted: Noted, body: ScheduleBody) -> ScheduleModel:
     """Let rounds begin by themselves; never two at a time."""
-    made = await have.schedules.create(order(body))
+    made = await have.schedules.create(order(body, have))
     noted(f"{made.id}: {body.model_dump_json(exclude_unset=True)}")
     return await shown(made, have)
 
@@ -34,7 +35,7 @@ async def create_schedule(have: Have, noted: Noted, body: ScheduleBody) -> Sched
 async def replace_schedule(have: Have, noted: Noted, id: RowId, body: ScheduleBody) -> ScheduleModel:
     """Change a schedule, or switch it on or off."""
     noted(body.model_dump_json(exclude_unset=True))
-    return await shown(await have.schedules.replace(id, order(body)), have)
+    return await shown(await have.schedules.replace(id, order(body, have)), have)
 
 
 @router.delete("/schedules/{id}", status_code=204)
@@ -43,8 +44,13 @@ async def delete_schedule(have: Have, id: RowId) -> None:
     await have.schedules.delete(id)
 
 
-def order(body: ScheduleBody) -> ScheduleOrder:
-    """What a body asks for."""
+def order(body: ScheduleBody, have: Services) -> ScheduleOrder:
+    """What a body asks for.
+
+    Raises:
+        InvalidField: its rounds would ask at an address that the settings do not name.
+    """
+    check_overrides(body.overrides, have.settings.jobs.endpoints)
     return ScheduleOrder(**body.model_dump())
 
 

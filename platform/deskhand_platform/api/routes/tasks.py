@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -21,6 +21,7 @@ from deskhand_platform.api.models import (
 from deskhand_platform.api.policy_choice import check_kept, check_policy
 from deskhand_platform.api.wanted import wanted_task
 from deskhand_platform.errors import InvalidField
+from deskhand_platform.settings import Settings
 from deskhand_platform.states import WorkState
 from deskhand_platform.task_orders import PolicyRef, QueuedTask, TaskOrder
 
@@ -31,7 +32,7 @@ router = APIRouter(tags=["tasks"])
 async def submit_task(have: Have, user: User, noted: Noted, body: TaskSubmission) -> SubmittedTask:
     """Queue a task; its trajectory can be fetched as soon as an episode has begun."""
     await check_kept(have.store, [("", body.policy)])
-    queued = await have.queue.submit(order(body, user, have.settings.sandbox.kinds))
+    queued = await have.queue.submit(order(body, user, have.settings))
     noted(queued.id)
     return shown(queued)
 
@@ -39,7 +40,7 @@ async def submit_task(have: Have, user: User, noted: Noted, body: TaskSubmission
 @router.post("/tasks/batch", status_code=201)
 async def submit_tasks(have: Have, user: User, noted: Noted, body: TaskBatch) -> SubmittedBatch:
     """Queue up to 10,000 tasks, all of them or none."""
-    orders = await asyncio.to_thread(_orders, body.tasks, user, have.settings.sandbox.kinds)
+    orders = await asyncio.to_thread(_orders, body.tasks, user, have.settings)
     await check_kept(have.store, ((f"tasks.{at}.", one.policy) for at, one in enumerate(body.tasks)))
     ids = await have.queue.submit_all(orders)
     noted(f"{len(ids)} tasks, {ids[0]} to {ids[-1]}")
@@ -88,15 +89,15 @@ async def retry_task(have: Have, id: str) -> SubmittedTask:
     return shown(await have.queue.retry(id))
 
 
-def order(body: TaskSubmission, owner: str, lent: Collection[str]) -> TaskOrder:
+def order(body: TaskSubmission, owner: str, settings: Settings) -> TaskOrder:
     """What a submission asks of the queue.
 
     Raises:
         InvalidField: as `wanted_task` and `check_policy`.
     """
-    check_policy(body.policy)
+    check_policy(body.policy, settings.jobs.endpoints)
     return TaskOrder(
-        task=wanted_task(body, lent),
+        task=wanted_task(body, settings.sandbox.kinds),
         policy=PolicyRef(name=body.policy.name, settings=body.policy.settings, review_s=body.policy.review_s),
         labels=body.labels,
         priority=body.priority,
@@ -106,11 +107,11 @@ def order(body: TaskSubmission, owner: str, lent: Collection[str]) -> TaskOrder:
     )
 
 
-def _orders(bodies: Sequence[TaskSubmission], owner: str, lent: Collection[str]) -> list[TaskOrder]:
+def _orders(bodies: Sequence[TaskSubmission], owner: str, settings: Settings) -> list[TaskOrder]:
     found: list[TaskOrder] = []
     for number, body in enumerate(bodies):
         try:
-            found.append(order(body, owner, lent))
+            found.append(order(body, owner, settings))
         except InvalidField as error:
             field = f"tasks.{number}.{error.field}"
             raise InvalidField(field, error.reason, suggestions=error.suggestions) from error

@@ -1,0 +1,42 @@
+"""The platform's own hands and keys reach only where its settings say, whoever asks over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from deskhand_platform.errors import InvalidField
+from deskhand_platform.rounds.config import RUN_FIELDS
+
+ADDRESSES = (("engine",), ("user",), ("outcome", "judge"))
+"""Where among the settings of a round's phase an address may stand."""
+
+
+def check_listed(field: str, url: str, setting: str, allowed: Sequence[str]) -> None:
+    """Refuse an address that the setting `jobs.` does not have.
+
+    Raises:
+        InvalidField: names the field, and what the setting has.
+    """
+    if url not in allowed:
+        known = ", ".join(allowed) or "none"
+        raise InvalidField(
+            field,
+            f"{url} is none of the setting jobs.{setting}, which has {known}; "
+            "who runs the platform adds it there",
+        )
+
+
+def check_overrides(overrides: Mapping[str, Any], endpoints: Sequence[str]) -> None:
+    """Refuse a round that would ask at an address which the setting `jobs.endpoints` does not have.
+
+    Raises:
+        InvalidField: names the phase and the field.
+    """
+    for phase in RUN_FIELDS:
+        for path in ADDRESSES:
+            url: object = overrides.get(phase)
+            for name in path:
+                url = cast("Mapping[str, object]", url).get(name) if isinstance(url, Mapping) else None
+            if url:
+                check_listed(".".join((phase, *path)), str(url), "endpoints", endpoints)
