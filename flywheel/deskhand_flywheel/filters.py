@@ -53,6 +53,8 @@ def matches(chosen: TrajectoryFilter, *, since: str = "") -> ColumnElement[bool]
     if chosen.outcome is not None:
         verdict = {OutcomeFilter.SUCCESS: True, OutcomeFilter.FAILURE: False, OutcomeFilter.NONE: None}
         conditions.append(table.c.success.is_(verdict[chosen.outcome]))
+    if chosen.folders is not None:
+        conditions.append(labelled("folder", chosen.folders))
     conditions.extend(labelled(key, [value]) for key, value in chosen.labels.items())
     return and_(true(), *conditions)
 

@@ -280,6 +280,8 @@ class TrajectoryFilter:
     outcome: OutcomeFilter | None = None
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     """All of these, e.g. {"run": "round-3-ppo"}."""
+    folders: tuple[str, ...] | None = None
+    """Played by a run in any of these folders, by their stamps: other homes have runs of the same name."""
     since_s: float | None = None
     """Begun at or after this Unix time."""
     until_s: float | None = None

@@ -117,7 +117,7 @@ class EpisodeWorker:
             if claimed is None:
                 await asyncio.sleep(self._limits.poll_s)
                 continue
-            with logs.about(task=claimed.id, round=claimed.labels.get("round")):
+            with logs.about(task=claimed.id):
                 log.info("attempt %d at %s began", claimed.attempts, claimed.task.id)
                 await self.attempt(claimed)
 

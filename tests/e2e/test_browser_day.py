@@ -97,7 +97,7 @@ def test_a_hostile_task_and_a_hostile_title_are_shown_as_text(
     platform: Platform, signed: Signed, model: str
 ) -> None:
     policy = {"name": "openai", "settings": {"base_url": model, "model": MARKUP}}
-    order = {"task": OWN_TASK, "policy": policy, "labels": {MARKUP: MARKUP, "purpose": MARKUP}}
+    order = {"task": OWN_TASK, "policy": policy, "labels": {MARKUP: MARKUP}}
     task = begun(platform, order)
     page = signed.open("/tasks")
     expect(page.get_by_role("table", name="Queue")).to_contain_text(MARKUP)

@@ -171,7 +171,10 @@ async def test_a_limit_out_of_range_is_refused(store: Store, limit: int) -> None
 
 async def test_every_filter_narrows(store: Store) -> None:
     await write(store, make_trajectory("a", end=make_end(), labels={"run": "r1", "round": "1"}))
-    await write(store, make_trajectory("b", end=make_end(success=False), labels={"run": "r1", "round": "2"}))
+    await write(
+        store,
+        make_trajectory("b", end=make_end(success=False), labels={"run": "r1", "round": "2", "folder": "f"}),
+    )
     await write(store, make_trajectory("c", end=make_end(success=None), policy_id="policy-b"))
     await write(store, make_trajectory("d", task_id="miniwob/other", started_at_s=2000.0))
     await write(store, make_trajectory("e", split=Split.TEST, end=make_end()))
@@ -194,6 +197,8 @@ async def test_every_filter_narrows(store: Store) -> None:
     assert await chosen(outcome=OutcomeFilter.NONE) == "cd"
     assert await chosen(labels={"run": "r1"}) == "ab"
     assert await chosen(labels={"run": "r1", "round": "2"}) == "b"
+    assert await chosen(folders=("f", "g")) == "b"
+    assert await chosen(folders=()) == ""
     assert await chosen(since_s=1500.0) == "d"
     assert await chosen(ended=True) == "abce"
     assert await chosen(ended=False) == "d"

@@ -150,6 +150,7 @@ class _SpecFields:
     policy_in: str | None = None
     prm_in: str | None = None
     dataset: str | None = None
+    folders: tuple[str, ...] | None = None
     labels: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
 
 

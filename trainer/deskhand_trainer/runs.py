@@ -63,7 +63,10 @@ class RunSpec:
     """Process reward model (a policy record too) whose scores shape the reward; None: outcome only."""
     dataset: str | None = None
     """What the flywheel routed to it, as NAME@VERSION: it learns from no other episodes. None: from all that
-    suit it, of its round where it belongs to one."""
+    suit it, in its `folders` where it has some."""
+    folders: tuple[str, ...] | None = None
+    """Stamps of the folders of the runs whose episodes it looks at, its round's; None: it is of no round, and
+    looks at everybody's."""
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     """Copied onto every trajectory of the run: {"round": "3"}."""
 

@@ -1,8 +1,8 @@
-"""The task that a body means, refused where nothing here could work it."""
+"""The task that a body means, refused where nothing here could work it, or its labels would mislead."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from deskhand_platform.api.models import TaskBody, TaskSubmission
 from deskhand_platform.errors import InvalidField
@@ -10,6 +10,22 @@ from deskhand_platform.naming import named_in
 from deskhand_sandbox.errors import BackendMissing, InvalidTask, UnknownName
 from deskhand_sandbox.registry import BACKENDS, create_verifier
 from deskhand_sandbox.types import EnvironmentSpec, Limits, Task, VerifierSpec
+
+WRITTEN = frozenset({
+    "branch_exact", "branch_of", "folder", "iteration", "mode", "owner", "phase", "purpose", "reviewed",
+    "round", "run", "shared_turns", "stage", "start", "task",
+})  # fmt: skip
+"""Labels that are written on episodes by what plays them, and that training sets are chosen by."""
+
+
+def check_labels(labels: Mapping[str, str]) -> None:
+    """Refuse labels that would pass an episode off as another's.
+
+    Raises:
+        InvalidField: names the first of them.
+    """
+    for name in sorted(WRITTEN & labels.keys()):
+        raise InvalidField(f"labels.{name}", "what plays an episode writes this label: choose another name")
 
 
 def wanted_task(body: TaskSubmission, lent: Collection[str]) -> Task:

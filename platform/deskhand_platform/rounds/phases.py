@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from deskhand_agent.errors import ModelFilesError
@@ -15,7 +16,7 @@ from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import Event, EventKind, TrajectoryFilter
 from deskhand_platform.errors import InvalidField, PlatformError, RoundFailed
 from deskhand_platform.rounds.book import PhaseRecord, RoundBook, RoundRecord
-from deskhand_platform.rounds.config import Config, RoundConfig, round_config
+from deskhand_platform.rounds.config import RoundConfig, round_config
 from deskhand_platform.rounds.fit import check_fit, this_machine
 from deskhand_platform.rounds.plan import VALIDATE_PROMOTED, PhasePlan, plan
 from deskhand_platform.rounds.process import RunHalted, RunRequest, bring_to_end
@@ -27,6 +28,7 @@ from deskhand_sandbox import logs
 from deskhand_sandbox.errors import SandboxError
 from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.admission import is_probe, only_measured
+from deskhand_trainer.run_folder import RunFolder
 from deskhand_trainer.runs import RunKind, RunResult, RunSpec
 
 log = logging.getLogger(__name__)
@@ -173,7 +175,7 @@ class Phases:
         """Do it; the columns of the phase that change by it."""
         if phase.kind == "curate":
             routes = read_routes(round_config(record.config).routes)
-            return {"metrics": await self._curate(record.id, routes)}
+            return {"metrics": await self._curate(record, routes)}
         if phase.kind == "promote":
             return {"metrics": await self._promote(record)}
         rival = next((one.policy_in for one in record.phases if one.name == VALIDATE_PROMOTED), None)
@@ -201,13 +203,14 @@ class Phases:
             return RunSpec(
                 id=run_id,
                 kind=RunKind(planned.kind),
-                config=own_episodes(record, planned),
+                config=planned.config,
                 store_url=self._settings.db_url,
                 blobs_url=self._settings.blobs_url,
                 sandbox_url=url,
                 policy_in=policy_in,
                 prm_in=_made_by(record, "score") if planned.kind == RunKind.PPO else None,
                 dataset=routed_to(record, planned.name),
+                folders=await self._folders(record, "collect" if planned.kind == RunKind.LABEL else None),
                 labels={"round": str(record.id), "phase": planned.name},
             )
 
@@ -227,12 +230,23 @@ class Phases:
             )
         )
 
-    async def _curate(self, round_id: int, routes: Sequence[Route]) -> dict[str, JsonValue]:
-        """Route what the round collected: nothing is thrown away."""
+    async def _folders(self, record: RoundRecord, kind: str | None = None) -> tuple[str, ...]:
+        """Stamps of what the round's runs have played in, those of attempts before included."""
+        runs = self._settings.runs
+        folders = [
+            RunFolder(runs / replace(phase, attempt=attempt).run_of(record.id))
+            for phase in record.phases
+            if kind in (None, phase.kind)
+            for attempt in range(phase.attempt + 1)
+        ]
+        return await asyncio.to_thread(lambda: tuple(one.stamp() for one in folders if one.path.is_dir()))
+
+    async def _curate(self, record: RoundRecord, routes: Sequence[Route]) -> dict[str, JsonValue]:
+        """Route what the round's own runs collected: nothing is thrown away."""
         sizes: dict[str, JsonValue] = {}
+        chosen = TrajectoryFilter(folders=await self._folders(record))
         for route in routes:
-            name = _dataset_name(round_id, route.name)
-            chosen = TrajectoryFilter(labels={"round": str(round_id)})
+            name = _dataset_name(record.id, route.name)
             try:
                 made = await self._store.select_dataset(name, route.rule, chosen, sieve=route.sieve)
             except EmptySelection:
@@ -269,14 +283,6 @@ def policy_for(record: RoundRecord, phase: PhaseRecord) -> str | None:
         return made
     trained = [made for name in TRAINED if (made := _made_by(record, name)) is not None]
     return trained[-1] if trained else record.policy_in
-
-
-def own_episodes(record: RoundRecord, planned: PhasePlan) -> Config:
-    """What a run is told: labels are of the round's own episodes, where its config names no runs."""
-    if planned.kind != RunKind.LABEL or planned.config.get("runs"):
-        return planned.config
-    collected = [phase.run_id for phase in record.phases if phase.kind == "collect" and phase.run_id]
-    return {**planned.config, "runs": [*collected]}
 
 
 def _why(halt: WorkState) -> str | None:

@@ -41,6 +41,8 @@ WRONG = [
     (by("openai", model="m", base_url="http://mine/v1"), "policy.settings.base_url", "jobs.endpoints"),
     (by("openai_computer", model="m", base_url=""), "policy.settings.base_url", "jobs.endpoints"),
     (by("anthropic_computer", model="m", base_url="http://mine"), "policy.settings.base_url", "has none"),
+    ({**BUTTON, "labels": {"batch": "a", "round": "1"}}, "labels.round", "choose another name"),
+    ({**BUTTON, "labels": {"owner": "bob"}}, "labels.owner", "choose another name"),
     (by("local", test_time=3), "policy.settings.test_time", ""),
     (by("scripted", test_time={"samples": 0}), "policy.settings.test_time", "samples is 0"),
     (by("scripted", test_time={"sample": 2}), "policy.settings.test_time.sample", "there are: attempts"),

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from typing import Any, cast
 
-from deskhand_platform.rounds.book import PhaseRecord, RoundRecord
-from deskhand_platform.rounds.phases import own_episodes, routed_to
-from deskhand_platform.rounds.plan import PhasePlan
+from deskhand_flywheel.routing import read_routes
+from deskhand_flywheel.store import Store
+from deskhand_platform.rounds.book import PhaseRecord, RoundBook, RoundRecord
+from deskhand_platform.rounds.phases import Phases, routed_to
+from deskhand_platform.settings import Settings
 from deskhand_platform.states import WorkState
 from deskhand_sandbox.types import JsonValue
+from deskhand_trainer.run_folder import RunFolder
 
 
 def curated(name: str, metrics: Mapping[str, JsonValue]) -> PhaseRecord:
@@ -36,10 +40,22 @@ def test_a_phase_learns_from_the_version_its_round_curated_last() -> None:
     assert routed_to(round_of(curated("curate", {})), "sft") is None
 
 
-def test_a_round_labels_its_own_episodes_unless_it_is_told_which() -> None:
-    explored = replace(curated("explore", {}), kind="collect", run_id="round-4-explore-2")
-    label = PhasePlan(name="label", kind="label", config={"tasks": ["a"]})
-    assert own_episodes(round_of(explored), label)["runs"] == ["round-4-explore-2"]
-    told = replace(label, config={"tasks": ["a"], "runs": ["round-1-explore"]})
-    assert own_episodes(round_of(explored), told)["runs"] == ["round-1-explore"]
-    assert own_episodes(round_of(explored), replace(label, kind="score")) == {"tasks": ["a"]}
+async def test_a_round_takes_what_its_own_runs_played(
+    settings: Settings, store: Store, record_episode: Callable[..., Awaitable[str]]
+) -> None:
+    """However many others say that they are of it: another home's, or what somebody submitted."""
+    explored = replace(curated("explore", {}), kind="collect", attempt=1)
+    record = round_of(explored, curated("curate", {}))
+    phases: Any = Phases(settings, store, RoundBook(store.database), cast("Any", None))
+    said = {"round": "4", "phase": "explore", "run": "round-4-explore-2", "purpose": "rollout"}
+    await record_episode(store, **said)
+    await record_episode(store, folder="of another home", **said)
+    routes = read_routes({})
+    assert await phases._curate(record, routes) == {route.name: 0 for route in routes}
+    own: list[str] = []
+    for run in ("round-4-explore", "round-4-explore-2"):
+        (settings.runs / run).mkdir(parents=True)
+        stamp = RunFolder(settings.runs / run).stamp()
+        own.append(await record_episode(store, **{**said, "run": run, "folder": stamp}))
+    await phases._curate(record, routes)
+    assert (await store.dataset("round-4/sft")).trajectory_ids == tuple(own)

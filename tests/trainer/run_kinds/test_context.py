@@ -24,14 +24,17 @@ from deskhand_agent.types import (
 )
 from deskhand_flywheel.prm.model import ScoreHead, hidden_width, save_reward_model
 from deskhand_flywheel.store import Store
+from deskhand_flywheel.types import TrajectoryFilter
 from deskhand_sandbox.pictures import as_image
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import Click, Observation, Outcome, Split
+from deskhand_trainer.config import ScoreConfig
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.preferences.config import PreferenceConfig
 from deskhand_trainer.run_folder import RunFolder
 from deskhand_trainer.run_kinds import prefer
 from deskhand_trainer.run_kinds.context import RunContext, open_context
+from deskhand_trainer.run_kinds.score import _to_score  # pyright: ignore[reportPrivateUsage]
 from deskhand_trainer.runs import RunKind, RunSpec
 
 NAMES = ("a", "b", "c")
@@ -81,6 +84,22 @@ async def context(store: Store, tmp_path: Path) -> AsyncGenerator[RunContext]:
 def spoil(tmp_path: Path, name: str) -> None:
     digest = episode(name).steps[0].observation.screenshot.digest
     (tmp_path / "blobs" / digest[:2] / digest).write_bytes(b"broken")
+
+
+async def test_a_round_s_run_looks_at_what_its_folders_hold(context: RunContext) -> None:
+    """Not at what only bears the round's name."""
+    mine = replace(episode("d").start, labels={"round": "1", "folder": "stamp"})
+    named = replace(episode("e").start, labels={"round": "1", "folder": "another"})
+    for start in (mine, named):
+        await context.store.add_trajectory(replace(episode(start.id), start=start))
+    assert set(await context.episodes(TrajectoryFilter())) == {*NAMES, "d", "e"}
+    for folders, found in ((("stamp",), ["d"]), ((), [])):
+        spec = replace(context.spec, labels={"round": "1"}, folders=folders)
+        assert await replace(context, spec=spec).episodes(TrajectoryFilter()) == found
+        [scored] = _to_score(folders, ScoreConfig())
+        assert [*await context.store.trajectory_ids(scored)] == found
+    [named_run] = _to_score((), ScoreConfig(runs=("run",)))
+    assert (named_run.folders, named_run.labels) == (None, {"run": "run"})
 
 
 async def test_a_damaged_episode_is_left_out_and_counted(context: RunContext, tmp_path: Path) -> None:

@@ -110,8 +110,7 @@ class RunContext:
             RunRefused: the store has no such dataset.
         """
         if self.spec.dataset is None:
-            chosen = replace(chosen, labels={**self._of_round, **chosen.labels})
-            return [*await self.store.trajectory_ids(chosen)]
+            return [*await self.store.trajectory_ids(replace(chosen, folders=self.spec.folders))]
         name, _, version = self.spec.dataset.rpartition("@")
         try:
             routed = await self.store.dataset(name, int(version))
@@ -200,10 +199,6 @@ class RunContext:
             SandboxClient(host.url, host.token) as client,
         ):
             yield client
-
-    @property
-    def _of_round(self) -> Mapping[str, str]:
-        return {name: value for name, value in self.spec.labels.items() if name == "round"}
 
 
 def sandbox_kinds(tasks: Iterable[str]) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 from deskhand_agent.inference import Sampling
 from deskhand_agent.models.engine import LocalEngine
@@ -27,6 +28,9 @@ async def run(context: RunContext, config: LabelConfig) -> tuple[None, dict[str,
     labeller = labeller_of(
         f"{context.policy_id}@t{config.temperature:g},{config.max_tokens},{config.void_limit}", continuing
     )
+    everything = TrajectoryFilter(
+        task_ids=config.tasks, folders=None if config.runs else context.spec.folders
+    )
     counts = Counter[str]()
     async with (
         LocalEngine(bundle, policy_id=context.policy_id) as engine,
@@ -39,17 +43,14 @@ async def run(context: RunContext, config: LabelConfig) -> tuple[None, dict[str,
             policy_id=context.policy_id,
         )
         for name in config.runs or (None,):
+            of_run = everything if name is None else replace(everything, labels={"run": name})
             done = await label_store(
                 context.store,
                 policy=policy,
                 source=source,
                 labeller=labeller,
                 settings=settings,
-                chosen=TrajectoryFilter(
-                    task_ids=config.tasks,
-                    labels={} if name is None else {"run": name},
-                    max_steps=config.max_steps,
-                ),
+                chosen=replace(of_run, max_steps=config.max_steps),
                 progress=lambda done, total: context.folder.progress("labelling", done, total),
             )
             counts.update(
@@ -58,7 +59,7 @@ async def run(context: RunContext, config: LabelConfig) -> tuple[None, dict[str,
                 inexact=done.inexact,
                 left_out=sum(done.left_out.values()),
             )
-    ids = await ids_of(context.store, TrajectoryFilter(task_ids=config.tasks), config.runs)
+    ids = await ids_of(context.store, everything, config.runs)
     kept = await context.store.step_values(labeller=labeller, trajectory_ids=ids)
     # what an earlier life of the run labelled is counted here alone
     metrics: dict[str, JsonValue] = {"labeller": labeller, **counts, "labelled_steps": len(kept)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import replace
 
 from deskhand_flywheel.errors import FlywheelError
@@ -44,7 +43,7 @@ async def run(context: RunContext, config: ScoreConfig) -> tuple[str, dict[str, 
     figures = {**figures_of(trained.report), "trajectories": len(material.trajectories)}
     kept = await context.keep(folder, about(config, trained.report, material))
     scored = 0
-    for chosen in _to_score(context.spec.labels, config):
+    for chosen in _to_score(context.spec.folders, config):
         scored += await score_store(
             context.store,
             model,
@@ -58,8 +57,7 @@ async def run(context: RunContext, config: ScoreConfig) -> tuple[str, dict[str, 
     return kept, figures
 
 
-def _to_score(labels: Mapping[str, str], config: ScoreConfig) -> list[TrajectoryFilter]:
+def _to_score(folders: tuple[str, ...] | None, config: ScoreConfig) -> list[TrajectoryFilter]:
     """The named runs' trajectories, or the round's where the run belongs to one, or the train split's."""
-    mine = {"round": labels["round"]} if "round" in labels else {}
-    chosen = TrajectoryFilter(split=Split.TRAIN, ended=True, labels=mine)
-    return [replace(chosen, labels={"run": run}) for run in config.runs] or [chosen]
+    chosen = TrajectoryFilter(split=Split.TRAIN, ended=True)
+    return [replace(chosen, labels={"run": run}) for run in config.runs] or [replace(chosen, folders=folders)]

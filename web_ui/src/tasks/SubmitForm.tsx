@@ -194,7 +194,7 @@ const FURTHER = [
   { part: "priority", label: "Priority", hint: "-100 to 100", wide: "sm:col-span-2" },
   { part: "within", label: "Over within (min)", hint: "no deadline", wide: "sm:col-span-2" },
   { part: "review", label: "Seconds to review each action", hint: "nobody is asked", wide: "sm:col-span-2" },
-  { part: "labels", label: "Labels", hint: "batch=nightly, owner=ann", wide: "" },
+  { part: "labels", label: "Labels", hint: "batch=nightly, team=web", wide: "" },
 ] as const;
 
 /** What most tasks go without; opened where something of it is wrong, and left open while that is mended. */

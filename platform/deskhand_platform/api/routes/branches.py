@@ -11,6 +11,7 @@ from deskhand_platform.api.live_models import BranchBody
 from deskhand_platform.api.models import SubmittedTask
 from deskhand_platform.api.policy_choice import check_kept, check_policy
 from deskhand_platform.api.routes.tasks import shown
+from deskhand_platform.api.wanted import check_labels
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.task_orders import BranchRef, PolicyRef, TaskOrder
 
@@ -25,6 +26,7 @@ async def branch_trajectory(have: Have, user: User, id: str, body: BranchBody) -
     the others begin at a snapshot where the sandbox keeps any. Their trajectories are labelled `branch_of`,
     `shared_turns` and `branch_exact`: "no" where a screen differed on the way.
     """
+    check_labels(body.labels)
     check_policy(body.policy, have.settings.jobs.endpoints)
     await check_kept(have.store, [("", body.policy)])
     trajectory = await have.store.trajectory(id)

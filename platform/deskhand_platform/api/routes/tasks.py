@@ -19,7 +19,7 @@ from deskhand_platform.api.models import (
     TaskSubmission,
 )
 from deskhand_platform.api.policy_choice import check_kept, check_policy
-from deskhand_platform.api.wanted import wanted_task
+from deskhand_platform.api.wanted import check_labels, wanted_task
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.settings import Settings
 from deskhand_platform.states import WorkState
@@ -93,8 +93,9 @@ def order(body: TaskSubmission, owner: str, settings: Settings) -> TaskOrder:
     """What a submission asks of the queue.
 
     Raises:
-        InvalidField: as `wanted_task` and `check_policy`.
+        InvalidField: as `wanted_task`, `check_policy` and `check_labels`.
     """
+    check_labels(body.labels)
     check_policy(body.policy, settings.jobs.endpoints)
     return TaskOrder(
         task=wanted_task(body, settings.sandbox.kinds),
