@@ -21,7 +21,7 @@ from deskhand_platform.rounds.fit import check_fit, this_machine
 from deskhand_platform.rounds.plan import VALIDATE_PROMOTED, PhasePlan, plan
 from deskhand_platform.rounds.process import RunHalted, RunRequest, bring_to_end
 from deskhand_platform.rounds.promoted import PromotedPolicies
-from deskhand_platform.rounds.promotion import decide
+from deskhand_platform.rounds.promotion import candidates, decide, overtaken
 from deskhand_platform.settings import Settings
 from deskhand_platform.states import WorkState
 from deskhand_sandbox import logs
@@ -257,13 +257,17 @@ class Phases:
         return sizes
 
     async def _promote(self, record: RoundRecord) -> dict[str, JsonValue]:
-        verdict = decide(record, round_config(record.config).promote)
+        config = round_config(record.config).promote
+        verdict = decide(record, config)
+        if verdict.promoted and verdict.policy_out is not None:
+            beside = {one.policy_id for one in candidates(record, config.measure)}
+            other = await self._promoted.by_gate(verdict.policy_out, record.id, verdict.reason, beside=beside)
+            if other is not None:
+                verdict = overtaken(record, verdict, other)
         reason = None if verdict.promoted else verdict.reason
         await self._book.update(
             record.id, policy_out=verdict.policy_out, promoted=verdict.promoted, reason=reason
         )
-        if verdict.promoted and verdict.policy_out is not None:
-            await self._promoted.by_gate(verdict.policy_out, record.id, verdict.reason)
         return {"policy": verdict.policy_out, "promoted": verdict.promoted, "why": verdict.reason}
 
 

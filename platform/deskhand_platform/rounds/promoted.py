@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -48,15 +49,28 @@ class PromotedPolicies:
             rows = (await connection.execute(query)).mappings().all()
         return tuple(_promotion(row) for row in rows)
 
-    async def by_gate(self, policy_id: str, round_id: int, reason: str) -> None:
-        """Promote what a round made; said once more, it changes nothing."""
+    async def by_gate(
+        self, policy_id: str, round_id: int, reason: str, *, beside: Collection[str]
+    ) -> str | None:
+        """Promote what a round made; said once more, it changes nothing.
+
+        Args:
+            beside: the policies that it was measured beside.
+
+        Returns:
+            The policy in force, where it is none of those: it stays. None: promoted.
+        """
         last = sa.select(promotions.c.policy_id, promotions.c.round_id).order_by(promotions.c.id.desc())
         async with self._store.database.write() as connection:
-            if (await connection.execute(last.limit(1))).first() == (policy_id, round_id):
-                return
+            found = (await connection.execute(last.limit(1))).first()
+            if found == (policy_id, round_id):
+                return None
+            if found is not None and found.policy_id not in beside:
+                return found.policy_id
             row = {"policy_id": policy_id, "round_id": round_id, "kind": PromotionKind.GATE}
             said = {"reason": reason, "by": PLATFORM, "at_s": time.time()}
             await connection.execute(sa.insert(promotions), row | said)
+        return None
 
     async def by_hand(self, policy_id: str, reason: str, by: str) -> Promotion:
         """Promote a policy, or go back to one.

@@ -68,6 +68,15 @@ def _nothing(record: RoundRecord, why: str) -> Verdict:
     return Verdict(policy_out=record.policy_in, promoted=False, reason=f"nothing to promote: {why}")
 
 
+def overtaken(record: RoundRecord, verdict: Verdict, other: str) -> Verdict:
+    """The verdict where another policy was promoted meanwhile, and the round measured nothing beside it."""
+    return _nothing(
+        record,
+        f"{other} was promoted meanwhile, and {verdict.policy_out} was not measured beside it; "
+        f"promote it by hand if it is the better one; {verdict.reason}",
+    )
+
+
 def least_gain(new: SuccessRate, old: SuccessRate) -> float:
     """Low end of the 95 % interval of new − old, from their Wilson intervals (Newcombe 1998, method 10)."""
     gain = new.success - old.success

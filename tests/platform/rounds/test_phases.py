@@ -7,7 +7,9 @@ from typing import Any, cast
 from deskhand_flywheel.routing import read_routes
 from deskhand_flywheel.store import Store
 from deskhand_platform.rounds.book import PhaseRecord, RoundBook, RoundRecord
+from deskhand_platform.rounds.config import RoundConfig
 from deskhand_platform.rounds.phases import Phases, routed_to
+from deskhand_platform.rounds.promoted import PromotedPolicies
 from deskhand_platform.settings import Settings
 from deskhand_platform.states import WorkState
 from deskhand_sandbox.types import JsonValue
@@ -38,6 +40,43 @@ def test_a_phase_learns_from_the_version_its_round_curated_last() -> None:
     assert routed_to(round_of(first, later), "pretrain") == "round-4/rejected@1"
     assert routed_to(round_of(first, later), "ppo") is None
     assert routed_to(round_of(curated("curate", {})), "sft") is None
+
+
+async def test_a_round_replaces_no_policy_that_it_was_not_measured_beside(
+    settings: Settings, store: Store
+) -> None:
+    book = RoundBook(store.database)
+    phases: Any = Phases(settings, store, book, cast("Any", None))
+    promoted = PromotedPolicies(store)
+    config = RoundConfig(ppo={}, evaluate={"tasks": ["fake/press-button"]})
+
+    async def begun(key: str) -> int:
+        number, _ = await book.create("x", config, key)
+        await phases.begin(number)
+        return number
+
+    async def promotion(number: int, policy: str, success: float) -> dict[str, Any]:
+        for name, whose, reached in (("start", "first", 0.3), ("ppo", policy, success)):
+            figures: dict[str, JsonValue] = {
+                "success_sampled": reached,
+                "success_sampled_low": reached - 0.02,
+                "success_sampled_high": reached + 0.02,
+                "episodes": 2000,
+            }
+            done: dict[str, Any] = {"state": WorkState.DONE, "policy_in": whose, "metrics": figures}
+            await book.update_phase(number, f"validate-{name}", **done)
+        return await phases._promote(await book.get(number))
+
+    assert await promoted.by_gate("first", await begun("0"), "it is the first", beside=()) is None
+    paused, quick = await begun("1"), await begun("2")
+    assert (await promotion(quick, "better", 0.9))["promoted"]
+    assert (await promotion(quick, "better", 0.9))["promoted"], "done again after a death"
+    late = await promotion(paused, "worse", 0.5)
+    assert (late["promoted"], late["policy"]) == (False, "first")
+    assert "better was promoted meanwhile, and worse was not measured beside it" in late["why"]
+    record = await book.get(paused)
+    assert (record.promoted, record.policy_out, record.reason) == (False, "first", late["why"])
+    assert [one.policy_id for one in await promoted.list()] == ["better", "first"]
 
 
 async def test_a_round_takes_what_its_own_runs_played(
