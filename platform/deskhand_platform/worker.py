@@ -28,7 +28,7 @@ from deskhand_agent.types import Step, Trajectory, TrajectoryEnd, TrajectoryStar
 from deskhand_agent.worker import Job, WorkerSettings, run_episodes
 from deskhand_flywheel.annotations import scorer_of
 from deskhand_flywheel.branching_off import BranchOrder, branch_off
-from deskhand_flywheel.errors import FlywheelError, NotFound, NotReplayable
+from deskhand_flywheel.errors import FlywheelError, NotFound, NotReplayable, StoreUnavailable
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import StepScore
 from deskhand_platform import host_address
@@ -55,15 +55,7 @@ Sources = Callable[[], SandboxSource | None]
 """The sandbox source as it is now; None while there is none."""
 
 
-HOPELESS = (
-    UnknownName,
-    InvalidTask,
-    BackendMissing,
-    AgentError,
-    PlatformError,
-    NotFound,
-    NotReplayable,
-)
+HOPELESS = (UnknownName, InvalidTask, BackendMissing, AgentError, PlatformError, NotFound, NotReplayable)
 """What a further attempt would not change: the task or the policy is not to be had as asked for."""
 
 
@@ -127,15 +119,13 @@ class EpisodeWorker:
         holding = asyncio.create_task(self._hold(claimed))
         try:
             await asyncio.wait([episode, holding], return_when=asyncio.FIRST_COMPLETED)
-            if not episode.done():
+            if episode.done():
+                ending = episode.result()
+            else:
                 episode.cancel()
                 await asyncio.wait([episode])
-                state, reason = WorkState.CANCELLED, "cancelled"
-                if _late(claimed):
-                    state, reason = WorkState.FAILED, "its deadline passed while it was worked"
-                await self._queue.settle(claimed.id, self.name, state, outcome=None, reason=reason)
-                return
-            await self._settle(claimed, episode.result())
+                ending = self._let_go(claimed, holding.exception())
+            await self._settle(claimed, ending)
         except asyncio.CancelledError:
             episode.cancel()
             await asyncio.wait([episode])
@@ -147,13 +137,25 @@ class EpisodeWorker:
             await asyncio.gather(holding, return_exceptions=True)
 
     async def _hold(self, claimed: QueuedTask) -> None:
-        """Renew the claim; returns when the task is to be let go."""
-        pause_s = min(1.0, self._limits.claim_s / 4)
+        """Renew the claim; returns when the task is to be let go.
+
+        Raises:
+            StoreUnavailable: it could not be renewed for as long as one holds.
+        """
+        hold_s, until_s = self._limits.claim_s, math.inf
         while not _late(claimed):
-            if not await self._queue.renew(claimed.id, self.name, self._limits.claim_s):
-                return
+            try:
+                if not await self._queue.renew(claimed.id, self.name, hold_s):
+                    return
+                until_s = math.inf
+            except StoreUnavailable as error:
+                # from the first failure on: the store itself may have waited longer than a claim holds
+                until_s = min(until_s, time.monotonic() + hold_s)
+                if time.monotonic() > until_s:
+                    raise
+                log.warning("the claim of task %s could not be renewed: %s", claimed.id, error)
             left_s = math.inf if claimed.deadline_s is None else claimed.deadline_s - time.time()
-            await asyncio.sleep(max(0.0, min(pause_s, left_s)))
+            await asyncio.sleep(max(0.0, min(1.0, hold_s / 4, left_s)))
 
     async def _episode(self, claimed: QueuedTask) -> Ending:
         ended: list[Trajectory] = []
@@ -163,7 +165,9 @@ class EpisodeWorker:
         review_s, owner = claimed.policy.waits_s, lease_owner(claimed.id)
         deadlines, labels = Deadlines(), {"task": claimed.id, **claimed.labels, "owner": claimed.owner}
         told = _Told(source)
-        noting = _Noting(self._sink, lambda trajectory: self._begun(claimed, trajectory), attended=told.renew)
+        noting = _Noting(
+            self._sink, lambda start: self._queue.begun(claimed.id, self.name, start.id), attended=told.renew
+        )
         over = asyncio.Event()
         watching = asyncio.create_task(self._watch(noting, told, over))
         try:
@@ -173,10 +177,8 @@ class EpisodeWorker:
                 policy = ReviewedPolicy(policy, self._proposals, wait_s=review_s)
                 deadlines = replace(deadlines, model_s=deadlines.model_s + review_s)
                 labels |= REVIEWED
-            steered_s, deadlines = (
-                deadlines.model_s,
-                replace(deadlines, model_s=deadlines.model_s + LONGEST_S),
-            )
+            steered_s = deadlines.model_s
+            deadlines = replace(deadlines, model_s=steered_s + LONGEST_S)
             policy = SteeredPolicy(policy, self._takeovers, model_s=steered_s)
             task = done.limited(claimed.task)
             if claimed.branch is not None:
@@ -256,6 +258,15 @@ class EpisodeWorker:
         reason = f"gave up after {claimed.attempts} attempts: {what}"
         return Ending(state=WorkState.FAILED, trajectory=trajectory, reason=reason)
 
+    def _let_go(self, claimed: QueuedTask, error: BaseException | None) -> Ending:
+        """Of an episode that was stopped, because of an error or because nobody wants it any more."""
+        if error is not None:
+            return self._broken(claimed, None, f"its claim was lost: {error}")
+        state, reason = WorkState.CANCELLED, "cancelled"
+        if _late(claimed):
+            state, reason = WorkState.FAILED, "its deadline passed while it was worked"
+        return Ending(state=state, trajectory=None, reason=reason)
+
     async def _settle(self, claimed: QueuedTask, ending: Ending) -> None:
         log.info("the attempt ended: %s%s", ending.state, f", {ending.reason}" if ending.reason else "")
         if ending.state is WorkState.QUEUED:
@@ -264,9 +275,6 @@ class EpisodeWorker:
         end = ending.trajectory.end if ending.trajectory else None
         outcome = end.outcome if end else None
         await self._queue.settle(claimed.id, self.name, ending.state, outcome=outcome, reason=ending.reason)
-
-    async def _begun(self, claimed: QueuedTask, start: TrajectoryStart) -> None:
-        await self._queue.begun(claimed.id, self.name, start.id)
 
 
 def _late(claimed: QueuedTask) -> bool:

@@ -4,7 +4,7 @@ import asyncio
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from deskhand_agent.notebook import Notebook
 from deskhand_agent.test_time.checking import NOT_DONE, Check, SelfCheck
 from deskhand_agent.test_time.deliberating import Deliberate
 from deskhand_agent.types import Context, Decision, Policy, Step
+from deskhand_flywheel.errors import StoreUnavailable
 from deskhand_flywheel.store import Store
 from deskhand_platform.accounts.access import Role
 from deskhand_platform.accounts.quotas import Quotas
@@ -71,7 +72,7 @@ class Broken:
         return self._lease()
 
     @asynccontextmanager
-    async def _lease(self) -> AsyncIterator[Sandbox]:
+    async def _lease(self) -> AsyncGenerator[Sandbox]:
         raise SandboxDied("the browser is gone")
         yield
 
@@ -95,7 +96,7 @@ async def sandboxes(tmp_path: Path) -> AsyncIterator[SandboxSource]:
 @asynccontextmanager
 async def working(
     store: Store, policies: Make, source: SandboxSource | None, quotas: Quotas | None = None
-) -> AsyncIterator[TaskQueue]:
+) -> AsyncGenerator[TaskQueue]:
     queue, stop = TaskQueue(store.database, quotas), asyncio.Event()
     worker = EpisodeWorker(queue=queue, sink=store, policies=policies, sources=lambda: source, limits=LIMITS)
     task = asyncio.create_task(worker.work(stop))
@@ -234,6 +235,48 @@ async def test_broken_infrastructure_is_tried_again_and_then_named(
     assert said in str(found.reason) and "3 attempts" in str(found.reason)
 
 
+class Locked(TaskQueue):
+    """Whose database cannot be written to for the first so many renewals."""
+
+    failures = 0
+
+    async def renew(self, queued_id: str, worker: str, hold_s: float) -> bool:
+        self.failures -= 1
+        if self.failures >= 0:
+            raise StoreUnavailable("the database stayed locked")
+        return await super().renew(queued_id, worker, hold_s)
+
+
+async def attempted(store: Store, policy: Policy, source: SandboxSource, failures: int) -> QueuedTask:
+    """A task after one attempt."""
+    queue, limits = Locked(store.database), LIMITS.model_copy(update={"claim_s": 0.2})
+    queue.failures = failures
+    worker = EpisodeWorker(
+        queue=queue, sink=store, policies=always(policy), sources=lambda: source, limits=limits
+    )
+    task = ENDLESS if isinstance(policy, Dawdles) else make_task("fake/press-button", 0)
+    submitted = await queue.submit(TaskOrder(task=task, policy=SCRIPTED))
+    claimed = await queue.claim(worker.name, 60.0)
+    assert claimed is not None
+    await worker.attempt(claimed)
+    return await queue.get(submitted.id)
+
+
+async def test_a_database_that_is_busy_for_a_moment_ends_no_episode(
+    store: Store, sandboxes: SandboxSource
+) -> None:
+    found = await attempted(store, GivesUp(), sandboxes, failures=1)
+    assert (found.state, found.attempts) == (WorkState.DONE, 1)
+
+
+async def test_a_claim_that_cannot_be_renewed_is_given_back_and_not_called_cancelled(
+    store: Store, sandboxes: SandboxSource
+) -> None:
+    found = await attempted(store, Dawdles(), sandboxes, failures=10**6)
+    assert (found.state, found.cancel_requested) == (WorkState.QUEUED, False)
+    assert found.reason == "its claim was lost: the database stayed locked"
+
+
 async def test_a_policy_that_cannot_be_had_is_not_tried_again(store: Store, sandboxes: SandboxSource) -> None:
     async def none(ref: PolicyRef) -> Deliberate:
         raise UnknownName("policy", ref.name, ["local"])
@@ -248,7 +291,7 @@ async def test_a_policy_that_cannot_be_had_is_not_tried_again(store: Store, sand
 async def test_settings_that_make_no_sense_end_only_their_task(
     store: Store, sandboxes: SandboxSource, tmp_path: Path
 ) -> None:
-    make = PolicyMaker(store, tmp_path / "policies").make
+    make = PolicyMaker(store, tmp_path / "policies").deliberate
 
     async def made(ref: PolicyRef) -> Deliberate:
         return Deliberate(policy=GivesUp()) if ref == SCRIPTED else await make(ref)
