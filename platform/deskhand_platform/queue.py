@@ -2,8 +2,8 @@
 
 Of those that wait, the one of the highest priority goes first, and of several the oldest. A claim holds until
 `claimed_until_s`; a worker renews it while it works. A claim that ran out belongs to a worker that died, and
-the task is up for claiming again. Every change checks that the claim still stands, so a worker that was
-thought dead and comes back changes nothing.
+the task is up for claiming again. Every change checks that the claim still stands, by worker and attempt, so
+a worker that was thought dead and comes back changes nothing, nor does another slot of the same worker.
 """
 
 from __future__ import annotations
@@ -226,32 +226,38 @@ class TaskQueue:
         async with self._database.write() as connection:
             await _changed(connection, sa.update(tasks).where(_late(now)).values(values))
 
-    async def renew(self, queued_id: str, worker: str, hold_s: float) -> bool:
+    async def renew(self, claimed: QueuedTask, worker: str, hold_s: float) -> bool:
         """Hold on to a claim.
 
         Returns:
             False when it is to be let go: the claim was lost, or somebody cancelled the task.
         """
-        held = _held(queued_id, worker), tasks.c.cancel_requested.is_(False)
+        held = _held(claimed, worker), tasks.c.cancel_requested.is_(False)
         longer = sa.update(tasks).where(*held).values(claimed_until_s=time.time() + hold_s)
         async with self._database.write() as connection:
             return (await connection.execute(longer)).rowcount == 1
 
-    async def begun(self, queued_id: str, worker: str, trajectory_id: str) -> None:
+    async def begun(self, claimed: QueuedTask, worker: str, trajectory_id: str) -> None:
         """Note the trajectory the running attempt writes."""
-        await self._update(queued_id, worker, {"trajectory_id": trajectory_id})
+        await self._update(claimed, worker, {"trajectory_id": trajectory_id})
 
-    async def put_back(self, queued_id: str, worker: str, reason: str) -> None:
+    async def put_back(self, claimed: QueuedTask, worker: str, reason: str) -> None:
         """Give a claimed task back to the queue, to be tried again."""
         values = {"state": WorkState.QUEUED, "claimed_by": None, "claimed_until_s": None, "reason": reason}
-        await self._update(queued_id, worker, values)
+        await self._update(claimed, worker, values)
 
     async def settle(
-        self, queued_id: str, worker: str, state: WorkState, *, outcome: Outcome | None, reason: str | None
+        self,
+        claimed: QueuedTask,
+        worker: str,
+        state: WorkState,
+        *,
+        outcome: Outcome | None,
+        reason: str | None,
     ) -> bool:
         """Close a claimed task; False when the claim was lost meanwhile."""
         return await self._update(
-            queued_id,
+            claimed,
             worker,
             {
                 "state": state,
@@ -262,8 +268,8 @@ class TaskQueue:
             },
         )
 
-    async def _update(self, queued_id: str, worker: str, values: Mapping[str, Any]) -> bool:
-        change = sa.update(tasks).where(_held(queued_id, worker)).values(dict(values))
+    async def _update(self, claimed: QueuedTask, worker: str, values: Mapping[str, Any]) -> bool:
+        change = sa.update(tasks).where(_held(claimed, worker)).values(dict(values))
         async with self._database.write() as connection:
             return len(await _changed(connection, change)) == 1
 
@@ -275,10 +281,10 @@ async def _changed(connection: AsyncConnection, change: sa.Update) -> Sequence[R
     return rows
 
 
-def _held(queued_id: str, worker: str) -> sa.ColumnElement[bool]:
-    """This worker's claim stands."""
-    running = tasks.c.state == WorkState.RUNNING
-    return sa.and_(tasks.c.id == queued_id, tasks.c.claimed_by == worker, running)
+def _held(claimed: QueuedTask, worker: str) -> sa.ColumnElement[bool]:
+    """This worker's claim stands, and nobody has claimed the task since."""
+    attempt = sa.and_(tasks.c.id == claimed.id, tasks.c.attempts == claimed.attempts)
+    return sa.and_(attempt, tasks.c.claimed_by == worker, tasks.c.state == WorkState.RUNNING)
 
 
 def _abandoned(now: float) -> sa.ColumnElement[bool]:

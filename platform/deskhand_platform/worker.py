@@ -53,8 +53,6 @@ log = logging.getLogger("deskhand_platform.worker")
 
 Sources = Callable[[], SandboxSource | None]
 """The sandbox source as it is now; None while there is none."""
-
-
 HOPELESS = (UnknownName, InvalidTask, BackendMissing, AgentError, PlatformError, NotFound, NotReplayable)
 """What a further attempt would not change: the task or the policy is not to be had as asked for."""
 
@@ -129,7 +127,7 @@ class EpisodeWorker:
         except asyncio.CancelledError:
             episode.cancel()
             await asyncio.wait([episode])
-            await self._queue.put_back(claimed.id, self.name, "the worker was stopped")
+            await self._queue.put_back(claimed, self.name, "the worker was stopped")
             raise
         finally:
             holding.cancel()
@@ -145,7 +143,7 @@ class EpisodeWorker:
         hold_s, until_s = self._limits.claim_s, math.inf
         while not _late(claimed):
             try:
-                if not await self._queue.renew(claimed.id, self.name, hold_s):
+                if not await self._queue.renew(claimed, self.name, hold_s):
                     return
                 until_s = math.inf
             except StoreUnavailable as error:
@@ -166,7 +164,7 @@ class EpisodeWorker:
         deadlines, labels = Deadlines(), {"task": claimed.id, **claimed.labels, "owner": claimed.owner}
         told = _Told(source)
         noting = _Noting(
-            self._sink, lambda start: self._queue.begun(claimed.id, self.name, start.id), attended=told.renew
+            self._sink, lambda start: self._queue.begun(claimed, self.name, start.id), attended=told.renew
         )
         over = asyncio.Event()
         watching = asyncio.create_task(self._watch(noting, told, over))
@@ -270,11 +268,11 @@ class EpisodeWorker:
     async def _settle(self, claimed: QueuedTask, ending: Ending) -> None:
         log.info("the attempt ended: %s%s", ending.state, f", {ending.reason}" if ending.reason else "")
         if ending.state is WorkState.QUEUED:
-            await self._queue.put_back(claimed.id, self.name, ending.reason or "")
+            await self._queue.put_back(claimed, self.name, ending.reason or "")
             return
         end = ending.trajectory.end if ending.trajectory else None
         outcome = end.outcome if end else None
-        await self._queue.settle(claimed.id, self.name, ending.state, outcome=outcome, reason=ending.reason)
+        await self._queue.settle(claimed, self.name, ending.state, outcome=outcome, reason=ending.reason)
 
 
 def _late(claimed: QueuedTask) -> bool:

@@ -56,36 +56,52 @@ async def test_a_dead_workers_task_is_taken_again_and_the_dead_one_changes_nothi
     submitted = await submit(queue)
     first = await queue.claim("dead", 0.0)
     assert first is not None and first.attempts == 1
-    await queue.begun(submitted.id, "dead", "t1")
+    await queue.begun(first, "dead", "t1")
     second = await queue.claim("alive", 60.0)
     assert second is not None and (second.id, second.attempts, second.trajectory_id) == (
         submitted.id,
         2,
         None,
     )
-    assert not await queue.renew(submitted.id, "dead", 60.0)
-    assert not await queue.settle(submitted.id, "dead", WorkState.FAILED, outcome=None, reason="x")
+    assert not await queue.renew(first, "dead", 60.0)
+    assert not await queue.settle(first, "dead", WorkState.FAILED, outcome=None, reason="x")
     outcome = Outcome(score=1.0, success=True, detail="open")
-    assert await queue.settle(submitted.id, "alive", WorkState.DONE, outcome=outcome, reason=None)
+    assert await queue.settle(second, "alive", WorkState.DONE, outcome=outcome, reason=None)
     kept = await queue.get(submitted.id)
     assert (kept.state, kept.outcome, kept.reason) == (WorkState.DONE, outcome, None)
     assert await queue.claim("third", 60.0) is None
 
 
+async def test_a_slot_whose_task_another_slot_of_its_worker_took_changes_nothing(queue: TaskQueue) -> None:
+    await submit(queue)
+    first, second = await queue.claim("worker", -1.0), await queue.claim("worker", 60.0)
+    assert first is not None and second is not None and first.id == second.id
+    await queue.begun(second, "worker", "t2")
+    await queue.begun(first, "worker", "t1")
+    assert not await queue.renew(first, "worker", 60.0)
+    assert not await queue.settle(first, "worker", WorkState.CANCELLED, outcome=None, reason="cancelled")
+    await queue.put_back(first, "worker", "the worker was stopped")
+    kept = await queue.get(first.id)
+    assert (kept.state, kept.trajectory_id, kept.reason) == (WorkState.RUNNING, "t2", None)
+    assert await queue.renew(second, "worker", 60.0)
+    assert await queue.settle(second, "worker", WorkState.DONE, outcome=None, reason=None)
+
+
 async def test_a_renewed_claim_stands(queue: TaskQueue) -> None:
-    submitted = await submit(queue)
-    await queue.claim("worker", 0.0)
-    assert await queue.renew(submitted.id, "worker", 60.0)
+    await submit(queue)
+    claimed = await queue.claim("worker", 0.0)
+    assert claimed is not None and await queue.renew(claimed, "worker", 60.0)
     assert await queue.claim("other", 60.0) is None
 
 
 async def test_cancelling_by_state(queue: TaskQueue) -> None:
-    running, waiting = await submit(queue), await submit(queue)
-    await queue.claim("worker", 60.0)
+    _, waiting = await submit(queue), await submit(queue)
+    running = await queue.claim("worker", 60.0)
+    assert running is not None
     assert (await queue.cancel(waiting.id)).state is WorkState.CANCELLED
     assert (await queue.cancel(running.id)).cancel_requested
-    assert not await queue.renew(running.id, "worker", 60.0)
-    await queue.settle(running.id, "worker", WorkState.CANCELLED, outcome=None, reason="cancelled")
+    assert not await queue.renew(running, "worker", 60.0)
+    await queue.settle(running, "worker", WorkState.CANCELLED, outcome=None, reason="cancelled")
     with pytest.raises(WrongState, match="cancelled already"):
         await queue.cancel(running.id)
     with pytest.raises(NotFound):

@@ -240,11 +240,11 @@ class Locked(TaskQueue):
 
     failures = 0
 
-    async def renew(self, queued_id: str, worker: str, hold_s: float) -> bool:
+    async def renew(self, claimed: QueuedTask, worker: str, hold_s: float) -> bool:
         self.failures -= 1
         if self.failures >= 0:
             raise StoreUnavailable("the database stayed locked")
-        return await super().renew(queued_id, worker, hold_s)
+        return await super().renew(claimed, worker, hold_s)
 
 
 async def attempted(store: Store, policy: Policy, source: SandboxSource, failures: int) -> QueuedTask:

@@ -81,7 +81,8 @@ async def test_tasks_of_an_owner_at_their_sandboxes_wait_and_others_go(
     with pytest.raises(QuotaExceeded, match="1 of 1 sandboxes"):
         await accounts.quotas.check_sandboxes("ada", 0)
     await accounts.quotas.check_sandboxes("owner", 100)
-    await services.queue.put_back(mine[0], "w", "")
+    assert claimed[0] is not None
+    await services.queue.put_back(claimed[0], "w", "")
     again = await services.queue.claim("w", 60.0)
     assert again is not None and again.id == mine[0]
 

@@ -35,13 +35,13 @@ async def test_every_change_of_a_task_is_told(client: httpx.AsyncClient, store: 
     for ending in (WorkState.QUEUED, WorkState.FAILED):
         claimed = await queue.claim("w", 60)
         assert claimed is not None and claimed.id == id
-        assert await queue.renew(id, "w", 60)
-        await queue.begun(id, "w", "t1")
+        assert await queue.renew(claimed, "w", 60)
+        await queue.begun(claimed, "w", "t1")
         if ending is WorkState.QUEUED:
-            await queue.put_back(id, "w", "its sandbox was lost")
+            await queue.put_back(claimed, "w", "its sandbox was lost")
         else:
-            assert await queue.settle(id, "w", ending, outcome=None, reason="gave up")
-    assert not await queue.settle(id, "stranger", WorkState.DONE, outcome=None, reason=None)
+            assert await queue.settle(claimed, "w", ending, outcome=None, reason="gave up")
+        assert not await queue.settle(claimed, "stranger", WorkState.DONE, outcome=None, reason=None)
     await client.post(f"/v1/tasks/{id}/retry")
     await client.delete(f"/v1/tasks/{id}")
     all_of_it = await told(client)
@@ -122,7 +122,7 @@ async def test_two_hundred_streams_get_everything(
         for number in range(tasks):
             claimed = await queue.claim("w", 600)
             assert claimed is not None
-            await queue.settle(claimed.id, "w", WorkState.DONE, outcome=None, reason=None)
+            await queue.settle(claimed, "w", WorkState.DONE, outcome=None, reason=None)
             if number == tasks // 2:
                 early += [asyncio.create_task(follow(http)) for _ in range(clients // 2)]
         seen = await asyncio.gather(*early)

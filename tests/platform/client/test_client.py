@@ -35,9 +35,9 @@ BUTTON = "fake/press-button"
 async def work_one(queue: TaskQueue) -> str:
     claimed = await queue.claim("w", 60)
     assert claimed is not None
-    await queue.begun(claimed.id, "w", f"trajectory-{claimed.id}")
+    await queue.begun(claimed, "w", f"trajectory-{claimed.id}")
     outcome = Outcome(score=1.0, success=True, detail="")
-    await queue.settle(claimed.id, "w", WorkState.DONE, outcome=outcome, reason=None)
+    await queue.settle(claimed, "w", WorkState.DONE, outcome=outcome, reason=None)
     return claimed.id
 
 

@@ -115,9 +115,9 @@ async def drain(home: Path, *, hold_s: float, idle_s: float) -> None:
                 await asyncio.sleep(0.2)
                 continue
             found_s = time.monotonic()
-            await queue.begun(claimed.id, worker, f"trajectory-{claimed.id}")
+            await queue.begun(claimed, worker, f"trajectory-{claimed.id}")
             outcome = Outcome(score=1.0, success=True, detail="")
-            await queue.settle(claimed.id, worker, WorkState.DONE, outcome=outcome, reason=None)
+            await queue.settle(claimed, worker, WorkState.DONE, outcome=outcome, reason=None)
     finally:
         await database.close()
 
