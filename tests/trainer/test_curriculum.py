@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskhand_trainer.curriculum import TaskRecord, recorded, shares, turn_limit, turn_limits
+from deskhand_trainer.curriculum import TaskRecord, in_turn, recorded, shares, turn_limit, turn_limits
 
 
 def test_the_horizon_grows_exactly_at_its_boundaries() -> None:
@@ -36,6 +36,21 @@ def test_shares_add_up_and_leave_no_task_out(successes: list[float], starts: int
     counts = shares(tasks, starts, records)
     assert sum(counts) == starts
     assert min(counts) >= (1 if starts >= len(tasks) else 0)
+
+
+def test_tasks_take_turns_by_their_shares() -> None:
+    assert "".join(in_turn("abc", [1, 2, 4])) == "cbcacbc"
+    assert "".join(in_turn("abc", [1, 1, 1])) == "abc"
+    assert in_turn("abc", [0, 0, 1]) == ["c"]
+
+
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=6).filter(any), st.integers(1, 60))
+def test_every_stretch_of_turns_holds_about_each_share(counts: list[int], length: int) -> None:
+    tasks = [str(i) for i in range(len(counts))]
+    turns = in_turn(tasks, counts)
+    assert [turns.count(task) for task in tasks] == counts
+    for task, count in zip(tasks, counts, strict=True):
+        assert abs(turns[:length].count(task) - count * min(1, length / len(turns))) <= len(tasks) / 2 + 1
 
 
 def test_episodes_are_no_longer_than_the_longest_success_nor_the_horizon() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import TrajectoryFilter
 from deskhand_sandbox.types import Split
 from deskhand_trainer.config import PpoConfig, ValuePretrainingConfig
+from deskhand_trainer.curriculum import TaskRecord
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.loop_state import PpoSetting
 from deskhand_trainer.metrics import Reporter
@@ -136,6 +138,23 @@ async def test_a_stored_success_that_cannot_be_read_is_replayed_no_more(make: Ma
     assert [t.id for t in await loop.gather.stored([first])] == []
     assert len(await alarms(store)) == 1
     loop.engine.close()
+
+
+def test_every_iteration_of_a_curated_stream_has_all_tasks_by_their_shares(make: Make) -> None:
+    often, seldom = "fake/press-button", "fake/never-done"
+    loop = make(
+        tasks=(often, SPOT, seldom), rollouts="stream", curate=True, group_size=4, episodes_per_iteration=20
+    )
+    loop.cursor.tasks = {often: TaskRecord(success=1.0)}
+    jobs = [loop.gather._jobs_of_start(number)[0] for number in range(15)]  # pyright: ignore[reportPrivateUsage]
+    played = [Counter(job.task.id for job in jobs[begin : begin + 5]) for begin in (0, 5, 10)]
+    assert played == [Counter({often: 1, SPOT: 2, seldom: 2})] * 3
+    # fewer start states in an iteration than tasks: all have their turn nevertheless
+    few = make(tasks=(often, SPOT, seldom), rollouts="stream", curate=True, group_size=8)
+    jobs = [few.gather._jobs_of_start(number)[0] for number in range(3)]  # pyright: ignore[reportPrivateUsage]
+    assert {job.task.id for job in jobs} == {often, SPOT, seldom}
+    loop.engine.close()
+    few.engine.close()
 
 
 async def test_a_store_that_fails_ends_a_resumed_loop(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -154,6 +154,7 @@ MUTATIONS = {
     "normalise without spread": ("normalisation", "EPSILON = 1e-8", "EPSILON = 0.0"),
     "trajectory_dpo": ("preferences/losses", "-F.logsigmoid(beta", "F.logsigmoid(beta"),
     "refuel": ("preferences/losses", "/ eta - (returns", "* eta - (returns"),
+    "in_turn": ("curriculum", "(k + 0.5) / count", "k / count"),
     "turn_limits": ("curriculum", "min(found) for", "max(found) for"),
     "usual": ("self_imitation", "fmean(outcomes) for", "max(outcomes) for"),
     "ran_over": ("filters", "is StopReason.TURN_LIMIT", "is not StopReason.TURN_LIMIT"),

@@ -69,6 +69,12 @@ def shares(
     return counts
 
 
+def in_turn(tasks: Sequence[str], counts: Sequence[int]) -> list[str]:
+    """Each task as often as its count says, spread evenly: any stretch holds about all shares."""
+    places = [((k + 0.5) / count, i) for i, count in enumerate(counts) for k in range(count)]
+    return [tasks[i] for _, i in sorted(places)]
+
+
 def turn_limits(tasks: Sequence[str], limit: int | None, records: Mapping[str, TaskRecord]) -> dict[str, int]:
     """The turn limit of each task's episodes: its longest success, and `limit` where that is less.
 

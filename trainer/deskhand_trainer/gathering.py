@@ -16,7 +16,7 @@ from deskhand_agent.types import Trajectory, Watcher
 from deskhand_agent.worker import Job, WorkerSettings, WorkerStats
 from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
 from deskhand_trainer.admission import LoopSeeds
-from deskhand_trainer.curriculum import shares, turn_limit, turn_limits
+from deskhand_trainer.curriculum import in_turn, shares, turn_limit, turn_limits
 from deskhand_trainer.early_stop import LowScores
 from deskhand_trainer.errors import RolloutsStalled, RunRefused
 from deskhand_trainer.loop_state import Cursor, PpoSetting
@@ -303,8 +303,10 @@ class Gatherer:
     def _jobs_of_start(self, number: int) -> Sequence[Job]:
         """Tasks take turns, each as often as its share says, all through the same seeds in order."""
         config, seeds = self._config, self._seeds
-        counts = self._shares(config.episodes_per_iteration) or [1] * len(config.tasks)
-        turns = [task for task, count in zip(config.tasks, counts, strict=True) for _ in range(count)]
+        starts = config.episodes_per_iteration // config.group_size
+        # with fewer start states in an iteration than tasks, some of the tasks would never have their turn
+        counts = self._shares(max(starts, len(config.tasks))) or [1] * len(config.tasks)
+        turns = in_turn(config.tasks, counts)
         offset = seeds.offset + config.seed_offset + self._cursor.seeds_used + number
         one = SeedRange(task_id=turns[number % len(turns)], split=seeds.split.value, offset=offset, count=1)
         labels = {**self._stream_labels(), START: str(number)}
