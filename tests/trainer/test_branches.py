@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+from deskhand_agent.types import StopReason
 from deskhand_trainer.batches import prepare
 from deskhand_trainer.branches import repeated_turns, shared_advantages
 from deskhand_trainer.config import PpoConfig
@@ -46,9 +47,12 @@ def tree(an_episode: Episode) -> list[Episode]:
 
 def test_by_hand(an_episode: Episode) -> None:
     episodes = tree(an_episode)
-    assert repeated_turns(episodes).tolist() == [*[False] * 3, True, *[False] * 2, *[True] * 2, *[False] * 2]
+    everyone = [True] * 4
+    again = [*[False] * 3, True, *[False] * 2, *[True] * 2, *[False] * 2]
+    assert repeated_turns(episodes, everyone).tolist() == again
+    assert repeated_turns([episodes[1], episodes[0]], [True] * 2).tolist() == [True, *[False] * 5]
     own = torch.tensor([-1.0] * 3 + [5.0] * 3 + [-3.0] * 3 + [2.0]).unsqueeze(-1)
-    got = shared_advantages(own, episodes, [True] * 4).squeeze(-1).tolist()
+    got = shared_advantages(own, episodes, everyone).squeeze(-1).tolist()
     assert got[:3] == pytest.approx([(-1 + 5 - 3) / 3, (-1 - 3) / 2, -1.0])
     assert got[4:6] + got[8:] == [5.0, 5.0, -3.0, 2.0]
     left_out = shared_advantages(own, episodes, [True, False, True, True]).squeeze(-1).tolist()
@@ -59,7 +63,26 @@ def test_without_branches_nothing_changes(an_episode: Episode) -> None:
     own = torch.randn(3, 2)
     episodes = [replace(an_episode, trajectory_id=name) for name in "abc"]
     assert torch.equal(shared_advantages(own, episodes, [True] * 3), own)
-    assert not repeated_turns(episodes).any()
+    assert not repeated_turns(episodes, [True] * 3).any()
+
+
+def test_what_branches_share_is_learned_once_though_the_episode_they_left_is_not(an_episode: Episode) -> None:
+    """Outcomes 1 0 1 of two branches and the episode apart: what a leave-one-out mean says of the branches,
+    once for the turn they share, and once for that which the second alone has of the episode that is gone."""
+    trunk, good, bad, apart = tree(an_episode)
+    model = TabularActorCritic(states=3, tokens=2)
+    over = replace(trunk, stop_reason=StopReason.TURN_LIMIT)
+    config = replace(CONFIG, advantage="rloo", skip_overlong=True)
+    for episodes in ([over, good, bad, apart], [good, bad, apart]):
+        batch = prepare(episodes, model, config)
+        learned = {(s.trajectory_id, s.turn_index): s.advantage[0] for s in batch.samples if s.in_policy_loss}
+        assert learned == pytest.approx(
+            {("b", 0): -0.25, ("b", 1): 0.5, ("b", 2): 0.5, ("c", 1): -1.0, ("c", 2): -1.0, ("d", 0): 0.5}
+        )
+        valued = [(s.trajectory_id, s.turn_index) for s in batch.samples if s.in_value_loss]
+        assert sorted(valued) == sorted([*learned, *([("a", 2)] if over in episodes else [])])
+    # where none of those who share it counts, the critic still learns it once
+    assert repeated_turns([trunk, good], [False, False]).tolist() == [False, False, False, True, False, False]
 
 
 async def test_computers_that_cannot_go_back_are_named_before_anything_runs(spot: Any) -> None:

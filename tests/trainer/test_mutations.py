@@ -42,9 +42,15 @@ MUTATIONS = {
     "archer's targets": ("archer", "torch.where(goes_on, following, 0.0)", "following"),
     "archer's targets follow": ("archer", "target.lerp_(net, share)", "target.lerp_(net, 1 - share)"),
     "archer's next turn": ("archer", "range(rows + 1, rows + turns)", "range(rows, rows + turns - 1)"),
-    "shared_advantages": ("branches", "return total / count", "return total"),
-    "repeated_turns": ("branches", "turn < e.shared_turns", "turn <= e.shared_turns"),
-    "shared_advantages of those that count": ("branches", "trunk is None or not keep", "trunk is None"),
+    "shared_advantages": ("branches", "advantages[rows].mean(0)", "advantages[rows].sum(0)"),
+    "shared_advantages of those that count": (
+        "branches",
+        "for row, keep in held if keep]",
+        "for row, _ in held]",
+    ),
+    "repeated_turns": ("branches", "for row, _ in others]", "for row, _ in others[1:]]"),
+    "repeated_turns by those that count": ("branches", "(not each[2], each[0]", "(each[2], each[0]"),
+    "repeated_turns in the episode that was left": ("branches", "each[0].shared_turns > 0", "True"),
     "nearness": ("semi_online", "EXACT if alike else 0.0", "0.0 if alike else EXACT"),
     "return_batch_normalised": ("baselines", "kept.std(unbiased=False)", "kept.std()"),
     "dual clip": (

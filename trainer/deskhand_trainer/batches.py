@@ -137,8 +137,8 @@ def prepare(
     estimates = estimated(rewarded, values, _bootstraps(rewarded, model, config), chosen, config)
     # whitened once for the whole iteration: a minibatch of another size must not change what a turn is worth
     counted = torch.tensor([keep for e, keep in zip(rewarded, chosen, strict=True) for _ in e.samples])
-    # what branches share with the episode they left is learned there, once and for all of them
-    repeated = repeated_turns(rewarded)
+    # what branches share with the episode they left is learned once and for all of them
+    repeated = repeated_turns(rewarded, chosen)
     counted = counted & ~repeated
     entries = (mask if config.advantage in BY_TOKEN else mask[:, :1]) & counted.unsqueeze(-1)
     seen = shared_advantages(estimates.advantages, rewarded, chosen)[:, : entries.shape[1]]
