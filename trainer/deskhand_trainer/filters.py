@@ -15,12 +15,13 @@ from torch import Tensor
 from deskhand_agent.types import StopReason
 from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.estimates import groups_of
-from deskhand_trainer.types import Episode
+from deskhand_trainer.types import Episode, TrainingSample
 from deskhand_trainer.written import Written
 
 
 def in_policy_loss(episodes: Sequence[Episode], config: PpoConfig) -> list[bool]:
-    """Whether each episode is in the policy loss; all of them unless the config leaves some out.
+    """Whether each episode is in the policy loss; all of them unless the config leaves some out. Rejection
+    keeps those alone that earned no less than the least of the successes.
 
     Args:
         episodes: with their rewards.
@@ -29,11 +30,20 @@ def in_policy_loss(episodes: Sequence[Episode], config: PpoConfig) -> list[bool]
         not (config.skip_overlong and ran_over(e)) and not (config.skip_void and e.void_turns > 0)
         for e in episodes
     ]
-    if config.keep_spread >= 1 or not any(kept):
+    if config.keep_spread < 1 and any(kept):
+        returns = torch.tensor([sum(s.reward for s in e.samples) for e in episodes])
+        spread = widest_groups(returns, groups_of(episodes), torch.tensor(kept), share=config.keep_spread)
+        kept = spread.tolist()
+    if config.algorithm != "rejection":
         return kept
-    returns = torch.tensor([sum(s.reward for s in e.samples) for e in episodes])
-    spread = widest_groups(returns, groups_of(episodes), torch.tensor(kept), share=config.keep_spread)
-    return spread.tolist()
+    enough = min((e.outcome for e in episodes if e.success), default=math.inf)
+    paid = [earned(e.samples) for e in episodes]
+    return [keep and 0 < own >= enough for keep, own in zip(kept, paid, strict=True)]
+
+
+def earned(turns: Sequence[TrainingSample]) -> float:
+    """What an episode's outcome paid."""
+    return sum(dict(turn.reward_parts)["outcome"] for turn in turns)
 
 
 def ran_over(episode: Episode) -> bool:

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 
 from deskhand_trainer.batches import Batch
 from deskhand_trainer.config import PpoConfig
+from deskhand_trainer.filters import earned
 from deskhand_trainer.rollouts import Collected
 from deskhand_trainer.tally import UpdateReport
 from deskhand_trainer.types import Episode, TrainingSample
 
 
 def to_learn(config: PpoConfig, episodes: Sequence[Episode], batch: Batch) -> tuple[TrainingSample, ...]:
-    """What the update sees. Rejection keeps the episodes that earned no less than the least of the successes,
-    all of whose tokens have as their advantage what the episode earned: 1, but where a task pays by degrees.
+    """What the update sees. Of rejection's what is in the policy loss, all of whose tokens have as their
+    advantage what the episode earned: 1, but where a task pays by degrees.
+
+    Args:
+        episodes: whose turns the batch holds, replayed ones among them.
     """
     if config.algorithm != "rejection":
         return batch.samples
-    earned: dict[str, float] = {}
-    for sample in batch.samples:
-        earned[sample.trajectory_id] = (
-            earned.get(sample.trajectory_id, 0.0) + dict(sample.reward_parts)["outcome"]
-        )
-    enough = min((e.outcome for e in episodes if e.success), default=math.inf)
+    samples = iter(batch.samples)
+    each = [list(islice(samples, len(e.samples))) for e in episodes]
     return tuple(
-        replace(s, advantage=(paid,) * len(s.reply_ids))
-        for s in batch.samples
-        if (paid := earned[s.trajectory_id]) > 0 and paid >= enough
+        replace(turn, advantage=(earned(turns),) * len(turn.reply_ids))
+        for turns in each
+        for turn in turns
+        if turn.in_policy_loss
     )
 
 

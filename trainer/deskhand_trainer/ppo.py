@@ -179,10 +179,9 @@ class PpoLoop:
             told: dict[str, Any] = {"turn_critic": self.turn_critic, "update": self.learner.updates}
             batch = await self._compute(prepare, mixed, self.model, self.config, shuffle=shuffle, **told)
             swapped = (new is not old for new, old in zip(mixed, episodes, strict=True))
-            batch = replace(batch, replayed=sum(swapped))
+            batch = replace(batch, samples=to_learn(self.config, mixed, batch), replayed=sum(swapped))
             outcomes = [(e.task_id, e.success, len(e.samples)) for e in episodes]
             self.cursor.tasks = recorded(self.cursor.tasks, outcomes)
-        batch = replace(batch, samples=to_learn(self.config, episodes, batch))
         if not (samples := [*batch.samples, *again]):
             return episodes, batch, nothing_learned()
         push = 0.0
