@@ -96,7 +96,7 @@ def recorded(
     """Records with an iteration's episodes taken in.
 
     Args:
-        outcomes: task, success and turns of each episode.
+        outcomes: task, success and turns of each episode, counted as a turn limit does.
     """
     new = dict(records)
     for task in {task for task, _, _ in outcomes}:

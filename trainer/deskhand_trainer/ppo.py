@@ -180,7 +180,7 @@ class PpoLoop:
             batch = await self._compute(prepare, mixed, self.model, self.config, shuffle=shuffle, **told)
             swapped = (new is not old for new, old in zip(mixed, episodes, strict=True))
             batch = replace(batch, samples=to_learn(self.config, mixed, batch), replayed=sum(swapped))
-            outcomes = [(e.task_id, e.success, len(e.samples)) for e in episodes]
+            outcomes = [(e.task_id, e.success, e.attempt_turns) for e in episodes]
             self.cursor.tasks = recorded(self.cursor.tasks, outcomes)
         if not (samples := [*batch.samples, *again]):
             return episodes, batch, nothing_learned()

@@ -280,6 +280,10 @@ def episode_of(trajectory: Trajectory, request: Requester) -> Episode | None:
         stop_reason=end.stop_reason,
         environment_rewards=tuple(step.reward for step in trajectory.steps),
         after=_state_after(trajectory, request) if trajectory.truncated else None,
+        attempt_turns=sum(
+            step.decision.summary is None and sample.attempt == samples[-1].attempt
+            for step, sample in zip(trajectory.steps, samples, strict=True)
+        ),
         void_turns=sum(step.decision.void for step in trajectory.steps),
         questions=sum(_asks(step) for step in trajectory.steps),
         unanswered=sum(_asks(step) and _unanswered(step) for step in trajectory.steps),

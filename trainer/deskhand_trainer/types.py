@@ -90,6 +90,8 @@ class Episode:
     """Of each turn, by a critic of its own (ArCHer); empty without one."""
     after: TrainingSample | None = None
     """The state after the last turn of a truncated episode, with an empty reply: V is read there."""
+    attempt_turns: int = 0
+    """Turns of its last attempt, without those that wrote a summary: what a turn limit counts."""
     void_turns: int = 0
     """Turns whose reply held no action."""
     questions: int = 0
