@@ -3,7 +3,7 @@ and between any two."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import torch
 
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_flywheel.store import Store
+from deskhand_trainer import ppo
 from deskhand_trainer.checkpoints import random_state
 from deskhand_trainer.config import PpoConfig, ValuePretrainingConfig
 from deskhand_trainer.loop_state import PpoSetting
@@ -20,6 +21,7 @@ from deskhand_trainer.metrics import Reporter
 from deskhand_trainer.ppo import PpoLoop
 from deskhand_trainer.presets import method
 from deskhand_trainer.rollouts import Collected
+from deskhand_trainer.types import Episode
 
 ITERATIONS = 10
 """Two deaths in each: 20 in all."""
@@ -152,3 +154,28 @@ async def test_twenty_deaths_change_no_bit(
     resumed = playing(make(config, "killed"), recorded, monkeypatch)
     assert resumed.cursor.iteration == ITERATIONS
     assert_same(everything(resumed), everything(whole))
+
+
+async def test_what_a_stored_success_brought_to_light_is_resumed_with_it(
+    make: Callable[..., PpoLoop], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The policy that said how likely the answer was has moved on: it is kept, not asked again."""
+    config = replace(BASE, replay=4, information_weight=1.0, episodes_per_iteration=4)
+    loop = make(config, "run")
+
+    def informed(episodes: Sequence[Episode], *_: object) -> list[Episode]:
+        return [
+            replace(e, success=True, information_gains=tuple(number + n / 8 for n in range(len(e.samples))))
+            for number, e in enumerate(episodes, 1)
+        ]
+
+    monkeypatch.setattr(ppo, "informed", informed)
+    episodes = await loop._episodes(await loop.gather.batch("rollout", 4))  # pyright: ignore[reportPrivateUsage]
+    loop.successes = loop.successes.stored(episodes)
+    loop._checkpoint()  # pyright: ignore[reportPrivateUsage]
+    resumed = make(config, "run")
+    await resumed._restore_episodes()  # pyright: ignore[reportPrivateUsage]
+    assert resumed.successes.gains() == {e.trajectory_id: list(e.information_gains) for e in episodes}
+    assert resumed.successes.ids() == loop.successes.ids()
+    for each in (loop, resumed):
+        each.engine.close()

@@ -12,7 +12,7 @@ alone, for which the replies are there.
 from __future__ import annotations
 
 import copy
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,13 +21,11 @@ from torch import Tensor, nn
 
 from deskhand_trainer.actor_critic import ActorCritic, by_length
 from deskhand_trainer.config import PpoConfig
+from deskhand_trainer.replay import Restorer
 from deskhand_trainer.side_by_side import one_thread
 from deskhand_trainer.types import Episode, TrainingSample
 
 MINIBATCH = 128
-
-Restorer = Callable[[Sequence[str]], Awaitable[Sequence[Episode]]]
-"""Episodes of the store by the ids of their trajectories."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

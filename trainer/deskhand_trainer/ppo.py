@@ -74,7 +74,7 @@ class PpoLoop:
         self.successes = Successes(size=max(self.config.replay, self.config.self_imitation))
         q, v = (ValueHead(setting.bundle.text_width) for _ in range(2))
         self.turn_critic = TurnCritic(q, v, self.config) if self.config.advantage == "archer" else None
-        self._replay_ids: dict[str, list[str]] = {}
+        self._replay: tuple[dict[str, list[str]], dict[str, list[float]]] = ({}, {})
         self._alarms: set[asyncio.Task[None]] = set()
         self.shuffle = torch.Generator().manual_seed(self.config.seed + 1)
         self._resume()
@@ -233,8 +233,7 @@ class PpoLoop:
 
     async def _restore_episodes(self) -> None:
         """Take up the episodes a checkpoint names."""
-        found = {task: tuple(await self._stored(ids)) for task, ids in self._replay_ids.items()}
-        self.successes = replace(self.successes, of_task={**self.successes.of_task, **found})
+        self.successes = await self.successes.restored(*self._replay, self._stored)
         if self.turn_critic is not None:
             await self.turn_critic.restore(self._stored)
 
@@ -379,6 +378,7 @@ class PpoLoop:
             "learner": self.learner.state(),
             "cursor": asdict(self.cursor),
             "replay": self.successes.ids(),
+            "gains": self.successes.gains(),
             "shuffle": self.shuffle.get_state(),
             "rng": random_state(),
             "turn_critic": None if self.turn_critic is None else self.turn_critic.state(),
@@ -392,7 +392,7 @@ class PpoLoop:
         state = found[1]
         self.learner.load(state["learner"])
         self.cursor = Cursor.restored(state["cursor"])
-        self._replay_ids = state.get("replay", {})
+        self._replay = state.get("replay", {}), state.get("gains", {})
         self.shuffle.set_state(state["shuffle"])
         if self.turn_critic is not None:
             self.turn_critic.load(state["turn_critic"])

@@ -6,11 +6,13 @@ before; the ratio to the policy that drew it is PPO's to clip.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from deskhand_trainer.types import Episode
 
+Restorer = Callable[[Sequence[str]], Awaitable[Sequence[Episode]]]
+"""Episodes of the store by the ids of their trajectories."""
 FAILS_BELOW = 0.2
 """Mean outcome under which a group has failed."""
 SPREAD_BELOW = 0.05
@@ -37,6 +39,28 @@ class Successes:
     def ids(self) -> dict[str, list[str]]:
         """Trajectory ids by task, as a checkpoint keeps them."""
         return {task: [e.trajectory_id for e in episodes] for task, episodes in self.of_task.items()}
+
+    def gains(self) -> dict[str, list[float]]:
+        """What their turns brought to light, by trajectory id: the policy that said so will have moved on."""
+        found = [e for episodes in self.of_task.values() for e in episodes]
+        return {e.trajectory_id: list(e.information_gains) for e in found if e.information_gains}
+
+    async def restored(
+        self, ids: Mapping[str, Sequence[str]], gains: Mapping[str, Sequence[float]], episodes_of: Restorer
+    ) -> Successes:
+        """With the episodes that a checkpoint names, as far as they can be had.
+
+        Args:
+            ids: of `ids`.
+            gains: of `gains`; none in checkpoints that kept none.
+        """
+        kept = dict(self.of_task)
+        for task, names in ids.items():
+            found = await episodes_of(names)
+            kept[task] = tuple(
+                replace(e, information_gains=tuple(gains.get(e.trajectory_id, ()))) for e in found
+            )
+        return replace(self, of_task=kept)
 
 
 def replayed(episodes: Sequence[Episode], successes: Successes) -> tuple[list[Episode], Successes]:
