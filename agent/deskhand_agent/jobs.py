@@ -22,12 +22,11 @@ class Job:
 
 
 class JobQueue:
-    """Jobs taken one by one by several workers; one may be put back."""
+    """Jobs taken one by one by several workers."""
 
     def __init__(self, jobs: Iterable[Job] | AsyncIterable[Job]) -> None:
         self._iterator: AsyncIterator[Job] | Iterator[Job]
         self._iterator = aiter(jobs) if isinstance(jobs, AsyncIterable) else iter(jobs)
-        self._back: list[Job] = []
         self._lock = asyncio.Lock()
         self._coming: asyncio.Future[Job | None] | None = None
 
@@ -37,12 +36,8 @@ class JobQueue:
         Raises:
             TimeoutError: none came within `within_s`; it is for whoever asks next.
         """
-        if self._back:
-            return self._back.pop()
         async with asyncio.timeout(within_s), self._lock:
-            job = await self._following()
-        # one may have been put back while this waited
-        return self._back.pop() if job is None and self._back else job
+            return await self._following()
 
     async def _following(self) -> Job | None:
         if isinstance(self._iterator, Iterator):
@@ -57,6 +52,3 @@ class JobQueue:
         """Stop waiting for one that has not come."""
         if self._coming is not None:
             self._coming.cancel()
-
-    def put_back(self, job: Job) -> None:
-        self._back.append(job)

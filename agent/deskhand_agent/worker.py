@@ -180,7 +180,8 @@ class _Run:
         self._policy_update = policy_update
         self._on_done = on_done
         self._began_s = time.monotonic()
-        self._leases = 0
+        self._leases: Counter[str] = Counter()
+        """Sandboxes on loan, by kind."""
         self._episodes = self._successes = self._steps = self._given_up = 0
         self._model_ms = self._act_ms = 0.0
         self._failures: Counter[Failure] = Counter()
@@ -193,10 +194,10 @@ class _Run:
             try:
                 attempt = await self._on_one_lease(attempt, owner)
             except LeaseUnavailable as error:
-                if self._leases:
-                    # the others have all the sandboxes there are: leave them the job
-                    self._jobs.put_back(attempt.job)
-                    return
+                if self._leases[attempt.job.task.environment.kind]:
+                    # the others have all there are of its kind: one is given back before long
+                    await asyncio.sleep(self._settings.backoff_s)
+                    continue
                 attempt = await self._no_lease(attempt, error)
             except BackendMissing:
                 raise
@@ -242,12 +243,12 @@ class _Run:
         lease = self._source.lease(kind, owner=owner, wait_s=settings.lease_wait_s)
         late = LeaseUnavailable(f"no {kind} sandbox within {settings.lease_wait_s:g} s")
         sandbox = await within(settings.lease_wait_s + settings.release_s, lease.__aenter__(), late)
-        self._leases += 1
+        self._leases[kind] += 1
         try:
             yield sandbox
         finally:
-            self._leases -= 1
             await self._give_back(lease)
+            self._leases[kind] -= 1
 
     async def _give_back(self, lease: AbstractAsyncContextManager[Sandbox]) -> None:
         try:

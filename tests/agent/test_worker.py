@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -198,6 +199,63 @@ async def test_fewer_sandboxes_than_workers_still_do_all_jobs(stub: SimpleNamesp
     )
     assert (stats.episodes, stats.given_up, source.most_out) == (60, 0, 2)
     assert stats.failures == {}
+
+
+async def test_a_worker_that_got_no_sandbox_comes_back_when_there_is_one(stub: SimpleNamespace) -> None:
+    """A stream lasts: who leaves it for others who had all sandboxes once is missed for good."""
+
+    class OneAtFirst(stub.Source):
+        asked = 0
+
+        @asynccontextmanager
+        async def lease(self, kind: str, **told: Any) -> AsyncGenerator[Any]:
+            self.asked += 1
+            if self.asked == 2:
+                raise LeaseUnavailable("none free")
+            async with super().lease(kind, **told) as sandbox:
+                yield sandbox
+
+    source = OneAtFirst()
+
+    async def as_long_as_one_works_alone() -> AsyncIterator[Job]:
+        while source.most_out < 2:
+            yield Job(task=stub.task(1))
+            await asyncio.sleep(0.001)
+
+    async with asyncio.timeout(10):
+        stats, _, _ = await run(stub, as_long_as_one_works_alone(), source=source, concurrency=2)
+    assert stats.episodes > 1
+    assert stats.failures == {}
+
+
+async def test_a_kind_that_nobody_has_is_waited_for_no_longer_than_alone(stub: SimpleNamespace) -> None:
+    """That others have sandboxes of another kind says nothing of this one."""
+
+    class NoneOfB(stub.Source):
+        @asynccontextmanager
+        async def lease(self, kind: str, **told: Any) -> AsyncGenerator[Any]:
+            if kind == "b":
+                raise LeaseUnavailable("there are none")
+            async with super().lease(kind, **told) as sandbox:
+                yield sandbox
+
+    seen: list[str] = []
+
+    async def until_b_is_given_up() -> AsyncIterator[Job]:
+        yield Job(task=stub.task(1, kind="b"))
+        while "b" not in seen:
+            yield Job(task=stub.task(1, kind="a"))
+            await asyncio.sleep(0.001)
+
+    async with asyncio.timeout(10):
+        stats, _, _ = await run(
+            stub,
+            until_b_is_given_up(),
+            source=NoneOfB(),
+            concurrency=2,
+            on_done=lambda trajectory: seen.append(trajectory.start.task.environment.kind),
+        )
+    assert (stats.given_up, stats.failures) == (1, {Failure.SANDBOX_LEASE: 3})
 
 
 async def test_no_sandbox_at_all_is_recorded_as_such(stub: SimpleNamespace) -> None:
