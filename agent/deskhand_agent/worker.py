@@ -21,7 +21,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 from deskhand_agent.accounts import Account
-from deskhand_agent.branching import Branch, Branching, Crossroads
+from deskhand_agent.branching import BRANCH_OF, Branch, Branching, Crossroads
 from deskhand_agent.ending import VOID_LIMIT, failed_end
 from deskhand_agent.episode import run_episode
 from deskhand_agent.ids import new_id
@@ -213,19 +213,9 @@ class _Run:
         kind = attempt.job.task.environment.kind
         async with self._lease(kind, owner) as sandbox:
             for _ in range(self._settings.episodes_per_lease):
-                rule = self._settings.branching
-                crossroads = None if rule is None else Crossroads(rule)
-                trajectory = await self._episode(attempt.job, sandbox, crossroads=crossroads)
-                if trajectory.end is not None and trajectory.end.failure is not None:
-                    return await self._broken(attempt, trajectory, trajectory.end.failure)
-                self._count(trajectory)
-                for branch in () if crossroads is None else crossroads.branches(trajectory):
-                    other = await self._episode(attempt.job, sandbox, branch=branch)
-                    if other.end is not None and other.end.failure is not None:
-                        # the episode itself is done: only the loan is not to be used again
-                        self._failures[other.end.failure] += 1
-                        return await self._next()
-                    self._count(other)
+                broken = await self._worked(attempt.job, sandbox)
+                if broken is not None:
+                    break
                 try:
                     following = await self._next(within_s=self._settings.idle_lease_s)
                 except TimeoutError:
@@ -235,7 +225,23 @@ class _Run:
                 attempt = following
             else:
                 return attempt
-        return await self._next()
+        # the sandbox is given back by now: the next job may be long in coming
+        return await self._next() if broken is None else await self._broken(attempt, *broken)
+
+    async def _worked(self, job: Job, sandbox: Sandbox) -> tuple[Trajectory, Failure] | None:
+        """Run an episode and its branches; returns what broke: the loan is not to be used again then."""
+        rule = self._settings.branching
+        crossroads = None if rule is None else Crossroads(rule)
+        trajectory = await self._episode(job, sandbox, crossroads=crossroads)
+        if trajectory.end is not None and trajectory.end.failure is not None:
+            return trajectory, trajectory.end.failure
+        self._count(trajectory)
+        for branch in () if crossroads is None else crossroads.branches(trajectory):
+            other = await self._episode(job, sandbox, branch=branch)
+            if other.end is not None and other.end.failure is not None:
+                return other, other.end.failure
+            self._count(other)
+        return None
 
     @asynccontextmanager
     async def _lease(self, kind: str, owner: str) -> AsyncGenerator[Sandbox, None]:
@@ -293,6 +299,8 @@ class _Run:
     async def _broken(self, attempt: _Attempt, trajectory: Trajectory, failure: Failure) -> _Attempt | None:
         """Count a broken attempt; returns what to do next."""
         self._failures[failure] += 1
+        if BRANCH_OF in trajectory.start.labels:  # the episode itself is done
+            return await self._next()
         if attempt.broken >= self._settings.retries:
             self._given_up += 1
             self._tell(trajectory)

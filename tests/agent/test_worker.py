@@ -373,3 +373,25 @@ async def test_a_sandbox_is_given_back_while_no_job_comes(stub: SimpleNamespace)
     assert more.is_set() and free
     assert stats.episodes == 4
     assert source.out == 0
+
+
+async def test_a_broken_sandbox_is_given_back_before_the_next_job_is_waited_for(
+    stub: SimpleNamespace,
+) -> None:
+    source = flaky(stub, 1, act={0: SandboxDied("gone")})
+
+    async def the_next_once_it_is_back() -> AsyncIterator[Job]:
+        yield Job(task=stub.task(1))
+        while source.out:
+            await asyncio.sleep(0.001)
+        yield Job(task=stub.task(1))
+
+    async with asyncio.timeout(10):
+        stats, _, _ = await run(
+            stub,
+            the_next_once_it_is_back(),
+            source=source,
+            settings=WorkerSettings(retries=0),
+            concurrency=1,
+        )
+    assert (stats.episodes, stats.given_up) == (1, 1)
