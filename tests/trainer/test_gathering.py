@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import func
 
 from deskhand_agent.models.bundle import ModelBundle
+from deskhand_agent.sinks import MemorySink
 from deskhand_agent.types import Trajectory
 from deskhand_agent.worker import WorkerSettings
 from deskhand_flywheel import tables
@@ -23,6 +24,7 @@ from deskhand_sandbox.types import Split
 from deskhand_trainer.config import PpoConfig, ValuePretrainingConfig
 from deskhand_trainer.curriculum import TaskRecord
 from deskhand_trainer.errors import RunRefused
+from deskhand_trainer.evaluation import evaluate
 from deskhand_trainer.loop_state import PpoSetting
 from deskhand_trainer.metrics import Reporter
 from deskhand_trainer.ppo import PpoLoop
@@ -199,3 +201,51 @@ async def test_demonstrations_that_cannot_be_read_are_passed_over(
     with pytest.raises(RunRefused, match="none of the 5 demonstrations can be read"):
         await loop.gather.iteration()
     loop.engine.close()
+
+
+async def test_a_stream_leaves_its_sandboxes_to_validation(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There are as many as it has episodes at once: validation would get none."""
+    goes_on: list[bool] = []
+
+    async def evaluate(loop: PpoLoop) -> None:
+        loop.cursor.best = 0.0
+        if (stream := loop.gather._stream) is not None:  # pyright: ignore[reportPrivateUsage]
+            goes_on.append(stream._goes_on.is_set())  # pyright: ignore[reportPrivateUsage]
+
+    monkeypatch.setattr(PpoLoop, "_evaluate", evaluate)
+    outcome = await make(rollouts="stream", evaluate_every=1).train()
+    assert outcome.metrics["iterations"] == 2
+    assert goes_on == [False, False]
+
+
+async def test_validation_waits_for_a_sandbox_as_long_as_an_episode_may_have_it(
+    make: Make, spot: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lease, waits, sink = spot.lease, list[float](), MemorySink()
+
+    def noted(kind: str, *, owner: str, wait_s: float) -> Any:
+        waits.append(wait_s)
+        return lease(kind, owner=owner, wait_s=wait_s)
+
+    monkeypatch.setattr(spot, "lease", noted)
+    loop = make()
+    got = await evaluate(
+        (SPOT,),
+        mode="greedy",
+        policy=loop.greedy,
+        source=spot,
+        sink=sink,
+        split=Split.VALIDATION,
+        episodes=2,
+        offset=0,
+        concurrency=2,
+        labels={},
+        owner="t",
+        void_limit=9,
+    )
+    loop.engine.close()
+    assert got[0].rate.count == 2
+    limit_s = max(t.start.task.limits.seconds for t in sink.trajectories)
+    assert min(waits) == limit_s + WorkerSettings().lease_wait_s

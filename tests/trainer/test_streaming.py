@@ -101,6 +101,23 @@ async def test_rollouts_go_on_while_nobody_takes() -> None:
     await rollouts.close()
 
 
+async def test_while_it_is_paused_no_episode_begins() -> None:
+    sink = MemorySink()
+    rollouts = stream(Made(), sink=sink)
+    first = await rollouts.take(starts=4)
+    with rollouts.paused():
+        async with asyncio.timeout(60):
+            while any(t.end is None for t in sink.trajectories):
+                await asyncio.sleep(0.001)
+        begun = len(sink.trajectories)
+        assert begun < 8, "there is room for more"
+        await asyncio.sleep(0.05)
+        assert len(sink.trajectories) == begun
+    second = await rollouts.take(starts=4)
+    await rollouts.close()
+    assert sorted(starts(first.trajectories) + starts(second.trajectories)) == list(range(8))
+
+
 async def test_a_group_is_taken_whole() -> None:
     rollouts = stream(Made(group=3, delay_s=0.002))
     taken = await rollouts.take(starts=2)

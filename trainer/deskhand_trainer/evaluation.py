@@ -69,7 +69,7 @@ async def evaluate(
     reuse: Store | None = None,
     on_done: Callable[[int], None] | None = None,
 ) -> list[Evaluation]:
-    """Work `episodes` seeds of each task.
+    """Work `episodes` seeds of each task. A sandbox is waited for as long as another episode may have it.
 
     Args:
         mode: names the way the policy draws; kept on the trajectories.
@@ -97,17 +97,20 @@ async def evaluate(
         ranged = SeedRange(task_id=task, split=own.value, offset=begin, count=episodes)
         watcher = TargetWatcher(policy) if targets else None
         before = number * episodes * tries
+        jobs = jobs_of(
+            [ranged],
+            labels=labels,
+            group_size=tries,
+            turn_limits=None if turns is None else {task: turns},
+        )
+        limit_s = max((job.task.limits.seconds for job in jobs), default=0.0)
         collected = await work(
-            jobs_of(
-                [ranged],
-                labels=labels,
-                group_size=tries,
-                turn_limits=None if turns is None else {task: turns},
-            ),
+            jobs,
             policy=watcher or policy,
             source=source,
             settings=WorkerSettings(
                 concurrency=concurrency,
+                lease_wait_s=WorkerSettings().lease_wait_s + limit_s,
                 void_limit=void_limit,
                 user=user,
                 attempts=attempts,

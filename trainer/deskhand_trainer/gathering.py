@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 from deskhand_agent.branching import Branching
@@ -240,6 +241,10 @@ class Gatherer:
         await self._leave_out(collected.unreadable)
         cursor.seeds_used += max(r.count for r in ranges)
         return self._told(collected)
+
+    def paused(self) -> AbstractContextManager[None]:
+        """A stream begins no episode meanwhile: there may be no more sandboxes than it has."""
+        return nullcontext() if self._stream is None else self._stream.paused()
 
     async def close(self) -> None:
         """End the stream; its episodes under way are recorded as cancelled."""

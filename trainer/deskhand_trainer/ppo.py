@@ -118,12 +118,12 @@ class PpoLoop:
                 await self._iterate()
                 last = self._spent()
                 if last or self.cursor.iteration % self.config.evaluate_every == 0:
-                    await self._evaluate()
+                    with self.gather.paused():
+                        await self._evaluate()
                 if last or self.cursor.iteration % self.config.checkpoint_every == 0:
                     await asyncio.to_thread(self._checkpoint)
-            return PpoOutcome(
-                best=self.s.folder / "best", metrics=loop_metrics(self.cursor, self.seeds, self.config)
-            )
+            metrics = loop_metrics(self.cursor, self.seeds, self.config)
+            return PpoOutcome(best=self.s.folder / "best", metrics=metrics)
         finally:
             await self.gather.close()
             await asyncio.to_thread(self.engine.close)

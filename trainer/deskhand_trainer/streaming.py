@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from deskhand_agent.stream import stream_episodes
@@ -117,6 +117,8 @@ class RolloutStream:
         self._ready: deque[int] = deque()
         self._dropped: Counter[str] = Counter()
         self._changed = asyncio.Condition()
+        self._goes_on = asyncio.Event()
+        self._goes_on.set()
         self._begun = 0
         """Start states begun or found finished, and not yet taken."""
         self._number = state.first
@@ -174,6 +176,15 @@ class RolloutStream:
             starts=len(numbers),
             waited_s=time.monotonic() - began,
         )
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """No further episode begins meanwhile; those under way end, and leave their sandboxes to others."""
+        self._goes_on.clear()
+        try:
+            yield
+        finally:
+            self._goes_on.set()
 
     async def close(self) -> None:
         """Stop what is under way; it is recorded as cancelled."""
@@ -234,6 +245,7 @@ class RolloutStream:
                     self._ready.append(number)
                     self._changed.notify_all()
             for job in jobs[len(done) :]:
+                await self._goes_on.wait()
                 yield job
 
     async def _collect(self, episodes: AsyncIterator[Trajectory]) -> None:
