@@ -23,13 +23,13 @@ from deskhand_flywheel.types import TrajectoryFilter
 from deskhand_sandbox.types import Split
 from deskhand_trainer.config import PpoConfig, ValuePretrainingConfig
 from deskhand_trainer.curriculum import TaskRecord
-from deskhand_trainer.errors import RunRefused
+from deskhand_trainer.errors import RolloutsStalled, RunRefused
 from deskhand_trainer.evaluation import evaluate
 from deskhand_trainer.loop_state import PpoSetting
 from deskhand_trainer.metrics import Reporter
 from deskhand_trainer.ppo import PpoLoop
 from deskhand_trainer.presets import method
-from deskhand_trainer.rollouts import collect_or_reuse, jobs_of, seed_ranges
+from deskhand_trainer.rollouts import Collected, collect_or_reuse, jobs_of, seed_ranges
 
 SPOT = "fake/spot"
 CONFIG = PpoConfig(
@@ -249,3 +249,28 @@ async def test_validation_waits_for_a_sandbox_as_long_as_an_episode_may_have_it(
     assert got[0].rate.count == 2
     limit_s = max(t.start.task.limits.seconds for t in sink.trajectories)
     assert min(waits) == limit_s + WorkerSettings().lease_wait_s
+
+
+async def test_what_an_earlier_life_did_counts_where_too_much_breaks(
+    store: Store, spot: Any, spot_oracle: Any
+) -> None:
+    async def life(count: int, *, breaks: int = 0) -> Collected:
+        spot.breaks = breaks
+        return await collect_or_reuse(
+            jobs_of(seed_ranges((SPOT,), Split.TRAIN, episodes=count, offset=0), labels={"run": "r"}),
+            store=store,
+            labels={"run": "r"},
+            policy=spot_oracle,
+            source=spot,
+            settings=WorkerSettings(concurrency=1, backoff_s=0.001),
+            owner="t",
+            on_done=done.append,
+        )
+
+    done: list[int] = []
+    await life(3)
+    got = await life(4, breaks=3)
+    assert (len(got.trajectories), got.reused, got.dropped) == (3, 3, {"sandbox_died": 3})
+    with pytest.raises(RolloutsStalled, match="only 3 of 7 episodes came to a verdict"):
+        await life(7, breaks=99)
+    assert done == [1, 2, 3, 4, 4, 5, 6, 7]

@@ -119,15 +119,17 @@ async def collect(
     policy_update: int = 0,
     pay: Pay = by_verifier,
     on_done: Callable[[int], None] | None = None,
+    done_before: int = 0,
 ) -> Collected:
     """Run jobs, many at once.
 
     Args:
         pay: asked about each episode as it ends, while others go on.
         on_done: told how many are done.
+        done_before: jobs beside these that came to a verdict in an earlier life, and count as done.
 
     Raises:
-        RolloutsStalled: more than half of the jobs broke for good.
+        RolloutsStalled: more than half of the jobs, those done before included, broke for good.
         SandboxError: no sandbox can be had at all.
     """
     paying: list[asyncio.Task[Trajectory | JudgeTrouble]] = []
@@ -135,7 +137,7 @@ async def collect(
     def note(trajectory: Trajectory) -> None:
         paying.append(asyncio.ensure_future(pay(trajectory)))
         if on_done is not None:
-            on_done(len(paying))
+            on_done(done_before + len(paying))
 
     try:
         stats = await run_episodes(
@@ -157,11 +159,11 @@ async def collect(
     dropped = Counter({failure.value: count for failure, count in stats.failures.items()})
     dropped.update(f"judge_{trouble}" for trouble in paid if isinstance(trouble, JudgeTrouble))
     kept = [t for t in done if to_learn_from(t)]
-    trunks = [t for t in kept if BRANCH_OF not in t.start.labels]
-    if 2 * len(trunks) < len(jobs):
+    whole = done_before + sum(BRANCH_OF not in t.start.labels for t in kept)
+    if 2 * whole < done_before + len(jobs):
         details = {t.end.failure_detail for t in done if t.end is not None and t.end.failure_detail}
         raise RolloutsStalled(
-            f"only {len(trunks)} of {len(jobs)} episodes came to a verdict ({dict(dropped)}): "
+            f"only {whole} of {done_before + len(jobs)} episodes came to a verdict ({dict(dropped)}): "
             + "; ".join(sorted(details)[:3])
         )
     return Collected(trajectories=in_order(kept, jobs), dropped=dropped, stats=stats)
@@ -215,7 +217,6 @@ async def collect_or_reuse(
             beside += branches.get(trunk.id, [])
         else:
             missing.append(job)
-    done_before = len(reused)
     fresh = await collect(
         missing,
         policy=policy,
@@ -225,7 +226,8 @@ async def collect_or_reuse(
         owner=owner,
         policy_update=policy_update,
         pay=pay,
-        on_done=None if on_done is None else lambda n: on_done(n + done_before),
+        on_done=on_done,
+        done_before=len(reused),
     )
     return Collected(
         trajectories=in_order([*reused, *beside, *fresh.trajectories], jobs),
