@@ -88,6 +88,7 @@ class LocalEngine:
         self._value_head = None if value_head is None else value_head.to(bundle.device)
         self._update = update
         self._waiting: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
+        self._unanswered: set[Future[Completion]] = set()
         self._turn = threading.Condition()
         """Guards the two below: the weights are the worker's while it runs, else their updaters'."""
         self._running = False
@@ -113,8 +114,8 @@ class LocalEngine:
 
     @property
     def waiting(self) -> int:
-        """Requests whose prompts are not read yet."""
-        return self._waiting.qsize()
+        """Requests that are not answered yet, those whose replies are under way included."""
+        return len(self._unanswered)
 
     async def generate(self, request: CompletionRequest) -> Completion:
         """Draw one reply; see `InferenceEngine.generate`."""
@@ -167,6 +168,8 @@ class LocalEngine:
         self._refuse_unfit(request)
         until_s = time.monotonic() + self.settings.deadline_s
         waiting = Waiting(request, Future(), until_s, seed, tell)
+        self._unanswered.add(waiting.reply)
+        waiting.reply.add_done_callback(self._unanswered.discard)
         self._lookahead.look(request.images, wanted=lambda: not waiting.reply.done())
         self._waiting.put(waiting)
         return waiting

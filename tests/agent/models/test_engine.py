@@ -274,7 +274,7 @@ async def test_who_asks_meanwhile_joins_at_the_next_token(bundle: ModelBundle, p
         long = asyncio.create_task(engine.generate(asked[0]))
         await asyncio.to_thread(gate.reached.wait, 60)
         short = [asyncio.create_task(engine.generate(one)) for one in asked[1:]]
-        while engine.waiting < 2:
+        while engine.waiting < 3:
             await asyncio.sleep(0)
         gate.open.set()
         done, _ = await asyncio.wait([long, *short], return_when=asyncio.FIRST_COMPLETED)
@@ -284,6 +284,22 @@ async def test_who_asks_meanwhile_joins_at_the_next_token(bundle: ModelBundle, p
         assert engine.steps == 29
     async with LocalEngine(bundle, settings=EngineSettings(max_batch=1)) as engine:
         assert [(await engine.generate(one)).ids for one in asked] == [reply.ids for reply in replies]
+
+
+async def test_what_waits_for_a_reply_is_counted_until_it_has_one_or_is_given_up(
+    bundle: ModelBundle, picture: Picture
+) -> None:
+    async with LocalEngine(bundle) as engine:
+        gate = Gate(engine)
+        asked = [asyncio.create_task(engine.generate(request(bundle, picture(0)))) for _ in range(3)]
+        await asyncio.to_thread(gate.reached.wait, 60)
+        assert engine.waiting == 3, "one reply is under way at least"
+        asked[2].cancel()
+        await asyncio.wait(asked[2:])
+        assert engine.waiting == 2
+        gate.open.set()
+        await asyncio.gather(*asked[:2])
+        assert engine.waiting == 0
 
 
 async def test_a_reply_is_drawn_by_one_state_of_the_weights(bundle: ModelBundle, picture: Picture) -> None:
