@@ -9,7 +9,7 @@ from itertools import pairwise
 from deskhand_sandbox.backends.browser.cdp import CdpSession, Payload
 from deskhand_sandbox.backends.browser.keys import KEYS, MODIFIERS, Key, find_key
 from deskhand_sandbox.errors import InvalidAction
-from deskhand_sandbox.types import Button, Point
+from deskhand_sandbox.types import Button, KeyUp, Point, PointerUp
 
 BUTTONS: dict[Button, int] = {"left": 1, "right": 2, "middle": 4}
 """Button -> its bit in `buttons`."""
@@ -173,6 +173,15 @@ class PageInput:
             if self._buttons & bit:
                 await self.release(page, button)
         self._drag, self._entered = None, False
+
+    def forget(self, action: KeyUp | PointerUp) -> bool:
+        """Let go of a key or button while a dialog keeps the page from hearing of it; whether it was held."""
+        if isinstance(action, KeyUp):
+            return self._held.pop(find_key(action.key).key, None) is not None
+        held = self._buttons & BUTTONS[action.button]
+        self._buttons &= ~held
+        self._drag, self._entered = None, False
+        return held > 0
 
     async def _hold(self, page: CdpSession, key: Key) -> None:
         self._held[key.key] = key

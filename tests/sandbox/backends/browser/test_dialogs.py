@@ -6,7 +6,19 @@ import pytest
 
 from deskhand_sandbox.backends.browser import BrowserSandbox
 from deskhand_sandbox.errors import InvalidAction
-from deskhand_sandbox.types import AnswerDialog, Click, History, Navigate, Press, Run, TypeText
+from deskhand_sandbox.types import (
+    AnswerDialog,
+    Click,
+    History,
+    KeyDown,
+    KeyUp,
+    Navigate,
+    PointerDown,
+    PointerUp,
+    Press,
+    Run,
+    TypeText,
+)
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
@@ -66,6 +78,23 @@ async def test_a_dialog_from_a_key_or_a_timer_leaves_nothing_held(sandbox: Brows
     await sandbox.act(AnswerDialog())
     await sandbox.act(TypeText(text="x"))
     assert str(await sandbox.evaluate("t.value")).endswith("x")
+
+
+async def test_a_key_held_for_a_click_that_asks_can_be_let_go_of(sandbox: BrowserSandbox, page) -> None:
+    html = "<textarea id=t style='position:absolute;left:0;top:0'></textarea><p style='margin:90px 0'>here"
+    await sandbox.reset(page(html + "<script>onclick = (e) => e.shiftKey && confirm('All?')</script>"))
+    await sandbox.act(KeyDown(key="Shift"))
+    await sandbox.act(PointerDown(button="middle"))
+    assert (await sandbox.act(Click(x=50, y=98))).dialog == "confirm: All?"
+    assert (await sandbox.act(KeyUp(key="Shift"))).dialog == "confirm: All?"
+    assert (await sandbox.act(PointerUp(button="middle"))).dialog == "confirm: All?"
+    for gone in (KeyUp(key="Shift"), PointerUp(button="middle")):
+        with pytest.raises(InvalidAction, match="answer the dialog first"):
+            await sandbox.act(gone)
+    await sandbox.act(AnswerDialog())
+    await sandbox.act(Click(x=20, y=20))
+    await sandbox.act(TypeText(text="1a"))
+    assert await sandbox.evaluate("t.value") == "1a"
 
 
 async def test_a_page_may_be_left_or_kept(sandbox: BrowserSandbox, visit, site: str) -> None:
