@@ -9,9 +9,11 @@ from deskhand_sandbox.errors import InvalidAction
 from deskhand_sandbox.types import (
     AnswerDialog,
     Click,
+    Drag,
     History,
     KeyDown,
     KeyUp,
+    MovePointer,
     Navigate,
     PointerDown,
     PointerUp,
@@ -95,6 +97,37 @@ async def test_a_key_held_for_a_click_that_asks_can_be_let_go_of(sandbox: Browse
     await sandbox.act(Click(x=20, y=20))
     await sandbox.act(TypeText(text="1a"))
     assert await sandbox.evaluate("t.value") == "1a"
+
+
+@pytest.mark.parametrize("asks_at", ["ondrop", "ondragover"])
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_a_drag_that_asks_is_over(
+    sandbox: BrowserSandbox, page, asks_at: str, *, at_once: bool
+) -> None:
+    html = (
+        "<div draggable=true style='position:absolute;left:0;top:0;width:60px;height:60px;background:red'"
+        " ondragstart='event.dataTransfer.setData(\"text\", 1)'></div>"
+        "<div style='position:absolute;left:100px;top:0;width:60px;height:60px;background:blue'"
+        " ondragover='event.preventDefault()' ondrop='event.preventDefault()'></div>"
+        "<div style='position:absolute;left:0;top:100px;width:60px;height:60px;background:green'"
+        " onmousemove='got(event)' onmousedown='got(event)' onmouseup='got(event)'></div>"
+        "<script>seen = []; got = (e) => seen.push(e.type.slice(5));"
+        f"document.{asks_at} = () => {{ document.{asks_at} = null; alert('moved') }}</script>"
+    )
+    await sandbox.reset(page(html))
+    if at_once:
+        seen = await sandbox.act(Drag(path=((30, 30), (130, 30))))
+    else:
+        for action in (MovePointer(x=30, y=30), PointerDown()):
+            await sandbox.act(action)
+        if (await sandbox.act(MovePointer(x=120, y=30))).dialog is None:
+            await sandbox.act(MovePointer(x=130, y=30))
+        seen = await sandbox.act(PointerUp())
+    assert seen.dialog == "alert: moved"
+    await sandbox.act(AnswerDialog())
+    for action in (MovePointer(x=30, y=130), PointerDown(), MovePointer(x=40, y=140), PointerUp()):
+        await sandbox.act(action)
+    assert await sandbox.evaluate("seen.join()") == "move,down,move,up"
 
 
 async def test_a_page_may_be_left_or_kept(sandbox: BrowserSandbox, visit, site: str) -> None:
