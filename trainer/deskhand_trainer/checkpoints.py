@@ -100,6 +100,12 @@ def take_up(parameters: Iterable[tuple[str, Tensor]], kept: Mapping[str, Tensor]
             parameter.copy_(kept[name])
 
 
+def take_up_moments(optimizer: torch.optim.Optimizer, kept: Mapping[str, Any]) -> None:
+    """Put a kept `state_dict()` into an optimizer of the same parameters, which keeps its own settings: a run
+    may go on with other ones."""
+    optimizer.load_state_dict({**kept, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
 def check_architecture(own: Mapping[str, Tensor], kept: Mapping[str, Tensor]) -> None:
     """Raises:
     CheckpointMismatch: kept values have other names or shapes than the parameters they are for.
