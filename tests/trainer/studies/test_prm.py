@@ -49,19 +49,27 @@ def test_what_is_measured_on_is_held_out_and_arms_differ_by_the_reward_alone() -
 
 def test_turns_to_a_success_lie_on_the_line_between_two_measurements() -> None:
     assert turns_to(CURVE, 0.3) == pytest.approx(500.0)
-    assert turns_to(CURVE, 0.8) == 2000.0 and turns_to(CURVE, 0.1) == 0.0
-    with pytest.raises(ValueError, match="does not reach"):
-        turns_to(CURVE, 0.9)
+    assert turns_to(CURVE, 0.8) == 2000.0
+    # one that never has it counts with all its turns
+    assert turns_to(CURVE, 0.9) == 3000.0
 
 
 def test_speedup_by_hand() -> None:
     twice = tuple((turns / 2, success) for turns, success in CURVE)
     assert speedup(CURVE, twice) == pytest.approx(2.0) and speedup(twice, CURVE) == pytest.approx(0.5)
-    # the most that both reach is .4, which the better one has after 1,000 turns and the worse after 4,000
-    worse = ((0.0, 0.2), (4000.0, 0.4))
+    # halfway from .2 to the better one's .8 is .5, which it has after 1,250 turns and the worse after 5,000
+    worse = ((0.0, 0.2), (4000.0, 0.4), (6000.0, 0.6))
     assert speedup(worse, CURVE) == pytest.approx(4.0)
-    flat = ((0.0, 0.2), (1000.0, 0.1))
-    assert speedup(flat, CURVE) == speedup(CURVE, flat) == 1.0
+    assert speedup(CURVE, worse) == pytest.approx(0.25)
+
+
+def test_an_arm_that_learns_nothing_is_never_the_faster_one() -> None:
+    # one start, measured twice: .25; halfway to .8 is .525, which the arm that learns has after 1,312.5 turns
+    flat = ((0.0, 0.3), (1500.0, 0.2), (4000.0, 0.25))
+    assert speedup(flat, CURVE) == pytest.approx(4000 / 1312.5)
+    assert speedup(CURVE, flat) == pytest.approx(1312.5 / 4000)
+    sinking = ((0.0, 0.2), (1000.0, 0.1))
+    assert speedup(flat[:2], sinking) == speedup(sinking, flat[:2]) == 1.0
 
 
 def leave(folder: Path, metrics: dict[str, Any], policy: str | None = None) -> None:

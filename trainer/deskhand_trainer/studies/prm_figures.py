@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from statistics import mean
 from typing import Any
 
 from deskhand_sandbox.types import JsonValue
@@ -87,11 +88,11 @@ def reward_figures(
         return []
     seeds = sorted(done)
     ratios = [speedup(done[s]["metrics"]["outcome"], done[s]["metrics"]["process"]) for s in seeds]
-    mean = student_mean([math.log(each) for each in ratios])
-    value, low, high = (math.exp(each) for each in (mean.value, mean.low, mean.high))
+    logs = student_mean([math.log(each) for each in ratios])
+    value, low, high = (math.exp(each) for each in (logs.value, logs.low, logs.high))
     steps = sum(int(done[s]["labelled"]["labelled_steps"]) for s in seeds) / len(seeds)
     each = ", ".join(f"{ratio:.2f}" for ratio in ratios)
-    note = f"turns to the same success, outcome alone over with process reward; by seed {each}"
+    note = f"turns halfway to the better arm's best, outcome alone over with process reward; by seed {each}"
     lowest = "lower end of the 95 % interval of reward_speedup"
     labelled = "a seed, each gone on from: turns that are not counted"
     return [
@@ -103,21 +104,27 @@ def reward_figures(
 
 
 def speedup(outcome: Points, process: Points) -> float:
-    """Turns that the first arm needs over turns that the second needs, to the most success both reach; 1
-    where neither rises."""
-    both = min(max(success for _, success in curve) for curve in (outcome, process))
-    needed = [max(1.0, turns_to(curve, both)) for curve in (outcome, process)]
+    """Turns that the first arm needs over turns that the second needs, to the success halfway from the start
+    to the better one's best; 1 where neither rises above the start.
+
+    Both begin from one policy: its success is the mean of their first measurements.
+    """
+    start = mean(curve[0][1] for curve in (outcome, process))
+    curves = [((curve[0][0], start), *curve[1:]) for curve in (outcome, process)]
+    best = max(success for curve in curves for _, success in curve)
+    if best == start:
+        return 1.0
+    needed = [turns_to(curve, (start + best) / 2) for curve in curves]
     return needed[0] / needed[1]
 
 
 def turns_to(curve: Points, success: float) -> float:
-    """Turns after which a curve first has a success that it reaches, between two measurements on a line."""
-    if curve[0][1] >= success:
-        return curve[0][0]
+    """Turns after which a curve first has a success above its first, between two measurements on a line; all
+    its turns where it never does."""
     for (before, low), (after, high) in pairwise(curve):
         if high >= success:
             return before + (after - before) * (success - low) / (high - low)
-    raise ValueError(f"the curve does not reach {success}")
+    return curve[-1][0]
 
 
 def _of(
