@@ -30,7 +30,7 @@ from deskhand_trainer.results import Figure, read_figures, write_figures
 from deskhand_trainer.run_folder import write_json
 from deskhand_trainer.studies.base import MAX_TOKENS
 from deskhand_trainer.studies.prm import Plan, arms, main, verifying
-from deskhand_trainer.studies.prm_figures import speedup, turns_to
+from deskhand_trainer.studies.prm_figures import quality_figures, speedup, turns_to
 from deskhand_trainer.studies.prm_measuring import measure
 
 torch.set_num_threads(1)
@@ -120,6 +120,7 @@ def test_figures_of_what_is_done(tmp_path: Path, packaged: Path, capsys: pytest.
     write_figures(tmp_path / "results/prm.json", [stale])
     found = written(tmp_path, {0: 2.0, 1: 1.5, 2: 3.0, 3: 2.0, 4: 2.5})
     assert (found["auc_unseen_tasks"].value, found["auc_unseen_tasks"].met) == (0.93, True)
+    assert "measured on these tasks before: .43" in found["auc_unseen_tasks"].note
     assert (found["ece"].value, found["ece"].high, found["ece"].met) == (0.04, 0.06, True)
     # what cannot be had is told, and an earlier value of it does not stand for it
     assert stale.name not in found
@@ -131,6 +132,15 @@ def test_figures_of_what_is_done(tmp_path: Path, packaged: Path, capsys: pytest.
     low = found["reward_speedup_low"]
     assert low.value == found["reward_speedup"].low and low.value > 1 and low.met is True
     assert found["reward_seeds"].met is True
+
+
+def test_other_tasks_were_not_measured_on_before() -> None:
+    model = dict.fromkeys(("auc", "ece", "ece_before", "brier"), (0.5,)) | dict.fromkeys(
+        ("steps", "settled", "episodes", "inexact"), 1
+    )
+    done = {"metrics": {"model": model, "outcome_model": model}, "labelled": {"labelled_steps": 2}}
+    auc = quality_figures(done, {"unseen": ["miniwob/click-button"]})[0]
+    assert isinstance(auc, Figure) and "before" not in auc.note
 
 
 def test_one_seed_makes_no_figure_of_a_reward(tmp_path: Path, packaged: Path) -> None:
