@@ -44,14 +44,18 @@ def done(after: float, **changed: Any) -> ArmRecord:
     """An arm that came to `after`."""
     told: dict[str, Any] = {
         "base": None, "start": "policy-a", "before": 0.3, "after": after, "greedy": after, "minutes": 5.0,
-        "turns": 20_000, "config": {"lr": 0.1}, "commit": "abc", "date": "2026-01-02",
+        "turns": 20_000, "config": {}, "commit": "abc", "date": "2026-01-02",
         "machine": "a small one", **changed,
     }  # fmt: skip
     return ArmRecord(**told)
 
 
 def figures(tmp_path: Path, arms: dict[str, ArmRecord]) -> dict[str, Any]:
-    """What the command line writes of these arms."""
+    """What the command line writes of these arms, done as registered where nothing else is said."""
+    told = {
+        spec.name: json.loads(json.dumps(asdict(arm_config(spec)))) for spec in arms_of(RUNGS, ARMS, SEEDS)
+    }
+    arms = {name: replace(arm, config={**told[name], **arm.config}) for name, arm in arms.items()}
     results, record = tmp_path / "results/ladder.json", tmp_path / "results/runs/ladder.json"
     write_record(record, LadderRecord(arms=arms))
     assert main([str(tmp_path), "--report", "--results", str(results), "--record", str(record)]) == 0
@@ -114,7 +118,7 @@ def test_differences_are_paired_by_seed(tmp_path: Path) -> None:
     assert found["sokoban_turn_ppo_minutes"].value == 7
     assert found["arms_reported"].value == 7 and found["seeds"].met
     assert (turn.commit, turn.date, turn.machine) == ("abc", "2026-01-02", "a small one")
-    assert turn.config == {"lr": 0.1}
+    assert turn.config == json.loads(json.dumps(asdict(arm_config(arms_of(RUNGS, ("turn-ppo",), [0])[0]))))
     assert "controls_passed" not in found
 
 
@@ -137,6 +141,16 @@ def test_arms_from_different_starts_are_no_pair(tmp_path: Path) -> None:
     (tmp_path / "results/ladder.json").unlink()
     arms["sokoban/ppo-1"] = done(0.5, start="policy-b")
     assert "sokoban_turn_minus_token" not in figures(tmp_path, arms)
+
+
+def test_arms_of_other_settings_are_in_no_figure(tmp_path: Path) -> None:
+    arms = {f"sokoban/{arm}-{seed}": done(0.5) for arm in ("turn-ppo", "ppo") for seed in SEEDS}
+    arms["sokoban/ppo-1"] = done(0.1, config={"environment_steps": 500})
+    found = figures(tmp_path, arms)
+    assert found["sokoban_turn_minus_token"].seeds == found["sokoban_ppo_after"].seeds == [0, 2]
+    assert found["sokoban_ppo_after"].value == 0.5 and found["arms_reported"].value == 1
+    kept = read_record(tmp_path / "results/runs/ladder.json")
+    assert kept.arms["sokoban/ppo-1"].after == 0.1
 
 
 def test_an_arm_with_one_seed_says_nothing_yet(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def means(
     ten: Sequence[str],
     seeds: Sequence[int] = (0, 1, 2),
 ) -> list[Figure]:
-    """Means over tasks, of every part that is whole for a policy.
+    """Means over tasks, of every part that is whole for a policy, all of it by one setting.
 
     Args:
         measured: the tasks of each part of `MEANS`.
@@ -96,20 +96,28 @@ def means(
     for part, (name, goal) in MEANS.items():
         names = [task_figure_name(part, task) for task in measured[part]]
         found = [known[each] for each in names if each in known]
-        if len(found) == len(names):
+        if len(found) == len(names) and _alike(found):
             made.append(_mean(name, found, goal=goal, note=f"greedy, mean over {len(found)} tasks"))
     names = [task.removeprefix("miniwob/") for task in ten]
     before = [known[each] for each in (ten_figure_names(name, 0)[0] for name in names) if each in known]
-    if ten and len(before) == len(ten):
+    if ten and len(before) == len(ten) and _alike(before):
         note = "greedy, mean over ten tasks, before PPO"
         made.append(_mean("ppo_ten_tasks_before_mean", before, goal="< 0.4", note=note))
     after = [
         [known[each] for each in (ten_figure_names(name, seed)[1] for name in names) if each in known]
         for seed in seeds
     ]
-    if ten and all(len(each) == len(ten) for each in after):
+    whole = all(len(each) == len(ten) for each in after)
+    if ten and whole and _alike([figure for each in after for figure in each]):
         made += _over_seeds(after, seeds)
     return made
+
+
+def _alike(figures: Sequence[Figure]) -> bool:
+    """Whether they were measured by one setting, but for the task and the seed."""
+    own = ("tasks", "seed", "seed_offset")
+    told = [{key: value for key, value in each.config.items() if key not in own} for each in figures]
+    return all(each == told[0] for each in told)
 
 
 def _over_seeds(after: Sequence[Sequence[Figure]], seeds: Sequence[int]) -> list[Figure]:
