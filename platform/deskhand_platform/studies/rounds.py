@@ -37,7 +37,7 @@ from deskhand_platform.rounds.presets import checked_preset
 from deskhand_platform.serving import Platform, platform
 from deskhand_platform.settings import load_settings
 from deskhand_platform.states import WorkState
-from deskhand_platform.studies.rounds_figures import rounds_figures
+from deskhand_platform.studies.rounds_figures import ARMS, rounds_figures
 from deskhand_trainer.config import CollectConfig, EvaluateConfig
 from deskhand_trainer.results import write_figures, write_results_page
 from deskhand_trainer.runs import RunKind
@@ -219,7 +219,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _study(options: argparse.Namespace) -> None:
     study = RoundsStudy(options.folder, rounds=options.rounds, changed=overrides.parse(options.set))
     found = study.run()
-    figures = rounds_figures(study.tasks, found, rounds=options.rounds, config=as_json(study.config))
+    figures = rounds_figures(
+        study.tasks,
+        found,
+        rounds=options.rounds,
+        config=as_json(study.config),
+        made=study.runs.made(*(f"measure-{arm}" for arm in ARMS)),
+    )
     write_figures(options.results, figures)
     write_results_page(options.results.parent)
     print(*figures, sep="\n", flush=True)

@@ -23,6 +23,7 @@ from deskhand_trainer.studies.base_tasks import CANDIDATES, train_tasks
 from deskhand_trainer.studies.runs import StudyDiffers
 
 TASKS = ("miniwob/one", "miniwob/two")
+MADE = {"date": "2026-01-02", "commit": "abc", "machine": "a small one"}
 
 
 def metrics(rates: Sequence[float], seconds: float) -> dict[str, Any]:
@@ -38,9 +39,10 @@ def metrics(rates: Sequence[float], seconds: float) -> dict[str, Any]:
 
 def test_figures_are_means_over_tasks_and_their_differences() -> None:
     measured = [metrics((0.2, 0.4), 0), metrics((0.6, 0.8), 600), metrics((0.5, 0.5), 630)]
-    found = {f.name: f for f in rounds_figures(TASKS, measured, rounds=3, config={})}
+    found = {f.name: f for f in rounds_figures(TASKS, measured, rounds=3, config={}, made=MADE)}
     assert [found[f"rounds_{arm}_mean"].value for arm in ("before", "after", "cloned")] == [0.3, 0.7, 0.5]
     assert found["rounds_after_two"].value == 0.8
+    assert {f"{f.date} {f.commit} {f.machine}" for f in found.values()} == {"2026-01-02 abc a small one"}
     gain = found["rounds_gain"]
     # two tasks of half width .1 each: that of a mean is .1/√2, of the difference of two means .1
     assert (gain.value, gain.low, gain.high) == pytest.approx((0.4, 0.3, 0.5))
@@ -52,7 +54,7 @@ def test_figures_are_means_over_tasks_and_their_differences() -> None:
 
 def test_no_gain_is_shown_as_missed() -> None:
     measured = [metrics((0.5, 0.5), 0), metrics((0.5, 0.55), 600), metrics((0.5, 0.5), 600)]
-    found = {f.name: f for f in rounds_figures(TASKS, measured, rounds=3, config={})}
+    found = {f.name: f for f in rounds_figures(TASKS, measured, rounds=3, config={}, made=MADE)}
     assert found["rounds_gain_low"].value < 0 and found["rounds_gain_low"].met is False
 
 

@@ -183,14 +183,20 @@ def test_a_mean_over_tasks_is_as_sure_as_its_tasks() -> None:
             unit="share",
             low=0.4,
             high=0.6,
-            config={"policy": "p"},
+            config={"policy": "p", "tasks": [name]},
+            date=f"2026-01-0{number}",
+            commit=f"c{number}",
+            machine="a small one",
         )
-        for name in names
+        for number, name in enumerate(names, 1)
     ]
     other = ("miniwob/z",)
     tasks = {**dict.fromkeys(MEANS, other), "train": names}
     (found,) = means(each, policy="p", measured=tasks, ten=other)
     assert found.low == pytest.approx(0.5 - 0.1 / math.sqrt(2), abs=1e-4)
+    # as old as its parts, and from where they are
+    assert (found.date, found.commit, found.machine) == ("2026-01-02", "c1, c2", "a small one")
+    assert found.config == {"policy": "p", "tasks": [*names]}
     assert means(each[:1], policy="p", measured=tasks, ten=other) == []
     assert means(each, policy="another", measured=tasks, ten=other) == []
     # one that was measured by other settings makes no mean with them

@@ -34,6 +34,7 @@ from deskhand_trainer.studies.prm_figures import quality_figures, speedup, turns
 from deskhand_trainer.studies.prm_measuring import measure
 
 torch.set_num_threads(1)
+MADE = {"date": "2026-01-02", "commit": "abc", "machine": "a small one"}
 CURVE = ((0.0, 0.2), (1000.0, 0.4), (2000.0, 0.8), (3000.0, 0.6))
 
 
@@ -96,9 +97,8 @@ def written(tmp_path: Path, ratios: dict[int, float]) -> dict[str, Any]:
     }  # fmt: skip
     found = {"model": model, "outcome_model": {**model, "auc": None}}
     (tmp_path / "quality/measured").mkdir(parents=True)
-    write_json(
-        tmp_path / "quality/measured/result.json", {"metrics": found, "labelled": {"labelled_steps": 200}}
-    )
+    done = {"metrics": found, "labelled": {"labelled_steps": 200}, "made": MADE}
+    write_json(tmp_path / "quality/measured/result.json", done)
     for seed, ratio in ratios.items():
         home = tmp_path / "reward" / str(seed)
         leave(home / "labels", {"labeller": "mc"})
@@ -120,7 +120,10 @@ def test_figures_of_what_is_done(tmp_path: Path, packaged: Path, capsys: pytest.
     write_figures(tmp_path / "results/prm.json", [stale])
     found = written(tmp_path, {0: 2.0, 1: 1.5, 2: 3.0, 3: 2.0, 4: 2.5})
     assert (found["auc_unseen_tasks"].value, found["auc_unseen_tasks"].met) == (0.93, True)
-    assert "measured on these tasks before: .43" in found["auc_unseen_tasks"].note
+    auc = found["auc_unseen_tasks"]
+    assert "measured on these tasks before: .43" in auc.note
+    assert {"date": auc.date, "commit": auc.commit, "machine": auc.machine} == MADE
+    assert str(auc.config["policy"]).startswith("policy-")
     assert (found["ece"].value, found["ece"].high, found["ece"].met) == (0.04, 0.06, True)
     # what cannot be had is told, and an earlier value of it does not stand for it
     assert stale.name not in found
@@ -139,7 +142,7 @@ def test_other_tasks_were_not_measured_on_before() -> None:
         ("steps", "settled", "episodes", "inexact"), 1
     )
     done = {"metrics": {"model": model, "outcome_model": model}, "labelled": {"labelled_steps": 2}}
-    auc = quality_figures(done, {"unseen": ["miniwob/click-button"]})[0]
+    auc = quality_figures(done, {"unseen": ["miniwob/click-button"]}, MADE)[0]
     assert isinstance(auc, Figure) and "before" not in auc.note
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from deskhand_trainer.results import Figure
 from deskhand_trainer.student import student_mean
+from deskhand_trainer.studies.publishing import made_by
 
 COMMAND = "deskhand study base"
 _NORMAL = 1.96
@@ -97,19 +98,21 @@ def means(
         names = [task_figure_name(part, task) for task in measured[part]]
         found = [known[each] for each in names if each in known]
         if len(found) == len(names) and _alike(found):
-            made.append(_mean(name, found, goal=goal, note=f"greedy, mean over {len(found)} tasks"))
+            made.append(
+                _mean(name, found, measured[part], goal=goal, note=f"greedy, mean over {len(found)} tasks")
+            )
     names = [task.removeprefix("miniwob/") for task in ten]
     before = [known[each] for each in (ten_figure_names(name, 0)[0] for name in names) if each in known]
     if ten and len(before) == len(ten) and _alike(before):
         note = "greedy, mean over ten tasks, before PPO"
-        made.append(_mean("ppo_ten_tasks_before_mean", before, goal="< 0.4", note=note))
+        made.append(_mean("ppo_ten_tasks_before_mean", before, ten, goal="< 0.4", note=note))
     after = [
         [known[each] for each in (ten_figure_names(name, seed)[1] for name in names) if each in known]
         for seed in seeds
     ]
     whole = all(len(each) == len(ten) for each in after)
     if ten and whole and _alike([figure for each in after for figure in each]):
-        made += _over_seeds(after, seeds)
+        made += _over_seeds(after, ten, seeds)
     return made
 
 
@@ -120,13 +123,14 @@ def _alike(figures: Sequence[Figure]) -> bool:
     return all(each == told[0] for each in told)
 
 
-def _over_seeds(after: Sequence[Sequence[Figure]], seeds: Sequence[int]) -> list[Figure]:
+def _over_seeds(
+    after: Sequence[Sequence[Figure]], tasks: Sequence[str], seeds: Sequence[int]
+) -> list[Figure]:
     found = student_mean([mean(figure.value for figure in figures) for figures in after])
     low, high = round(max(0.0, found.low), 4), round(min(1.0, found.high), 4)
     shared: dict[str, Any] = {
         "unit": "share",
-        "command": COMMAND,
-        "config": after[0][0].config,
+        **_of_all([figure for figures in after for figure in figures], tasks),
         "seeds": list(seeds),
         "note": f"greedy, mean over ten tasks and {len(seeds)} seeds; Student's interval over the seeds",
     }
@@ -137,6 +141,12 @@ def _over_seeds(after: Sequence[Sequence[Figure]], seeds: Sequence[int]) -> list
     ]
 
 
+def _of_all(figures: Sequence[Figure], tasks: Sequence[str]) -> dict[str, Any]:
+    """Command and config of a mean, day, commit and machine: those of the figures that it is of."""
+    made = made_by({"date": f.date, "commit": f.commit, "machine": f.machine} for f in figures)
+    return {"command": COMMAND, "config": {**figures[0].config, "tasks": [*tasks]}, **made}
+
+
 def reach_of_mean(figures: Sequence[Figure]) -> float:
     """Half the width of the 95 % interval of the mean of rates, by the binomial variance of each."""
     # a rate of 0 or 1 is not known without error: its interval's half width stands for the deviation
@@ -144,7 +154,9 @@ def reach_of_mean(figures: Sequence[Figure]) -> float:
     return _NORMAL * math.sqrt(sum(error**2 for error in errors)) / len(figures)
 
 
-def _mean(name: str, figures: Sequence[Figure], *, goal: str | None, note: str) -> Figure:
+def _mean(
+    name: str, figures: Sequence[Figure], tasks: Sequence[str], *, goal: str | None, note: str
+) -> Figure:
     middle = mean(figure.value for figure in figures)
     reach = reach_of_mean(figures)
     return Figure(
@@ -155,9 +167,8 @@ def _mean(name: str, figures: Sequence[Figure], *, goal: str | None, note: str) 
         high=round(min(1.0, middle + reach), 4),
         goal=goal,
         note=note,
-        command=COMMAND,
-        config=figures[0].config,
         seeds="test",
+        **_of_all(figures, tasks),
     )
 
 

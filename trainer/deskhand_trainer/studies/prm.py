@@ -52,7 +52,6 @@ from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_trainer.config import CollectConfig, EvaluateConfig, LabelConfig, PpoConfig, ScoreConfig
 from deskhand_trainer.errors import ResultsError
 from deskhand_trainer.results import Figure
-from deskhand_trainer.run_folder import write_json
 from deskhand_trainer.runs import RunKind
 from deskhand_trainer.studies.base import MAX_TOKENS
 from deskhand_trainer.studies.ladder import RUNGS, ArmSpec, Rung, arm_config, start_config
@@ -60,7 +59,7 @@ from deskhand_trainer.studies.ladder_curves import read_curve
 from deskhand_trainer.studies.prm_figures import quality_figures, reward_figures, verifier_figures
 from deskhand_trainer.studies.prm_measuring import measure
 from deskhand_trainer.studies.publishing import Unknown, publish
-from deskhand_trainer.studies.runs import NotDone, StudyRuns, if_done, result_of, run_id, until_done
+from deskhand_trainer.studies.runs import StudyRuns, if_done, run_id, until_done
 
 Part = Literal["quality", "verifier", "reward"]
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -170,15 +169,20 @@ class PrmStudy:
             AgentError, FlywheelError: the policy cannot be had.
         """
         base = asyncio.run(self.runs.policy_named(self._policy))
-        config: dict[str, Any] = asdict(self.plan)
+        config: dict[str, Any] = {"policy": base, **asdict(self.plan)}
+        made = self.runs.made
         found: list[Figure | Unknown] = []
         if "quality" in parts and (quality := if_done(partial(self._quality, base))):
-            found += quality_figures(quality, config)
+            on = ("quality/labels", "quality/model", "quality/outcome-model", "quality/measured")
+            found += quality_figures(quality, config, made(*on))
         if "verifier" in parts and (ways := if_done(partial(self._verifier, base))):
-            found += verifier_figures(ways["best"], ways["single"], self.plan.tasks, config)
+            on = ("verifier/best", "verifier/single")
+            found += verifier_figures(ways["best"], ways["single"], self.plan.tasks, config, made(*on))
         if "reward" in parts:
             compared = {seed: if_done(partial(self._reward, base, seed)) for seed in seeds}
-            found += reward_figures({seed: each for seed, each in compared.items() if each}, config)
+            done = {seed: each for seed, each in compared.items() if each}
+            on = [f"reward/{seed}/{arm}" for seed in done for arm in ("outcome", "process")]
+            found += reward_figures(done, config, made(*on))
         return found
 
     # ---- quality ----
@@ -243,18 +247,20 @@ class PrmStudy:
         runs = run_id("quality/seen"), run_id("quality/unseen")
         guess = replace(told, labels=("outcome",))
         guessing = self.runs.run("quality/outcome-model", RunKind.SCORE, asdict(guess), base)["policy_out"]
-        place = self.runs.folder / "quality/measured"
-        if (done := self._kept(place)) is not None:
-            return done
         measuring = replace(told, runs=runs)
-        print("measuring: quality", flush=True)
-        found = {
-            name: asyncio.run(
-                measure(self.runs.store, each, measuring, self.plan.unseen, folder=place / name)
-            )
-            for name, each in (("model", model), ("outcome_model", guessing))
-        }
-        return self._keep(place, {"metrics": found, "labelled": labelled})
+
+        def measured() -> dict[str, Any]:
+            print("measuring: quality", flush=True)
+            place, of = self.runs.folder / "quality/measured", {"model": model, "outcome_model": guessing}
+            found = {
+                name: asyncio.run(
+                    measure(self.runs.store, each, measuring, self.plan.unseen, folder=place / name)
+                )
+                for name, each in of.items()
+            }
+            return {"metrics": found, "labelled": labelled}
+
+        return self.runs.kept("quality/measured", measured)
 
     # ---- reward ----
 
@@ -290,27 +296,12 @@ class PrmStudy:
         outcome, process = arms(plan, seed)
         self.runs.run(f"{home}/outcome", RunKind.PPO, asdict(outcome), start)
         self.runs.run(f"{home}/process", RunKind.PPO, asdict(process), start, reward_model=model)
-        place = self.runs.folder / home / "compared"
-        if (done := self._kept(place)) is not None:
-            return done
-        found = {arm: read_curve(self.runs.store, f"{home}/{arm}") for arm in ("outcome", "process")}
-        return self._keep(place, {"metrics": found, "labelled": labelled})
 
-    def _kept(self, place: Path) -> dict[str, Any] | None:
-        """What was made of runs before; they are those that are asked for, or it would not be looked for.
+        def compared() -> dict[str, Any]:
+            found = {arm: read_curve(self.runs.store, f"{home}/{arm}") for arm in ("outcome", "process")}
+            return {"metrics": found, "labelled": labelled}
 
-        Raises:
-            NotDone: nothing was, and nothing is to be begun.
-        """
-        found = result_of(place)
-        if found is None and self.runs.only_done:
-            raise NotDone(f"{place} is not done")
-        return found
-
-    def _keep(self, place: Path, found: dict[str, Any]) -> dict[str, Any]:
-        place.mkdir(parents=True, exist_ok=True)
-        write_json(place / "result.json", found)
-        return found
+        return self.runs.kept(f"{home}/compared", compared)
 
 
 def arms(plan: Plan, seed: int) -> tuple[PpoConfig, PpoConfig]:

@@ -9,7 +9,6 @@ from statistics import mean
 from typing import Any
 
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
-from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.results import Figure
 from deskhand_trainer.student import student_mean
 from deskhand_trainer.studies.of_means import gain_figures, mean_figure
@@ -26,46 +25,55 @@ Points = Sequence[Sequence[float]]
 """Turns played, and success on validation seeds."""
 
 
-def quality_figures(done: Mapping[str, Any], config: Mapping[str, Any]) -> list[Figure | Unknown]:
+def quality_figures(
+    done: Mapping[str, Any], config: Mapping[str, Any], made: Mapping[str, str]
+) -> list[Figure | Unknown]:
     """Of the model on tasks it never saw, and of one trained on outcomes beside it.
 
     Args:
         done: "metrics" of `prm_measuring.measure` by model, and what labelling came to.
         config: the plan's; the tasks measured on are its "unseen".
+        made: day, commit and machine of the measurement.
     """
+    told: dict[str, Any] = {"config": config, **made}
     model, guessing = done["metrics"]["model"], done["metrics"]["outcome_model"]
     of_all = f"{model['steps']} steps of {model['episodes']} episodes, by Monte-Carlo labels"
     settled = f"{model['settled']} of {of_all}: those that tell whether the step helps"
     again = BEFORE if sorted(config["unseen"]) == sorted(HELD_OUT_TASKS) else ""
     return [
-        _of("auc_unseen_tasks", model["auc"], "", config, goal=AUC_GOAL, note=settled + again),
-        _of("ece", model["ece"], "", config, goal=ECE_GOAL, note=of_all),
-        _of("ece_uncalibrated", model["ece_before"], "", config, note=of_all),
-        _of("brier", model["brier"], "", config, note=of_all),
-        _of("auc_unseen_tasks_outcome_labels", guessing["auc"], "", config, note=settled),
-        _of("ece_outcome_labels", guessing["ece"], "", config, note=of_all),
+        _of("auc_unseen_tasks", model["auc"], "", told, goal=AUC_GOAL, note=settled + again),
+        _of("ece", model["ece"], "", told, goal=ECE_GOAL, note=of_all),
+        _of("ece_uncalibrated", model["ece_before"], "", told, note=of_all),
+        _of("brier", model["brier"], "", told, note=of_all),
+        _of("auc_unseen_tasks_outcome_labels", guessing["auc"], "", told, note=settled),
+        _of("ece_outcome_labels", guessing["ece"], "", told, note=of_all),
         _of(
             "labelled_steps",
             (done["labelled"]["labelled_steps"],),
             "steps",
-            config,
+            told,
             note="seen and unseen tasks",
         ),
-        _of("inexact_labels", (model["inexact"],), "steps", config, note="of unseen tasks: left out"),
+        _of("inexact_labels", (model["inexact"],), "steps", told, note="of unseen tasks: left out"),
     ]
 
 
 def verifier_figures(
-    best: Mapping[str, Any], single: Mapping[str, Any], tasks: Sequence[str], config: Mapping[str, JsonValue]
+    best: Mapping[str, Any],
+    single: Mapping[str, Any],
+    tasks: Sequence[str],
+    config: Mapping[str, Any],
+    made: Mapping[str, str],
 ) -> list[Figure]:
     """What choosing among candidates adds to the mean success over the tasks.
 
     Args:
         best: metrics of the evaluation with a verifier.
         single: of that without.
+        made: day, commit and machine of both.
     """
     rates = [_rates(metrics, tasks) for metrics in (best, single)]
-    shared: dict[str, Any] = {"command": COMMAND, "config": config, "seeds": "test"}
+    shared: dict[str, Any] = {"command": COMMAND, "config": config, "seeds": "test", **made}
     note = f"sampled, mean over {len(tasks)} tasks"
     return [
         mean_figure("success_best_of_4", rates[0], shared, note=note),
@@ -85,15 +93,17 @@ def _rates(metrics: Mapping[str, Any], tasks: Sequence[str]) -> list[Figure]:
 
 
 def reward_figures(
-    done: Mapping[int, Mapping[str, Any]], config: Mapping[str, JsonValue]
+    done: Mapping[int, Mapping[str, Any]], config: Mapping[str, Any], made: Mapping[str, str]
 ) -> list[Figure | Unknown]:
     """Of the arms with and without process reward; none before two seeds are done.
 
     Args:
         done: by seed, "metrics" the curves of both arms.
+        made: day, commit and machine of the arms.
     """
     if len(done) < 2:
         return []
+    told: dict[str, Any] = {"config": config, **made}
     seeds = sorted(done)
     ratios = [speedup(done[s]["metrics"]["outcome"], done[s]["metrics"]["process"]) for s in seeds]
     logs = student_mean([math.log(each) for each in ratios])
@@ -104,10 +114,10 @@ def reward_figures(
     lowest = "lower end of the 95 % interval of reward_speedup"
     labelled = "a seed, each gone on from: turns that are not counted"
     return [
-        _of("reward_speedup", (value, low, high), "times", config, seeds=seeds, note=note),
-        _of("reward_speedup_low", (low,), "times", config, seeds=seeds, goal=SPEEDUP_GOAL, note=lowest),
-        _of("reward_labelled_steps", (steps,), "steps", config, seeds=seeds, note=labelled),
-        _of("reward_seeds", (len(seeds),), "seeds", config, seeds=seeds, goal=">= 5"),
+        _of("reward_speedup", (value, low, high), "times", told, seeds=seeds, note=note),
+        _of("reward_speedup_low", (low,), "times", told, seeds=seeds, goal=SPEEDUP_GOAL, note=lowest),
+        _of("reward_labelled_steps", (steps,), "steps", told, seeds=seeds, note=labelled),
+        _of("reward_seeds", (len(seeds),), "seeds", told, seeds=seeds, goal=">= 5"),
     ]
 
 
@@ -139,7 +149,7 @@ def _of(
     name: str,
     value: Sequence[float] | None,
     unit: str,
-    config: Mapping[str, JsonValue],
+    told: Mapping[str, Any],
     *,
     goal: str | None = None,
     note: str = "",
@@ -159,6 +169,6 @@ def _of(
         goal=goal,
         note=note,
         command=COMMAND,
-        config=config,
         seeds=[*seeds],
+        **told,
     )
