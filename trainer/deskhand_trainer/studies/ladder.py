@@ -11,7 +11,8 @@ drawing and greedily.
 
 Arms: `grpo`; `rebn` (REINFORCE with ReBN); `ppo` (over tokens); `turn-ppo`; `st-ppo`; `unpretrained`, which
 is turn-PPO with a critic that begins untaught; `bilevel`. Control: `shuffled`, turn-PPO with outcomes dealt
-out at random, and a critic trained on shuffled returns, neither of which may learn anything.
+out at random, and a critic trained on shuffled returns, neither of which may learn anything; the critic's
+counts where it explains more of real returns than a control may.
 
 Figures: success of every arm, its mean and its worst seed, failures too; and differences of arms, paired by
 seed, with Student's interval over the seeds: turn − token, token − GRPO, ReBN − GRPO, ST − turn, pretrained −
