@@ -92,7 +92,7 @@ def written(tmp_path: Path, ratios: dict[int, float]) -> dict[str, Any]:
     leave(tmp_path / "reward/demonstrations", {})
     model = {
         "auc": [0.93, 0.9, 0.95], "ece": [0.04, 0.02, 0.06], "brier": [0.1, 0.1, 0.1],
-        "ece_before": [0.2, 0.1, 0.3],
+        "ece_before": [0.2, 0.1, 0.3], "ece_settled": [0.3, 0.2, 0.4],
         "steps": 90, "settled": 40, "episodes": 30, "fitted": 20, "inexact": 3,
     }  # fmt: skip
     found = {"model": model, "outcome_model": {**model, "auc": None}}
@@ -125,6 +125,9 @@ def test_figures_of_what_is_done(tmp_path: Path, packaged: Path, capsys: pytest.
     assert {"date": auc.date, "commit": auc.commit, "machine": auc.machine} == MADE
     assert str(auc.config["policy"]).startswith("policy-")
     assert (found["ece"].value, found["ece"].high, found["ece"].met) == (0.04, 0.06, True)
+    assert "50 of these do not tell from 1/2" in found["ece"].note
+    assert (found["ece_settled"].value, found["ece_settled"].goal) == (0.3, None)
+    assert found["ece_settled"].note.startswith("40 of 90 steps")
     # what cannot be had is told, and an earlier value of it does not stand for it
     assert stale.name not in found
     (told,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith(stale.name)]
@@ -260,3 +263,5 @@ async def test_a_model_is_measured_on_the_labels_of_tasks_it_never_saw(tmp_path:
     value, low, high = found["auc"]
     assert low <= value <= high and value > 0.95
     assert found["ece"][0] < found["ece_before"][0] + 0.05
+    # here every label tells
+    assert found["ece_settled"] == found["ece"]

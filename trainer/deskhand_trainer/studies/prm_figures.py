@@ -39,14 +39,22 @@ def quality_figures(
     model, guessing = done["metrics"]["model"], done["metrics"]["outcome_model"]
     of_all = f"{model['steps']} steps of {model['episodes']} episodes, by Monte-Carlo labels"
     settled = f"{model['settled']} of {of_all}: those that tell whether the step helps"
+    dull = model["steps"] - model["settled"]
+    of_most = f"{of_all}; {dull} of these do not tell from 1/2, and saying 1/2 of all does well"
     again = BEFORE if sorted(config["unseen"]) == sorted(HELD_OUT_TASKS) else ""
     return [
         _of("auc_unseen_tasks", model["auc"], "", told, goal=AUC_GOAL, note=settled + again),
-        _of("ece", model["ece"], "", told, goal=ECE_GOAL, note=of_all),
+        _of("ece", model["ece"], "", told, goal=ECE_GOAL, note=of_most),
         _of("ece_uncalibrated", model["ece_before"], "", told, note=of_all),
         _of("brier", model["brier"], "", told, note=of_all),
         _of("auc_unseen_tasks_outcome_labels", guessing["auc"], "", told, note=settled),
-        _of("ece_outcome_labels", guessing["ece"], "", told, note=of_all),
+        _of("ece_outcome_labels", guessing["ece"], "", told, note=of_most),
+        # measurements of before did not take them
+        *(
+            _of(f"ece_settled{end}", each["ece_settled"], "", told, note=settled)
+            for end, each in (("", model), ("_outcome_labels", guessing))
+            if "ece_settled" in each
+        ),
         _of(
             "labelled_steps",
             (done["labelled"]["labelled_steps"],),
