@@ -21,7 +21,7 @@ COMPARISONS: Mapping[str, tuple[str, str]] = {
 }
 """Name, which the rung's comes before -> what is compared with what."""
 OVERALL = ("value_pretraining_gain",)
-"""Of these, those told of all rungs together, too, under the bare name."""
+"""Of these, those told of all rungs together whose seeds are all there, too, under the bare name."""
 NOTHING_LEARNED = 0.05
 """Gain of success, and explained variance, that a control may show; a critic that explains no more of real
 returns could not have shown any."""
@@ -50,7 +50,8 @@ def ladder_figures(
             figures += _difference(f"{rung}_{name}", [(done.get(one, {}), done.get(other, {}))])
     for name in OVERALL:
         one, other = COMPARISONS[name]
-        figures += _difference(name, [(done.get(one, {}), done.get(other, {})) for done in by_rung.values()])
+        pairs = [(done.get(one, {}), done.get(other, {})) for done in by_rung.values()]
+        figures += _difference(name, [pair for pair in pairs if len(common_seeds(pair)) == len(seeds)])
     if figures:
         note = f"arms of which {len(seeds)} seeds are done"
         figures.append(_of("arms_reported", whole, "arms", None, [], note=note))
