@@ -27,7 +27,6 @@ from deskhand_agent.policies.computer_use import (
     objects,
     pointer_at,
     written,
-    written_down,
 )
 from deskhand_agent.policies.conversation import Exchange, base64_of, conversation
 from deskhand_agent.policies.settings import read_settings
@@ -111,7 +110,7 @@ class AnthropicComputerPolicy:
         reply = await self._client.post("/v1/messages", body, read_message)
         said = reply.content
         if shown.summing_up:
-            return written_down(said, memory, reply.cost)
+            return Decision(actions=(), text=said.text, summary=said.text.strip(), cost=reply.cost)
         frame = settings.frame(context.observation.size_px)
         return decide(said, self._dialect, frame, pointer_at(context), reply.cost)
 

@@ -21,7 +21,7 @@ from deskhand_agent.coordinates import Frame
 from deskhand_agent.errors import ActionSyntaxError
 from deskhand_agent.grammar import GRAMMAR, format_reply, mend_reply
 from deskhand_agent.memory import WindowMemory
-from deskhand_agent.policies.conversation import fitted_px, shrunk, summed_up
+from deskhand_agent.policies.conversation import fitted_px, shrunk
 from deskhand_agent.types import Context, Decision, Fault, Step
 from deskhand_sandbox.dialects import read, write_all
 from deskhand_sandbox.dialects.coordinates import shown_at
@@ -33,8 +33,6 @@ Item: TypeAlias = "dict[str, Any]"
 """One item of a request or a reply, as JSON has it."""
 
 ACT = "act"
-BYTES_PER_TOKEN = 4
-"""Of what a model writes, about."""
 SYSTEM = (
     "You work at a computer for a person. You see its screen and act on it with the computer tool until the "
     "task is done; you are shown the screen after every turn. The function `act` does what the tool cannot: "
@@ -123,14 +121,6 @@ def act_call(name: object, arguments: object) -> object:
 def pointer_at(context: Context) -> Point | None:
     """Where the turns before left the pointer; None where they do not say."""
     return pointer_after(action for step in context.steps for action in step.decision.actions)
-
-
-def written_down(said: Said, memory: WindowMemory, cost: Mapping[str, float]) -> Decision:
-    """The turn that a summary is; a void one where the reply holds none.
-
-    The API bounds it together with the reasoning before it, by `max_tokens`; here it is bounded by itself.
-    """
-    return summed_up(said.text, cost, fault=said.fault, longest=memory.summary_tokens * BYTES_PER_TOKEN)
 
 
 def decide(

@@ -30,7 +30,6 @@ from deskhand_agent.policies.computer_use import (
     objects,
     pointer_at,
     written,
-    written_down,
 )
 from deskhand_agent.policies.conversation import Exchange, conversation, data_url
 from deskhand_agent.policies.settings import read_settings
@@ -100,7 +99,7 @@ class OpenAIComputerPolicy:
         reply = await self._client.post("/responses", body, read_response)
         said = reply.content
         if shown.summing_up:
-            return written_down(said, memory, reply.cost)
+            return Decision(actions=(), text=said.text, summary=said.text.strip(), cost=reply.cost)
         self._check(said)
         frame = settings.frame(context.observation.size_px)
         return decide(said, DIALECT, frame, pointer_at(context), reply.cost)
