@@ -28,7 +28,7 @@ from deskhand_agent.policies.computer_use import (
     pointer_at,
     written,
 )
-from deskhand_agent.policies.conversation import Exchange, base64_of, conversation
+from deskhand_agent.policies.conversation import Exchange, base64_of, conversation, summed_up
 from deskhand_agent.policies.settings import read_settings
 from deskhand_agent.prompt import Text
 from deskhand_agent.types import Context, Decision, Fault, Step
@@ -110,7 +110,7 @@ class AnthropicComputerPolicy:
         reply = await self._client.post("/v1/messages", body, read_message)
         said = reply.content
         if shown.summing_up:
-            return Decision(actions=(), text=said.text, summary=said.text.strip(), cost=reply.cost)
+            return summed_up(said.text, memory, reply.cost, fault=said.fault)
         frame = settings.frame(context.observation.size_px)
         return decide(said, self._dialect, frame, pointer_at(context), reply.cost)
 

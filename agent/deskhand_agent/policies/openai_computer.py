@@ -31,7 +31,7 @@ from deskhand_agent.policies.computer_use import (
     pointer_at,
     written,
 )
-from deskhand_agent.policies.conversation import Exchange, conversation, data_url
+from deskhand_agent.policies.conversation import Exchange, conversation, data_url, summed_up
 from deskhand_agent.policies.settings import read_settings
 from deskhand_agent.prompt import Text
 from deskhand_agent.types import Context, Decision, Fault, Step
@@ -99,7 +99,7 @@ class OpenAIComputerPolicy:
         reply = await self._client.post("/responses", body, read_response)
         said = reply.content
         if shown.summing_up:
-            return Decision(actions=(), text=said.text, summary=said.text.strip(), cost=reply.cost)
+            return summed_up(said.text, memory, reply.cost, fault=said.fault)
         self._check(said)
         frame = settings.frame(context.observation.size_px)
         return decide(said, DIALECT, frame, pointer_at(context), reply.cost)
