@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from deskhand_agent.apis import ApiClient, Nonsense, Usage, whole
-from deskhand_agent.coordinates import CoordinateSystem
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.policies.computer_use import (
     ACT,
@@ -96,7 +95,7 @@ class AnthropicComputerPolicy:
             EndpointError: it refused or broke, or what came back is no message.
         """
         settings, memory = self.settings, self.settings.memory
-        shown = conversation(context, memory=memory, coordinates=CoordinateSystem(), system=SYSTEM)
+        shown = conversation(context, memory=memory, coordinates=settings, system=SYSTEM)
         body: Item = {
             "model": settings.model,
             "system": SYSTEM,

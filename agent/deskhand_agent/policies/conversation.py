@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from deskhand_agent.coordinates import CoordinateSystem
+from deskhand_agent.coordinates import Frames
 from deskhand_agent.errors import EndpointError
 from deskhand_agent.formats import Format
 from deskhand_agent.memory import WindowMemory
@@ -51,7 +51,7 @@ def conversation(
     context: Context,
     *,
     memory: WindowMemory,
-    coordinates: CoordinateSystem,
+    coordinates: Frames,
     system: str = "",
     form: Format | None = None,
     asking: str = "",

@@ -13,7 +13,6 @@ from typing import Any, Literal, cast
 
 from deskhand_agent.apis import Nonsense, Usage, whole
 from deskhand_agent.chat import openai_client
-from deskhand_agent.coordinates import CoordinateSystem
 from deskhand_agent.errors import EndpointError, Trouble
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.policies.computer_use import (
@@ -82,7 +81,7 @@ class OpenAIComputerPolicy:
             EndpointError: it refused or broke, what came back is no response, or it asks for a person.
         """
         settings, memory = self.settings, self.settings.memory
-        shown = conversation(context, memory=memory, coordinates=CoordinateSystem(), system=SYSTEM)
+        shown = conversation(context, memory=memory, coordinates=settings, system=SYSTEM)
         body: Item = {
             "model": settings.model,
             "instructions": SYSTEM,
