@@ -10,7 +10,6 @@ a tree of dictionaries, lists, tuples, tensors and plain values: models, optimiz
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import random
@@ -26,11 +25,12 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from deskhand_agent.model_files import writing
 from deskhand_trainer.errors import CheckpointDamaged, CheckpointMismatch, DiskFull
+from deskhand_trainer.run_folder import NO_SPACE
 
 KEEP = 2
 TENSORS, STATE, MANIFEST = "tensors.safetensors", "state.json", "manifest.json"
-NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
 def save_checkpoint(folder: Path, number: int, state: Mapping[str, Any]) -> Path:
@@ -207,12 +207,8 @@ def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
     """
     # clones: tied weights share memory, which the format refuses
     own = {name: t.detach().cpu().contiguous().clone() for name, t in tensors.items()}
-    try:
+    with writing(path):
         save_file(own, path)
-    except SafetensorError as error:
-        # safetensors hides the errno of its I/O in a type of its own
-        number = errno.ENOSPC if "No space left" in str(error) else errno.EIO
-        raise OSError(number, str(error), str(path)) from error
 
 
 def _verify(checkpoint: Path) -> None:

@@ -24,6 +24,7 @@ from deskhand_trainer.runs import RunKind, RunResult, RunSpec, RunState
 
 log = logging.getLogger(__name__)
 
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 LOOK_S = 0.5
 """The state file is replaced at most this often while only the count of done work changes."""
 
@@ -182,7 +183,7 @@ def write_json(path: Path, content: object) -> None:
         draft.replace(path)
     except OSError as error:
         draft.unlink(missing_ok=True)
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno in NO_SPACE:
             raise DiskFull(
                 f"no space left to write {path}: free some space and start the run again"
             ) from error
