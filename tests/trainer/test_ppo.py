@@ -130,6 +130,35 @@ async def test_collect_warm_start_ppo_evaluate(
     load_bundle(outcome.best)
 
 
+async def test_the_best_weights_are_those_that_the_checkpoint_knows_of(
+    store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def make() -> PpoLoop:
+        return PpoLoop(setting(store, spot, tiny.clone(), tmp_path / "run", validation_episodes=2, threads=1))
+
+    best = tmp_path / "run/best"
+
+    def dies(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    loop = make()
+    await loop._evaluate()  # pyright: ignore[reportPrivateUsage]
+    known = load_bundle(best).model.state_dict()
+    loop.cursor.best, loop.cursor.iteration = 0.0, 1
+    with torch.no_grad():
+        for parameter in loop.acting.model.parameters():
+            parameter.zero_()
+    monkeypatch.setattr(loop, "_checkpoint", dies)
+    with pytest.raises(KeyboardInterrupt):
+        await loop._evaluate()  # pyright: ignore[reportPrivateUsage]
+    loop.engine.close()
+    again = make()
+    again.engine.close()
+    assert again.cursor.best_iteration == 0
+    assert all(torch.equal(p, known[name]) for name, p in load_bundle(best).model.state_dict().items())
+    assert [p.name for p in best.parent.glob("best*")] == ["best"]
+
+
 @pytest.mark.parametrize("group_size", [1, 4])
 async def test_a_killed_loop_goes_on_and_trains_nothing_twice(
     store: Store,

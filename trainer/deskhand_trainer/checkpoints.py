@@ -130,6 +130,17 @@ def next_number(folder: Path) -> int:
     return max(_numbers(folder), default=-1) + 1
 
 
+def confirm(folder: Path, number: int) -> None:
+    """Put FOLDER-NUMBER in the folder's place, where it is there, and let go of those of other numbers: a
+    checkpoint has this one, and whoever wrote those did not live to keep theirs."""
+    for draft in folder.parent.glob(f"{folder.name}-*"):
+        if draft.name == f"{folder.name}-{number}":
+            shutil.rmtree(folder, ignore_errors=True)
+            draft.rename(folder)
+        else:
+            shutil.rmtree(draft)
+
+
 def random_state() -> dict[str, Any]:
     """State of Python's, numpy's and torch's global generators."""
     version, words, gauss = random.getstate()

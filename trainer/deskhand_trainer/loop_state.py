@@ -72,7 +72,8 @@ class Cursor:
     """Of all episodes, value pretraining's too."""
     pretrained: bool = False
     best: float = -1.0
-    """Validation success of the weights under best/; −1 before the first evaluation."""
+    """Validation success of the weights under best/; −1 before the first evaluation. A newer one's lie under
+    best-ITERATION/ until a checkpoint knows of it."""
     best_iteration: int = -1
     environment_s: float = 0.0
     inference_s: float = 0.0

@@ -29,6 +29,7 @@ from deskhand_trainer.admission import loop_seeds
 from deskhand_trainer.archer import TurnCritic
 from deskhand_trainer.batches import Batch, first_scores, prepare, reward_rule, with_rewards
 from deskhand_trainer.checkpoints import (
+    confirm,
     load_checkpoint,
     next_number,
     random_state,
@@ -145,12 +146,7 @@ class PpoLoop:
         weights = await self._compute(self.company.publish)
         # it waits for replies under way, which the environments of a stream must not
         await asyncio.to_thread(self.engine.update_weights, weights, update=self.learner.updates)
-        inference = self.engine.busy_s - busy
-        times = TimeSplit(
-            environment_s=max(0.0, rolled - began - inference),
-            inference_s=inference,
-            training_s=time.monotonic() - rolled,
-        )
+        times = self._split(began, busy, rolled)
         lengths = [len(t.steps) - shared_turns(t) for t in collected.trajectories]
         self._account(times, lengths, time.monotonic() - began)
         metrics = iteration_metrics(episodes, batch, report, times, lr=lr)
@@ -264,12 +260,7 @@ class PpoLoop:
                 microbatch=self.config.microbatch,
                 on_epoch=self._beat,
             )
-            inference = self.engine.busy_s - busy
-            times = TimeSplit(
-                environment_s=max(0.0, rolled - began - inference),
-                inference_s=inference,
-                training_s=time.monotonic() - rolled,
-            )
+            times = self._split(began, busy, rolled)
             lengths = [len(e.samples) for e in episodes]
             self._account(times, lengths, time.monotonic() - began, iteration=False)
             if math.isfinite(report.explained_variance):
@@ -309,9 +300,10 @@ class PpoLoop:
         # both ways of drawing count: a policy that is sure of the wrong thing does well in neither
         score = (pooled(found, "sampled").value + pooled(found, "greedy").value) / 2
         if score >= self.cursor.best:
-            await asyncio.to_thread(save_bundle, self.acting, self.s.folder / "best")
             self.cursor.best, self.cursor.best_iteration = score, self.cursor.iteration
+            await asyncio.to_thread(save_bundle, self.acting, self.s.folder / f"best-{self.cursor.iteration}")
         await asyncio.to_thread(self._checkpoint)
+        confirm(self.s.folder / "best", self.cursor.best_iteration)
 
     # ---- bookkeeping ----
 
@@ -347,6 +339,12 @@ class PpoLoop:
     def _spent(self) -> bool:
         solved = self.config.solved
         return self._progress() >= 1.0 or (solved is not None and self.cursor.best >= solved)
+
+    def _split(self, began: float, busy: float, rolled: float) -> TimeSplit:
+        """Of the time since it began, with the engine that long busy before, until now."""
+        inference, training = self.engine.busy_s - busy, time.monotonic() - rolled
+        environment = max(0.0, rolled - began - inference)
+        return TimeSplit(environment_s=environment, inference_s=inference, training_s=training)
 
     def _account(
         self, times: TimeSplit, lengths: Sequence[int], seconds: float, *, iteration: bool = True
@@ -397,3 +395,4 @@ class PpoLoop:
         if self.turn_critic is not None:
             self.turn_critic.load(state["turn_critic"])
         restore_random_state(state["rng"])
+        confirm(self.s.folder / "best", self.cursor.best_iteration)
