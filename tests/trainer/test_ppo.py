@@ -36,6 +36,7 @@ from deskhand_trainer.ppo import PpoLoop
 from deskhand_trainer.presets import method
 from deskhand_trainer.process_reward import refuse_unpayable
 from deskhand_trainer.rollouts import collect, jobs_of, seed_ranges
+from deskhand_trainer.run_folder import RunFolder
 from deskhand_trainer.sft.demonstrations import samples_from_trajectories
 from deskhand_trainer.sft.train import train_sft
 from deskhand_trainer.streaming import StreamSettings
@@ -128,6 +129,19 @@ async def test_collect_warm_start_ppo_evaluate(
         "count": 32 + CONFIG.iterations * 48,
     }
     load_bundle(outcome.best)
+
+
+def test_no_life_draws_the_replies_of_another(
+    store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path
+) -> None:
+    folder, seeds = RunFolder(tmp_path), set[int]()
+    # the first and the second die before their first checkpoint
+    for _ in range(3):
+        begun = setting(store, spot, tiny.clone(), tmp_path / "run", seed=7)
+        loop = PpoLoop(replace(begun, life=folder.next_life()))
+        loop.engine.close()
+        seeds.add(loop.engine.settings.seed)
+    assert len(seeds) == 3
 
 
 async def test_the_best_weights_are_those_that_the_checkpoint_knows_of(

@@ -49,6 +49,8 @@ class PpoSetting:
     """Judges what episodes are paid for; None: their verifiers do."""
     user: User = by_rule
     """Answers questions."""
+    life: int = 0
+    """Lives that the run had before."""
     ranks: Ranks = ALONE
     """That train together; this is rank 0."""
     executor: Policy | None = None

@@ -87,7 +87,7 @@ class PpoLoop:
             settings=EngineSettings(
                 max_batch=max(16, self.config.concurrency),
                 # a run taken up again must not draw the same replies again
-                seed=self.config.seed * 1_000_003 + self.cursor.iteration,
+                seed=self.config.seed * 1_000_003 + setting.life,
                 device=self.config.device,
                 precision=self.config.precision,
             ),

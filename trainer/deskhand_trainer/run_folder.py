@@ -63,6 +63,13 @@ class RunFolder:
         except FileNotFoundError:
             return 0.0
 
+    def next_life(self) -> int:
+        """How many lives asked before this one."""
+        place = self.path / "lives.json"
+        before = int(json.loads(place.read_text())) if place.exists() else 0
+        write_json(place, before + 1)
+        return before
+
     def begin_life(self, began_s: float, before_s: float) -> None:
         """From now on `progress` writes down the run's wall clock, earlier lives included."""
         self._life = (began_s, before_s)

@@ -70,6 +70,7 @@ async def run(context: RunContext, config: PpoConfig) -> tuple[str, dict[str, Js
                 folder=context.folder.path,
                 progress=context.folder.progress,
                 labels=context.labels,
+                life=context.folder.next_life(),
                 reward_model=reward_model,
                 outcomes=outcomes,
                 user=user,
