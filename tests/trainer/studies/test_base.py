@@ -200,7 +200,7 @@ def test_a_mean_over_tasks_is_as_sure_as_its_tasks() -> None:
     assert means(each[:1], policy="p", measured=tasks, ten=other) == []
     assert means(each, policy="another", measured=tasks, ten=other) == []
     # one that was measured by other settings makes no mean with them
-    mixed = [each[0], replace(each[1], config={**each[1].config, "max_tokens": 24})]
+    mixed = [each[0], replace(each[1], config={**each[1].config, "max_tokens": 12})]
     assert means(mixed, policy="p", measured=tasks, ten=other) == []
 
 
@@ -218,6 +218,9 @@ def test_a_mean_over_seeds_is_of_one_setting() -> None:
         "ppo_ten_tasks_after_mean",
         "ppo_ten_tasks_after_low",
     ]
+    # what came since has its default
+    after[0] = replace(after[0], config={**after[0].config, "shuffled_rewards": False})
+    assert len(means(after, policy="p", measured=none, ten=ten)) == 2
     after[0] = replace(after[0], config={**after[0].config, "lr": 5e-4})
     assert means(after, policy="p", measured=none, ten=ten) == []
 

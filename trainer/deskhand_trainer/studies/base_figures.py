@@ -7,20 +7,22 @@ from collections.abc import Mapping, Sequence
 from statistics import mean
 from typing import Any
 
+from deskhand_trainer.config import EvaluateConfig, PpoConfig, parse_config
+from deskhand_trainer.errors import ConfigError
 from deskhand_trainer.results import Figure
 from deskhand_trainer.student import student_mean
 from deskhand_trainer.studies.publishing import made_by
 
 COMMAND = "deskhand study base"
 _NORMAL = 1.96
-MEANS: Mapping[str, tuple[str, str | None]] = {
-    "train": ("miniwob_train_mean", ">= 0.8"),
-    "never-shown": ("miniwob_never_shown_mean", None),
-    "held-out": ("miniwob_heldout_zero", None),
-    "held-out-50": ("miniwob_heldout_50", None),
-    "held-out-500": ("miniwob_heldout_500", None),
+MEANS: Mapping[str, tuple[str, str | None, type[EvaluateConfig | PpoConfig]]] = {
+    "train": ("miniwob_train_mean", ">= 0.8", EvaluateConfig),
+    "never-shown": ("miniwob_never_shown_mean", None, EvaluateConfig),
+    "held-out": ("miniwob_heldout_zero", None, EvaluateConfig),
+    "held-out-50": ("miniwob_heldout_50", None, PpoConfig),
+    "held-out-500": ("miniwob_heldout_500", None, PpoConfig),
 }
-"""Part -> name and goal of its mean."""
+"""Part -> name and goal of its mean, and whose fields the config of its figures has."""
 
 
 def task_figures(
@@ -94,16 +96,16 @@ def means(
     """
     known = {figure.name: figure for figure in figures if figure.config.get("policy") == policy}
     made: list[Figure] = []
-    for part, (name, goal) in MEANS.items():
+    for part, (name, goal, kind) in MEANS.items():
         names = [task_figure_name(part, task) for task in measured[part]]
         found = [known[each] for each in names if each in known]
-        if len(found) == len(names) and _alike(found):
+        if len(found) == len(names) and _alike(found, kind):
             made.append(
                 _mean(name, found, measured[part], goal=goal, note=f"greedy, mean over {len(found)} tasks")
             )
     names = [task.removeprefix("miniwob/") for task in ten]
     before = [known[each] for each in (ten_figure_names(name, 0)[0] for name in names) if each in known]
-    if ten and len(before) == len(ten) and _alike(before):
+    if ten and len(before) == len(ten) and _alike(before, EvaluateConfig):
         note = "greedy, mean over ten tasks, before PPO"
         made.append(_mean("ppo_ten_tasks_before_mean", before, ten, goal="< 0.4", note=note))
     after = [
@@ -111,16 +113,22 @@ def means(
         for seed in seeds
     ]
     whole = all(len(each) == len(ten) for each in after)
-    if ten and whole and _alike([figure for each in after for figure in each]):
+    if ten and whole and _alike([figure for each in after for figure in each], PpoConfig):
         made += _over_seeds(after, ten, seeds)
     return made
 
 
-def _alike(figures: Sequence[Figure]) -> bool:
-    """Whether they were measured by one setting, but for the task and the seed."""
-    own = ("tasks", "seed", "seed_offset")
-    told = [{key: value for key, value in each.config.items() if key not in own} for each in figures]
-    return all(each == told[0] for each in told)
+def _alike(figures: Sequence[Figure], kind: type[EvaluateConfig | PpoConfig]) -> bool:
+    """Whether they were measured by one setting, but for the task and the seed; one that came since has its
+    default where it was not told."""
+    own = {"tasks": ["all"], "seed": 0, "seed_offset": 0}
+    told = [{**figure.config, **own} for figure in figures]
+    policies = {each.pop("policy", None) for each in told}
+    try:
+        settings = [parse_config(kind, each) for each in told]
+    except ConfigError:
+        return False
+    return len(policies) == 1 and all(each == settings[0] for each in settings)
 
 
 def _over_seeds(
