@@ -579,6 +579,9 @@ async def test_values_of_states_are_paid_as_potential_differences(
         refuse_unpayable(told.config, model)
     with pytest.raises(RunRefused, match="below 1"):
         refuse_unpayable(replace(told.config, process_weight=2.0), None)
+    with pytest.raises(RunRefused, match="the run has none: give one with --reward-model"):
+        refuse_unpayable(told.config, None)
+    refuse_unpayable(told.config, None, of_round=True)
     model.head.knows_values.fill_(True)
     refuse_unpayable(told.config, model)
     loop = PpoLoop(replace(told, reward_model=model))
