@@ -17,8 +17,10 @@ import pytest
 import torch
 
 from deskhand_agent.branching import BRANCH_OF
+from deskhand_agent.inference import Completion, CompletionRequest
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.models.bundle import ModelBundle, load_bundle
+from deskhand_agent.models.prompting import tokenise_reply
 from deskhand_agent.notebook import Notebook
 from deskhand_agent.types import Trajectory
 from deskhand_agent.worker import WorkerSettings
@@ -28,7 +30,7 @@ from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import EventKind, TrajectoryFilter
 from deskhand_sandbox.backends.world import WorldSandbox
 from deskhand_sandbox.types import Split
-from deskhand_trainer.config import PpoConfig, SftConfig, ValuePretrainingConfig
+from deskhand_trainer.config import PpoConfig, SftConfig, ShapingConfig, ValuePretrainingConfig
 from deskhand_trainer.errors import RolloutsStalled, RunRefused
 from deskhand_trainer.loop_state import PpoSetting
 from deskhand_trainer.metrics import Reporter
@@ -234,7 +236,8 @@ async def test_what_is_replayed_and_how_tasks_went_outlive_a_death(
 ) -> None:
     await warm_start(tiny, spot, spot_oracle, store, epochs=10)
     small = {"iterations": 2, "episodes_per_iteration": 16, "validation_episodes": 4, "evaluate_every": 9}
-    told = {**small, **method("dart").ppo, "entropy_smoothing": 0.01}
+    shaping = ShapingConfig(void=0.1, repetition=0.1, length=0.2)
+    told = {**small, **method("dart").ppo, "entropy_smoothing": 0.01, "shaping": shaping}
     loop = PpoLoop(setting(store, spot, tiny.clone(), tmp_path / "run", **told))
     await loop.train()
     assert loop.successes.of_task[SPOT]
@@ -244,6 +247,42 @@ async def test_what_is_replayed_and_how_tasks_went_outlive_a_death(
     await again.train()
     assert again.cursor == loop.cursor
     assert again.successes.of_task == loop.successes.of_task
+    assert all(len(e.conduct) == len(e.samples) for e in loop.successes.of_task[SPOT])
+    for iteration in [e.data for e in await store.events_after(0) if e.name == "ppo/iteration"]:
+        parts = [float(str(iteration[f"reward_{name}"])) for name in ("void", "repetition", "length")]
+        assert max(parts) <= 0.0 and parts[-1] < 0.0 and "reward_format" not in iteration
+
+
+async def test_rollouts_act_on_near_misses_where_those_have_a_price(
+    store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = setting(
+        store, spot, tiny, tmp_path / "run", iterations=1, episodes_per_iteration=8, validation_episodes=2,
+        shaping=ShapingConfig(format=0.1), value_pretraining=ValuePretrainingConfig(enabled=False),
+    )  # fmt: skip
+    refuse_unpayable(told.config, None)
+    for imitates in ({"algorithm": "rejection"}, {"self_imitation": 4}):
+        with pytest.raises(RunRefused, match=r"field 'shaping\.format'"):
+            refuse_unpayable(replace(told.config, **imitates), None)
+    loop = PpoLoop(told)
+    generate, ids = (
+        loop.engine.generate,
+        tokenise_reply(tiny, "```\nclick(point='<point>16 32</point>')\n```"),
+    )
+
+    async def fenced(request: CompletionRequest) -> Completion:
+        return replace(await generate(request), ids=ids, logprobs=(-1.0,) * len(ids))
+
+    monkeypatch.setattr(loop.engine, "generate", fenced)
+    await loop.train()
+    said: dict[str, set[tuple[int, tuple[str, ...]]]] = {}
+    for found in [await store.trajectory(each) for each in await store.trajectory_ids()]:
+        turns = said.setdefault(found.start.labels["purpose"], set())
+        turns |= {(len(step.decision.actions), step.decision.repairs) for step in found.steps}
+    assert said == {"rollout": {(1, ("fence",))}, "evaluation": {(0, ())}}
+    (iteration,) = [e.data for e in await store.events_after(0) if e.name == "ppo/iteration"]
+    mended = float(str(iteration["mean_turns"]))
+    assert iteration["reward_format"] == pytest.approx(-0.1 * mended)
 
 
 @pytest.mark.parametrize("name", ["archer", "bilevel", "dart", "epo", "grpo", "rloo", "st-ppo", "starpo-s"])

@@ -95,7 +95,12 @@ def make_run(home: Path, kind: str, config: dict[str, Any], **more: Any) -> Path
             "field 'hard_tasks': fake/press-in-order must stand in 'tasks' too",
         ),
         ("ppo", {**PPO, "stop_below": 0.2}, {}, "field 'stop_below': it needs a process reward model"),
-        ("ppo", {**PPO, **method("g-ra").ppo}, {}, "field 'process_weight': it pays by a process reward model"),
+        (
+            "ppo",
+            {**PPO, **method("g-ra").ppo},
+            {},
+            "field 'process_weight': it pays by a process",
+        ),
         (
             "ppo",
             {**PPO, "summary_after": 4, "rollouts": "self_play"},

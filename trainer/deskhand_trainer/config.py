@@ -25,6 +25,7 @@ from deskhand_trainer.outcome_config import OutcomeConfig
 from deskhand_trainer.preferences.config import PreferenceConfig
 from deskhand_trainer.prm.config import LabelConfig, ScoreConfig
 from deskhand_trainer.sft.config import SftConfig
+from deskhand_trainer.shaping_config import ShapingConfig
 from deskhand_trainer.value_config import ValuePretrainingConfig
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "PretrainConfig",
     "ScoreConfig",
     "SftConfig",
+    "ShapingConfig",
     "ValuePretrainingConfig",
     "parse_config",
 ]
@@ -240,6 +242,7 @@ class PpoConfig:
     """Weight of the environment's own rewards for moves (Sokoban's); 0 where they repeat the outcome."""
     information_weight: float = field(default=0.0, metadata=bounds(0, 1000))
     """Weight of how much likelier a turn made the right answer, where the task has it written down (IGPO)."""
+    shaping: ShapingConfig = field(default_factory=ShapingConfig)
     shuffled_rewards: bool = False
     """Sabotage control: outcomes are dealt out at random among an iteration's episodes."""
     value_pretraining: ValuePretrainingConfig = field(default_factory=ValuePretrainingConfig)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.admission import LoopSeeds
 from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.curriculum import TaskRecord
+from deskhand_trainer.diagnostics import TimeSplit
 from deskhand_trainer.metrics import Reporter
 from deskhand_trainer.outcome_reward import JudgedOutcomes
 from deskhand_trainer.ranks import ALONE, Ranks
@@ -94,6 +95,24 @@ class Cursor:
     """Ids of stored episodes that were left out because they cannot be read."""
     value_explained_variance: float | None = None
     """Held out, after value pretraining; None without it, or where the returns did not vary."""
+
+    def account(
+        self, times: TimeSplit, lengths: Sequence[int], seconds: float, *, iteration: bool = True
+    ) -> None:
+        """Count episodes by their lengths in turns, and the time they took; of an iteration or besides."""
+        self.iteration += iteration
+        self.episodes += len(lengths)
+        self.turns += sum(lengths)
+        self.elapsed_s += seconds
+        self.environment_s += times.environment_s
+        self.inference_s += times.inference_s
+        self.training_s += times.training_s
+
+    def progress(self, config: PpoConfig) -> float:
+        """Share of the budget that is spent, of whichever limit is nearest."""
+        by_clock = self.elapsed_s / (60 * config.minutes) if config.minutes else 0.0
+        by_turns = self.turns / config.environment_steps if config.environment_steps else 0.0
+        return max(self.iteration / config.iterations, by_clock, by_turns)
 
     @classmethod
     def restored(cls, kept: Mapping[str, Any]) -> Cursor:

@@ -101,7 +101,7 @@ class PpoLoop:
             self.cursor,
             self.seeds,
             engine=self.engine,
-            policy=self.sampled,
+            policy=self._policy(self.config.temperature, mending=self.config.shaping.format > 0),
             updates=lambda: self.learner.updates,
             on_done=self._beat,
             on_stall=self._stalled,
@@ -141,14 +141,15 @@ class PpoLoop:
         collected = await self.gather.iteration()
         rolled = time.monotonic()
         update = self.learner.updates
-        lr = actor_lr(self.config, iteration=self.cursor.iteration, progress=self._progress())
+        spent = self.cursor.progress(self.config)
+        lr = actor_lr(self.config, iteration=self.cursor.iteration, progress=spent)
         episodes, batch, report = await self._learn(collected, lr)
         weights = await self._compute(self.company.publish)
         # it waits for replies under way, which the environments of a stream must not
         await asyncio.to_thread(self.engine.update_weights, weights, update=self.learner.updates)
         times = self._split(began, busy, rolled)
         lengths = [len(t.steps) - shared_turns(t) for t in collected.trajectories]
-        self._account(times, lengths, time.monotonic() - began)
+        self.cursor.account(times, lengths, time.monotonic() - began)
         metrics = iteration_metrics(episodes, batch, report, times, lr=lr)
         metrics |= rollout_metrics(collected, episodes, update) | {"elapsed_s": self.cursor.elapsed_s}
         await self.s.reporter.metric("ppo/iteration", metrics, step=number)
@@ -262,7 +263,7 @@ class PpoLoop:
             )
             times = self._split(began, busy, rolled)
             lengths = [len(e.samples) for e in episodes]
-            self._account(times, lengths, time.monotonic() - began, iteration=False)
+            self.cursor.account(times, lengths, time.monotonic() - began, iteration=False)
             if math.isfinite(report.explained_variance):
                 self.cursor.value_explained_variance = report.explained_variance
             values: dict[str, JsonValue] = {**asdict(report), "success_sampled": success_rate(episodes)}
@@ -321,41 +322,25 @@ class PpoLoop:
     def _clones(self) -> bool:
         return self.config.algorithm == "cloning"
 
-    def _policy(self, temperature: float) -> LocalPolicy:
+    def _policy(self, temperature: float, *, mending: bool = False) -> LocalPolicy:
         return LocalPolicy(
             bundle=self.s.bundle,
             engine=self.engine,
             sampling=Sampling(temperature=temperature, max_tokens=self.config.max_tokens),
             policy_id=self.s.policy_id,
             executor=self.s.executor,
+            mending=mending,
         )
-
-    def _progress(self) -> float:
-        c, budget = self.config, self.cursor
-        by_clock = budget.elapsed_s / (60 * c.minutes) if c.minutes else 0.0
-        by_turns = budget.turns / c.environment_steps if c.environment_steps else 0.0
-        return max(budget.iteration / c.iterations, by_clock, by_turns)
 
     def _spent(self) -> bool:
         solved = self.config.solved
-        return self._progress() >= 1.0 or (solved is not None and self.cursor.best >= solved)
+        return self.cursor.progress(self.config) >= 1.0 or (solved is not None and self.cursor.best >= solved)
 
     def _split(self, began: float, busy: float, rolled: float) -> TimeSplit:
         """Of the time since it began, with the engine that long busy before, until now."""
         inference, training = self.engine.busy_s - busy, time.monotonic() - rolled
         environment = max(0.0, rolled - began - inference)
         return TimeSplit(environment_s=environment, inference_s=inference, training_s=training)
-
-    def _account(
-        self, times: TimeSplit, lengths: Sequence[int], seconds: float, *, iteration: bool = True
-    ) -> None:
-        self.cursor.iteration += iteration
-        self.cursor.episodes += len(lengths)
-        self.cursor.turns += sum(lengths)
-        self.cursor.elapsed_s += seconds
-        self.cursor.environment_s += times.environment_s
-        self.cursor.inference_s += times.inference_s
-        self.cursor.training_s += times.training_s
 
     def _say(self, phase: str) -> None:
         self.phase = phase

@@ -58,13 +58,18 @@ def refuse_unpayable(config: PpoConfig, model: ProcessRewardModel | None, *, of_
         of_round: it is a round that runs it, which may have no model yet.
 
     Raises:
-        RunRefused: the config's reward would pay for loops, or asks for scores that no model gives, or for
-            what the model does not know.
+        RunRefused: the config's reward would pay for loops, has a price that imitation would not see, or
+            asks for scores that no model gives, or for what the model does not know.
     """
     try:
         reward_rule(config)
     except ValueError as error:
         raise RunRefused(f"the reward: {error}") from error
+    if config.shaping.format > 0 and (config.self_imitation or config.algorithm == "rejection"):
+        raise RunRefused(
+            "field 'shaping.format': above 0 rollouts act on replies that had to be mended, and who imitates "
+            "successes would learn to write them so: set shaping.format=0, or leave imitation out"
+        )
     if config.process_weight > 0 and model is None and not of_round:
         raise RunRefused(
             "field 'process_weight': it pays by a process reward model, and the run has none: give one with "

@@ -25,6 +25,7 @@ from deskhand_sandbox.tasks.splits import seeds
 from deskhand_sandbox.types import AskUser, JsonValue, Split, Task
 from deskhand_trainer.errors import RolloutsStalled
 from deskhand_trainer.outcome_reward import Pay, by_verifier
+from deskhand_trainer.shaping import conduct_of
 from deskhand_trainer.types import Episode, TrainingSample
 
 
@@ -286,6 +287,7 @@ def episode_of(trajectory: Trajectory, request: Requester) -> Episode | None:
             step.decision.summary is None and sample.attempt == samples[-1].attempt
             for step, sample in zip(trajectory.steps, samples, strict=True)
         ),
+        conduct=conduct_of(trajectory.steps),
         void_turns=sum(step.decision.void for step in trajectory.steps),
         questions=sum(_asks(step) for step in trajectory.steps),
         unanswered=sum(_asks(step) and _unanswered(step) for step in trajectory.steps),
