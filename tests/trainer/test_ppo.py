@@ -23,7 +23,7 @@ from deskhand_agent.models.bundle import ModelBundle, load_bundle
 from deskhand_agent.models.prompting import tokenise_reply
 from deskhand_agent.notebook import Notebook
 from deskhand_agent.types import Trajectory
-from deskhand_agent.worker import WorkerSettings
+from deskhand_agent.worker import Job, WorkerSettings
 from deskhand_flywheel.prm.model import ScoreHead, hidden_width
 from deskhand_flywheel.prm.scoring import ProcessRewardModel
 from deskhand_flywheel.store import Store
@@ -173,6 +173,43 @@ async def test_the_best_weights_are_those_that_the_checkpoint_knows_of(
     assert again.cursor.best_iteration == 0
     assert all(torch.equal(p, known[name]) for name, p in load_bundle(best).model.state_dict().items())
     assert [p.name for p in best.parent.glob("best*")] == ["best"]
+
+
+async def test_the_critic_is_fitted_to_stored_successes_too_where_it_is_told_to(
+    store: Store, spot: Any, spot_oracle: Any, tiny: ModelBundle, tmp_path: Path
+) -> None:
+    """To those that the run may learn from, of its own tasks and split, and of no evaluation."""
+    jobs: list[Job] = []
+    for split, purpose, offset in (
+        (Split.TRAIN, "demonstration", 0),
+        (Split.TRAIN, "rollout", 10),
+        (Split.TRAIN, "evaluation", 20),
+        (Split.TEST, "demonstration", 0),
+    ):
+        ranges = seed_ranges((SPOT,), split, episodes=5, offset=offset)
+        jobs += jobs_of(ranges, labels={"purpose": purpose})
+    await collect(
+        jobs, policy=spot_oracle, source=spot, sink=store, settings=WorkerSettings(concurrency=8), owner="t"
+    )
+    ids = await store.trajectory_ids(TrajectoryFilter(split=Split.TRAIN, labels={"purpose": "rollout"}))
+
+    async def choose(chosen: TrajectoryFilter) -> list[str]:
+        return [each for each in await store.trajectory_ids(chosen) if each != ids[-1]]
+
+    told = []
+    for name, fitted_to in (("plain", "rollouts"), ("both", "rollouts_and_stored")):
+        fitting = replace(CONFIG.value_pretraining, episodes=4, max_epochs=1, fitted_to=fitted_to)
+        small = setting(
+            store, spot, tiny.clone(), tmp_path / name, run_id=name, iterations=1, minutes=0.0,
+            environment_steps=1, validation_episodes=1, value_pretraining=fitting,
+        )  # fmt: skip
+        outcome = await PpoLoop(replace(small, choose=choose)).train()
+        assert outcome.metrics["episodes"] == 4
+        told.append([e.data for e in await store.events_after(0) if e.name == "ppo/value_pretraining"][-1])
+    plain, both = told
+    turns = [int(str(each["train_turns"])) + int(str(each["held_out_turns"])) for each in told]
+    assert (plain["stored"], both["stored"]) == (0, 8) and turns[1] == turns[0] + 8
+    assert plain["success_sampled"] == both["success_sampled"]
 
 
 @pytest.mark.parametrize("group_size", [1, 4])

@@ -101,6 +101,18 @@ class Gatherer:
         paid = await asyncio.gather(*map(self.paid_by, await self._readable(ids)))
         return [t for t in paid if isinstance(t, Trajectory) and to_learn_from(t)]
 
+    async def successes(self, most: int) -> list[Trajectory]:
+        """The store's newest demonstrations of the tasks, and its newest successful rollouts, so many of each
+        at most, with what they are paid for."""
+        choose = self._s.choose or self._s.store.trajectory_ids
+        chosen = TrajectoryFilter(
+            task_ids=self._config.tasks, split=self._seeds.split, outcome=OutcomeFilter.SUCCESS, ended=True
+        )
+        ids: list[str] = []
+        for purpose in ("demonstration", ROLLOUT):
+            ids += (await choose(replace(chosen, labels={"purpose": purpose})))[-most:]
+        return await self.stored(ids)
+
     async def _readable(self, ids: Sequence[str]) -> list[Trajectory]:
         found, damaged = await readable(self._s.store, ids)
         await self._leave_out(damaged)

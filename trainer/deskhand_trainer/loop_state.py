@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from deskhand_agent.types import Policy
 from deskhand_agent.users import User, by_rule
 from deskhand_flywheel.prm.scoring import ProcessRewardModel
 from deskhand_flywheel.store import Store
+from deskhand_flywheel.types import TrajectoryFilter
 from deskhand_sandbox.base import SandboxSource
 from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.admission import LoopSeeds
@@ -58,6 +59,8 @@ class PpoSetting:
     """Acts on the policy's plans, where it plans."""
     notebook: Notebook | None = None
     """Of the rollouts; validation has no part in it."""
+    choose: Callable[[TrajectoryFilter], Awaitable[Sequence[str]]] | None = None
+    """Ids of those of the store's episodes that a filter chooses and the run may learn from; None: of all."""
 
 
 @dataclass(slots=True)

@@ -39,7 +39,7 @@ from deskhand_trainer.checkpoints import (
 from deskhand_trainer.choices import BY_TOKEN
 from deskhand_trainer.company import Company
 from deskhand_trainer.curriculum import recorded
-from deskhand_trainer.demonstrations import cloning_samples
+from deskhand_trainer.demonstrations import cloning_samples, shown_episodes
 from deskhand_trainer.diagnostics import TimeSplit, alarms, iteration_metrics, rollout_metrics, success_rate
 from deskhand_trainer.entropy import band_push
 from deskhand_trainer.errors import NoTrainableTurns
@@ -56,6 +56,7 @@ from deskhand_trainer.self_imitation import imitated, usual, warmed_up
 from deskhand_trainer.self_play import compared
 from deskhand_trainer.tally import UpdateReport
 from deskhand_trainer.types import Episode, TrainingSample
+from deskhand_trainer.value_config import ValuePretrainingConfig
 from deskhand_trainer.value_pretraining import pretrain_value
 
 P = ParamSpec("P")
@@ -189,7 +190,7 @@ class PpoLoop:
         report = await self._compute(self.learner.update, samples, lr=lr, entropy_push=push)
         return episodes, batch, report
 
-    async def _episodes(self, collected: Collected) -> list[Episode]:
+    async def _episodes(self, collected: Collected, *, beside: Sequence[Episode] = ()) -> list[Episode]:
         found = [episode_of(t, self.sampled.request) for t in collected.trajectories]
         episodes = [e for e in found if e is not None]
         if not episodes:
@@ -197,6 +198,7 @@ class PpoLoop:
                 f"none of {len(found)} episodes has turns whose ids are known; "
                 f"dropped {dict(collected.dropped)}"
             )
+        episodes += beside
         if self.config.information_weight > 0:
             episodes = await self._compute(informed, episodes, self.s.bundle, self._logprobs)
         return await self._scored(episodes)
@@ -238,6 +240,13 @@ class PpoLoop:
         found = [episode_of(t, self.sampled.request) for t in await self.gather.stored(ids)]
         return await self._scored([e for e in found if e is not None])
 
+    async def _stored_successes(self, config: ValuePretrainingConfig) -> list[Episode]:
+        """What the critic is fitted to beside rollouts."""
+        if config.fitted_to == "rollouts":
+            return []
+        played = await self.gather.successes(config.episodes)
+        return await self._compute(shown_episodes, played, self.s.bundle, self.sampled.request)
+
     async def _pretrain_value(self) -> None:
         """Fit the critic to the start policy's returns; the arms without a critic skip it."""
         config = self.config.value_pretraining
@@ -247,9 +256,10 @@ class PpoLoop:
             collected = await self.gather.batch("value_pretraining", config.episodes)
             rolled = time.monotonic()
             shuffle = self.shuffle if self.config.shuffled_rewards else None
-            episodes = with_rewards(
-                await self._episodes(collected), reward_rule(self.config), shuffle=shuffle
-            )
+            stored = await self._stored_successes(config)
+            told = await self._episodes(collected, beside=stored)
+            episodes = with_rewards(told, reward_rule(self.config), shuffle=shuffle)
+            own = episodes[: len(episodes) - len(stored)]
             report = await self._compute(
                 pretrain_value,
                 self.model,
@@ -262,11 +272,12 @@ class PpoLoop:
                 on_epoch=self._beat,
             )
             times = self._split(began, busy, rolled)
-            lengths = [len(e.samples) for e in episodes]
+            lengths = [len(e.samples) for e in own]
             self.cursor.account(times, lengths, time.monotonic() - began, iteration=False)
             if math.isfinite(report.explained_variance):
                 self.cursor.value_explained_variance = report.explained_variance
-            values: dict[str, JsonValue] = {**asdict(report), "success_sampled": success_rate(episodes)}
+            values: dict[str, JsonValue] = {**asdict(report), "success_sampled": success_rate(own)}
+            values |= {"stored": len(stored)}
             await self.s.reporter.metric("ppo/value_pretraining", values, step=0)
         self.cursor.pretrained = True
         await asyncio.to_thread(self._checkpoint)

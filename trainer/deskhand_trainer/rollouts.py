@@ -251,19 +251,22 @@ def in_order(trajectories: Sequence[Trajectory], jobs: Sequence[Job]) -> tuple[T
     return tuple(sorted(trajectories, key=lambda t: place[t.start.task.id, t.start.task.seed]))
 
 
-def episode_of(trajectory: Trajectory, request: Requester) -> Episode | None:
+def episode_of(
+    trajectory: Trajectory, request: Requester, said: Sequence[TrainingSample] | None = None
+) -> Episode | None:
     """The trajectory as the learner takes it; None when a turn's ids are not known exactly.
 
     Args:
         trajectory: with a verdict and at least one step, pictures with their bytes.
         request: shows the final state of a truncated episode to the model, for V there.
+        said: each turn, where it is not taken as it was drawn.
     """
     end = trajectory.end
     assert end is not None and end.outcome is not None
     samples: list[TrainingSample] = []
     attempt = 0
     for step in trajectory.steps:
-        drawn = sample_of(step, trajectory.id)
+        drawn = sample_of(step, trajectory.id) if said is None else said[step.index]
         if drawn is None:
             return None
         last = step.index == len(trajectory.steps) - 1

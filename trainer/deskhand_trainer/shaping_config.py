@@ -20,7 +20,7 @@ class ShapingConfig:
     repetition: float = field(default=0.0, metadata=bounds(0, 1))
     """For doing what the turn before did where that changed nothing on the screen."""
     length: float = field(default=0.0, metadata=bounds(0, 1))
-    """For a reply's tokens beyond `free_tokens`, as a share of the most it may have: `max_tokens`, or the limit
-    of summaries or plans."""
+    """For a reply's tokens beyond `free_tokens`, as a share of the most it may have: `max_tokens`, or the
+    limit of summaries or plans."""
     free_tokens: int = field(default=0, metadata=bounds(0))
     """Tokens of a reply that cost nothing."""

@@ -77,6 +77,7 @@ async def run(context: RunContext, config: PpoConfig) -> tuple[str, dict[str, Js
                 ranks=context.ranks,
                 executor=executor,
                 notebook=_notebook(context, bundle, config),
+                choose=context.episodes,
             )
         ).train()
     described: dict[str, JsonValue] = {"training": dict(outcome.metrics), "probe": config.probe}
