@@ -123,7 +123,7 @@ def _alike(figures: Sequence[Figure], kind: type[EvaluateConfig | PpoConfig]) ->
     default where it was not told."""
     own = {"tasks": ["all"], "seed": 0, "seed_offset": 0}
     told = [{**figure.config, **own} for figure in figures]
-    policies = {each.pop("policy", None) for each in told}
+    policies = {str(each.pop("policy", "")) for each in told}
     try:
         settings = [parse_config(kind, each) for each in told]
     except ConfigError:
