@@ -42,6 +42,11 @@ class ActorCritic(Protocol):
         """[B, D] before each reply and [B, E] after it, without gradient: what V(s) and Q(s, a) read."""
         ...
 
+    def values(self, samples: Sequence[TrainingSample]) -> tuple[Tensor, int]:
+        """[B, T] V before each reply token, with gradients to the critic's parameters only, and how many
+        pictures were encoded for it; T is the longest reply, at least 1."""
+        ...
+
     def value(self, states: Tensor) -> Tensor:
         """[...] V of states [..., D], with gradients to the critic's parameters only."""
         ...

@@ -124,6 +124,9 @@ class SpreadActorCritic:
         before, after = self._read("turn_states", samples)
         return before, after
 
+    def values(self, samples: Sequence[TrainingSample]) -> tuple[Tensor, int]:
+        return self.value(self.states(samples)), 0
+
     def value(self, states: Tensor) -> Tensor:
         return self._own.value(states)
 

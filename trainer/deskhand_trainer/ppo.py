@@ -153,13 +153,15 @@ class PpoLoop:
         )
         lengths = [len(t.steps) - shared_turns(t) for t in collected.trajectories]
         self._account(times, lengths, time.monotonic() - began)
-        metrics = iteration_metrics(episodes, batch, report, times, lr=lr)
+        metrics = iteration_metrics(episodes, batch, report, times, lr=lr or 0.0)
         metrics |= rollout_metrics(collected, episodes, update) | {"elapsed_s": self.cursor.elapsed_s}
         await self.s.reporter.metric("ppo/iteration", metrics, step=number)
         for alarm in () if self._clones else alarms(episodes, report):
             await self.s.reporter.alarm(alarm.name, {"iteration": number, **alarm.data})
 
-    async def _learn(self, collected: Collected, lr: float) -> tuple[list[Episode], Batch, UpdateReport]:
+    async def _learn(
+        self, collected: Collected, lr: float | None
+    ) -> tuple[list[Episode], Batch, UpdateReport]:
         """The update."""
         again: list[TrainingSample] = []
         if self._clones:
@@ -250,9 +252,8 @@ class PpoLoop:
             collected = await self.gather.batch("value_pretraining", config.episodes)
             rolled = time.monotonic()
             shuffle = self.shuffle if self.config.shuffled_rewards else None
-            episodes = with_rewards(
-                await self._episodes(collected), reward_rule(self.config), shuffle=shuffle
-            )
+            played = await self._episodes(collected)
+            episodes = with_rewards(played, reward_rule(self.config), shuffle=shuffle)
             report = await self._compute(
                 pretrain_value,
                 self.model,
@@ -270,8 +271,8 @@ class PpoLoop:
                 inference_s=inference,
                 training_s=time.monotonic() - rolled,
             )
-            lengths = [len(e.samples) for e in episodes]
-            self._account(times, lengths, time.monotonic() - began, iteration=False)
+            turns = [len(e.samples) for e in episodes]
+            self._account(times, turns, time.monotonic() - began, iteration=False)
             if math.isfinite(report.explained_variance):
                 self.cursor.value_explained_variance = report.explained_variance
             values: dict[str, JsonValue] = {**asdict(report), "success_sampled": success_rate(episodes)}

@@ -134,11 +134,18 @@ class VlmActorCritic:
         with multiplying(self._dtype, self._device):
             return self._scoring(samples, temperature, with_entropy)
 
+    def values(self, samples: Sequence[TrainingSample]) -> tuple[Tensor, int]:
+        with torch.no_grad():
+            _, _, states, pictures = self._passed(self._replied(samples), 1.0, with_entropy=False)
+        return self.value(states.cpu()), pictures
+
     @torch.no_grad()
     def states(self, samples: Sequence[TrainingSample]) -> Tensor:
+        return self._states(self._replied(samples))
+
+    def _replied(self, samples: Sequence[TrainingSample]) -> list[TrainingSample]:
         # a state after the end has no reply: any token serves, V is read before it
-        whole = [s if s.reply_ids else replace(s, reply_ids=(self.bundle.end_id,)) for s in samples]
-        return self._states(whole)
+        return [s if s.reply_ids else replace(s, reply_ids=(self.bundle.end_id,)) for s in samples]
 
     def _states(self, samples: Sequence[TrainingSample]) -> Tensor:
         return self._passed(samples, 1.0, with_entropy=False)[2].cpu()
