@@ -33,8 +33,8 @@ BASE = PpoConfig(
 
 pytestmark = pytest.mark.usefixtures("unexamined")
 CONFIGS = {
-    "a critic that begins, KL, shuffled rewards": replace(
-        BASE, critic_warmup=3, kl_coef=0.01, shuffled_rewards=True
+    "a critic of its own that begins, KL, shuffled rewards": replace(
+        BASE, critic="separate", critic_lr=1e-4, critic_warmup=3, kl_coef=0.01, shuffled_rewards=True
     ),
     "replay, curriculum, entropy, self-imitation": replace(
         BASE,

@@ -35,7 +35,7 @@ class ActorCritic(Protocol):
         ...
 
     def states(self, samples: Sequence[TrainingSample]) -> Tensor:
-        """[B, T, D] what the critic reads, without gradient."""
+        """[B, T, D] what the critic reads, unless it has a model of its own, without gradient."""
         ...
 
     def turn_states(self, samples: Sequence[TrainingSample]) -> tuple[Tensor, Tensor]:

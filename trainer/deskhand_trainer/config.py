@@ -14,6 +14,7 @@ from deskhand_trainer.choices import (
     NOT_STORED,
     AdvantageKind,
     Aggregation,
+    CriticKind,
     Normalisation,
     ProcessForm,
     Rollouts,
@@ -102,6 +103,9 @@ class PpoConfig:
     covariance_clip: float = field(default=0.0, metadata=bounds(0, 0.5))
     """Share of the tokens left out of the policy loss: those whose probability goes most with their advantage
     (Clip-Cov: .0002; SPEAR)."""
+    critic: CriticKind = "head"
+    """"separate": twice the memory and time of one that is a "head"; `critic_lr` and the rate of value
+    pretraining then want to be about as low as `lr`."""
     critic_warmup: int = field(default=0, metadata=bounds(0))
     """First iterations in which the critic alone learns, after value pretraining; the policy plays on as it
     is."""
@@ -261,10 +265,12 @@ class PpoConfig:
                 f"advantage {self.advantage!r} tells a turn's tokens apart, and ratio {self.ratio!r} takes "
                 "them as one: set ratio=token too, or an advantage of whole turns"
             )
-        if self.critic_warmup and not self.by_critic:
+        asked = (("critic", self.critic != "head"), ("critic_warmup", self.critic_warmup > 0))
+        of_critic = [name for name, given in asked if given]
+        if of_critic and not self.by_critic:
             raise ValueError(
-                f"critic_warmup: algorithm {self.algorithm!r} with advantage {self.advantage!r} trains no "
-                "such critic: leave it at 0"
+                f"{of_critic[0]}: algorithm {self.algorithm!r} with advantage {self.advantage!r} trains no "
+                f"such critic: leave {' and '.join(of_critic)} out"
             )
         if self.critic_warmup >= self.iterations:
             raise ValueError(

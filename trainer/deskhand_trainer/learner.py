@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.distributed.tensor import DTensor
 
 from deskhand_trainer.actor_critic import ActorCritic, TurnScores, by_length, reply_mask
 from deskhand_trainer.checkpoints import check_architecture
@@ -57,6 +58,7 @@ class Learner:
         *,
         reference: ActorCritic | None = None,
         ranks: Ranks = ALONE,
+        name: str = "learner",
     ) -> None:
         """
         Args:
@@ -64,18 +66,21 @@ class Learner:
             config: how.
             reference: policy the KL penalty holds on to; needed when `kl_coef` is above 0, on rank 0.
             ranks: that share the work; the public methods are rank 0's.
+            name: what they know it by.
         """
         if config.kl_coef > 0 and reference is None and ranks.rank == 0:
             raise ValueError("a KL penalty needs the policy to hold on to")
         self.ranks = ranks
         self._gradients = torch.autograd.grad if ranks.alone else sharded_gradients
         self._threads = config.threads if ranks.alone else 1
-        self._update_everywhere = ranks.everywhere("learner.update", self._update)
-        self._state_everywhere = ranks.everywhere("learner.state", self._state)
-        self._load_everywhere = ranks.everywhere("learner.load", self._load, told=_told)
+        self._update_everywhere = ranks.everywhere(f"{name}.update", self._update)
+        self._state_everywhere = ranks.everywhere(f"{name}.state", self._state)
+        self._load_everywhere = ranks.everywhere(f"{name}.load", self._load, told=_told)
         self.model, self.config, self.reference = model, config, reference
         self._actor = [p for _, p in model.actor_parameters()]
         self._critic = [p for _, p in model.critic_parameters()]
+        self._alike = [p for p in self._critic if not isinstance(p, DTensor)]
+        """What every rank has all of."""
         options: dict[str, Any] = {"betas": config.betas, "weight_decay": config.weight_decay}
         self.actor_optimizer = torch.optim.AdamW(self._actor, lr=config.lr, **options)
         self.critic_optimizer = torch.optim.AdamW(self._critic, lr=config.critic_lr, **options)
@@ -149,7 +154,7 @@ class Learner:
         entropy_push: float,
     ) -> UpdateReport:
         # rank 0 alone may have fitted it since
-        self.ranks.take_over([p.detach() for p in self._critic])
+        self.ranks.take_over([p.detach() for p in self._alike])
         self._entropy_coef = self.config.entropy_coef + self.config.entropy_smoothing * entropy_push
         if lr is not None:
             for group in self.actor_optimizer.param_groups:
@@ -195,7 +200,7 @@ class Learner:
             add_gradients(trained, found)
             if bias is not None and apart is not None:
                 bias.add(apart)
-        self.ranks.add_up([p.grad for p in self._critic if p.grad is not None])
+        self.ranks.add_up([p.grad for p in self._alike if p.grad is not None])
         parts_seen = [seen for of_rank in self.ranks.gathered(parts_seen) for seen in of_rank]
         bias_norm = 0.0 if bias is None else bias.apply()
         actor_norm = _clipped(self._actor, self.config.max_grad_norm)

@@ -263,6 +263,7 @@ class PpoLoop:
                 by_token=self.config.advantage in BY_TOKEN,
                 seed=self.config.seed,
                 microbatch=self.config.microbatch,
+                trunk=self.company.trunk,
                 on_epoch=self._beat,
             )
             inference = self.engine.busy_s - busy
@@ -271,8 +272,7 @@ class PpoLoop:
                 inference_s=inference,
                 training_s=time.monotonic() - rolled,
             )
-            turns = [len(e.samples) for e in episodes]
-            self._account(times, turns, time.monotonic() - began, iteration=False)
+            self._account(times, [len(e.samples) for e in played], time.monotonic() - began, iteration=False)
             if math.isfinite(report.explained_variance):
                 self.cursor.value_explained_variance = report.explained_variance
             values: dict[str, JsonValue] = {**asdict(report), "success_sampled": success_rate(episodes)}
