@@ -64,6 +64,7 @@ CASES = {
     "outcomes as they are, by trajectory": of(
         "ppo", advantage="return", normalisation="none", aggregation="trajectory"
     ),
+    "a shared critic": of("ppo", critic="shared"),
     "a critic of its own": of("turn-ppo", critic="separate", critic_lr=1e-4),
     "a critic of its own, vision frozen": of("ppo", critic="separate", critic_lr=1e-4, freeze="vision"),
     "a critic of adapters": of("ppo", critic="separate", lora_rank=2, lr=1e-2, microbatch=2),

@@ -208,6 +208,41 @@ def test_what_a_critic_learns_leaves_the_gradient_of_the_policy_as_it_is(
     assert any(not torch.equal(one[n], other[n]) for n in one if n not in policy)
 
 
+@pytest.mark.parametrize("lora_rank", [0, 2])
+def test_a_shared_critic_teaches_the_policy_so_many_times_what_the_value_loss_does(
+    bundle: ModelBundle, pages: list[SeenPage], lora_rank: int
+) -> None:
+    """What that is, a critic of its own says, which begins as a copy."""
+    samples, config = windows(bundle, pages), replace(CONFIG, value_coef=0.25, critic="shared")
+
+    def made(critic: Any, **how: Any) -> VlmActorCritic:
+        return VlmActorCritic(bundle.clone(), critic=critic, lora_rank=lora_rank, **how)
+
+    head, _ = gradients(made("head"), CONFIG, samples)
+    apart, _ = gradients(made("separate"), CONFIG, samples)
+    shared, report = gradients(made("shared"), config, samples)
+    nothing = {n: torch.zeros_like(g) for n, g in head.items()}
+    expected = {n: g + 0.25 * apart.get(f"model.{n}", nothing[n]) for n, g in head.items()}
+    expected |= {n: 0.25 * g for n, g in head.items() if n.startswith("layers")}
+    assert_same(shared, expected)
+    assert any(apart[f"model.{n}"].abs().max() > 1e-4 for n in head if f"model.{n}" in apart)
+    split = replace(config, microbatch=5)
+    again = made("shared", packing=False, checkpointing=True)
+    found, other = gradients(again, split, samples)
+    assert_same(found, shared)
+    assert other.value_loss == pytest.approx(report.value_loss, rel=1e-5)
+
+
+def test_a_shared_critic_that_learns_alone_leaves_the_policy_as_it_is(
+    bundle: ModelBundle, pages: list[SeenPage]
+) -> None:
+    model = VlmActorCritic(bundle, critic="shared")
+    before, head = weights(model), [p.detach().clone() for p in model.value_head.parameters()]
+    Learner(model, replace(CONFIG, critic="shared")).update(windows(bundle, pages), lr=None)
+    assert all(torch.equal(old, weights(model)[n]) for n, old in before.items())
+    assert any(not torch.equal(a, b) for a, b in zip(head, model.value_head.parameters(), strict=True))
+
+
 def test_a_frozen_tower_and_what_adapters_are_on_are_there_once_for_both(
     bundle: ModelBundle, pages: list[SeenPage]
 ) -> None:

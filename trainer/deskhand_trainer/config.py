@@ -106,6 +106,8 @@ class PpoConfig:
     critic: CriticKind = "head"
     """"separate": twice the memory and time of one that is a "head"; `critic_lr` and the rate of value
     pretraining then want to be about as low as `lr`."""
+    value_coef: float = field(default=0.5, metadata=bounds(0))
+    """Weight of the value loss beside the policy's where the critic is "shared"."""
     critic_warmup: int = field(default=0, metadata=bounds(0))
     """First iterations in which the critic alone learns, after value pretraining; the policy plays on as it
     is."""

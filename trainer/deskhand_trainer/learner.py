@@ -245,7 +245,8 @@ class Learner:
         value = self._value_loss(rows, scores.values, tally)
         entropy = (rows.token_shares * torch.where(rows.mask, scores.entropies, 0.0)).sum()
         # without a value target the critic stays as it is
-        rest = (value if c.by_critic else 0.0) - self._entropy_coef * entropy
+        weight = c.value_coef if c.critic == "shared" else 1.0
+        rest = (weight * value if c.by_critic else 0.0) - self._entropy_coef * entropy
         if c.kl_coef > 0:
             held = rows.token_shares
             if c.kl_on == "first_attempt":
