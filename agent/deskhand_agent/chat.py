@@ -9,6 +9,8 @@ from deskhand_agent.apis import ApiClient, ApiReply, ApiSettings, Nonsense, Usag
 
 BASE_URL = "https://api.openai.com/v1"
 KEY_VARIABLE = "OPENAI_API_KEY"
+REASONED_TOKENS = 4096
+"""Room that a reply has at least where OpenAI itself is asked: its bound counts what was reasoned before."""
 
 ChatMessage: TypeAlias = Mapping[str, Any]
 """A message as it goes over the wire: its role, and its content as text or as parts."""
@@ -39,23 +41,36 @@ class ChatEndpoint:
         """
         self.id = f"openai:{settings.model}"
         self._model = settings.model
+        self._openai = (settings.base_url or BASE_URL).rstrip("/") == BASE_URL
         self._client = openai_client(settings)
 
+    @property
+    def steady(self) -> float | None:
+        """The temperature of replies that are to be alike: 0; None (the model's own) where OpenAI is asked.
+
+        Its reasoning models refuse any other.
+        """
+        return None if self._openai else 0.0
+
     async def ask(
-        self, messages: Sequence[ChatMessage], *, temperature: float, max_tokens: int
+        self, messages: Sequence[ChatMessage], *, temperature: float | None, max_tokens: int
     ) -> ApiReply[str]:
         """One reply: what was said, empty where nothing was.
+
+        Args:
+            temperature: None: the model's own.
 
         Raises:
             InferenceTimeout: the endpoint passed its deadline, further requests included.
             EndpointError: it refused or broke, or what came back is no chat completion.
         """
-        body = {
-            "model": self._model,
-            "messages": list(messages),
-            "temperature": temperature,
-            "max_tokens": max_tokens,
-        }
+        body: dict[str, object] = {"model": self._model, "messages": list(messages)}
+        if temperature is not None:
+            body["temperature"] = temperature
+        if self._openai:  # its reasoning models refuse `max_tokens`
+            body["max_completion_tokens"] = max(max_tokens, REASONED_TOKENS)
+        else:
+            body["max_tokens"] = max_tokens
         return await self._client.post("/chat/completions", body, _read)
 
     async def close(self) -> None:

@@ -5,7 +5,10 @@ Weights are taken as safetensors alone: other forms of them, and Python files be
 
 from __future__ import annotations
 
+import errno
 import json
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -104,6 +107,23 @@ def base_of(folder: Path) -> Path | None:
     _check_whole(folder / ADAPTERS_WEIGHTS)
     family_of(base)
     return base
+
+
+@contextmanager
+def writing(path: Path) -> Generator[None]:
+    """Weights are written in the block; where they cannot be, it is the `OSError` that it was: safetensors
+    hides it in a type of its own.
+
+    Args:
+        path: what is written.
+    """
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except SafetensorError as error:
+        number = errno.ENOSPC if "No space left" in str(error) else errno.EIO
+        raise OSError(number, str(error), str(path)) from error
 
 
 def _check_whole(path: Path) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from deskhand_agent.coordinates import CoordinateSystem
+from deskhand_agent.coordinates import Frames
 from deskhand_agent.formats import Format
 from deskhand_agent.grammar import format_reply
 from deskhand_agent.memory import Screens, WindowMemory, memory_of
@@ -71,7 +71,7 @@ def build_prompt(
     context: Context,
     *,
     memory: WindowMemory,
-    coordinates: CoordinateSystem,
+    coordinates: Frames,
     system: str = "",
     form: Format | None = None,
     thoughts: bool = False,
@@ -135,9 +135,7 @@ def summary_due(context: Context, memory: WindowMemory) -> bool:
     return memory_of(memory).due(context.steps)
 
 
-def reply_of(
-    step: Step, coordinates: CoordinateSystem, *, form: Format | None = None, thoughts: bool = False
-) -> str:
+def reply_of(step: Step, coordinates: Frames, *, form: Format | None = None, thoughts: bool = False) -> str:
     """What a turn did, as a model of this frame and form writes it, whoever decided it.
 
     Args:
@@ -191,12 +189,12 @@ def _left_out(turns: int) -> str:
     return f"({turns} earlier left out)\n"
 
 
-def _past_line(step: Step, coordinates: CoordinateSystem) -> str:
+def _past_line(step: Step, coordinates: Frames) -> str:
     result = _result(step, coordinates)
     return f"{_said(step, coordinates, None, thoughts=False)}{f' -> {result}' if result else ''}"
 
 
-def _result(step: Step, coordinates: CoordinateSystem) -> str:
+def _result(step: Step, coordinates: Frames) -> str:
     """What came of a turn other than a changed screen; empty when nothing did."""
     parts = [] if step.decision.execution is None else [f"done: {reply_of(step, coordinates)}"]
     error = step.decision.error or step.action_error
@@ -206,7 +204,7 @@ def _result(step: Step, coordinates: CoordinateSystem) -> str:
     return " ".join(parts)
 
 
-def _said(step: Step, coordinates: CoordinateSystem, form: Format | None, *, thoughts: bool) -> str:
+def _said(step: Step, coordinates: Frames, form: Format | None, *, thoughts: bool) -> str:
     """The reply of a turn that is shown whole."""
     if step.decision.execution is not None:
         return step.decision.execution.plan

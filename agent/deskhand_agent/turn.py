@@ -21,7 +21,11 @@ from deskhand_sandbox.types import (
     DeviceAction,
     Fail,
     Finish,
+    KeyDown,
+    KeyUp,
     Observation,
+    PointerDown,
+    PointerUp,
     Run,
     Wait,
     Zoom,
@@ -55,7 +59,7 @@ class TurnResult:
     reward: float = 0.0
     """Environment rewards of its actions, added up."""
     action_error: str | None = None
-    """Why an action could not be carried out; the ones after it were not tried."""
+    """Why an action could not be carried out; the ones after it only let go of what they held."""
     user_reply: str | None = None
     """What the user said to `AskUser`."""
     answer: str | None = None
@@ -105,6 +109,8 @@ class TurnRunner:
     async def run(self, actions: Sequence[Action], observation: Observation) -> TurnResult:
         """Carry out the actions in order, until one fails or ends the episode.
 
+        Where one fails, keys and buttons that were held for it are let go of.
+
         Args:
             observation: what they were decided on; their coordinates are its pixels.
 
@@ -115,22 +121,39 @@ class TurnRunner:
         if observation.region is None:
             self._screen = observation
         result = TurnResult(observation=observation)
-        for action in actions:
+        for number, action in enumerate(actions):
             try:
                 action = on_screen(action, observation)
             except InvalidAction as error:
-                return replace(result, action_error=str(error))
-            if isinstance(action, ControlAction):
-                result = await self._control(action, result)
+                result = replace(result, action_error=str(error))
             else:
-                result = await self._device(action, result)
-            if result.stop is not None or result.action_error is not None:
+                if isinstance(action, ControlAction):
+                    result = await self._control(action, result)
+                else:
+                    result = await self._device(action, result)
+            if result.action_error is not None:
+                return await self._let_go(actions[:number], actions[number + 1 :], result)
+            if result.stop is not None:
                 break
         return result
 
     def extend(self, seconds: float) -> None:
         """Give the episode more time."""
         self._ends_at_s += seconds
+
+    async def _let_go(self, done: Sequence[Action], left: Sequence[Action], result: TurnResult) -> TurnResult:
+        """Carry out what of the actions left undone ends what those that were done began to hold."""
+        for action in left:
+            match action:
+                case KeyUp(key=key):
+                    held = KeyDown(key=key) in done
+                case PointerUp(button=button):
+                    held = PointerDown(button=button) in done
+                case _:
+                    continue
+            if held:
+                result = replace(await self._device(action, result), action_error=result.action_error)
+        return result
 
     async def _device(self, action: DeviceAction, result: TurnResult) -> TurnResult:
         action, asked_s = self._bounded(action)

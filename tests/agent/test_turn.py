@@ -10,8 +10,18 @@ import pytest
 from deskhand_agent.turn import Deadlines, TurnRunner, within
 from deskhand_agent.types import StopReason
 from deskhand_agent.users import Conversation, by_rule
-from deskhand_sandbox.errors import SandboxTimeout, UnsupportedCapability
-from deskhand_sandbox.types import Answer, Click, Finish, Run, TypeText
+from deskhand_sandbox.errors import InvalidAction, SandboxTimeout, UnsupportedCapability
+from deskhand_sandbox.types import (
+    Answer,
+    Click,
+    Finish,
+    KeyDown,
+    KeyUp,
+    PointerDown,
+    PointerUp,
+    Run,
+    TypeText,
+)
 
 
 def runner(stub: SimpleNamespace, sandbox: Any, *, seconds: float = 30.0, act_s: float = 1.0) -> TurnRunner:
@@ -49,6 +59,32 @@ async def test_what_a_kind_cannot_do_is_the_agents_error(stub: SimpleNamespace) 
     result = await runner(stub, sandbox).run([Run(command="ls")], stub.observation("before"))
     assert result.action_error == "a stub sandbox has no terminal"
     assert result.observation == stub.observation("before")
+
+
+@pytest.mark.parametrize("at", [(1, 1), (101, 1)])
+async def test_what_was_held_for_an_action_that_failed_is_let_go_of(
+    stub: SimpleNamespace, at: tuple[int, int]
+) -> None:
+    sandbox = stub.Sandbox(act={3: InvalidAction("nothing is there")})
+    down = (KeyDown(key="a"), KeyDown(key="Shift"), PointerDown())
+    after = (
+        TypeText(text="late"),
+        PointerUp(button="right"),
+        KeyUp(key="Shift"),
+        PointerUp(),
+        KeyUp(key="b"),
+    )
+    actions = [*down, Click(x=at[0], y=at[1]), *after]
+    result = await runner(stub, sandbox).run(actions, stub.observation("before"))
+    assert result.action_error == "nothing is there"
+    assert sandbox.actions == [*down, KeyUp(key="Shift"), PointerUp()]
+    assert result.observation == stub.observation("6")
+
+
+async def test_what_cannot_be_let_go_of_hides_no_error(stub: SimpleNamespace) -> None:
+    sandbox = stub.Sandbox(act={1: InvalidAction("first"), 2: InvalidAction("second")})
+    actions = [KeyDown(key="Shift"), Click(x=1, y=1), KeyUp(key="Shift")]
+    assert (await runner(stub, sandbox).run(actions, stub.observation())).action_error == "first"
 
 
 async def test_a_command_gets_the_time_it_asks_for_and_no_more_than_is_left(stub: SimpleNamespace) -> None:

@@ -193,6 +193,12 @@ async def test_a_restored_critic_goes_on_bit_identically() -> None:
         assert [e.turn_advantages for e in one] == [e.turn_advantages for e in other]
 
 
+def test_a_restored_critic_learns_at_the_rate_asked_for_now() -> None:
+    again = tables(replace(CONFIG, critic_lr=1e-5))
+    again.load(tables(CONFIG).state())
+    assert again.optimizer.param_groups[0]["lr"] == 1e-5
+
+
 async def test_a_restored_critic_does_without_episodes_that_cannot_be_had() -> None:
     model = walker(0.5)
     critic = tables(replace(CONFIG, turn_critic_steps=1, turn_critic_replay=99))

@@ -13,6 +13,7 @@ from safetensors import SafetensorError
 from deskhand_trainer.batches import prepare
 from deskhand_trainer.chain import chain_episodes
 from deskhand_trainer.checkpoints import (
+    confirm,
     load_checkpoint,
     random_state,
     restore_random_state,
@@ -210,3 +211,16 @@ def test_no_space_leaves_no_draft(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(DiskFull, match="no space left for checkpoint 2"):
         save_checkpoint(tmp_path, 2, {"n": 2})
     assert sorted(p.name for p in tmp_path.iterdir()) == ["000001"]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_what_a_checkpoint_knows_of_takes_its_place_whenever_its_writer_died(
+    tmp_path: Path, there: bool
+) -> None:
+    for name in (*(["best"] if there else []), "best-3", "best-5"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "which").write_text(name)
+    confirm(tmp_path / "best", 3)
+    assert (tmp_path / "best/which").read_text() == "best-3"
+    confirm(tmp_path / "best", 3)
+    assert [p.name for p in tmp_path.iterdir()] == ["best"]

@@ -130,6 +130,22 @@ async def test_a_resumed_loop_runs_again_what_cannot_be_read(
     assert set(again.cursor.unreadable) == damaged
 
 
+async def test_a_resumed_stream_leaves_out_what_lost_weights_drew(make: Make) -> None:
+    lives: list[set[str]] = []
+    # the first dies before the checkpoint of its fifth update, and none is there
+    for update in (5, 0, 0):
+        loop = make(rollouts="stream")
+        loop.learner.updates = update
+        loop.engine.update_weights(loop.company.publish(), update=update)
+        collected = await loop.gather.iteration()
+        await loop.gather.close()
+        loop.engine.close()
+        lives.append({t.id for t in collected.trajectories})
+    first, second, third = lives
+    assert len(second) == 8 and not first & second
+    assert second & third
+
+
 async def test_a_stored_success_that_cannot_be_read_is_replayed_no_more(make: Make, store: Store) -> None:
     loop = make(**{**method("dart").ppo, "rollouts": "batch", "group_size": 4})
     collected = await loop.gather.batch("rollout", 4)

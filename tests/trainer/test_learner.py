@@ -436,6 +436,21 @@ def test_equal_rewards_and_nothing_left_are_no_ops_and_never_nan(name: str) -> N
         assert model.critic.weight.isfinite().all()
 
 
+def test_a_state_taken_up_leaves_the_rates_and_settings_asked_for_now() -> None:
+    begun = Learner(fresh(), replace(BASE, weight_decay=0.1))
+    begun.update(batch_for(BASE).samples, lr=0.05)
+    config = replace(BASE, critic_lr=1e-5, weight_decay=0.0, betas=(0.5, 0.6))
+    learner = Learner(fresh(), config)
+    learner.load(begun.state())
+    for optimizer in (learner.actor_optimizer, learner.critic_optimizer):
+        (group,) = optimizer.param_groups
+        assert (group["betas"], group["weight_decay"]) == (config.betas, 0.0)
+    assert learner.critic_optimizer.param_groups[0]["lr"] == config.critic_lr
+    moments = [each.critic_optimizer.state_dict()["state"][0] for each in (begun, learner)]
+    assert torch.equal(moments[0]["exp_avg"], moments[1]["exp_avg"])
+    assert moments[0]["step"] == moments[1]["step"] > 0
+
+
 class Broken(TabularActorCritic):
     """Its scores are NaN as long as it is told so."""
 

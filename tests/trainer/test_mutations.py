@@ -51,6 +51,9 @@ MUTATIONS = {
     "repeated_turns": ("branches", "for row, _ in others]", "for row, _ in others[1:]]"),
     "repeated_turns by those that count": ("branches", "(not each[2], each[0]", "(each[2], each[0]"),
     "repeated_turns in the episode that was left": ("branches", "each[0].shared_turns > 0", "True"),
+    "excess_length": ("shaping", "max(0, turn.tokens - shaping.free_tokens)", "turn.tokens"),
+    "repeats within an attempt": ("shaping", "and not told_again(before)", ""),
+    "repeats on the same screen": ("shaping", "and _same_screen(before, step)", ""),
     "nearness": ("semi_online", "EXACT if alike else 0.0", "0.0 if alike else EXACT"),
     "return_batch_normalised": ("baselines", "kept.std(unbiased=False)", "kept.std()"),
     "dual clip": (

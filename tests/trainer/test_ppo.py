@@ -17,18 +17,20 @@ import pytest
 import torch
 
 from deskhand_agent.branching import BRANCH_OF
+from deskhand_agent.inference import Completion, CompletionRequest
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.models.bundle import ModelBundle, load_bundle
+from deskhand_agent.models.prompting import tokenise_reply
 from deskhand_agent.notebook import Notebook
 from deskhand_agent.types import Trajectory
-from deskhand_agent.worker import WorkerSettings
+from deskhand_agent.worker import Job, WorkerSettings
 from deskhand_flywheel.prm.model import ScoreHead, hidden_width
 from deskhand_flywheel.prm.scoring import ProcessRewardModel
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import EventKind, TrajectoryFilter
 from deskhand_sandbox.backends.world import WorldSandbox
 from deskhand_sandbox.types import Split
-from deskhand_trainer.config import PpoConfig, SftConfig, ValuePretrainingConfig
+from deskhand_trainer.config import PpoConfig, SftConfig, ShapingConfig, ValuePretrainingConfig
 from deskhand_trainer.errors import RolloutsStalled, RunRefused
 from deskhand_trainer.loop_state import PpoSetting
 from deskhand_trainer.metrics import Reporter
@@ -36,6 +38,7 @@ from deskhand_trainer.ppo import PpoLoop
 from deskhand_trainer.presets import method
 from deskhand_trainer.process_reward import refuse_unpayable
 from deskhand_trainer.rollouts import collect, jobs_of, seed_ranges
+from deskhand_trainer.run_folder import RunFolder
 from deskhand_trainer.sft.demonstrations import samples_from_trajectories
 from deskhand_trainer.sft.train import train_sft
 from deskhand_trainer.streaming import StreamSettings
@@ -130,6 +133,85 @@ async def test_collect_warm_start_ppo_evaluate(
     load_bundle(outcome.best)
 
 
+def test_no_life_draws_the_replies_of_another(
+    store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path
+) -> None:
+    folder, seeds = RunFolder(tmp_path), set[int]()
+    # the first and the second die before their first checkpoint
+    for _ in range(3):
+        begun = setting(store, spot, tiny.clone(), tmp_path / "run", seed=7)
+        loop = PpoLoop(replace(begun, life=folder.next_life()))
+        loop.engine.close()
+        seeds.add(loop.engine.settings.seed)
+    assert len(seeds) == 3
+
+
+async def test_the_best_weights_are_those_that_the_checkpoint_knows_of(
+    store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def make() -> PpoLoop:
+        return PpoLoop(setting(store, spot, tiny.clone(), tmp_path / "run", validation_episodes=2, threads=1))
+
+    best = tmp_path / "run/best"
+
+    def dies(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    loop = make()
+    await loop._evaluate()  # pyright: ignore[reportPrivateUsage]
+    known = load_bundle(best).model.state_dict()
+    loop.cursor.best, loop.cursor.iteration = 0.0, 1
+    with torch.no_grad():
+        for parameter in loop.acting.model.parameters():
+            parameter.zero_()
+    monkeypatch.setattr(loop, "_checkpoint", dies)
+    with pytest.raises(KeyboardInterrupt):
+        await loop._evaluate()  # pyright: ignore[reportPrivateUsage]
+    loop.engine.close()
+    again = make()
+    again.engine.close()
+    assert again.cursor.best_iteration == 0
+    assert all(torch.equal(p, known[name]) for name, p in load_bundle(best).model.state_dict().items())
+    assert [p.name for p in best.parent.glob("best*")] == ["best"]
+
+
+async def test_the_critic_is_fitted_to_stored_successes_too_where_it_is_told_to(
+    store: Store, spot: Any, spot_oracle: Any, tiny: ModelBundle, tmp_path: Path
+) -> None:
+    """To those that the run may learn from, of its own tasks and split, and of no evaluation."""
+    jobs: list[Job] = []
+    for split, purpose, offset in (
+        (Split.TRAIN, "demonstration", 0),
+        (Split.TRAIN, "rollout", 10),
+        (Split.TRAIN, "evaluation", 20),
+        (Split.TEST, "demonstration", 0),
+    ):
+        ranges = seed_ranges((SPOT,), split, episodes=5, offset=offset)
+        jobs += jobs_of(ranges, labels={"purpose": purpose})
+    await collect(
+        jobs, policy=spot_oracle, source=spot, sink=store, settings=WorkerSettings(concurrency=8), owner="t"
+    )
+    ids = await store.trajectory_ids(TrajectoryFilter(split=Split.TRAIN, labels={"purpose": "rollout"}))
+
+    async def choose(chosen: TrajectoryFilter) -> list[str]:
+        return [each for each in await store.trajectory_ids(chosen) if each != ids[-1]]
+
+    told = []
+    for name, fitted_to in (("plain", "rollouts"), ("both", "rollouts_and_stored")):
+        fitting = replace(CONFIG.value_pretraining, episodes=4, max_epochs=1, fitted_to=fitted_to)
+        small = setting(
+            store, spot, tiny.clone(), tmp_path / name, run_id=name, iterations=1, minutes=0.0,
+            environment_steps=1, validation_episodes=1, value_pretraining=fitting,
+        )  # fmt: skip
+        outcome = await PpoLoop(replace(small, choose=choose)).train()
+        assert outcome.metrics["episodes"] == 4
+        told.append([e.data for e in await store.events_after(0) if e.name == "ppo/value_pretraining"][-1])
+    plain, both = told
+    turns = [int(str(each["train_turns"])) + int(str(each["held_out_turns"])) for each in told]
+    assert (plain["stored"], both["stored"]) == (0, 8) and turns[1] == turns[0] + 8
+    assert plain["success_sampled"] == both["success_sampled"]
+
+
 @pytest.mark.parametrize("group_size", [1, 4])
 async def test_a_killed_loop_goes_on_and_trains_nothing_twice(
     store: Store,
@@ -191,7 +273,8 @@ async def test_what_is_replayed_and_how_tasks_went_outlive_a_death(
 ) -> None:
     await warm_start(tiny, spot, spot_oracle, store, epochs=10)
     small = {"iterations": 2, "episodes_per_iteration": 16, "validation_episodes": 4, "evaluate_every": 9}
-    told = {**small, **method("dart").ppo, "entropy_smoothing": 0.01}
+    shaping = ShapingConfig(void=0.1, repetition=0.1, length=0.2)
+    told = {**small, **method("dart").ppo, "entropy_smoothing": 0.01, "shaping": shaping}
     loop = PpoLoop(setting(store, spot, tiny.clone(), tmp_path / "run", **told))
     await loop.train()
     assert loop.successes.of_task[SPOT]
@@ -201,6 +284,42 @@ async def test_what_is_replayed_and_how_tasks_went_outlive_a_death(
     await again.train()
     assert again.cursor == loop.cursor
     assert again.successes.of_task == loop.successes.of_task
+    assert all(len(e.conduct) == len(e.samples) for e in loop.successes.of_task[SPOT])
+    for iteration in [e.data for e in await store.events_after(0) if e.name == "ppo/iteration"]:
+        parts = [float(str(iteration[f"reward_{name}"])) for name in ("void", "repetition", "length")]
+        assert max(parts) <= 0.0 and parts[-1] < 0.0 and "reward_format" not in iteration
+
+
+async def test_rollouts_act_on_near_misses_where_those_have_a_price(
+    store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = setting(
+        store, spot, tiny, tmp_path / "run", iterations=1, episodes_per_iteration=8, validation_episodes=2,
+        shaping=ShapingConfig(format=0.1), value_pretraining=ValuePretrainingConfig(enabled=False),
+    )  # fmt: skip
+    refuse_unpayable(told.config, None)
+    for imitates in ({"algorithm": "rejection"}, {"self_imitation": 4}):
+        with pytest.raises(RunRefused, match=r"field 'shaping\.format'"):
+            refuse_unpayable(replace(told.config, **imitates), None)
+    loop = PpoLoop(told)
+    generate, ids = (
+        loop.engine.generate,
+        tokenise_reply(tiny, "```\nclick(point='<point>16 32</point>')\n```"),
+    )
+
+    async def fenced(request: CompletionRequest) -> Completion:
+        return replace(await generate(request), ids=ids, logprobs=(-1.0,) * len(ids))
+
+    monkeypatch.setattr(loop.engine, "generate", fenced)
+    await loop.train()
+    said: dict[str, set[tuple[int, tuple[str, ...]]]] = {}
+    for found in [await store.trajectory(each) for each in await store.trajectory_ids()]:
+        turns = said.setdefault(found.start.labels["purpose"], set())
+        turns |= {(len(step.decision.actions), step.decision.repairs) for step in found.steps}
+    assert said == {"rollout": {(1, ("fence",))}, "evaluation": {(0, ())}}
+    (iteration,) = [e.data for e in await store.events_after(0) if e.name == "ppo/iteration"]
+    mended = float(str(iteration["mean_turns"]))
+    assert iteration["reward_format"] == pytest.approx(-0.1 * mended)
 
 
 @pytest.mark.parametrize("name", ["archer", "bilevel", "dart", "epo", "grpo", "rloo", "st-ppo", "starpo-s"])
@@ -536,6 +655,9 @@ async def test_values_of_states_are_paid_as_potential_differences(
         refuse_unpayable(told.config, model)
     with pytest.raises(RunRefused, match="below 1"):
         refuse_unpayable(replace(told.config, process_weight=2.0), None)
+    with pytest.raises(RunRefused, match="the run has none: give one with --reward-model"):
+        refuse_unpayable(told.config, None)
+    refuse_unpayable(told.config, None, of_round=True)
     model.head.knows_values.fill_(True)
     refuse_unpayable(told.config, model)
     loop = PpoLoop(replace(told, reward_model=model))

@@ -86,8 +86,11 @@ def playing(loop: PpoLoop, recorded: list[Collected], monkeypatch: pytest.Monkey
 def everything(loop: PpoLoop) -> dict[str, Any]:
     """All that decides how it would go on."""
     cursor = {name: value for name, value in asdict(loop.cursor).items() if name not in CLOCKS}
+    learner = loop.learner.state()
+    for group in learner["actor_optimizer"]["param_groups"]:
+        del group["lr"]  # given anew with each update
     return {
-        "learner": loop.learner.state(),
+        "learner": learner,
         "cursor": cursor,
         "replay": loop.successes.ids(),
         "shuffle": loop.shuffle.get_state(),

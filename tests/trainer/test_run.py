@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import itertools
 import json
 import os
@@ -34,7 +35,7 @@ from deskhand_sandbox.types import Click, Finish, Split, Wait
 from deskhand_trainer.presets import method
 from deskhand_trainer.run import _guarded
 from deskhand_trainer.run_folder import RunFolder, hold
-from deskhand_trainer.run_process import FINISHED, REFUSED, STOPPED
+from deskhand_trainer.run_process import CRASHED, FINISHED, REFUSED, STOPPED, guarded
 
 TASK = "fake/press-button"
 PPO: dict[str, Any] = {
@@ -96,6 +97,12 @@ def make_run(home: Path, kind: str, config: dict[str, Any], **more: Any) -> Path
         ("ppo", {**PPO, "stop_below": 0.2}, {}, "field 'stop_below': it needs a process reward model"),
         (
             "ppo",
+            {**PPO, **method("g-ra").ppo},
+            {},
+            "field 'process_weight': it pays by a process",
+        ),
+        (
+            "ppo",
             {**PPO, "summary_after": 4, "rollouts": "self_play"},
             {},
             "self_play ones ask for no summary, and the policy's memory has them: set summary_after=0",
@@ -131,6 +138,16 @@ def test_a_bad_spec_is_refused_with_a_sentence(
     error = json.loads((folder / "error.json").read_text())
     assert message in error["message"]
     assert not (folder / "result.json").exists()
+
+
+def test_a_full_disk_is_no_bug(tmp_path: Path) -> None:
+    async def full() -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "best/model.safetensors")
+
+    assert guarded(RunFolder(tmp_path), full) == CRASHED
+    error = json.loads((tmp_path / "error.json").read_text())
+    assert error["type"] == "DiskFull"
+    assert "best/model.safetensors" in error["message"] and "start the run again" in error["message"]
 
 
 def test_a_run_learns_from_what_was_routed_to_it_alone(tmp_path: Path) -> None:

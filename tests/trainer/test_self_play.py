@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from deskhand_agent.errors import EndpointError
 from deskhand_agent.types import Context, Decision
 from deskhand_sandbox.boards.tic_tac_toe import best_key
 from deskhand_sandbox.types import Action, Press, TypeText
@@ -71,6 +72,20 @@ async def test_a_side_that_had_no_turn_has_no_episode() -> None:
     (only,) = await game(GAME, 0, Plays(lambda _: None), policy_update=0)
     assert only.start.task.id == f"{GAME}:X"
     assert only.end and only.end.outcome and only.end.outcome.score == 0.0
+
+
+async def test_a_game_in_which_the_model_fails_is_left_out() -> None:
+    left = 1
+
+    def fails_once(cells: str) -> Action:
+        nonlocal left
+        if cells.count("-") == 5 and left:
+            left -= 1
+            raise EndpointError("gone")
+        return best(cells)
+
+    found = await games((GAME,), range(3), Plays(fails_once), concurrency=1, policy_update=0)
+    assert [t.start.task.seed for t in found] == [1, 1, 2, 2]
 
 
 async def test_many_games_in_order() -> None:

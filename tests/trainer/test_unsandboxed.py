@@ -51,11 +51,13 @@ async def test_so_many_at_a_time_and_in_order() -> None:
     assert most == 3
 
 
-async def test_an_error_of_one_reaches_who_asked() -> None:
+async def test_what_the_model_failed_in_is_left_out_and_more_than_half_is_an_error() -> None:
     async def work(number: int) -> int:
-        if number == 1:
-            raise EndpointError("gone")
+        if number % 2:
+            raise EndpointError(f"{number} is gone")
         return number
 
-    with pytest.raises(EndpointError, match="gone"):
-        await in_order(work, range(3), concurrency=1)
+    assert await in_order(work, range(4), concurrency=1) == [0, 2]
+    with pytest.raises(EndpointError, match="1 is gone"):
+        await in_order(work, (0, 1, 3), concurrency=1)
+    assert await in_order(work, (), concurrency=1) == []

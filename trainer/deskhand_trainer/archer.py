@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from deskhand_trainer.actor_critic import ActorCritic, by_length
+from deskhand_trainer.checkpoints import take_up_moments
 from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.replay import Restorer
 from deskhand_trainer.side_by_side import one_thread
@@ -121,7 +122,7 @@ class TurnCritic:
         """Take up a state kept by `state`; its episodes come with `restore`."""
         self.nets.load_state_dict(state["nets"])
         self.targets.load_state_dict(state["targets"])
-        self.optimizer.load_state_dict(state["optimizer"])
+        take_up_moments(self.optimizer, state["optimizer"])
         self.generator.set_state(state["generator"])
         self._kept = [(name, list(rewards)) for name, rewards in state["replay"]]
 

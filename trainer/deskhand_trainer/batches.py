@@ -66,6 +66,7 @@ def reward_rule(config: PpoConfig) -> RewardRule:
         environment_weight=config.environment_weight,
         information_weight=config.information_weight,
         progress_bonus=config.progress_bonus,
+        shaping=config.shaping,
     )
 
 
@@ -95,6 +96,7 @@ def with_rewards(
             potentials=episode.potentials or None,
             environment=episode.environment_rewards or None,
             information=episode.information_gains or None,
+            conduct=episode.conduct or None,
             retried=episode.samples[-1].attempt > 0,
         )
         samples = tuple(

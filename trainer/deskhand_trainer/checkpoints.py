@@ -10,7 +10,6 @@ a tree of dictionaries, lists, tuples, tensors and plain values: models, optimiz
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import random
@@ -26,11 +25,12 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from deskhand_agent.model_files import writing
 from deskhand_trainer.errors import CheckpointDamaged, CheckpointMismatch, DiskFull
+from deskhand_trainer.run_folder import NO_SPACE
 
 KEEP = 2
 TENSORS, STATE, MANIFEST = "tensors.safetensors", "state.json", "manifest.json"
-NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
 def save_checkpoint(folder: Path, number: int, state: Mapping[str, Any]) -> Path:
@@ -100,6 +100,12 @@ def take_up(parameters: Iterable[tuple[str, Tensor]], kept: Mapping[str, Tensor]
             parameter.copy_(kept[name])
 
 
+def take_up_moments(optimizer: torch.optim.Optimizer, kept: Mapping[str, Any]) -> None:
+    """Put a kept `state_dict()` into an optimizer of the same parameters, which keeps its own settings: a run
+    may go on with other ones."""
+    optimizer.load_state_dict({**kept, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
 def check_architecture(own: Mapping[str, Tensor], kept: Mapping[str, Tensor]) -> None:
     """Raises:
     CheckpointMismatch: kept values have other names or shapes than the parameters they are for.
@@ -122,6 +128,17 @@ def _size(shape: tuple[int, ...] | None) -> str:
 def next_number(folder: Path) -> int:
     """A number above those of the checkpoints that are there."""
     return max(_numbers(folder), default=-1) + 1
+
+
+def confirm(folder: Path, number: int) -> None:
+    """Put FOLDER-NUMBER in the folder's place, where it is there, and let go of those of other numbers: a
+    checkpoint has this one, and whoever wrote those did not live to keep theirs."""
+    for draft in folder.parent.glob(f"{folder.name}-*"):
+        if draft.name == f"{folder.name}-{number}":
+            shutil.rmtree(folder, ignore_errors=True)
+            draft.rename(folder)
+        else:
+            shutil.rmtree(draft)
 
 
 def random_state() -> dict[str, Any]:
@@ -201,12 +218,8 @@ def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
     """
     # clones: tied weights share memory, which the format refuses
     own = {name: t.detach().cpu().contiguous().clone() for name, t in tensors.items()}
-    try:
+    with writing(path):
         save_file(own, path)
-    except SafetensorError as error:
-        # safetensors hides the errno of its I/O in a type of its own
-        number = errno.ENOSPC if "No space left" in str(error) else errno.EIO
-        raise OSError(number, str(error), str(path)) from error
 
 
 def _verify(checkpoint: Path) -> None:

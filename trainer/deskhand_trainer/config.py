@@ -31,6 +31,7 @@ from deskhand_trainer.playing_config import (
 from deskhand_trainer.preferences.config import PreferenceConfig
 from deskhand_trainer.prm.config import LabelConfig, ScoreConfig
 from deskhand_trainer.sft.config import SftConfig
+from deskhand_trainer.shaping_config import ShapingConfig
 from deskhand_trainer.value_config import ValuePretrainingConfig
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "PretrainConfig",
     "ScoreConfig",
     "SftConfig",
+    "ShapingConfig",
     "ValuePretrainingConfig",
     "parse_config",
 ]
@@ -211,6 +213,7 @@ class PpoConfig:
     """Weight of the environment's own rewards for moves (Sokoban's); 0 where they repeat the outcome."""
     information_weight: float = field(default=0.0, metadata=bounds(0, 1000))
     """Weight of how much likelier a turn made the right answer, where the task has it written down (IGPO)."""
+    shaping: ShapingConfig = field(default_factory=ShapingConfig)
     shuffled_rewards: bool = False
     """Sabotage control: outcomes are dealt out at random among an iteration's episodes."""
     value_pretraining: ValuePretrainingConfig = field(default_factory=ValuePretrainingConfig)

@@ -1,4 +1,4 @@
-"""Oracle episodes as samples of the cloning arm: each token with advantage 1, no behaviour policy."""
+"""Episodes that others played, as the policy would have said them: to be cloned, or to fit a critic to."""
 
 from __future__ import annotations
 
@@ -7,12 +7,29 @@ from dataclasses import replace
 
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.types import Trajectory
+from deskhand_trainer.rollouts import Requester, episode_of
 from deskhand_trainer.sft.demonstrations import samples_from_trajectories
-from deskhand_trainer.types import TrainingSample
+from deskhand_trainer.types import Episode, TrainingSample
+
+
+def shown_episodes(
+    trajectories: Sequence[Trajectory], bundle: ModelBundle, request: Requester
+) -> list[Episode]:
+    """Episodes that anybody played as the learner takes them, replies without log-probabilities; those with a
+    turn that did nothing are left out.
+
+    Args:
+        trajectories: see `episode_of`.
+        bundle: the model in whose ids they are told.
+        request: see `episode_of`.
+    """
+    told = [(each, samples_from_trajectories([each], bundle)) for each in trajectories]
+    found = [episode_of(each, request, said) for each, said in told if len(said) == len(each.steps)]
+    return [episode for episode in found if episode is not None]
 
 
 def cloning_samples(trajectories: Sequence[Trajectory], bundle: ModelBundle) -> tuple[TrainingSample, ...]:
-    """Every turn of the successful episodes.
+    """Every turn of the successful episodes, each token with advantage 1 and no behaviour policy.
 
     Args:
         trajectories: with a verdict, read with images.

@@ -53,7 +53,7 @@ class CheckpointMismatch(CheckpointError):
 
 
 class DiskFull(CheckpointError):
-    """No room for the next checkpoint; the last good one is kept."""
+    """No room for what is to be written; the last good checkpoint is kept."""
 
 
 class ShardDamaged(TrainerError):

@@ -101,6 +101,18 @@ class Gatherer:
         paid = await asyncio.gather(*map(self.paid_by, await self._readable(ids)))
         return [t for t in paid if isinstance(t, Trajectory) and to_learn_from(t)]
 
+    async def successes(self, most: int) -> list[Trajectory]:
+        """The store's newest demonstrations of the tasks, and its newest successful rollouts, so many of each
+        at most, with what they are paid for."""
+        choose = self._s.choose or self._s.store.trajectory_ids
+        chosen = TrajectoryFilter(
+            task_ids=self._config.tasks, split=self._seeds.split, outcome=OutcomeFilter.SUCCESS, ended=True
+        )
+        ids: list[str] = []
+        for purpose in ("demonstration", ROLLOUT):
+            ids += (await choose(replace(chosen, labels={"purpose": purpose})))[-most:]
+        return await self.stored(ids)
+
     async def _readable(self, ids: Sequence[str]) -> list[Trajectory]:
         found, damaged = await readable(self._s.store, ids)
         await self._leave_out(damaged)
@@ -255,6 +267,8 @@ class Gatherer:
         config = self._config
         labels = self._stream_labels()
         ids = await self._s.store.trajectory_ids(TrajectoryFilter(labels=labels, ended=True))
+        # what an earlier life came to after its last checkpoint is gone, and its number is given anew
+        finished = [t for t in await self.stored(ids) if max(_drawn_by(t), default=0) <= self._updates()]
         starts = config.episodes_per_iteration // config.group_size
         return RolloutStream(
             self._jobs_of_start,
@@ -269,7 +283,7 @@ class Gatherer:
             waiting=lambda: self._engine.waiting,
             on_stall=self._on_stall,
             pay=self.paid_by,
-            finished=await self.stored(ids),
+            finished=finished,
         )
 
     def _worker(self, *, explores: bool) -> WorkerSettings:
@@ -319,12 +333,7 @@ class Gatherer:
 
     def _staleness(self, trajectory: Trajectory) -> int:
         """Updates since the oldest weights that drew a turn of it."""
-        drawn = [
-            step.decision.completion.policy_update
-            for step in trajectory.steps
-            if step.decision.completion is not None
-        ]
-        return self._updates() - min(drawn, default=self._updates())
+        return self._updates() - min(_drawn_by(trajectory), default=self._updates())
 
     def _turn_limits(self) -> dict[str, int]:
         config, cursor = self._config, self._cursor
@@ -343,6 +352,12 @@ class Gatherer:
         if config.success_band is not None:
             return shares(config.tasks, starts, records, band=config.success_band)
         return shares(config.tasks, starts, records) if config.curate else None
+
+
+def _drawn_by(trajectory: Trajectory) -> list[int]:
+    """Updates that the weights of each of its turns had seen."""
+    completions = (step.decision.completion for step in trajectory.steps)
+    return [each.policy_update for each in completions if each is not None]
 
 
 def _stats(trajectories: Sequence[Trajectory], seconds: float) -> WorkerStats:

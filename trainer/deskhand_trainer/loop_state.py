@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,13 @@ from deskhand_agent.types import Policy
 from deskhand_agent.users import User, by_rule
 from deskhand_flywheel.prm.scoring import ProcessRewardModel
 from deskhand_flywheel.store import Store
+from deskhand_flywheel.types import TrajectoryFilter
 from deskhand_sandbox.base import SandboxSource
 from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.admission import LoopSeeds
 from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.curriculum import TaskRecord
+from deskhand_trainer.diagnostics import TimeSplit
 from deskhand_trainer.metrics import Reporter
 from deskhand_trainer.outcome_reward import JudgedOutcomes
 from deskhand_trainer.ranks import ALONE, Ranks
@@ -49,12 +51,16 @@ class PpoSetting:
     """Judges what episodes are paid for; None: their verifiers do."""
     user: User = by_rule
     """Answers questions."""
+    life: int = 0
+    """Lives that the run had before."""
     ranks: Ranks = ALONE
     """That train together; this is rank 0."""
     executor: Policy | None = None
     """Acts on the policy's plans, where it plans."""
     notebook: Notebook | None = None
     """Of the rollouts; validation has no part in it."""
+    choose: Callable[[TrajectoryFilter], Awaitable[Sequence[str]]] | None = None
+    """Ids of those of the store's episodes that a filter chooses and the run may learn from; None: of all."""
 
 
 @dataclass(slots=True)
@@ -72,7 +78,8 @@ class Cursor:
     """Of all episodes, value pretraining's too."""
     pretrained: bool = False
     best: float = -1.0
-    """Validation success of the weights under best/; −1 before the first evaluation."""
+    """Validation success of the weights under best/; −1 before the first evaluation. A newer one's lie under
+    best-ITERATION/ until a checkpoint knows of it."""
     best_iteration: int = -1
     environment_s: float = 0.0
     inference_s: float = 0.0
@@ -91,6 +98,24 @@ class Cursor:
     """Ids of stored episodes that were left out because they cannot be read."""
     value_explained_variance: float | None = None
     """Held out, after value pretraining; None without it, or where the returns did not vary."""
+
+    def account(
+        self, times: TimeSplit, lengths: Sequence[int], seconds: float, *, iteration: bool = True
+    ) -> None:
+        """Count episodes by their lengths in turns, and the time they took; of an iteration or besides."""
+        self.iteration += iteration
+        self.episodes += len(lengths)
+        self.turns += sum(lengths)
+        self.elapsed_s += seconds
+        self.environment_s += times.environment_s
+        self.inference_s += times.inference_s
+        self.training_s += times.training_s
+
+    def progress(self, config: PpoConfig) -> float:
+        """Share of the budget that is spent, of whichever limit is nearest."""
+        by_clock = self.elapsed_s / (60 * config.minutes) if config.minutes else 0.0
+        by_turns = self.turns / config.environment_steps if config.environment_steps else 0.0
+        return max(self.iteration / config.iterations, by_clock, by_turns)
 
     @classmethod
     def restored(cls, kept: Mapping[str, Any]) -> Cursor:

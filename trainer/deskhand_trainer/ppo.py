@@ -29,6 +29,7 @@ from deskhand_trainer.admission import loop_seeds
 from deskhand_trainer.archer import TurnCritic
 from deskhand_trainer.batches import Batch, first_scores, prepare, reward_rule, with_rewards
 from deskhand_trainer.checkpoints import (
+    confirm,
     load_checkpoint,
     next_number,
     random_state,
@@ -38,7 +39,7 @@ from deskhand_trainer.checkpoints import (
 from deskhand_trainer.choices import BY_TOKEN
 from deskhand_trainer.company import Company
 from deskhand_trainer.curriculum import recorded
-from deskhand_trainer.demonstrations import cloning_samples
+from deskhand_trainer.demonstrations import cloning_samples, shown_episodes
 from deskhand_trainer.diagnostics import TimeSplit, alarms, iteration_metrics, rollout_metrics, success_rate
 from deskhand_trainer.entropy import band_push
 from deskhand_trainer.errors import NoTrainableTurns
@@ -55,6 +56,7 @@ from deskhand_trainer.self_imitation import imitated, usual, warmed_up
 from deskhand_trainer.self_play import compared
 from deskhand_trainer.tally import UpdateReport
 from deskhand_trainer.types import Episode, TrainingSample
+from deskhand_trainer.value_config import ValuePretrainingConfig
 from deskhand_trainer.value_pretraining import pretrain_value
 
 P = ParamSpec("P")
@@ -86,7 +88,7 @@ class PpoLoop:
             settings=EngineSettings(
                 max_batch=max(16, self.config.concurrency),
                 # a run taken up again must not draw the same replies again
-                seed=self.config.seed * 1_000_003 + self.cursor.iteration,
+                seed=self.config.seed * 1_000_003 + setting.life,
                 device=self.config.device,
                 precision=self.config.precision,
             ),
@@ -100,7 +102,7 @@ class PpoLoop:
             self.cursor,
             self.seeds,
             engine=self.engine,
-            policy=self.sampled,
+            policy=self._policy(self.config.temperature, mending=self.config.shaping.format > 0),
             updates=lambda: self.learner.updates,
             on_done=self._beat,
             on_stall=self._stalled,
@@ -140,19 +142,15 @@ class PpoLoop:
         collected = await self.gather.iteration()
         rolled = time.monotonic()
         update = self.learner.updates
-        lr = actor_lr(self.config, iteration=self.cursor.iteration, progress=self._progress())
+        spent = self.cursor.progress(self.config)
+        lr = actor_lr(self.config, iteration=self.cursor.iteration, progress=spent)
         episodes, batch, report = await self._learn(collected, lr)
         weights = await self._compute(self.company.publish)
         # it waits for replies under way, which the environments of a stream must not
         await asyncio.to_thread(self.engine.update_weights, weights, update=self.learner.updates)
-        inference = self.engine.busy_s - busy
-        times = TimeSplit(
-            environment_s=max(0.0, rolled - began - inference),
-            inference_s=inference,
-            training_s=time.monotonic() - rolled,
-        )
+        times = self._split(began, busy, rolled)
         lengths = [len(t.steps) - shared_turns(t) for t in collected.trajectories]
-        self._account(times, lengths, time.monotonic() - began)
+        self.cursor.account(times, lengths, time.monotonic() - began)
         metrics = iteration_metrics(episodes, batch, report, times, lr=lr or 0.0)
         metrics |= rollout_metrics(collected, episodes, update) | {"elapsed_s": self.cursor.elapsed_s}
         await self.s.reporter.metric("ppo/iteration", metrics, step=number)
@@ -194,7 +192,7 @@ class PpoLoop:
         report = await self._compute(self.learner.update, samples, lr=lr, entropy_push=push)
         return episodes, batch, report
 
-    async def _episodes(self, collected: Collected) -> list[Episode]:
+    async def _episodes(self, collected: Collected, *, beside: Sequence[Episode] = ()) -> list[Episode]:
         found = [episode_of(t, self.sampled.request) for t in collected.trajectories]
         episodes = [e for e in found if e is not None]
         if not episodes:
@@ -202,6 +200,7 @@ class PpoLoop:
                 f"none of {len(found)} episodes has turns whose ids are known; "
                 f"dropped {dict(collected.dropped)}"
             )
+        episodes += beside
         if self.config.information_weight > 0:
             episodes = await self._compute(informed, episodes, self.s.bundle, self._logprobs)
         return await self._scored(episodes)
@@ -243,6 +242,13 @@ class PpoLoop:
         found = [episode_of(t, self.sampled.request) for t in await self.gather.stored(ids)]
         return await self._scored([e for e in found if e is not None])
 
+    async def _stored_successes(self, config: ValuePretrainingConfig) -> list[Episode]:
+        """What the critic is fitted to beside rollouts."""
+        if config.fitted_to == "rollouts":
+            return []
+        played = await self.gather.successes(config.episodes)
+        return await self._compute(shown_episodes, played, self.s.bundle, self.sampled.request)
+
     async def _pretrain_value(self) -> None:
         """Fit the critic to the start policy's returns; the arms without a critic skip it."""
         config = self.config.value_pretraining
@@ -252,8 +258,10 @@ class PpoLoop:
             collected = await self.gather.batch("value_pretraining", config.episodes)
             rolled = time.monotonic()
             shuffle = self.shuffle if self.config.shuffled_rewards else None
-            played = await self._episodes(collected)
-            episodes = with_rewards(played, reward_rule(self.config), shuffle=shuffle)
+            stored = await self._stored_successes(config)
+            told = await self._episodes(collected, beside=stored)
+            episodes = with_rewards(told, reward_rule(self.config), shuffle=shuffle)
+            own = episodes[: len(episodes) - len(stored)]
             report = await self._compute(
                 pretrain_value,
                 self.model,
@@ -266,16 +274,13 @@ class PpoLoop:
                 trunk=self.company.trunk,
                 on_epoch=self._beat,
             )
-            inference = self.engine.busy_s - busy
-            times = TimeSplit(
-                environment_s=max(0.0, rolled - began - inference),
-                inference_s=inference,
-                training_s=time.monotonic() - rolled,
-            )
-            self._account(times, [len(e.samples) for e in played], time.monotonic() - began, iteration=False)
+            times = self._split(began, busy, rolled)
+            lengths = [len(e.samples) for e in own]
+            self.cursor.account(times, lengths, time.monotonic() - began, iteration=False)
             if math.isfinite(report.explained_variance):
                 self.cursor.value_explained_variance = report.explained_variance
-            values: dict[str, JsonValue] = {**asdict(report), "success_sampled": success_rate(episodes)}
+            values: dict[str, JsonValue] = {**asdict(report), "success_sampled": success_rate(own)}
+            values |= {"stored": len(stored)}
             await self.s.reporter.metric("ppo/value_pretraining", values, step=0)
         self.cursor.pretrained = True
         await asyncio.to_thread(self._checkpoint)
@@ -310,9 +315,10 @@ class PpoLoop:
         # both ways of drawing count: a policy that is sure of the wrong thing does well in neither
         score = (pooled(found, "sampled").value + pooled(found, "greedy").value) / 2
         if score >= self.cursor.best:
-            await asyncio.to_thread(save_bundle, self.acting, self.s.folder / "best")
             self.cursor.best, self.cursor.best_iteration = score, self.cursor.iteration
+            await asyncio.to_thread(save_bundle, self.acting, self.s.folder / f"best-{self.cursor.iteration}")
         await asyncio.to_thread(self._checkpoint)
+        confirm(self.s.folder / "best", self.cursor.best_iteration)
 
     # ---- bookkeeping ----
 
@@ -330,35 +336,25 @@ class PpoLoop:
     def _clones(self) -> bool:
         return self.config.algorithm == "cloning"
 
-    def _policy(self, temperature: float) -> LocalPolicy:
+    def _policy(self, temperature: float, *, mending: bool = False) -> LocalPolicy:
         return LocalPolicy(
             bundle=self.s.bundle,
             engine=self.engine,
             sampling=Sampling(temperature=temperature, max_tokens=self.config.max_tokens),
             policy_id=self.s.policy_id,
             executor=self.s.executor,
+            mending=mending,
         )
-
-    def _progress(self) -> float:
-        c, budget = self.config, self.cursor
-        by_clock = budget.elapsed_s / (60 * c.minutes) if c.minutes else 0.0
-        by_turns = budget.turns / c.environment_steps if c.environment_steps else 0.0
-        return max(budget.iteration / c.iterations, by_clock, by_turns)
 
     def _spent(self) -> bool:
         solved = self.config.solved
-        return self._progress() >= 1.0 or (solved is not None and self.cursor.best >= solved)
+        return self.cursor.progress(self.config) >= 1.0 or (solved is not None and self.cursor.best >= solved)
 
-    def _account(
-        self, times: TimeSplit, lengths: Sequence[int], seconds: float, *, iteration: bool = True
-    ) -> None:
-        self.cursor.iteration += iteration
-        self.cursor.episodes += len(lengths)
-        self.cursor.turns += sum(lengths)
-        self.cursor.elapsed_s += seconds
-        self.cursor.environment_s += times.environment_s
-        self.cursor.inference_s += times.inference_s
-        self.cursor.training_s += times.training_s
+    def _split(self, began: float, busy: float, rolled: float) -> TimeSplit:
+        """Of the time since it began, with the engine that long busy before, until now."""
+        inference, training = self.engine.busy_s - busy, time.monotonic() - rolled
+        environment = max(0.0, rolled - began - inference)
+        return TimeSplit(environment_s=environment, inference_s=inference, training_s=training)
 
     def _say(self, phase: str) -> None:
         self.phase = phase
@@ -398,3 +394,4 @@ class PpoLoop:
         if self.turn_critic is not None:
             self.turn_critic.load(state["turn_critic"])
         restore_random_state(state["rng"])
+        confirm(self.s.folder / "best", self.cursor.best_iteration)

@@ -52,15 +52,29 @@ async def keep_scores(told: PpoSetting, episodes: Sequence[Episode]) -> None:
     )
 
 
-def refuse_unpayable(config: PpoConfig, model: ProcessRewardModel | None) -> None:
+def refuse_unpayable(config: PpoConfig, model: ProcessRewardModel | None, *, of_round: bool = False) -> None:
     """
+    Args:
+        of_round: it is a round that runs it, which may have no model yet.
+
     Raises:
-        RunRefused: the config's reward would pay for loops, or asks of the model what it does not know.
+        RunRefused: the config's reward would pay for loops, has a price that imitation would not see, or
+            asks for scores that no model gives, or for what the model does not know.
     """
     try:
         reward_rule(config)
     except ValueError as error:
         raise RunRefused(f"the reward: {error}") from error
+    if config.shaping.format > 0 and (config.self_imitation or config.algorithm == "rejection"):
+        raise RunRefused(
+            "field 'shaping.format': above 0 rollouts act on replies that had to be mended, and who imitates "
+            "successes would learn to write them so: set shaping.format=0, or leave imitation out"
+        )
+    if config.process_weight > 0 and model is None and not of_round:
+        raise RunRefused(
+            "field 'process_weight': it pays by a process reward model, and the run has none: give one with "
+            "--reward-model (`train score` makes one), or set process_weight=0"
+        )
     if config.process_form == "potential" and model is not None and not model.knows_values:
         raise RunRefused(
             f"field 'process_form': {model.scorer} knows of no state how good it is; train one on labels "

@@ -1,4 +1,4 @@
-"""What a turn earns: the outcome at the end, plus a process reward that can never outweigh it.
+"""What a turn earns: the outcome at the end, plus a process reward and less penalties that never outweigh it.
 
 A process score taken as a plain positive sum pays for harmless loops. Two forms do not:
 
@@ -7,15 +7,22 @@ A process score taken as a plain positive sum pays for harmless loops. Two forms
 - "potential": w·(γΦ(s_{h+1}) − Φ(s_h)), Φ the value of a state and 0 beyond the end (Ng, Harada & Russell,
   ICML 1999). Discounted it telescopes to −w·Φ(s_0), whatever was done: the best policy stays the best. Cut
   off at s_H an episode keeps w·γ^H·Φ(s_H) more, which with w < 1 is less than finishing as soon is worth.
+
+Penalties (void turns, format, repetition, length) add up until they come to half of what the process reward
+leaves between a success and a failure, and cost nothing from there on. They are discounted to the episode's
+end, as its outcome is, so that after all of them a success is still worth more than any failure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from deskhand_trainer.choices import ProcessForm
+from deskhand_trainer.shaping import RULES
+from deskhand_trainer.shaping_config import ShapingConfig
+from deskhand_trainer.types import Conduct
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,7 +37,7 @@ class RewardRule:
     process_form: ProcessForm = "centred"
     """What a process reward model is paid for."""
     gamma: float = 1.0
-    """Discount per turn, of potentials."""
+    """Discount per turn, of potentials and of penalties."""
     gate: float | None = None
     """Least outcome at which the rewards of single steps count: r = r_outcome + 1{r_outcome ≥ Δ}·Σ r̃ (G-RA);
     None: they always do."""
@@ -41,6 +48,15 @@ class RewardRule:
     arXiv:2409.12917 §5.2)."""
     information_weight: float = 0.0
     """Weight of how much likelier a turn made the right answer (IGPO)."""
+    shaping: ShapingConfig = field(default_factory=ShapingConfig)
+    """Weights of the penalties."""
+
+    @property
+    def penalty_cap(self) -> float:
+        """What the penalties of one trajectory come to at most: half of what is left of the outcome's 1."""
+        if self.process_weight == 0:
+            return 0.5
+        return (1.0 - (self.process_weight if self.process_form == "potential" else 2 * self.process_cap)) / 2
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.process_cap < 0.5:
@@ -62,8 +78,8 @@ class TurnReward:
 
     total: float
     parts: tuple[tuple[str, float], ...]
-    """("outcome", …), ("process", …), ("environment", …), ("information", …), ("progress", …): only those
-    in use; they add up to `total`."""
+    """("outcome", …), ("process", …), ("environment", …), ("information", …), ("progress", …), and penalties,
+    none above 0, by the names of `RULES`: only those in use; they add up to `total`."""
 
 
 def turn_rewards(
@@ -76,6 +92,7 @@ def turn_rewards(
     potentials: Sequence[float] | None = None,
     environment: Sequence[float] | None = None,
     information: Sequence[float] | None = None,
+    conduct: Sequence[Conduct] | None = None,
     retried: bool = False,
 ) -> tuple[TurnReward, ...]:
     """Reward of every turn of one trajectory.
@@ -90,6 +107,7 @@ def turn_rewards(
             where the episode ended there; for the form "potential".
         environment: the environment's own reward of each turn.
         information: how much likelier each turn made the right answer.
+        conduct: how each turn behaved; None: nobody looked, and nothing is taken.
         retried: a first attempt failed.
 
     Returns:
@@ -98,14 +116,20 @@ def turn_rewards(
     Raises:
         ValueError: a sequence has another length than `turns`.
     """
-    given_parts = (("process", process), ("environment", environment), ("information", information))
+    given_parts = (
+        ("process rewards", process),
+        ("environment rewards", environment),
+        ("information rewards", information),
+        ("turns of conduct", conduct),
+    )
     for name, given in given_parts:
         if given is not None and len(given) != turns:
-            raise ValueError(f"{len(given)} {name} rewards for {turns} turns")
+            raise ValueError(f"{len(given)} {name} for {turns} turns")
     if potentials is not None and len(potentials) != turns + 1:
         raise ValueError(f"{len(potentials)} potentials for {turns} turns and the state after them")
     counts = rule.gate is None or outcome >= rule.gate
     steps = _process(rule, process, centre, potentials)
+    taken = penalties(conduct or (), rule.shaping, cap=rule.penalty_cap, gamma=rule.gamma)
     rewards: list[TurnReward] = []
     for h in range(turns):
         parts = [("outcome", outcome if h == turns - 1 else 0.0)]
@@ -118,6 +142,7 @@ def turn_rewards(
             parts.append(("information", rule.information_weight * information[h] if counts else 0.0))
         if rule.progress_bonus > 0:
             parts.append(("progress", rule.progress_bonus * outcome if retried and h == turns - 1 else 0.0))
+        parts += [(name, amounts[h] if counts else 0.0) for name, amounts in taken.items()]
         rewards.append(TurnReward(total=sum(p for _, p in parts), parts=tuple(parts)))
     return tuple(rewards)
 
@@ -129,6 +154,22 @@ def _process(
     if rule.process_form == "potential":
         return [rule.process_weight * d for d in potential_differences(potentials or (), gamma=rule.gamma)]
     return capped_steps([rule.process_weight * (s - centre) for s in scores or ()], cap=rule.process_cap)
+
+
+def penalties(
+    conduct: Sequence[Conduct], shaping: ShapingConfig, *, cap: float, gamma: float = 1.0
+) -> dict[str, list[float]]:
+    """What is taken from every turn, by the rule: at most `cap` in all, and that discounted to the last turn.
+
+    Returns:
+        [H] each, none above 0, of the rules in use; empty without turns.
+    """
+    weights = {name: weight for name in RULES if (weight := getattr(shaping, name)) > 0}
+    owed = [-weight * RULES[name](turn, shaping) for turn in conduct for name, weight in weights.items()]
+    paid = capped_steps(owed, cap=cap)
+    to_end = [gamma**left for left in reversed(range(len(conduct)))]
+    each = {name: paid[place :: len(weights)] for place, name in enumerate(weights)}
+    return {name: [a * d for a, d in zip(own, to_end, strict=True)] for name, own in each.items() if own}
 
 
 def potential_differences(potentials: Sequence[float], *, gamma: float) -> list[float]:

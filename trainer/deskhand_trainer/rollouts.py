@@ -25,6 +25,7 @@ from deskhand_sandbox.tasks.splits import seeds
 from deskhand_sandbox.types import AskUser, JsonValue, Split, Task
 from deskhand_trainer.errors import RolloutsStalled
 from deskhand_trainer.outcome_reward import Pay, by_verifier
+from deskhand_trainer.shaping import conduct_of
 from deskhand_trainer.types import Episode, TrainingSample
 
 
@@ -250,19 +251,22 @@ def in_order(trajectories: Sequence[Trajectory], jobs: Sequence[Job]) -> tuple[T
     return tuple(sorted(trajectories, key=lambda t: place[t.start.task.id, t.start.task.seed]))
 
 
-def episode_of(trajectory: Trajectory, request: Requester) -> Episode | None:
+def episode_of(
+    trajectory: Trajectory, request: Requester, said: Sequence[TrainingSample] | None = None
+) -> Episode | None:
     """The trajectory as the learner takes it; None when a turn's ids are not known exactly.
 
     Args:
         trajectory: with a verdict and at least one step, pictures with their bytes.
         request: shows the final state of a truncated episode to the model, for V there.
+        said: each turn, where it is not taken as it was drawn.
     """
     end = trajectory.end
     assert end is not None and end.outcome is not None
     samples: list[TrainingSample] = []
     attempt = 0
     for step in trajectory.steps:
-        drawn = sample_of(step, trajectory.id)
+        drawn = sample_of(step, trajectory.id) if said is None else said[step.index]
         if drawn is None:
             return None
         last = step.index == len(trajectory.steps) - 1
@@ -286,6 +290,7 @@ def episode_of(trajectory: Trajectory, request: Requester) -> Episode | None:
             step.decision.summary is None and sample.attempt == samples[-1].attempt
             for step, sample in zip(trajectory.steps, samples, strict=True)
         ),
+        conduct=conduct_of(trajectory.steps),
         void_turns=sum(step.decision.void for step in trajectory.steps),
         questions=sum(_asks(step) for step in trajectory.steps),
         unanswered=sum(_asks(step) and _unanswered(step) for step in trajectory.steps),

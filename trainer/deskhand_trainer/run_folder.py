@@ -24,6 +24,7 @@ from deskhand_trainer.runs import RunKind, RunResult, RunSpec, RunState
 
 log = logging.getLogger(__name__)
 
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 LOOK_S = 0.5
 """The state file is replaced at most this often while only the count of done work changes."""
 
@@ -61,6 +62,13 @@ class RunFolder:
             return float(json.loads((self.path / "seconds.json").read_text()))
         except FileNotFoundError:
             return 0.0
+
+    def next_life(self) -> int:
+        """How many lives asked before this one."""
+        place = self.path / "lives.json"
+        before = int(json.loads(place.read_text())) if place.exists() else 0
+        write_json(place, before + 1)
+        return before
 
     def begin_life(self, began_s: float, before_s: float) -> None:
         """From now on `progress` writes down the run's wall clock, earlier lives included."""
@@ -182,7 +190,7 @@ def write_json(path: Path, content: object) -> None:
         draft.replace(path)
     except OSError as error:
         draft.unlink(missing_ok=True)
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno in NO_SPACE:
             raise DiskFull(
                 f"no space left to write {path}: free some space and start the run again"
             ) from error

@@ -22,7 +22,7 @@ from deskhand_trainer.errors import (
     RunRefused,
     TrainerError,
 )
-from deskhand_trainer.run_folder import RunFolder
+from deskhand_trainer.run_folder import NO_SPACE, RunFolder
 
 log = logging.getLogger(__name__)
 
@@ -71,6 +71,9 @@ def guarded(
     except _EXPECTED as error:
         return _failed(folder, error, CRASHED)
     except Exception as error:  # noqa: BLE001  the edge of the process: a bug must end in error.json
+        if isinstance(error, OSError) and error.errno in NO_SPACE:
+            full = DiskFull(f"no space left ({error}): free some and start the run again")
+            return _failed(folder, full, CRASHED)
         logs.say(log, traceback.format_exc().rstrip(), level=logging.ERROR)
         return _failed(folder, error, CRASHED)
     return FINISHED

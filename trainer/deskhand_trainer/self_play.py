@@ -80,7 +80,11 @@ async def game(task_id: str, number: int, policy: Policy, *, policy_update: int)
 async def games(
     task_ids: Sequence[str], numbers: Sequence[int], policy: Policy, *, concurrency: int, policy_update: int
 ) -> list[Trajectory]:
-    """Games in turn of each task, many at a time, in order."""
+    """Games in turn of each task, many at a time, in order.
+
+    Raises:
+        AgentError: the model failed in more than half of them.
+    """
 
     async def one(number: int) -> list[Trajectory]:
         return await game(task_ids[number % len(task_ids)], number, policy, policy_update=policy_update)

@@ -12,7 +12,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from deskhand_agent.errors import AgentError
 from deskhand_agent.ids import new_id
 from deskhand_agent.types import Context, Policy, Step, StopReason, Trajectory, TrajectoryEnd
 from deskhand_sandbox.types import Action, Click, Drag, MovePointer, Outcome, Scroll, Swipe, Touch, TypeText
@@ -150,17 +149,9 @@ async def all_beside(
         AgentError: the model failed in more than half of them.
     """
 
-    async def one(expert: Trajectory) -> Trajectory | AgentError:
+    async def one(expert: Trajectory) -> Trajectory:
         group = f"{expert.start.task.id}#{expert.id}" if group_size > 1 else None
-        try:
-            return await beside(expert, policy, rules, group_id=group, policy_update=policy_update)
-        except AgentError as error:
-            return error
+        return await beside(expert, policy, rules, group_id=group, policy_update=policy_update)
 
     each = [expert for expert in experts for _ in range(group_size)]
-    done = await in_order(one, each, concurrency=concurrency)
-    found = [episode for episode in done if isinstance(episode, Trajectory)]
-    errors = [error for error in done if isinstance(error, AgentError)]
-    if errors and 2 * len(found) < len(each):
-        raise errors[0]
-    return found
+    return await in_order(one, each, concurrency=concurrency)

@@ -19,6 +19,7 @@ from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 
 from deskhand_agent.models.bundle import ModelBundle
+from deskhand_trainer.checkpoints import take_up_moments
 
 
 def hollow(bundle: ModelBundle) -> ModelBundle:
@@ -136,13 +137,14 @@ def without_values(tree: Any) -> Any:
 
 @torch.no_grad()
 def load_moments(optimizer: torch.optim.Optimizer, state: Mapping[str, Any]) -> None:
-    """Take up rank 0's `optimizer.state_dict()` as the parameters are shared out; every rank at once."""
+    """Take up rank 0's `optimizer.state_dict()` as the parameters are shared out (`take_up_moments`); every
+    rank at once."""
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     moments = {
         number: {name: _moment(each, parameters[number]) for name, each in kept.items()}
         for number, kept in state["state"].items()
     }
-    optimizer.load_state_dict({"state": moments, "param_groups": state["param_groups"]})
+    take_up_moments(optimizer, {"state": moments})
 
 
 def _moment(value: Any, parameter: Tensor) -> Any:

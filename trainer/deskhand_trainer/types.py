@@ -54,6 +54,22 @@ class TrainingSample:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Conduct:
+    """How one turn behaved, whatever came of it."""
+
+    void: bool = False
+    """The reply held no action."""
+    mended: bool = False
+    """It had to be mended before it could be read."""
+    repeated: bool = False
+    """It did what the turn before had done, which had changed nothing on the screen."""
+    tokens: int = 0
+    """Of the reply; 0 where its ids are not known."""
+    longest: int = 0
+    """Tokens it could have at most; 0 where that is not known."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Episode:
     """A finished trajectory as the learner takes it."""
 
@@ -92,6 +108,8 @@ class Episode:
     """The state after the last turn of a truncated episode, with an empty reply: V is read there."""
     attempt_turns: int = 0
     """Turns of its last attempt, without those that wrote a summary: what a turn limit counts."""
+    conduct: tuple[Conduct, ...] = ()
+    """How each turn behaved; empty where nobody looked."""
     void_turns: int = 0
     """Turns whose reply held no action."""
     questions: int = 0

@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 
+from deskhand_agent.errors import AgentError
 from deskhand_agent.types import Context, Policy, Step, StepTimings
 
 Item = TypeVar("Item")
@@ -37,11 +38,23 @@ async def decided(policy: Policy, context: Context, *, index: int) -> Step:
 async def in_order(
     work: Callable[[Item], Awaitable[Made]], items: Iterable[Item], *, concurrency: int
 ) -> list[Made]:
-    """What the work makes of each, so many at a time."""
+    """What the work makes of each, so many at a time; what the model failed in is left out.
+
+    Raises:
+        AgentError: it failed in more than half of them.
+    """
     gate = asyncio.Semaphore(concurrency)
+    errors: list[AgentError] = []
 
-    async def one(item: Item) -> Made:
+    async def one(item: Item) -> list[Made]:
         async with gate:
-            return await work(item)
+            try:
+                return [await work(item)]
+            except AgentError as error:
+                errors.append(error)
+                return []
 
-    return await asyncio.gather(*map(one, items))
+    done = await asyncio.gather(*map(one, items))
+    if 2 * len(errors) > len(done):
+        raise errors[0]
+    return [made for each in done for made in each]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from deskhand_trainer.config_parsing import bounds
 
@@ -13,8 +14,12 @@ class ValuePretrainingConfig:
 
     enabled: bool = True
     episodes: int = field(default=256, metadata=bounds(2))
-    """Rollouts it is fitted to; a fifth of them is held out."""
+    """Rollouts it is fitted to."""
+    fitted_to: Literal["rollouts", "rollouts_and_stored"] = "rollouts"
+    """"rollouts" are fresh ones of the policy; with "rollouts_and_stored" there are beside them the store's
+    newest demonstrations of the tasks, and its newest successful rollouts, up to `episodes` of each."""
     held_out: float = field(default=0.2, metadata=bounds(0.05, 0.5))
+    """Share of all these episodes that is held out."""
     max_epochs: int = field(default=40, metadata=bounds(1, 10_000))
     patience: int = field(default=3, metadata=bounds(1))
     """Held-out loss is flat when it has not fallen by `flat` (relative) for so many epochs."""

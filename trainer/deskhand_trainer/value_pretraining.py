@@ -60,7 +60,8 @@ def pretrain_value(
 
     Args:
         model: whose critic is fitted.
-        episodes: rewarded episodes of the policy as it is (`batches.with_rewards`).
+        episodes: rewarded episodes (`batches.with_rewards`) of the policy as it is, and others where the
+            config takes them too.
         config: how long and how well.
         gamma: discount of the returns.
         by_token: the critic is read before every reply token; otherwise before every reply.

@@ -31,7 +31,7 @@ class WindowMemory:
     """Turns after which the model is asked to write what it is shown in their place from then on: a summary
     (SUPO, arXiv:2510.06727) unless `strategy` says otherwise; 0: never."""
     summary_tokens: int = 128
-    """Longest such writing."""
+    """Longest such writing; behind an API, whose tokens nobody else counts, eight bytes are one."""
     plan_tokens: int = 0
     """Longest plan, where the model says what is to be done next and a frozen executor does it (AgentFlow,
     arXiv:2510.05592); 0: it acts itself."""

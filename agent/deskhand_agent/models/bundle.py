@@ -30,7 +30,7 @@ from deskhand_agent.coordinates import CoordinateSystem
 from deskhand_agent.errors import ModelFilesError
 from deskhand_agent.formats import OURS, Format, find_format, system_prompt
 from deskhand_agent.memory import WindowMemory
-from deskhand_agent.model_files import FAMILIES, base_of, family_of
+from deskhand_agent.model_files import FAMILIES, base_of, family_of, writing
 from deskhand_agent.models.adapters import adapted, plain_copy, with_kept_adapters
 from deskhand_agent.models.images import ImageCache, ImageSettings
 from deskhand_agent.models.tiny import TinyConfig, VisionLanguageModel, build_model
@@ -162,6 +162,9 @@ def save_bundle(bundle: ModelBundle, path: Path | str, *, dtype: torch.dtype | N
 
     Args:
         dtype: of the written weights; None: as they are.
+
+    Raises:
+        OSError: it could not be written; the old one stays.
     """
     model: Any = bundle.model
     if dtype is not None or adapted(model):
@@ -170,7 +173,8 @@ def save_bundle(bundle: ModelBundle, path: Path | str, *, dtype: torch.dtype | N
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
     try:
-        model.save_pretrained(part)
+        with writing(target):
+            model.save_pretrained(part)
         _processor(bundle).save_pretrained(part)
         described = {
             "format": FORMAT,

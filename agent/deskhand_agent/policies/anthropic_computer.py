@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from deskhand_agent.apis import ApiClient, Nonsense, Usage, whole
-from deskhand_agent.coordinates import CoordinateSystem
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.policies.computer_use import (
     ACT,
@@ -28,7 +27,7 @@ from deskhand_agent.policies.computer_use import (
     pointer_at,
     written,
 )
-from deskhand_agent.policies.conversation import Exchange, base64_of, conversation
+from deskhand_agent.policies.conversation import Exchange, base64_of, conversation, summed_up
 from deskhand_agent.policies.settings import read_settings
 from deskhand_agent.prompt import Text
 from deskhand_agent.types import Context, Decision, Fault, Step
@@ -96,7 +95,7 @@ class AnthropicComputerPolicy:
             EndpointError: it refused or broke, or what came back is no message.
         """
         settings, memory = self.settings, self.settings.memory
-        shown = conversation(context, memory=memory, coordinates=CoordinateSystem(), system=SYSTEM)
+        shown = conversation(context, memory=memory, coordinates=settings, system=SYSTEM)
         body: Item = {
             "model": settings.model,
             "system": SYSTEM,
@@ -110,7 +109,7 @@ class AnthropicComputerPolicy:
         reply = await self._client.post("/v1/messages", body, read_message)
         said = reply.content
         if shown.summing_up:
-            return Decision(actions=(), text=said.text, summary=said.text.strip(), cost=reply.cost)
+            return summed_up(said.text, memory, reply.cost, fault=said.fault)
         frame = settings.frame(context.observation.size_px)
         return decide(said, self._dialect, frame, pointer_at(context), reply.cost)
 

@@ -5,17 +5,22 @@ from __future__ import annotations
 import base64
 import io
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from deskhand_agent.coordinates import CoordinateSystem
+from deskhand_agent.coordinates import Frames
 from deskhand_agent.errors import EndpointError
 from deskhand_agent.formats import Format
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.memory.base import turns
+from deskhand_agent.memory.room import clipped
 from deskhand_agent.prompt import SUMMARISE, PromptMessage, build_prompt, summary_due
-from deskhand_agent.types import Context, Step
+from deskhand_agent.types import Context, Decision, Fault, Step
 from deskhand_sandbox.pictures import encoded
 from deskhand_sandbox.types import Image, Observation
+
+BYTES_PER_TOKEN = 8
+"""A token is seldom longer. APIs bound a reply with its reasoning; by this what is kept of it is bounded."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,7 +51,7 @@ def conversation(
     context: Context,
     *,
     memory: WindowMemory,
-    coordinates: CoordinateSystem,
+    coordinates: Frames,
     system: str = "",
     form: Format | None = None,
     asking: str = "",
@@ -79,6 +84,26 @@ def conversation(
     ]
     now = Exchange(shown=shown[-1], seen=context.observation, step=None)
     return Conversation(system=system, exchanges=(*past, now), summing_up=due)
+
+
+def summed_up(
+    text: str, memory: WindowMemory, cost: Mapping[str, float], *, fault: Fault | None = None
+) -> Decision:
+    """The turn in which a summary was asked for; a void one, so that it is asked for again, where none came.
+
+    Args:
+        fault: why what came is none; None where it may be one.
+    """
+    summary = text.strip()
+    if fault is None and summary:
+        summary = clipped(summary, memory.summary_tokens * BYTES_PER_TOKEN)
+        return Decision(actions=(), text=text, summary=summary, cost=cost)
+    error = (
+        f"the model refused: {text[:500]}"
+        if fault is Fault.REFUSED
+        else "the reply ended before the summary was written: it was too long, reasoning included"
+    )
+    return Decision(actions=(), text=text, error=error, fault=fault or Fault.CUT_OFF, cost=cost)
 
 
 def data_of(image: Image) -> bytes:

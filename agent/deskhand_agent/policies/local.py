@@ -29,11 +29,14 @@ class LocalPolicy:
         sampling: Sampling | None = None,
         policy_id: str = "local",
         executor: Policy | None = None,
+        mending: bool = False,
     ) -> None:
         """
         Args:
             memory: None: the one the model was trained with.
             executor: acts on the plans of a model that plans.
+            mending: near misses are read as what they are near to, and `Decision.repairs` says so; otherwise
+                they are void: a model learns by its replies.
 
         Raises:
             ValueError: the model plans and there is no executor, or the other way round.
@@ -43,7 +46,7 @@ class LocalPolicy:
         self._engine = engine
         self.memory = memory or bundle.memory
         self._sampling = sampling or Sampling()
-        self._executor = executor
+        self._executor, self._mending = executor, mending
         if (self.memory.plan_tokens > 0) != (executor is not None):
             raise ValueError(
                 f"plan_tokens is {self.memory.plan_tokens}: a model that plans needs an executor, and no "
@@ -66,7 +69,7 @@ class LocalPolicy:
             )
         if self._executor is not None:
             return await _executed(context, text, self._executor, request, completion)
-        read = self._bundle.form.decision(text, context.observation, {}, mending=False)
+        read = self._bundle.form.decision(text, context.observation, {}, mending=self._mending)
         return replace(read, request=request, completion=completion, trainable=True)
 
     async def ask(self, context: Context, question: str) -> Decision:

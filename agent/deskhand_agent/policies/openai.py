@@ -13,7 +13,7 @@ from deskhand_agent.chat import ChatEndpoint, ChatMessage
 from deskhand_agent.coordinates import CoordinateSystem
 from deskhand_agent.formats import Format, find_format
 from deskhand_agent.memory import WindowMemory
-from deskhand_agent.policies.conversation import conversation, data_url
+from deskhand_agent.policies.conversation import conversation, data_url, summed_up
 from deskhand_agent.policies.settings import read_settings
 from deskhand_agent.prompt import PromptMessage, Segment, Text
 from deskhand_agent.types import Context, Decision
@@ -64,8 +64,7 @@ class OpenAIPolicy:
         """
         reply, summing_up = await self._replied(context)
         if summing_up:
-            text = reply.content
-            return Decision(actions=(), text=text, summary=text.strip(), cost=reply.cost)
+            return summed_up(reply.content, self.settings.memory, reply.cost)
         return self._format.decision(reply.content, context.observation, reply.cost)
 
     async def ask(self, context: Context, question: str) -> Decision:

@@ -13,7 +13,6 @@ from typing import Any, Literal, cast
 
 from deskhand_agent.apis import Nonsense, Usage, whole
 from deskhand_agent.chat import openai_client
-from deskhand_agent.coordinates import CoordinateSystem
 from deskhand_agent.errors import EndpointError, Trouble
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.policies.computer_use import (
@@ -31,7 +30,7 @@ from deskhand_agent.policies.computer_use import (
     pointer_at,
     written,
 )
-from deskhand_agent.policies.conversation import Exchange, conversation, data_url
+from deskhand_agent.policies.conversation import Exchange, conversation, data_url, summed_up
 from deskhand_agent.policies.settings import read_settings
 from deskhand_agent.prompt import Text
 from deskhand_agent.types import Context, Decision, Fault, Step
@@ -82,7 +81,7 @@ class OpenAIComputerPolicy:
             EndpointError: it refused or broke, what came back is no response, or it asks for a person.
         """
         settings, memory = self.settings, self.settings.memory
-        shown = conversation(context, memory=memory, coordinates=CoordinateSystem(), system=SYSTEM)
+        shown = conversation(context, memory=memory, coordinates=settings, system=SYSTEM)
         body: Item = {
             "model": settings.model,
             "instructions": SYSTEM,
@@ -99,7 +98,7 @@ class OpenAIComputerPolicy:
         reply = await self._client.post("/responses", body, read_response)
         said = reply.content
         if shown.summing_up:
-            return Decision(actions=(), text=said.text, summary=said.text.strip(), cost=reply.cost)
+            return summed_up(said.text, memory, reply.cost, fault=said.fault)
         self._check(said)
         frame = settings.frame(context.observation.size_px)
         return decide(said, DIALECT, frame, pointer_at(context), reply.cost)

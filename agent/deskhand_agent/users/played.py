@@ -14,8 +14,8 @@ LONGEST = 200
 class PlayedUser:
     """Answers by asking a chat endpoint; see `User`. A task without details has nobody to ask."""
 
-    def __init__(self, endpoint: ChatEndpoint, *, temperature: float = 0.0) -> None:
-        self._endpoint, self._temperature = endpoint, temperature
+    def __init__(self, endpoint: ChatEndpoint) -> None:
+        self._endpoint = endpoint
 
     async def __call__(self, question: Question) -> str:
         """One answer, on one line.
@@ -26,7 +26,7 @@ class PlayedUser:
         if not question.task.details:
             return NOBODY
         reply = await self._endpoint.ask(
-            messages(question), temperature=self._temperature, max_tokens=LONGEST
+            messages(question), temperature=self._endpoint.steady, max_tokens=LONGEST
         )
         return " ".join(reply.content.split())
 

@@ -32,7 +32,8 @@ _MOST_NAME = 120
 class JudgeSettings(ApiSettings):
     """Which endpoint and model, and how to ask."""
 
-    temperature: float = 0.0
+    temperature: float | None = None
+    """None: 0; at OpenAI's own, whose reasoning models refuse that, the model's own."""
     max_tokens: int = 1024
     asks: int = 3
     """Replies asked for at most before there is no verdict."""
@@ -67,7 +68,9 @@ class Judge:
         """
         self.settings, self.rubric = settings, rubric
         self._endpoint = ChatEndpoint(settings)
-        shaped = [settings.model, rubric.text, FORM, settings.temperature, settings.longest_px]
+        given = settings.temperature
+        self._temperature = self._endpoint.steady if given is None else given
+        shaped = [settings.model, rubric.text, FORM, self._temperature, settings.longest_px]
         digest = blake3(json.dumps(shaped).encode()).hexdigest()[:12]
         self.scorer = f"{JUDGE}:{settings.model[:_MOST_NAME]}@{digest}"
         self.asked = Asked()
@@ -107,7 +110,7 @@ class Judge:
         settings = self.settings
         try:
             reply = await self._endpoint.ask(
-                messages, temperature=settings.temperature, max_tokens=settings.max_tokens
+                messages, temperature=self._temperature, max_tokens=settings.max_tokens
             )
         except InferenceTimeout as error:
             raise NoVerdict(str(error), trouble=JudgeTrouble.TIMEOUT) from error

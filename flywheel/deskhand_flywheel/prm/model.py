@@ -28,6 +28,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from deskhand_agent.errors import ModelFilesError
+from deskhand_agent.model_files import writing
 from deskhand_agent.models.bundle import ModelBundle, load_bundle, save_bundle
 from deskhand_agent.models.features import FeatureCache
 from deskhand_agent.models.forward import TokenSequence, collate, last_states
@@ -201,9 +202,10 @@ def save_reward_model(bundle: ModelBundle, head: ScoreHead, folder: Path) -> str
     }
     try:
         save_bundle(bundle, part)
-        save_file(
-            {name: tensor.contiguous() for name, tensor in head.state_dict().items()}, part / _HEAD_FILE
-        )
+        with writing(part / _HEAD_FILE):
+            save_file(
+                {name: tensor.contiguous() for name, tensor in head.state_dict().items()}, part / _HEAD_FILE
+            )
         (part / _ABOUT_FILE).write_text(json.dumps(about, indent=2) + "\n")
         if folder.exists():
             shutil.rmtree(folder)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -18,13 +20,14 @@ from deskhand_platform.cli.console import out, say, table
 from deskhand_platform.cli.foreground import run_in_foreground
 from deskhand_platform.cli.opening import opened_store
 from deskhand_platform.cli.settings_yaml import read_yaml
-from deskhand_platform.errors import InvalidField, NotFound, RoundFailed
+from deskhand_platform.errors import InvalidField, NotFound, RoundFailed, WrongState
 from deskhand_platform.rounds.config import check_phase, merge
 from deskhand_platform.rounds.runs import read_error, read_result, write_spec
 from deskhand_platform.settings import load_settings
 from deskhand_sandbox import logs
 from deskhand_trainer.errors import ConfigError
 from deskhand_trainer.presets import method, method_names
+from deskhand_trainer.run_folder import RunFolder, hold, read_spec
 from deskhand_trainer.runs import RunKind, RunSpec
 
 Set = Annotated[list[str] | None, typer.Option("--set", help="override, e.g. iterations=10; repeatable")]
@@ -32,6 +35,8 @@ PolicyIn = Annotated[
     str | None,
     typer.Option("--policy", help="id of a policy, or deskhand-tiny, to start from; untrained without"),
 ]
+FIXED = {"kind": "kind", "policy_in": "policy", "prm_in": "reward model", "dataset": "dataset"}
+"""Fields of a run's spec that stay as they were when it goes on, and what a person calls them."""
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="YAML file of the run's settings")]
 
 
@@ -108,7 +113,7 @@ def _run(
         dataset=dataset,
         labels={"run": folder.name},
     )
-    write_spec(folder, spec)
+    _take(folder, spec)
     say(f"run {folder.name}: its log is {folder / 'log.txt'}")
     several = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
     start = [sys.executable, *(several if processes > 1 else [])]
@@ -127,6 +132,41 @@ def _run(
     # lists of seeds and curves stand in the result
     figures = {name: value for name, value in result.metrics.items() if not isinstance(value, list | dict)}
     out.print(yaml.safe_dump(figures, sort_keys=False).strip(), markup=False)
+
+
+def _take(folder: Path, spec: RunSpec) -> None:
+    """Write the spec into a new folder, or into that of the same run if it goes on.
+
+    Raises:
+        InvalidField: it is another run's, which is finished or has begun.
+        WrongState: the run is at work.
+    """
+
+    def busy() -> None:
+        raise WrongState(f"run {spec.id} is at work already: wait for its end, or take another --name")
+
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with hold(folder, busy=busy):
+        run = RunFolder(folder)
+        if run.finished or (folder / "state.json").exists():
+            _refuse_another(run, spec)
+        if not run.finished:
+            write_spec(folder, spec)
+
+
+def _refuse_another(run: RunFolder, spec: RunSpec) -> None:
+    before, now = run.spec(), read_spec(json.loads(json.dumps(asdict(spec))))
+    other = [told for name, told in FIXED.items() if getattr(before, name) != getattr(now, name)]
+    # training goes on with other settings; episodes and figures of several would be taken for those of one
+    fixed = run.finished or spec.kind in (RunKind.COLLECT, RunKind.EVALUATE)
+    if fixed and before.config != now.config:
+        other.append("settings")
+    if other:
+        state = "is finished" if run.finished else "has begun"
+        same = "" if run.finished else ", or go on with what it began with"
+        raise InvalidField(
+            "--name", f"run {spec.id} {state}, and differs in {' and '.join(other)}: take another name{same}"
+        )
 
 
 def _method(kind: str, preset: str | None) -> Mapping[str, Any]:

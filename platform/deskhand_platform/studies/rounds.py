@@ -11,7 +11,8 @@ they began from, are measured greedily on the same test seeds.
 Registered before it was run: tasks, seeds and budgets are the preset's; what is reported is every task's
 success before, after and cloned, and the means; the gain is the mean's. Intervals are over the episodes of
 these tasks, one run each: they say nothing of other seeds of training. FOLDER holds the platform's home and
-a folder per run: what is done is not done again, what was stopped goes on.
+a folder per run: what is done is not done again, what was stopped or failed goes on, and a round of other
+settings is refused.
 """
 
 from __future__ import annotations
@@ -29,19 +30,20 @@ from deskhand_agent.errors import AgentError
 from deskhand_agent.shipped import DESKHAND_TINY
 from deskhand_flywheel.errors import FlywheelError
 from deskhand_platform.cli import overrides
-from deskhand_platform.errors import PlatformError
+from deskhand_platform.errors import InvalidField, PlatformError
 from deskhand_platform.rounds.book import RoundRecord
-from deskhand_platform.rounds.config import RoundConfig, as_json, merge
+from deskhand_platform.rounds.config import RoundConfig, as_json, merge, round_config
 from deskhand_platform.rounds.presets import checked_preset
 from deskhand_platform.serving import Platform, platform
 from deskhand_platform.settings import load_settings
 from deskhand_platform.states import WorkState
-from deskhand_platform.studies.rounds_figures import rounds_figures
+from deskhand_platform.studies.rounds_figures import ARMS, rounds_figures
 from deskhand_trainer.config import CollectConfig, EvaluateConfig
 from deskhand_trainer.results import write_figures, write_results_page
 from deskhand_trainer.runs import RunKind
 from deskhand_trainer.sft.config import SftConfig
-from deskhand_trainer.studies.runs import StudyRuns, StudyStopped, until_done
+from deskhand_trainer.studies.runs import StudyDiffers, StudyRuns, StudyStopped, until_done
+from deskhand_trainer.studies.spec_differences import differing, summary
 
 PRESET = "flywheel"
 FOLDER = Path(".deskhand/studies/rounds")
@@ -79,6 +81,7 @@ class RoundsStudy:
 
         Raises:
             StudyStopped: a round or a run ended without a result, or another process works at the study.
+            StudyDiffers: a round or a run there was told something else.
             PlatformError: the platform does not come up.
         """
         rounds = asyncio.run(self._rounds())
@@ -89,23 +92,31 @@ class RoundsStudy:
     async def _rounds(self) -> tuple[str, str, float]:
         """What the rounds began from, what they came to, and how many seconds of work they took."""
         async with platform(self.settings) as up:
-            done = [await self._round(up, number) for number in range(self._count)]
+            done = [await self.round_over(up, number) for number in range(self._count)]
         first = done[0].policy_in
         assert first is not None, "the preset starts from a model"
         promoted = [record.policy_out for record in done if record.promoted and record.policy_out is not None]
         work = sum(p.seconds or 0.0 for record in done for p in record.phases if p.name in WORK)
         return first, promoted[-1] if promoted else first, work
 
-    async def _round(self, up: Platform, number: int) -> RoundRecord:
-        """The round of a number from 0, over."""
+    async def round_over(self, up: Platform, number: int) -> RoundRecord:
+        """The round of a number from 0, done; one that failed or was cancelled is tried again.
+
+        Raises:
+            StudyStopped: it ended without a result.
+            StudyDiffers: the one there was told something else.
+        """
         services = up.services
         known = sorted(await services.book.list(limit=200), key=lambda record: record.id)
+        offset = {"seed_offset": 20_000 + number * SEED_SPACING}
+        later = {"seed_offset": 20_000 + number * SEED_SPACING + SEED_SPACING // 2}
+        changed = merge(self._changed, {"explore": offset, "ppo": later})
         if number < len(known):
             record = known[number]
+            self._check(record, checked_preset(PRESET, changed))
+            if record.state in (WorkState.FAILED, WorkState.CANCELLED):
+                record = await services.rounds.retry(record.id, None)
         else:
-            offset = {"seed_offset": 20_000 + number * SEED_SPACING}
-            later = {"seed_offset": 20_000 + number * SEED_SPACING + SEED_SPACING // 2}
-            changed = merge(self._changed, {"explore": offset, "ppo": later})
             record = await services.rounds.start(PRESET, changed)
         seen = ""
         while not record.state.over:
@@ -117,9 +128,24 @@ class RoundsStudy:
             record = await services.book.get(record.id)
         if record.state is not WorkState.DONE:
             raise StudyStopped(
-                f"round {record.id} {record.state}: {record.reason}; its runs: {self.settings.runs}"
+                f"round {record.id} {record.state}: {record.reason}; its runs: {self.settings.runs}. "
+                "The same command tries it again from there"
             )
         return record
+
+    def _check(self, record: RoundRecord, asked: RoundConfig) -> None:
+        """Raises:
+        StudyDiffers: the round was told something else.
+        """
+        try:
+            told = as_json(round_config(record.config))
+        except InvalidField:
+            told = record.config  # of an older form
+        if differ := differing(told, as_json(asked)):
+            raise StudyDiffers(
+                f"round {record.id} in {self.runs.folder} is not the one asked for: {summary(differ)}. "
+                "Ask for the same again, or give the study another folder"
+            )
 
     def _measured(self, before: str, after: str, seconds: float) -> list[dict[str, Any]]:
         cloned, spent = self._cloned(before, seconds)
@@ -193,7 +219,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _study(options: argparse.Namespace) -> None:
     study = RoundsStudy(options.folder, rounds=options.rounds, changed=overrides.parse(options.set))
     found = study.run()
-    figures = rounds_figures(study.tasks, found, rounds=options.rounds, config=as_json(study.config))
+    figures = rounds_figures(
+        study.tasks,
+        found,
+        rounds=options.rounds,
+        config=as_json(study.config),
+        made=study.runs.made(*(f"measure-{arm}" for arm in ARMS)),
+    )
     write_figures(options.results, figures)
     write_results_page(options.results.parent)
     print(*figures, sep="\n", flush=True)

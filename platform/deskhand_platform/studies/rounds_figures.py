@@ -18,6 +18,7 @@ def rounds_figures(
     *,
     rounds: int,
     config: Mapping[str, Any],
+    made: Mapping[str, str],
 ) -> list[Figure]:
     """All of them.
 
@@ -26,8 +27,9 @@ def rounds_figures(
         measured: metrics of evaluations before, after and cloned, with the seconds of work of each.
         rounds: how many there were.
         config: of a round.
+        made: day, commit and machine of the evaluations.
     """
-    shared: dict[str, Any] = {"command": COMMAND, "config": config, "seeds": "test"}
+    shared: dict[str, Any] = {"command": COMMAND, "config": config, "seeds": "test", **made}
     of_arm = {
         arm: [
             _task(f"rounds_{arm}_{task.rpartition('/')[2]}", task, len(tasks), metrics, shared)

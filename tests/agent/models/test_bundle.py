@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from PIL import Image as PilImage
+from safetensors import SafetensorError
 from transformers import AutoProcessor, Qwen3VLForConditionalGeneration
 
 from deskhand_agent.errors import ModelFilesError
@@ -50,6 +52,21 @@ def test_saving_replaces_whole_and_leaves_nothing_beside(bundle: ModelBundle, tm
     save_bundle(other, tmp_path / "policy")
     assert same_weights(load_bundle(tmp_path / "policy"), other)
     assert [p.name for p in tmp_path.iterdir()] == ["policy"]
+
+
+def test_a_full_disk_is_told_as_such_and_the_old_folder_stays(
+    bundle: ModelBundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+    save_bundle(bundle, tmp_path / "policy")
+    monkeypatch.setattr(type(bundle.model), "save_pretrained", full)
+    with pytest.raises(OSError, match="No space left") as caught:
+        save_bundle(bundle, tmp_path / "policy")
+    assert caught.value.errno == errno.ENOSPC
+    assert [p.name for p in tmp_path.iterdir()] == ["policy"]
+    assert same_weights(load_bundle(tmp_path / "policy"), bundle)
 
 
 def test_transformers_alone_loads_the_folder_and_makes_the_same_ids(

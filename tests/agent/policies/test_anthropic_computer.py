@@ -327,6 +327,17 @@ async def test_a_large_screen_is_shown_smaller_and_clicks_land_where_they_should
     assert endpoint.sent[0]["tools"][0]["display_width_px"] == 1568
 
 
+async def test_earlier_turns_are_told_in_the_pixels_of_what_is_shown(
+    endpoint: Any, context: Context, stub: SimpleNamespace
+) -> None:
+    policy = AnthropicComputerPolicy(model="m", base_url=endpoint.root, memory=WindowMemory(n_screenshots=1))
+    seen = replace(context.observation, screenshot=encoded(Picture.new("RGB", (3136, 400))))
+    past = replace(stub.past(0, Decision(actions=(Click(x=20, y=20),), text="[]")), observation=seen)
+    await policy.act(replace(context, observation=seen, steps=(past,)))
+    assert "<point>10 10</point>" in json.dumps(endpoint.sent[0])
+    await policy.close()
+
+
 async def test_it_is_asked_for_summaries_where_its_memory_wants_them(
     endpoint: Any, context: Context, stub: SimpleNamespace
 ) -> None:

@@ -11,9 +11,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from deskhand_agent.apis import Nonsense
+from deskhand_agent.memory import WindowMemory
 from deskhand_agent.policies.anthropic_computer import read_message
 from deskhand_agent.policies.computer_use import ComputerUseSettings, decide
+from deskhand_agent.policies.conversation import summed_up
 from deskhand_agent.policies.openai_computer import read_response
+from deskhand_agent.types import Fault
 from deskhand_sandbox.dialects.coordinates import pixels
 
 FRAME = pixels((100, 80))
@@ -117,3 +120,23 @@ def test_screenshots_are_shrunk_to_what_an_api_takes(
     size_px: tuple[int, int], shown: tuple[int, int]
 ) -> None:
     assert ComputerUseSettings(model="m").shown_px(size_px) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "fault", "summary", "told"),
+    [
+        (" clicked once \n", None, "clicked once", None),
+        ("a" * 99, None, f"{'a' * 7} (shortened from 99 bytes) {'a' * 6}", None),
+        (" ", None, None, Fault.CUT_OFF),
+        ("clicked", Fault.CUT_OFF, None, Fault.CUT_OFF),
+        ("I may not.", Fault.REFUSED, None, Fault.REFUSED),
+    ],
+)
+def test_a_summary_is_whole_and_short_or_a_void_turn(
+    text: str, fault: Fault | None, summary: str | None, told: Fault | None
+) -> None:
+    memory = WindowMemory(summary_after=1, summary_tokens=5)
+    decision = summed_up(text, memory, {"usd": 1.0}, fault=fault)
+    assert (decision.summary, decision.fault, decision.text) == (summary, told, text)
+    assert decision.void == (decision.error is not None) == (summary is None)
+    assert decision.cost == {"usd": 1.0}

@@ -77,6 +77,15 @@ async def test_a_reply_becomes_actions_on_the_screen(bundle: ModelBundle) -> Non
     assert decision.request is engine.requests[0]
 
 
+async def test_near_misses_are_void_unless_they_are_to_be_mended(bundle: ModelBundle) -> None:
+    engine = Says(bundle, "```\nclick(point='<point>12 24</point>')\n```")
+    void = await LocalPolicy(bundle=bundle, engine=engine).act(context())
+    assert (void.void, void.fault, void.repairs) == (True, Fault.SYNTAX, ())
+    read = await LocalPolicy(bundle=bundle, engine=engine, mending=True).act(context())
+    assert (read.actions, read.repairs) == ((Click(x=12, y=24),), ("fence",))
+    assert read.trainable and read.completion == void.completion
+
+
 async def test_coordinates_pass_through_the_models_frame(bundle: ModelBundle) -> None:
     scaled = bundle.clone()
     scaled.coordinates = replace(bundle.coordinates, kind="normalised")

@@ -22,7 +22,7 @@ from deskhand_agent.policies.openai import OpenAIPolicy
 from deskhand_agent.prompt import SUMMARISE
 from deskhand_agent.sinks import MemorySink
 from deskhand_agent.test_time.checking import Answering
-from deskhand_agent.types import Context, Failure
+from deskhand_agent.types import Context, Failure, Fault
 from deskhand_sandbox.types import Click, Split
 
 CLICK = "<think>there</think>\nclick(point='<point>10 10</point>')"
@@ -118,6 +118,25 @@ async def test_it_can_be_asked_something_else(policy: OpenAIPolicy, endpoint: An
     assert (said.text, said.actions, said.cost["completion_tokens"]) == ("No, not yet.", (), 20.0)
     *_, asked = endpoint.sent[0]["messages"][-1]["content"]
     assert asked == {"type": "text", "text": "Is it done?"}
+
+
+async def test_a_summary_that_did_not_come_is_asked_for_again(endpoint: Any, stub: SimpleNamespace) -> None:
+    memory = WindowMemory(summary_after=2, n_screenshots=9)
+    policy = OpenAIPolicy(model="m", base_url=endpoint.url, memory=memory)
+    endpoint.queue = [reply(), reply(), reply(None), reply(" \n"), reply("clicked twice")]
+    played = await run_episode(
+        stub.task(3), sandbox=stub.Sandbox(), policy=policy, verifier=stub.Rewards(), sink=MemorySink(),
+        split=Split.TRAIN,
+    )  # fmt: skip
+    decided = [step.decision for step in played.steps]
+    assert [(each.summary, each.fault) for each in decided[2:5]] == [
+        (None, Fault.CUT_OFF), (None, Fault.CUT_OFF), ("clicked twice", None),
+    ]  # fmt: skip
+    assert decided[2].void and "too long, reasoning included" in (decided[2].error or "")
+    assert SUMMARISE in json.dumps(endpoint.sent[4])
+    _, *shown = endpoint.sent[4]["messages"]
+    assert json.dumps(shown).count("click(point") == 2  # what is to be summed up is still there
+    await policy.close()
 
 
 async def test_it_is_asked_for_summaries_where_its_memory_wants_them(

@@ -35,6 +35,7 @@ from deskhand_flywheel.judges import (
     judge_store,
     read_rubric,
 )
+from deskhand_flywheel.judges.judge import as_is
 from deskhand_flywheel.judges.judging import GIVE_UP
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import JudgeTrouble, TrajectoryFilter
@@ -96,6 +97,18 @@ async def test_a_new_model_or_rubric_is_another_scorer(make: Make) -> None:
     others = {make(model="n").scorer, make(rubric=Rubric(text="Be kind.")).scorer, make(OutcomeJudge).scorer}
     assert len({first, *others}) == 4
     assert len(make(model="x" * 500).scorer) <= 160
+
+
+async def test_a_judge_is_as_steady_as_its_model_can_be(
+    make: Make, endpoint: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge, trajectory = make(), make_trajectory("a", end=make_end())
+    assert judge.scorer == make(temperature=0.0).scorer
+    await judge.score_step(trajectory, 0, as_is)
+    monkeypatch.setattr("deskhand_agent.chat.BASE_URL", endpoint.url)
+    await make().score_step(trajectory, 0, as_is)
+    await make(temperature=0.5).score_step(trajectory, 0, as_is)
+    assert [sent.get("temperature") for sent in endpoint.sent] == [0.0, None, 0.5]
 
 
 async def test_what_a_process_judge_is_shown(store: Store, endpoint: Any, make: Make) -> None:

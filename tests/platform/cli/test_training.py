@@ -7,12 +7,16 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from deskhand_platform.cli import training
+from deskhand_platform.cli.app import main
 from deskhand_platform.rounds.runs import read_result
-from deskhand_trainer.run_folder import read_state
+from deskhand_trainer.run_folder import RunFolder, hold, read_state
+from deskhand_trainer.runs import RunResult
 
 COLLECT = ("train", "collect", "--set", 'tasks=["worlds/chain"]', "--name", "some")
 
@@ -63,3 +67,64 @@ def test_a_signal_ends_it_in_order_and_it_goes_on_later(tmp_path: Path, number: 
     assert read_result(folder) is None
     again, _ = start(tmp_path, *COLLECT, "--set", "episodes_per_task=400").communicate(timeout=120)
     assert "episodes: 400" in again
+
+
+Train = Callable[..., str]
+"""`deskhand train` with these arguments and a name; what it printed."""
+
+
+@pytest.fixture
+def train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Train:
+    monkeypatch.setenv("DESKHAND_HOME", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*arguments: str) -> str:
+        monkeypatch.setattr("sys.argv", ["deskhand", "train", *arguments, "--name", "some"])
+        with pytest.raises(SystemExit):
+            main()
+        printed = capsys.readouterr()
+        return printed.out + printed.err
+
+    return run
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
+    """Of a run that is stopped when it has begun."""
+
+    def begun(command: object, folder: Path, environment: object) -> int:
+        RunFolder(folder).progress("collecting", 0, 4)
+        return 3
+
+    monkeypatch.setattr(training, "run_in_foreground", begun)
+    return RunFolder(tmp_path / "runs/some")
+
+
+def test_a_finished_run_tells_its_result_to_its_own_command_alone(train: Train, run: RunFolder) -> None:
+    train("collect", "--set", "tries=2")
+    run.finish(RunResult(policy_out=None, metrics={"episodes": 4}, seconds=1.0))
+    kept = run.spec()
+    assert "is finished, and differs in settings: take another name" in train("collect", "--set", "tries=3")
+    assert "is finished, and differs in kind: take another name" in train("evaluate", "--set", "tries=2")
+    assert run.spec() == kept
+    assert "episodes: 4" in train("collect", "--set", "tries=2")
+
+
+def test_episodes_of_other_settings_are_not_mixed_and_training_may_go_on_with_them(
+    train: Train, run: RunFolder
+) -> None:
+    train("collect", "--set", "temperature=1.0")
+    told = train("collect", "--set", "temperature=0.5")
+    assert "has begun, and differs in settings: take another name, or go on with what it began with" in told
+    assert run.spec().config == {"temperature": 1.0}
+    (run.path / "state.json").unlink()
+    train("ppo", "--set", "lr=0.1")
+    train("ppo", "--set", "lr=0.2")
+    assert run.spec().config == {"lr": 0.2}
+
+
+def test_a_run_at_work_keeps_its_spec(train: Train, run: RunFolder) -> None:
+    train("ppo", "--set", "lr=0.1")
+    with hold(run.path, busy=lambda: None):
+        assert "some is at work already" in train("ppo", "--set", "lr=0.2")
+    assert run.spec().config == {"lr": 0.1}

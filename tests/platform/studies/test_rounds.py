@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from deskhand_platform.studies.rounds import WORK, RoundsStudy, main
+from deskhand_flywheel.store import Store
+from deskhand_platform.rounds.book import RoundBook, RoundRecord
+from deskhand_platform.rounds.config import merge
+from deskhand_platform.rounds.presets import checked_preset
+from deskhand_platform.states import WorkState
+from deskhand_platform.studies.rounds import PRESET, SEED_SPACING, WORK, RoundsStudy, main
 from deskhand_platform.studies.rounds_figures import rounds_figures
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_trainer.studies.base_tasks import CANDIDATES, train_tasks
+from deskhand_trainer.studies.runs import StudyDiffers
 
 TASKS = ("miniwob/one", "miniwob/two")
+MADE = {"date": "2026-01-02", "commit": "abc", "machine": "a small one"}
 
 
 def metrics(rates: Sequence[float], seconds: float) -> dict[str, Any]:
@@ -30,9 +39,10 @@ def metrics(rates: Sequence[float], seconds: float) -> dict[str, Any]:
 
 def test_figures_are_means_over_tasks_and_their_differences() -> None:
     measured = [metrics((0.2, 0.4), 0), metrics((0.6, 0.8), 600), metrics((0.5, 0.5), 630)]
-    found = {f.name: f for f in rounds_figures(TASKS, measured, rounds=3, config={})}
+    found = {f.name: f for f in rounds_figures(TASKS, measured, rounds=3, config={}, made=MADE)}
     assert [found[f"rounds_{arm}_mean"].value for arm in ("before", "after", "cloned")] == [0.3, 0.7, 0.5]
     assert found["rounds_after_two"].value == 0.8
+    assert {f"{f.date} {f.commit} {f.machine}" for f in found.values()} == {"2026-01-02 abc a small one"}
     gain = found["rounds_gain"]
     # two tasks of half width .1 each: that of a mean is .1/√2, of the difference of two means .1
     assert (gain.value, gain.low, gain.high) == pytest.approx((0.4, 0.3, 0.5))
@@ -44,7 +54,7 @@ def test_figures_are_means_over_tasks_and_their_differences() -> None:
 
 def test_no_gain_is_shown_as_missed() -> None:
     measured = [metrics((0.5, 0.5), 0), metrics((0.5, 0.55), 600), metrics((0.5, 0.5), 600)]
-    found = {f.name: f for f in rounds_figures(TASKS, measured, rounds=3, config={})}
+    found = {f.name: f for f in rounds_figures(TASKS, measured, rounds=3, config={}, made=MADE)}
     assert found["rounds_gain_low"].value < 0 and found["rounds_gain_low"].met is False
 
 
@@ -65,3 +75,45 @@ def test_what_is_wrong_is_said_before_anything_starts(
     with pytest.raises(SystemExit):
         main([str(tmp_path / "study"), "--rounds", "0"])
     assert "give 1 or more" in capsys.readouterr().err
+
+
+class Retrying:
+    """Begins no round; one that is tried again is done at once."""
+
+    def __init__(self, book: RoundBook) -> None:
+        self._book = book
+        self.retried: list[int] = []
+
+    async def retry(self, round_id: int, phase: str | None) -> RoundRecord:
+        self.retried.append(round_id)
+        await self._book.update(round_id, state=WorkState.DONE)
+        return await self._book.get(round_id)
+
+
+@asynccontextmanager
+async def one_round(study: RoundsStudy, state: WorkState, changed: dict[str, Any]) -> AsyncGenerator[Any]:
+    """A platform whose first round of the study is over."""
+    study.settings.home.mkdir(parents=True, exist_ok=True)
+    async with await Store.open(study.settings.db_url, study.settings.blobs_url) as store:
+        book = RoundBook(store.database)
+        seeds = {"explore": {"seed_offset": 20_000}, "ppo": {"seed_offset": 20_000 + SEED_SPACING // 2}}
+        number, _ = await book.create(PRESET, checked_preset(PRESET, merge(changed, seeds)))
+        await book.update(number, state=state)
+        yield SimpleNamespace(services=SimpleNamespace(book=book, rounds=Retrying(book)))
+
+
+async def test_a_round_of_other_settings_is_refused(tmp_path: Path) -> None:
+    changed = {"ppo": {"minutes": 1}}
+    async with one_round(RoundsStudy(tmp_path, rounds=1, changed=changed), WorkState.DONE, changed) as up:
+        same = await RoundsStudy(tmp_path, rounds=1, changed=changed).round_over(up, 0)
+        assert same.state is WorkState.DONE and not up.services.rounds.retried
+        with pytest.raises(StudyDiffers, match=r"ppo.minutes is 1 there and .* now.*another folder"):
+            await RoundsStudy(tmp_path, rounds=1, changed={}).round_over(up, 0)
+
+
+@pytest.mark.parametrize("state", [WorkState.FAILED, WorkState.CANCELLED])
+async def test_a_round_that_failed_is_tried_again(tmp_path: Path, state: WorkState) -> None:
+    study = RoundsStudy(tmp_path, rounds=1, changed={})
+    async with one_round(study, state, {}) as up:
+        done = await study.round_over(up, 0)
+        assert done.state is WorkState.DONE and up.services.rounds.retried == [done.id]

@@ -92,6 +92,9 @@ def test_sampled_ids_are_kept_as_they_were(bundle: ModelBundle, pages: list[Seen
     )
     (kept,) = samples_from_trajectories([trajectory(pages, sampled)], bundle)
     assert (kept.prompt_ids, kept.reply_ids) == ((9, 9), (8, 7))
+    mended = replace(sampled, actions=(Click(x=12, y=24),), repairs=("prose",))
+    (anew,) = samples_from_trajectories([trajectory(pages, mended)], bundle)
+    assert decode_reply(bundle, anew.reply_ids) == "click(point='<point>12 24</point>')"
     foreign = replace(sampled, request=replace(request, processor_hash="0"))
     (written,) = samples_from_trajectories([trajectory(pages, foreign)], bundle)
     assert written.prompt_ids != (9, 9)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from deskhand_trainer.studies.base import (
     ppo_config,
     probe_config,
 )
-from deskhand_trainer.studies.base_figures import MEANS, means
+from deskhand_trainer.studies.base_figures import MEANS, means, ten_figure_names
 from deskhand_trainer.studies.base_tasks import (
     CANDIDATE,
     CANDIDATES,
@@ -182,16 +183,46 @@ def test_a_mean_over_tasks_is_as_sure_as_its_tasks() -> None:
             unit="share",
             low=0.4,
             high=0.6,
-            config={"policy": "p"},
+            config={"policy": "p", "tasks": [name]},
+            date=f"2026-01-0{number}",
+            commit=f"c{number}",
+            machine="a small one",
         )
-        for name in names
+        for number, name in enumerate(names, 1)
     ]
     other = ("miniwob/z",)
     tasks = {**dict.fromkeys(MEANS, other), "train": names}
     (found,) = means(each, policy="p", measured=tasks, ten=other)
     assert found.low == pytest.approx(0.5 - 0.1 / math.sqrt(2), abs=1e-4)
+    # as old as its parts, and from where they are
+    assert (found.date, found.commit, found.machine) == ("2026-01-02", "c1, c2", "a small one")
+    assert found.config == {"policy": "p", "tasks": [*names]}
     assert means(each[:1], policy="p", measured=tasks, ten=other) == []
     assert means(each, policy="another", measured=tasks, ten=other) == []
+    # one that was measured by other settings makes no mean with them
+    mixed = [each[0], replace(each[1], config={**each[1].config, "max_tokens": 12})]
+    assert means(mixed, policy="p", measured=tasks, ten=other) == []
+
+
+def test_a_mean_over_seeds_is_of_one_setting() -> None:
+    ten, none = [f"miniwob/t{number}" for number in range(10)], dict.fromkeys(MEANS, ("miniwob/none",))
+    after = [
+        Figure(
+            name=ten_figure_names(task.removeprefix("miniwob/"), seed)[1], value=0.9, unit="share",
+            config={"policy": "p", "lr": 1e-4, "tasks": [task], "seed": seed, "seed_offset": 20_000 * seed},
+        )
+        for task in ten
+        for seed in (0, 1, 2)
+    ]  # fmt: skip
+    assert [each.name for each in means(after, policy="p", measured=none, ten=ten)] == [
+        "ppo_ten_tasks_after_mean",
+        "ppo_ten_tasks_after_low",
+    ]
+    # what came since has its default
+    after[0] = replace(after[0], config={**after[0].config, "shuffled_rewards": False})
+    assert len(means(after, policy="p", measured=none, ten=ten)) == 2
+    after[0] = replace(after[0], config={**after[0].config, "lr": 5e-4})
+    assert means(after, policy="p", measured=none, ten=ten) == []
 
 
 @pytest.mark.slow

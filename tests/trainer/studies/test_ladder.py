@@ -44,14 +44,18 @@ def done(after: float, **changed: Any) -> ArmRecord:
     """An arm that came to `after`."""
     told: dict[str, Any] = {
         "base": None, "start": "policy-a", "before": 0.3, "after": after, "greedy": after, "minutes": 5.0,
-        "turns": 20_000, "config": {"lr": 0.1}, "commit": "abc", "date": "2026-01-02",
+        "turns": 20_000, "config": {}, "commit": "abc", "date": "2026-01-02",
         "machine": "a small one", **changed,
     }  # fmt: skip
     return ArmRecord(**told)
 
 
 def figures(tmp_path: Path, arms: dict[str, ArmRecord]) -> dict[str, Any]:
-    """What the command line writes of these arms."""
+    """What the command line writes of these arms, done as registered where nothing else is said."""
+    told = {
+        spec.name: json.loads(json.dumps(asdict(arm_config(spec)))) for spec in arms_of(RUNGS, ARMS, SEEDS)
+    }
+    arms = {name: replace(arm, config={**told[name], **arm.config}) for name, arm in arms.items()}
     results, record = tmp_path / "results/ladder.json", tmp_path / "results/runs/ladder.json"
     write_record(record, LadderRecord(arms=arms))
     assert main([str(tmp_path), "--report", "--results", str(results), "--record", str(record)]) == 0
@@ -114,21 +118,22 @@ def test_differences_are_paired_by_seed(tmp_path: Path) -> None:
     assert found["sokoban_turn_ppo_minutes"].value == 7
     assert found["arms_reported"].value == 7 and found["seeds"].met
     assert (turn.commit, turn.date, turn.machine) == ("abc", "2026-01-02", "a small one")
-    assert turn.config == {"lr": 0.1}
+    assert turn.config == json.loads(json.dumps(asdict(arm_config(arms_of(RUNGS, ("turn-ppo",), [0])[0]))))
     assert "controls_passed" not in found
 
 
-def test_rungs_are_told_of_together(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("seeds", "together"), [((0, 1, 2), 0.4), ((0, 1), 0.1)])
+def test_whole_rungs_are_told_of_together(tmp_path: Path, seeds: Any, together: float) -> None:
     rates = {"sokoban": (0.5, 0.4), "checkboxes": (0.9, 0.2)}
     arms = {
         f"{rung}/{arm}-{seed}": done(rate)
         for rung, of_both in rates.items()
         for arm, rate in zip(("turn-ppo", "unpretrained"), of_both, strict=True)
-        for seed in (0, 1)
+        for seed in (seeds if rung == "checkboxes" else (0, 1, 2))
     }
     found = figures(tmp_path, arms)
     assert found["checkboxes_value_pretraining_gain"].value == pytest.approx(0.7)
-    assert found["value_pretraining_gain"].value == pytest.approx(0.4)
+    assert found["value_pretraining_gain"].value == pytest.approx(together)
 
 
 def test_arms_from_different_starts_are_no_pair(tmp_path: Path) -> None:
@@ -139,6 +144,16 @@ def test_arms_from_different_starts_are_no_pair(tmp_path: Path) -> None:
     assert "sokoban_turn_minus_token" not in figures(tmp_path, arms)
 
 
+def test_arms_of_other_settings_are_in_no_figure(tmp_path: Path) -> None:
+    arms = {f"sokoban/{arm}-{seed}": done(0.5) for arm in ("turn-ppo", "ppo") for seed in SEEDS}
+    arms["sokoban/ppo-1"] = done(0.1, config={"environment_steps": 500})
+    found = figures(tmp_path, arms)
+    assert found["sokoban_turn_minus_token"].seeds == found["sokoban_ppo_after"].seeds == [0, 2]
+    assert found["sokoban_ppo_after"].value == 0.5 and found["arms_reported"].value == 1
+    kept = read_record(tmp_path / "results/runs/ladder.json")
+    assert kept.arms["sokoban/ppo-1"].after == 0.1
+
+
 def test_an_arm_with_one_seed_says_nothing_yet(tmp_path: Path) -> None:
     names = ("turn-ppo-0", "ppo-0", "ppo-1")
     found = figures(tmp_path, {f"sokoban/{name}": done(0.5) for name in names})
@@ -147,20 +162,28 @@ def test_an_arm_with_one_seed_says_nothing_yet(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("after", "explained", "passed"), [(0.33, -0.04, 1), (0.36, 0.0, 0), (0.3, -0.06, 0)]
+    ("after", "explained", "real", "passed"),
+    [
+        (0.33, -0.04, 0.4, 1),
+        (0.36, 0.0, 0.4, 0),
+        (0.3, -0.06, 0.4, 0),
+        # a critic that explains nothing of real returns either is no control
+        (0.33, 0.0, 0.03, 0),
+    ],
 )
 def test_controls_pass_where_nothing_was_learned(
-    tmp_path: Path, after: float, explained: float, passed: int
+    tmp_path: Path, after: float, explained: float, real: float, passed: int
 ) -> None:
     arms: dict[str, ArmRecord] = {}
     for seed in SEEDS:
         assert "controls_passed" not in figures(tmp_path, arms)
-        critic = {"real": 0.4, "shuffled": explained if seed else 0.0}
+        critic = {"real": real if seed == 1 else 0.4, "shuffled": explained if seed else 0.0}
         told = done(after if seed == 1 else 0.28, greedy=None, critic=critic)
         arms[f"sokoban/{CONTROL}-{seed}"] = told
     found = figures(tmp_path, arms)
     assert found["controls_passed"].value == passed
-    assert found["critic_explained_variance_min"].value == 0.4
+    assert found["critic_explained_variance_min"].value == real
+    assert f"the least is {real:.3f}" in found["controls_passed"].note
 
 
 def test_what_is_done_elsewhere_is_not_done_again(tmp_path: Path) -> None:

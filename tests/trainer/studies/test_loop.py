@@ -49,7 +49,7 @@ def arm_done(
         folder / f"collapsible-{arm}-{seed}" / "train",
         {"minutes": 9.0 + seed, "episodes": 10, **TIMES},
         config={"lr": 0.1, "epochs": 3},
-        labels={"commit": f"c{seed % 2}", "date": f"2026-01-0{seed + 1}"},
+        labels={"commit": f"c{seed % 2}", "date": f"2026-01-0{seed + 1}", "machine": "a small one"},
     )
     leave(folder / f"collapsible-{arm}-{seed}" / measure, success(after, greedy))
 
@@ -114,7 +114,8 @@ def test_figures_appear_when_every_seed_is_done_and_report_the_worst(tmp_path: P
     assert figures["ppo_collapsible_after_greedy_min"].value == 0.97
     assert figures["ppo_minutes_max"].value == 11.0
     assert worst.config == {"lr": 0.1, "epochs": 3}
-    assert (worst.commit, worst.date) == ("c0, c1", "2026-01-03")  # of the runs, not of the report
+    # of the runs, not of the report
+    assert (worst.commit, worst.date, worst.machine) == ("c0, c1", "2026-01-03", "a small one")
     assert figures["ppo_collapsible_time_environment"].value == pytest.approx(0.5)
     assert figures["ppo_collapsible_after_first_right"].value == pytest.approx(0.75)
 

@@ -30,10 +30,11 @@ from deskhand_trainer.results import Figure, read_figures, write_figures
 from deskhand_trainer.run_folder import write_json
 from deskhand_trainer.studies.base import MAX_TOKENS
 from deskhand_trainer.studies.prm import Plan, arms, main, verifying
-from deskhand_trainer.studies.prm_figures import speedup, turns_to
+from deskhand_trainer.studies.prm_figures import quality_figures, speedup, turns_to
 from deskhand_trainer.studies.prm_measuring import measure
 
 torch.set_num_threads(1)
+MADE = {"date": "2026-01-02", "commit": "abc", "machine": "a small one"}
 CURVE = ((0.0, 0.2), (1000.0, 0.4), (2000.0, 0.8), (3000.0, 0.6))
 
 
@@ -49,19 +50,27 @@ def test_what_is_measured_on_is_held_out_and_arms_differ_by_the_reward_alone() -
 
 def test_turns_to_a_success_lie_on_the_line_between_two_measurements() -> None:
     assert turns_to(CURVE, 0.3) == pytest.approx(500.0)
-    assert turns_to(CURVE, 0.8) == 2000.0 and turns_to(CURVE, 0.1) == 0.0
-    with pytest.raises(ValueError, match="does not reach"):
-        turns_to(CURVE, 0.9)
+    assert turns_to(CURVE, 0.8) == 2000.0
+    # one that never has it counts with all its turns
+    assert turns_to(CURVE, 0.9) == 3000.0
 
 
 def test_speedup_by_hand() -> None:
     twice = tuple((turns / 2, success) for turns, success in CURVE)
     assert speedup(CURVE, twice) == pytest.approx(2.0) and speedup(twice, CURVE) == pytest.approx(0.5)
-    # the most that both reach is .4, which the better one has after 1,000 turns and the worse after 4,000
-    worse = ((0.0, 0.2), (4000.0, 0.4))
+    # halfway from .2 to the better one's .8 is .5, which it has after 1,250 turns and the worse after 5,000
+    worse = ((0.0, 0.2), (4000.0, 0.4), (6000.0, 0.6))
     assert speedup(worse, CURVE) == pytest.approx(4.0)
-    flat = ((0.0, 0.2), (1000.0, 0.1))
-    assert speedup(flat, CURVE) == speedup(CURVE, flat) == 1.0
+    assert speedup(CURVE, worse) == pytest.approx(0.25)
+
+
+def test_an_arm_that_learns_nothing_is_never_the_faster_one() -> None:
+    # one start, measured twice: .25; halfway to .8 is .525, which the arm that learns has after 1,312.5 turns
+    flat = ((0.0, 0.3), (1500.0, 0.2), (4000.0, 0.25))
+    assert speedup(flat, CURVE) == pytest.approx(4000 / 1312.5)
+    assert speedup(CURVE, flat) == pytest.approx(1312.5 / 4000)
+    sinking = ((0.0, 0.2), (1000.0, 0.1))
+    assert speedup(flat[:2], sinking) == speedup(sinking, flat[:2]) == 1.0
 
 
 def leave(folder: Path, metrics: dict[str, Any], policy: str | None = None) -> None:
@@ -83,14 +92,13 @@ def written(tmp_path: Path, ratios: dict[int, float]) -> dict[str, Any]:
     leave(tmp_path / "reward/demonstrations", {})
     model = {
         "auc": [0.93, 0.9, 0.95], "ece": [0.04, 0.02, 0.06], "brier": [0.1, 0.1, 0.1],
-        "ece_before": [0.2, 0.1, 0.3],
+        "ece_before": [0.2, 0.1, 0.3], "ece_settled": [0.3, 0.2, 0.4],
         "steps": 90, "settled": 40, "episodes": 30, "fitted": 20, "inexact": 3,
     }  # fmt: skip
     found = {"model": model, "outcome_model": {**model, "auc": None}}
     (tmp_path / "quality/measured").mkdir(parents=True)
-    write_json(
-        tmp_path / "quality/measured/result.json", {"metrics": found, "labelled": {"labelled_steps": 200}}
-    )
+    done = {"metrics": found, "labelled": {"labelled_steps": 200}, "made": MADE}
+    write_json(tmp_path / "quality/measured/result.json", done)
     for seed, ratio in ratios.items():
         home = tmp_path / "reward" / str(seed)
         leave(home / "labels", {"labeller": "mc"})
@@ -112,7 +120,14 @@ def test_figures_of_what_is_done(tmp_path: Path, packaged: Path, capsys: pytest.
     write_figures(tmp_path / "results/prm.json", [stale])
     found = written(tmp_path, {0: 2.0, 1: 1.5, 2: 3.0, 3: 2.0, 4: 2.5})
     assert (found["auc_unseen_tasks"].value, found["auc_unseen_tasks"].met) == (0.93, True)
+    auc = found["auc_unseen_tasks"]
+    assert "measured on these tasks before: .43" in auc.note
+    assert {"date": auc.date, "commit": auc.commit, "machine": auc.machine} == MADE
+    assert str(auc.config["policy"]).startswith("policy-")
     assert (found["ece"].value, found["ece"].high, found["ece"].met) == (0.04, 0.06, True)
+    assert "50 of these do not tell from 1/2" in found["ece"].note
+    assert (found["ece_settled"].value, found["ece_settled"].goal) == (0.3, None)
+    assert found["ece_settled"].note.startswith("40 of 90 steps")
     # what cannot be had is told, and an earlier value of it does not stand for it
     assert stale.name not in found
     (told,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith(stale.name)]
@@ -123,6 +138,15 @@ def test_figures_of_what_is_done(tmp_path: Path, packaged: Path, capsys: pytest.
     low = found["reward_speedup_low"]
     assert low.value == found["reward_speedup"].low and low.value > 1 and low.met is True
     assert found["reward_seeds"].met is True
+
+
+def test_other_tasks_were_not_measured_on_before() -> None:
+    model = dict.fromkeys(("auc", "ece", "ece_before", "brier"), (0.5,)) | dict.fromkeys(
+        ("steps", "settled", "episodes", "inexact"), 1
+    )
+    done = {"metrics": {"model": model, "outcome_model": model}, "labelled": {"labelled_steps": 2}}
+    auc = quality_figures(done, {"unseen": ["miniwob/click-button"]}, MADE)[0]
+    assert isinstance(auc, Figure) and "before" not in auc.note
 
 
 def test_one_seed_makes_no_figure_of_a_reward(tmp_path: Path, packaged: Path) -> None:
@@ -239,3 +263,5 @@ async def test_a_model_is_measured_on_the_labels_of_tasks_it_never_saw(tmp_path:
     value, low, high = found["auc"]
     assert low <= value <= high and value > 0.95
     assert found["ece"][0] < found["ece_before"][0] + 0.05
+    # here every label tells
+    assert found["ece_settled"] == found["ece"]

@@ -59,6 +59,25 @@ def test_a_stopped_run_goes_on_as_what_it_was_and_as_nothing_else(tmp_path: Path
     assert json.loads(spec.read_text())["labels"] == told["labels"]
 
 
+def test_a_figure_is_made_where_its_runs_were(tmp_path: Path) -> None:
+    runs = Left(tmp_path)
+    assert runs.made("nothing") == {"date": "unknown", "commit": "unknown", "machine": "unknown"}
+    for number, name in enumerate(("first", "second")):
+        runs.run(name, RunKind.EVALUATE, asdict(ASKED), "policy-a")
+        told = json.loads((tmp_path / name / "spec.json").read_text())
+        assert set(told["labels"]) == {"date", "commit", "machine"}
+        told["labels"] = {"date": f"2020-01-0{number + 1}", "commit": f"c{number}", "machine": "a, b"}
+        (tmp_path / name / "spec.json").write_text(json.dumps(told))
+    assert runs.made("first", "second") == {"date": "2020-01-02", "commit": "c0, c1", "machine": "a, b"}
+    # what was made of them is as old as it is, whoever finds it again
+    made = runs.kept("both", lambda: {"value": 1})
+    (tmp_path / "both/result.json").write_text(json.dumps({**made, "made": {**made["made"], "commit": "c2"}}))
+    assert runs.kept("both", lambda: {"value": 2})["value"] == 1
+    assert runs.made("first", "both")["commit"] == "c0, c2"
+    with pytest.raises(NotDone):
+        StudyRuns(tmp_path, only_done=True).kept("another", lambda: {"value": 1})
+
+
 def test_it_works_again_after_its_jobs_are_done(tmp_path: Path) -> None:
     """What is done first may say what is to be done next."""
     runs = Left(tmp_path)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from deskhand_trainer.base.config import BaseModelConfig
 from deskhand_trainer.base.pages import SeenPage
 from deskhand_trainer.base.shards import write_shard
 from deskhand_trainer.studies import sizes
+from deskhand_trainer.studies.runs import StudyDiffers
 
 TINY = BaseModelConfig(
     patch_px=16, vision_width=16, vision_depth=1, vision_heads=2, text_width=32, text_depth=1, text_heads=2,
@@ -33,6 +35,18 @@ def test_a_model_gets_the_steps_its_processor_time_allows_and_is_measured_once(
     assert (tmp_path / "tiny" / "model" / "model.safetensors").exists()
     monkeypatch.setattr(sizes, "pretrain", None)
     assert sizes.study_model(tmp_path / "tiny", TINY, shards, shards, cpu_s=3.0) == found
+    # it stands under no other minutes and no other size
+    with pytest.raises(StudyDiffers, match=r"cpu_s is 3.0 there and 60.0 now.*another folder"):
+        sizes.study_model(tmp_path / "tiny", TINY, shards, shards, cpu_s=60.0)
+    with pytest.raises(StudyDiffers, match=r"size\.text_depth is 1 there and 2 now"):
+        sizes.study_model(tmp_path / "tiny", replace(TINY, text_depth=2), shards, shards, cpu_s=3.0)
+
+
+def test_a_model_that_does_not_say_what_it_was_told_is_refused(tmp_path: Path) -> None:
+    for name in ("plan.json", "result.json"):
+        (tmp_path / name).write_text("{}")
+    with pytest.raises(StudyDiffers, match="not told there"):
+        sizes.study_model(tmp_path, TINY, [], [], cpu_s=3.0)
 
 
 def test_every_model_has_figures_of_its_own() -> None:

@@ -21,6 +21,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from deskhand_agent.model_files import writing
 from deskhand_agent.models import fast
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.images import patchify
@@ -117,7 +118,8 @@ class PerceptionHeads(nn.Module):
 
     def save(self, folder: Path) -> None:
         """Write them beside the model's weights."""
-        save_file(self.state_dict(), folder / HEADS_FILE)
+        with writing(folder / HEADS_FILE):
+            save_file(self.state_dict(), folder / HEADS_FILE)
 
     def load(self, folder: Path) -> bool:
         """Take those that lie in a model's folder; whether there are any. What is missing there stays; heads

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from deskhand_trainer.actor_critic import ActorCritic, by_length, reply_mask
 from deskhand_trainer.base.train import StageProgress
-from deskhand_trainer.checkpoints import load_checkpoint, save_checkpoint, take_up
+from deskhand_trainer.checkpoints import load_checkpoint, save_checkpoint, take_up, take_up_moments
 from deskhand_trainer.errors import RunStopped
 from deskhand_trainer.preferences.config import PreferenceConfig
 from deskhand_trainer.preferences.losses import refuel, trajectory_dpo
@@ -149,7 +149,7 @@ class _Training:
     def _restore(self, done: int, kept: dict[str, Any]) -> None:
         self.done, self.skipped = done, int(kept["skipped"])
         take_up(self.model.actor_parameters(), kept["actor"])
-        self.optimizer.load_state_dict(kept["optimizer"])
+        take_up_moments(self.optimizer, kept["optimizer"])
 
     def _losses(self, gained: Tensor, pairs: Sequence[Pair]) -> Tensor:
         if self.config.method == "tdpo":

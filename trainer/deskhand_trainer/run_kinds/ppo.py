@@ -47,7 +47,7 @@ async def run(context: RunContext, config: PpoConfig) -> tuple[str, dict[str, Js
     if bundle.memory.plan_tokens and config.algorithm == "cloning":
         raise RunRefused("field 'algorithm': cloning imitates actions, and the policy says plans")
     reward_model = await context.reward_model(device=config.device)
-    refuse_unpayable(config, reward_model)
+    refuse_unpayable(config, reward_model, of_round=context.spec.folders is not None)
     if config.stop_below is not None and reward_model is None:
         raise RunRefused("field 'stop_below': it needs a process reward model; `train score` makes one")
     async with (
@@ -70,12 +70,14 @@ async def run(context: RunContext, config: PpoConfig) -> tuple[str, dict[str, Js
                 folder=context.folder.path,
                 progress=context.folder.progress,
                 labels=context.labels,
+                life=context.folder.next_life(),
                 reward_model=reward_model,
                 outcomes=outcomes,
                 user=user,
                 ranks=context.ranks,
                 executor=executor,
                 notebook=_notebook(context, bundle, config),
+                choose=context.episodes,
             )
         ).train()
     described: dict[str, JsonValue] = {"training": dict(outcome.metrics), "probe": config.probe}

@@ -27,8 +27,9 @@ def samples_from_trajectories(
 ) -> list[TrainingSample]:
     """One sample per turn that did something.
 
-    A turn whose decision carries ids made by this very processor keeps them; any other is written in the
-    model's grammar and frame. Turns without an action or a summary are left out.
+    A turn whose decision carries ids made by this very processor, of a reply that needed no mending, keeps
+    them; any other is written in the model's grammar and frame. Turns without an action or a summary are left
+    out.
 
     Args:
         trajectories: with image data.
@@ -54,6 +55,8 @@ def samples_from_trajectories(
 def _sampled(trajectory: Trajectory, step: Step, bundle: ModelBundle) -> TrainingSample | None:
     request, completion = step.decision.request, step.decision.completion
     if not step.decision.trainable or request is None or completion is None:
+        return None
+    if step.decision.repairs:  # it is shown how it should have said it
         return None
     if request.processor_hash != bundle.processor_hash:
         return None

@@ -7,19 +7,22 @@ from collections.abc import Mapping, Sequence
 from statistics import mean
 from typing import Any
 
+from deskhand_trainer.config import EvaluateConfig, PpoConfig, parse_config
+from deskhand_trainer.errors import ConfigError
 from deskhand_trainer.results import Figure
 from deskhand_trainer.student import student_mean
+from deskhand_trainer.studies.publishing import made_by
 
 COMMAND = "deskhand study base"
 _NORMAL = 1.96
-MEANS: Mapping[str, tuple[str, str | None]] = {
-    "train": ("miniwob_train_mean", ">= 0.8"),
-    "never-shown": ("miniwob_never_shown_mean", None),
-    "held-out": ("miniwob_heldout_zero", None),
-    "held-out-50": ("miniwob_heldout_50", None),
-    "held-out-500": ("miniwob_heldout_500", None),
+MEANS: Mapping[str, tuple[str, str | None, type[EvaluateConfig | PpoConfig]]] = {
+    "train": ("miniwob_train_mean", ">= 0.8", EvaluateConfig),
+    "never-shown": ("miniwob_never_shown_mean", None, EvaluateConfig),
+    "held-out": ("miniwob_heldout_zero", None, EvaluateConfig),
+    "held-out-50": ("miniwob_heldout_50", None, PpoConfig),
+    "held-out-500": ("miniwob_heldout_500", None, PpoConfig),
 }
-"""Part -> name and goal of its mean."""
+"""Part -> name and goal of its mean, and whose fields the config of its figures has."""
 
 
 def task_figures(
@@ -83,7 +86,7 @@ def means(
     ten: Sequence[str],
     seeds: Sequence[int] = (0, 1, 2),
 ) -> list[Figure]:
-    """Means over tasks, of every part that is whole for a policy.
+    """Means over tasks, of every part that is whole for a policy, all of it by one setting.
 
     Args:
         measured: the tasks of each part of `MEANS`.
@@ -93,32 +96,49 @@ def means(
     """
     known = {figure.name: figure for figure in figures if figure.config.get("policy") == policy}
     made: list[Figure] = []
-    for part, (name, goal) in MEANS.items():
+    for part, (name, goal, kind) in MEANS.items():
         names = [task_figure_name(part, task) for task in measured[part]]
         found = [known[each] for each in names if each in known]
-        if len(found) == len(names):
-            made.append(_mean(name, found, goal=goal, note=f"greedy, mean over {len(found)} tasks"))
+        if len(found) == len(names) and _alike(found, kind):
+            made.append(
+                _mean(name, found, measured[part], goal=goal, note=f"greedy, mean over {len(found)} tasks")
+            )
     names = [task.removeprefix("miniwob/") for task in ten]
     before = [known[each] for each in (ten_figure_names(name, 0)[0] for name in names) if each in known]
-    if ten and len(before) == len(ten):
+    if ten and len(before) == len(ten) and _alike(before, EvaluateConfig):
         note = "greedy, mean over ten tasks, before PPO"
-        made.append(_mean("ppo_ten_tasks_before_mean", before, goal="< 0.4", note=note))
+        made.append(_mean("ppo_ten_tasks_before_mean", before, ten, goal="< 0.4", note=note))
     after = [
         [known[each] for each in (ten_figure_names(name, seed)[1] for name in names) if each in known]
         for seed in seeds
     ]
-    if ten and all(len(each) == len(ten) for each in after):
-        made += _over_seeds(after, seeds)
+    whole = all(len(each) == len(ten) for each in after)
+    if ten and whole and _alike([figure for each in after for figure in each], PpoConfig):
+        made += _over_seeds(after, ten, seeds)
     return made
 
 
-def _over_seeds(after: Sequence[Sequence[Figure]], seeds: Sequence[int]) -> list[Figure]:
+def _alike(figures: Sequence[Figure], kind: type[EvaluateConfig | PpoConfig]) -> bool:
+    """Whether they were measured by one setting, but for the task and the seed; one that came since has its
+    default where it was not told."""
+    own = {"tasks": ["all"], "seed": 0, "seed_offset": 0}
+    told = [{**figure.config, **own} for figure in figures]
+    policies = {each.pop("policy", None) for each in told}
+    try:
+        settings = [parse_config(kind, each) for each in told]
+    except ConfigError:
+        return False
+    return len(policies) == 1 and all(each == settings[0] for each in settings)
+
+
+def _over_seeds(
+    after: Sequence[Sequence[Figure]], tasks: Sequence[str], seeds: Sequence[int]
+) -> list[Figure]:
     found = student_mean([mean(figure.value for figure in figures) for figures in after])
     low, high = round(max(0.0, found.low), 4), round(min(1.0, found.high), 4)
     shared: dict[str, Any] = {
         "unit": "share",
-        "command": COMMAND,
-        "config": after[0][0].config,
+        **_of_all([figure for figures in after for figure in figures], tasks),
         "seeds": list(seeds),
         "note": f"greedy, mean over ten tasks and {len(seeds)} seeds; Student's interval over the seeds",
     }
@@ -129,6 +149,12 @@ def _over_seeds(after: Sequence[Sequence[Figure]], seeds: Sequence[int]) -> list
     ]
 
 
+def _of_all(figures: Sequence[Figure], tasks: Sequence[str]) -> dict[str, Any]:
+    """Command and config of a mean, day, commit and machine: those of the figures that it is of."""
+    made = made_by({"date": f.date, "commit": f.commit, "machine": f.machine} for f in figures)
+    return {"command": COMMAND, "config": {**figures[0].config, "tasks": [*tasks]}, **made}
+
+
 def reach_of_mean(figures: Sequence[Figure]) -> float:
     """Half the width of the 95 % interval of the mean of rates, by the binomial variance of each."""
     # a rate of 0 or 1 is not known without error: its interval's half width stands for the deviation
@@ -136,7 +162,9 @@ def reach_of_mean(figures: Sequence[Figure]) -> float:
     return _NORMAL * math.sqrt(sum(error**2 for error in errors)) / len(figures)
 
 
-def _mean(name: str, figures: Sequence[Figure], *, goal: str | None, note: str) -> Figure:
+def _mean(
+    name: str, figures: Sequence[Figure], tasks: Sequence[str], *, goal: str | None, note: str
+) -> Figure:
     middle = mean(figure.value for figure in figures)
     reach = reach_of_mean(figures)
     return Figure(
@@ -147,9 +175,8 @@ def _mean(name: str, figures: Sequence[Figure], *, goal: str | None, note: str) 
         high=round(min(1.0, middle + reach), 4),
         goal=goal,
         note=note,
-        command=COMMAND,
-        config=figures[0].config,
         seeds="test",
+        **_of_all(figures, tasks),
     )
 
 

@@ -11,7 +11,8 @@ drawing and greedily.
 
 Arms: `grpo`; `rebn` (REINFORCE with ReBN); `ppo` (over tokens); `turn-ppo`; `st-ppo`; `unpretrained`, which
 is turn-PPO with a critic that begins untaught; `bilevel`. Control: `shuffled`, turn-PPO with outcomes dealt
-out at random, and a critic trained on shuffled returns, neither of which may learn anything.
+out at random, and a critic trained on shuffled returns, neither of which may learn anything; the critic's
+counts where it explains more of real returns than a control may.
 
 Figures: success of every arm, its mean and its worst seed, failures too; and differences of arms, paired by
 seed, with Student's interval over the seeds: turn − token, token − GRPO, ReBN − GRPO, ST − turn, pretrained −
@@ -30,7 +31,8 @@ twice Sokoban's, with half the batch, no arm learnt anything. GRPO's arms of bot
 they ran while its mean over trajectories counted long episodes for more than short ones. Left out of
 METHODS §7: frozen lake, pixel forms, the shop, rewards by a process model. FOLDER holds the store and a
 folder per run: a finished run is not done again, a killed one goes on. What is kept of every arm stands
-beside the results and travels with them: a seed whose arms are all there needs no folder.
+beside the results and travels with them: a seed whose arms are all there needs no folder. An arm that was
+told something else is done anew and in no figure.
 """
 
 from __future__ import annotations
@@ -363,7 +365,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _publish(results: Path, seeds: Sequence[int], record: LadderRecord) -> None:
-    """Write figures and curves of all that is done."""
+    """Write figures and curves of all that is done as registered; what was not stays in the record alone."""
+    record = record.told({spec.name: asdict(arm_config(spec)) for spec in arms_of(RUNGS, ARMS, seeds)})
     for rung in RUNGS:
         named = {arm: [f"{rung.name}/{arm}-{seed}" for seed in seeds] for arm in ARMS}
         curves = {

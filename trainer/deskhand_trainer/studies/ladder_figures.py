@@ -21,9 +21,10 @@ COMPARISONS: Mapping[str, tuple[str, str]] = {
 }
 """Name, which the rung's comes before -> what is compared with what."""
 OVERALL = ("value_pretraining_gain",)
-"""Of these, those told of all rungs together, too, under the bare name."""
+"""Of these, those told of all rungs together whose seeds are all there, too, under the bare name."""
 NOTHING_LEARNED = 0.05
-"""Gain of success, and explained variance, that a control may show."""
+"""Gain of success, and explained variance, that a control may show; a critic that explains no more of real
+returns could not have shown any."""
 
 
 def ladder_figures(
@@ -49,7 +50,8 @@ def ladder_figures(
             figures += _difference(f"{rung}_{name}", [(done.get(one, {}), done.get(other, {}))])
     for name in OVERALL:
         one, other = COMPARISONS[name]
-        figures += _difference(name, [(done.get(one, {}), done.get(other, {})) for done in by_rung.values()])
+        pairs = [(done.get(one, {}), done.get(other, {})) for done in by_rung.values()]
+        figures += _difference(name, [pair for pair in pairs if len(common_seeds(pair)) == len(seeds)])
     if figures:
         note = f"arms of which {len(seeds)} seeds are done"
         figures.append(_of("arms_reported", whole, "arms", None, [], note=note))
@@ -96,10 +98,14 @@ def _controls(done: Mapping[int, ArmRecord], seeds: Sequence[int]) -> list[Figur
     critics = [each.critic for each in done.values() if each.critic is not None]
     explained = max(abs(each["shuffled"]) for each in critics)
     real = min(each["real"] for each in critics)
-    passed = gain <= NOTHING_LEARNED and explained <= NOTHING_LEARNED
+    passed = max(gain, explained) <= NOTHING_LEARNED < real
     limit = f"<= {NOTHING_LEARNED}"
+    note = (
+        f"gain of success under shuffled rewards, and variance of shuffled returns that a critic explains, "
+        f"{limit} in every seed; of real returns it must explain more there, and the least is {real:.3f}"
+    )
     return [
-        _of("controls_passed", float(passed), "yes or no", arm, seeds, goal="== 1"),
+        _of("controls_passed", float(passed), "yes or no", arm, seeds, goal="== 1", note=note),
         _of(
             "sabotage_gain_max", gain, "share", arm, seeds, goal=limit,
             note="largest gain of sampled success under shuffled rewards",

@@ -80,6 +80,11 @@ class LadderRecord:
             return None
         return found if json.dumps(told) == json.dumps(config) else None
 
+    def told(self, configs: Mapping[str, Mapping[str, Any]]) -> LadderRecord:
+        """The arms of these names that are done by these settings: others cannot be compared with them."""
+        found = {name: self.have(name, config) for name, config in configs.items()}
+        return LadderRecord(arms={name: arm for name, arm in found.items() if arm is not None})
+
     def have_all(self, configs: Mapping[str, Mapping[str, Any]]) -> bool:
         """Whether these arms are done by these settings, all from one start."""
         found = [self.have(name, config) for name, config in configs.items()]

@@ -11,6 +11,7 @@ from typing import Any
 
 from deskhand_trainer.click_targets import Hit
 from deskhand_trainer.results import Figure
+from deskhand_trainer.studies.publishing import made_by
 from deskhand_trainer.studies.runs import result_of
 from deskhand_trainer.wilson import wilson
 
@@ -217,9 +218,8 @@ def _figure(
     high: float | None = None,
     note: str = "",
 ) -> Figure:
-    """A figure as old as the latest of the runs it stands for, from the commits they ran at."""
-    commits = ", ".join(sorted({run["commit"] for run in runs}))
+    """A figure as old as the latest of the runs it stands for, from the commits and machines they ran at."""
     return Figure(
         name=name, value=value, unit=unit, goal=goal, low=low, high=high, note=note, command=COMMAND,
-        config=runs[0]["config"], seeds=list(seeds), date=max(run["date"] for run in runs), commit=commits,
+        config=runs[0]["config"], seeds=list(seeds), **made_by(runs),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What is the process reward model worth? Registered before it was run.
+"""What is the process reward model worth? Registered before it was run; "quality" stands measured again.
 
     deskhand study prm [FOLDER] [--parts quality verifier reward] [--seeds 0 1 2 3 4] [--workers 1]
 
@@ -6,9 +6,10 @@
 test seeds of tasks that nothing is ever trained on. Every step of episodes no longer than `Plan.longest` is
 labelled by Monte-Carlo continuation with the same policy, a model is trained on the labels of the first,
 calibrated on those of tasks kept apart among them, and measured on the held-out tasks' labels: AUC over the
-steps whose labels tell whether they help, expected calibration error over all. A model trained on outcomes
-in place of continuations stands beside it, measured by the same labels. Intervals are by bootstrap over
-episodes.
+steps whose labels tell whether they help, expected calibration error over all, as registered, and over those
+that tell: of most steps the label does not tell from 1/2, and saying 1/2 of all does well. A model trained on
+outcomes in place of continuations stands beside it, measured by the same labels. Intervals are by bootstrap
+over episodes.
 
 "verifier": the policy works test seeds of the tasks the model was trained on, acting once on its first reply
 and once on the one of four that the model scores highest. Compared are the means over the tasks, with an
@@ -17,9 +18,18 @@ interval over episodes.
 "reward": on Sokoban, per seed, a new policy that imitated a few episodes plays, its steps are labelled by
 continuation, a model is trained on them, and two arms of turn-PPO go on from that policy: one is paid for
 outcomes alone, the other for the model's scores too. Compared are the turns until either first has, on
-validation seeds, the most success that both reach: their ratio, with Student's interval over the seeds' log
-ratios. A seed in which neither rises counts as no difference. The turns that labelling took are not counted
-among them, and are told.
+validation seeds, the success halfway from the start's, the mean of both arms' first measurements, to the best
+that the better arm has: their ratio, with Student's interval over the seeds' log ratios. An arm that never
+has it counts with all its turns; a seed in which neither rises above the start counts as no difference. The
+turns that labelling took are not counted among them, and are told. Amended before any of it was run: the
+success registered at first, the most that both arms reach, was one that an arm that learns nothing has from
+its first measurement on, and it counted as thousands of times faster.
+
+What is published of "quality" is the second measurement on the held-out tasks. The first (2026-11-26, commit
+8b2ba83) found an AUC of .43 [.25, .67], over the 37 of 739 steps whose labels tell. Then the model came to
+read how likely a reply is, the head to learn by dropout and at other rates, the trunk to stay as it is, all
+chosen by trying on labels of the tasks that are trained on; and starts are tried several times: 3,481 labels
+in place of 1,293. So these tasks are no longer untouched, and their AUC says what was found before.
 
 FOLDER holds the store and a folder per run: a finished run is not done again, a killed one goes on.
 """
@@ -43,7 +53,6 @@ from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_trainer.config import CollectConfig, EvaluateConfig, LabelConfig, PpoConfig, ScoreConfig
 from deskhand_trainer.errors import ResultsError
 from deskhand_trainer.results import Figure
-from deskhand_trainer.run_folder import write_json
 from deskhand_trainer.runs import RunKind
 from deskhand_trainer.studies.base import MAX_TOKENS
 from deskhand_trainer.studies.ladder import RUNGS, ArmSpec, Rung, arm_config, start_config
@@ -51,7 +60,7 @@ from deskhand_trainer.studies.ladder_curves import read_curve
 from deskhand_trainer.studies.prm_figures import quality_figures, reward_figures, verifier_figures
 from deskhand_trainer.studies.prm_measuring import measure
 from deskhand_trainer.studies.publishing import Unknown, publish
-from deskhand_trainer.studies.runs import NotDone, StudyRuns, if_done, result_of, run_id, until_done
+from deskhand_trainer.studies.runs import StudyRuns, if_done, run_id, until_done
 
 Part = Literal["quality", "verifier", "reward"]
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -62,7 +71,7 @@ SCORING_S = 3600.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
-    """What is done; as it stands, what was registered."""
+    """What is done: as registered, and as amended after the first measurement (`model` and the tries)."""
 
     tasks: tuple[str, ...] = (
         "miniwob/ascending-numbers",
@@ -161,15 +170,20 @@ class PrmStudy:
             AgentError, FlywheelError: the policy cannot be had.
         """
         base = asyncio.run(self.runs.policy_named(self._policy))
-        config: dict[str, Any] = asdict(self.plan)
+        config: dict[str, Any] = {"policy": base, **asdict(self.plan)}
+        made = self.runs.made
         found: list[Figure | Unknown] = []
         if "quality" in parts and (quality := if_done(partial(self._quality, base))):
-            found += quality_figures(quality, config)
+            on = ("quality/labels", "quality/model", "quality/outcome-model", "quality/measured")
+            found += quality_figures(quality, config, made(*on))
         if "verifier" in parts and (ways := if_done(partial(self._verifier, base))):
-            found += verifier_figures(ways["best"], ways["single"], self.plan.tasks, config)
+            on = ("verifier/best", "verifier/single")
+            found += verifier_figures(ways["best"], ways["single"], self.plan.tasks, config, made(*on))
         if "reward" in parts:
             compared = {seed: if_done(partial(self._reward, base, seed)) for seed in seeds}
-            found += reward_figures({seed: each for seed, each in compared.items() if each}, config)
+            done = {seed: each for seed, each in compared.items() if each}
+            on = [f"reward/{seed}/{arm}" for seed in done for arm in ("outcome", "process")]
+            found += reward_figures(done, config, made(*on))
         return found
 
     # ---- quality ----
@@ -234,18 +248,20 @@ class PrmStudy:
         runs = run_id("quality/seen"), run_id("quality/unseen")
         guess = replace(told, labels=("outcome",))
         guessing = self.runs.run("quality/outcome-model", RunKind.SCORE, asdict(guess), base)["policy_out"]
-        place = self.runs.folder / "quality/measured"
-        if (done := self._kept(place)) is not None:
-            return done
         measuring = replace(told, runs=runs)
-        print("measuring: quality", flush=True)
-        found = {
-            name: asyncio.run(
-                measure(self.runs.store, each, measuring, self.plan.unseen, folder=place / name)
-            )
-            for name, each in (("model", model), ("outcome_model", guessing))
-        }
-        return self._keep(place, {"metrics": found, "labelled": labelled})
+
+        def measured() -> dict[str, Any]:
+            print("measuring: quality", flush=True)
+            place, of = self.runs.folder / "quality/measured", {"model": model, "outcome_model": guessing}
+            found = {
+                name: asyncio.run(
+                    measure(self.runs.store, each, measuring, self.plan.unseen, folder=place / name)
+                )
+                for name, each in of.items()
+            }
+            return {"metrics": found, "labelled": labelled}
+
+        return self.runs.kept("quality/measured", measured)
 
     # ---- reward ----
 
@@ -281,27 +297,12 @@ class PrmStudy:
         outcome, process = arms(plan, seed)
         self.runs.run(f"{home}/outcome", RunKind.PPO, asdict(outcome), start)
         self.runs.run(f"{home}/process", RunKind.PPO, asdict(process), start, reward_model=model)
-        place = self.runs.folder / home / "compared"
-        if (done := self._kept(place)) is not None:
-            return done
-        found = {arm: read_curve(self.runs.store, f"{home}/{arm}") for arm in ("outcome", "process")}
-        return self._keep(place, {"metrics": found, "labelled": labelled})
 
-    def _kept(self, place: Path) -> dict[str, Any] | None:
-        """What was made of runs before; they are those that are asked for, or it would not be looked for.
+        def compared() -> dict[str, Any]:
+            found = {arm: read_curve(self.runs.store, f"{home}/{arm}") for arm in ("outcome", "process")}
+            return {"metrics": found, "labelled": labelled}
 
-        Raises:
-            NotDone: nothing was, and nothing is to be begun.
-        """
-        found = result_of(place)
-        if found is None and self.runs.only_done:
-            raise NotDone(f"{place} is not done")
-        return found
-
-    def _keep(self, place: Path, found: dict[str, Any]) -> dict[str, Any]:
-        place.mkdir(parents=True, exist_ok=True)
-        write_json(place / "result.json", found)
-        return found
+        return self.runs.kept(f"{home}/compared", compared)
 
 
 def arms(plan: Plan, seed: int) -> tuple[PpoConfig, PpoConfig]:
@@ -340,7 +341,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     plan = Plan()
     parser.add_argument("folder", type=Path, nargs="?", default=FOLDER, help="store and runs (%(default)s)")
     parser.add_argument("--policy", default=DESKHAND_TINY, help="what plays and reads (%(default)s)")
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument(
+        "--parts",
+        nargs="+",
+        choices=PARTS,
+        default=list(PARTS),
+        help="what is measured; of the reward, turns halfway from the start to the better arm's best (all)",
+    )
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4], help="of the reward's arms")
     parser.add_argument("--tasks", nargs="+", default=list(plan.tasks), help="other ones to train on")
     parser.add_argument("--unseen", nargs="+", default=list(plan.unseen), help="other ones to measure on")

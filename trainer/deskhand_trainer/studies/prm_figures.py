@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from statistics import mean
 from typing import Any
 
-from deskhand_sandbox.types import JsonValue
+from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_trainer.results import Figure
 from deskhand_trainer.student import student_mean
 from deskhand_trainer.studies.of_means import gain_figures, mean_figure
@@ -15,48 +16,72 @@ from deskhand_trainer.studies.publishing import Unknown
 
 COMMAND = "deskhand study prm"
 AUC_GOAL, ECE_GOAL, SPEEDUP_GOAL = ">= 0.9", "<= 0.05", "> 1"
+BEFORE = (
+    "; measured on these tasks before: .43 [.25, .67] over 37 steps (2026-11-26, 8b2ba83); since then the "
+    "model reads how likely a reply is, and dropout, rates, tries and labels are others"
+)
+"""Said of the held-out tasks: they were looked at once before what is measured was made."""
 Points = Sequence[Sequence[float]]
 """Turns played, and success on validation seeds."""
 
 
-def quality_figures(done: Mapping[str, Any], config: Mapping[str, JsonValue]) -> list[Figure | Unknown]:
+def quality_figures(
+    done: Mapping[str, Any], config: Mapping[str, Any], made: Mapping[str, str]
+) -> list[Figure | Unknown]:
     """Of the model on tasks it never saw, and of one trained on outcomes beside it.
 
     Args:
         done: "metrics" of `prm_measuring.measure` by model, and what labelling came to.
+        config: the plan's; the tasks measured on are its "unseen".
+        made: day, commit and machine of the measurement.
     """
+    told: dict[str, Any] = {"config": config, **made}
     model, guessing = done["metrics"]["model"], done["metrics"]["outcome_model"]
     of_all = f"{model['steps']} steps of {model['episodes']} episodes, by Monte-Carlo labels"
     settled = f"{model['settled']} of {of_all}: those that tell whether the step helps"
+    dull = model["steps"] - model["settled"]
+    of_most = f"{of_all}; {dull} of these do not tell from 1/2, and saying 1/2 of all does well"
+    again = BEFORE if sorted(config["unseen"]) == sorted(HELD_OUT_TASKS) else ""
     return [
-        _of("auc_unseen_tasks", model["auc"], "", config, goal=AUC_GOAL, note=settled),
-        _of("ece", model["ece"], "", config, goal=ECE_GOAL, note=of_all),
-        _of("ece_uncalibrated", model["ece_before"], "", config, note=of_all),
-        _of("brier", model["brier"], "", config, note=of_all),
-        _of("auc_unseen_tasks_outcome_labels", guessing["auc"], "", config, note=settled),
-        _of("ece_outcome_labels", guessing["ece"], "", config, note=of_all),
+        _of("auc_unseen_tasks", model["auc"], "", told, goal=AUC_GOAL, note=settled + again),
+        _of("ece", model["ece"], "", told, goal=ECE_GOAL, note=of_most),
+        _of("ece_uncalibrated", model["ece_before"], "", told, note=of_all),
+        _of("brier", model["brier"], "", told, note=of_all),
+        _of("auc_unseen_tasks_outcome_labels", guessing["auc"], "", told, note=settled),
+        _of("ece_outcome_labels", guessing["ece"], "", told, note=of_most),
+        # measurements of before did not take them
+        *(
+            _of(f"ece_settled{end}", each["ece_settled"], "", told, note=settled)
+            for end, each in (("", model), ("_outcome_labels", guessing))
+            if "ece_settled" in each
+        ),
         _of(
             "labelled_steps",
             (done["labelled"]["labelled_steps"],),
             "steps",
-            config,
+            told,
             note="seen and unseen tasks",
         ),
-        _of("inexact_labels", (model["inexact"],), "steps", config, note="of unseen tasks: left out"),
+        _of("inexact_labels", (model["inexact"],), "steps", told, note="of unseen tasks: left out"),
     ]
 
 
 def verifier_figures(
-    best: Mapping[str, Any], single: Mapping[str, Any], tasks: Sequence[str], config: Mapping[str, JsonValue]
+    best: Mapping[str, Any],
+    single: Mapping[str, Any],
+    tasks: Sequence[str],
+    config: Mapping[str, Any],
+    made: Mapping[str, str],
 ) -> list[Figure]:
     """What choosing among candidates adds to the mean success over the tasks.
 
     Args:
         best: metrics of the evaluation with a verifier.
         single: of that without.
+        made: day, commit and machine of both.
     """
     rates = [_rates(metrics, tasks) for metrics in (best, single)]
-    shared: dict[str, Any] = {"command": COMMAND, "config": config, "seeds": "test"}
+    shared: dict[str, Any] = {"command": COMMAND, "config": config, "seeds": "test", **made}
     note = f"sampled, mean over {len(tasks)} tasks"
     return [
         mean_figure("success_best_of_4", rates[0], shared, note=note),
@@ -76,55 +101,63 @@ def _rates(metrics: Mapping[str, Any], tasks: Sequence[str]) -> list[Figure]:
 
 
 def reward_figures(
-    done: Mapping[int, Mapping[str, Any]], config: Mapping[str, JsonValue]
+    done: Mapping[int, Mapping[str, Any]], config: Mapping[str, Any], made: Mapping[str, str]
 ) -> list[Figure | Unknown]:
     """Of the arms with and without process reward; none before two seeds are done.
 
     Args:
         done: by seed, "metrics" the curves of both arms.
+        made: day, commit and machine of the arms.
     """
     if len(done) < 2:
         return []
+    told: dict[str, Any] = {"config": config, **made}
     seeds = sorted(done)
     ratios = [speedup(done[s]["metrics"]["outcome"], done[s]["metrics"]["process"]) for s in seeds]
-    mean = student_mean([math.log(each) for each in ratios])
-    value, low, high = (math.exp(each) for each in (mean.value, mean.low, mean.high))
+    logs = student_mean([math.log(each) for each in ratios])
+    value, low, high = (math.exp(each) for each in (logs.value, logs.low, logs.high))
     steps = sum(int(done[s]["labelled"]["labelled_steps"]) for s in seeds) / len(seeds)
     each = ", ".join(f"{ratio:.2f}" for ratio in ratios)
-    note = f"turns to the same success, outcome alone over with process reward; by seed {each}"
+    note = f"turns halfway to the better arm's best, outcome alone over with process reward; by seed {each}"
     lowest = "lower end of the 95 % interval of reward_speedup"
     labelled = "a seed, each gone on from: turns that are not counted"
     return [
-        _of("reward_speedup", (value, low, high), "times", config, seeds=seeds, note=note),
-        _of("reward_speedup_low", (low,), "times", config, seeds=seeds, goal=SPEEDUP_GOAL, note=lowest),
-        _of("reward_labelled_steps", (steps,), "steps", config, seeds=seeds, note=labelled),
-        _of("reward_seeds", (len(seeds),), "seeds", config, seeds=seeds, goal=">= 5"),
+        _of("reward_speedup", (value, low, high), "times", told, seeds=seeds, note=note),
+        _of("reward_speedup_low", (low,), "times", told, seeds=seeds, goal=SPEEDUP_GOAL, note=lowest),
+        _of("reward_labelled_steps", (steps,), "steps", told, seeds=seeds, note=labelled),
+        _of("reward_seeds", (len(seeds),), "seeds", told, seeds=seeds, goal=">= 5"),
     ]
 
 
 def speedup(outcome: Points, process: Points) -> float:
-    """Turns that the first arm needs over turns that the second needs, to the most success both reach; 1
-    where neither rises."""
-    both = min(max(success for _, success in curve) for curve in (outcome, process))
-    needed = [max(1.0, turns_to(curve, both)) for curve in (outcome, process)]
+    """Turns that the first arm needs over turns that the second needs, to the success halfway from the start
+    to the better one's best; 1 where neither rises above the start.
+
+    Both begin from one policy: its success is the mean of their first measurements.
+    """
+    start = mean(curve[0][1] for curve in (outcome, process))
+    curves = [((curve[0][0], start), *curve[1:]) for curve in (outcome, process)]
+    best = max(success for curve in curves for _, success in curve)
+    if best == start:
+        return 1.0
+    needed = [turns_to(curve, (start + best) / 2) for curve in curves]
     return needed[0] / needed[1]
 
 
 def turns_to(curve: Points, success: float) -> float:
-    """Turns after which a curve first has a success that it reaches, between two measurements on a line."""
-    if curve[0][1] >= success:
-        return curve[0][0]
+    """Turns after which a curve first has a success above its first, between two measurements on a line; all
+    its turns where it never does."""
     for (before, low), (after, high) in pairwise(curve):
         if high >= success:
             return before + (after - before) * (success - low) / (high - low)
-    raise ValueError(f"the curve does not reach {success}")
+    return curve[-1][0]
 
 
 def _of(
     name: str,
     value: Sequence[float] | None,
     unit: str,
-    config: Mapping[str, JsonValue],
+    told: Mapping[str, Any],
     *,
     goal: str | None = None,
     note: str = "",
@@ -144,6 +177,6 @@ def _of(
         goal=goal,
         note=note,
         command=COMMAND,
-        config=config,
         seeds=[*seeds],
+        **told,
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from deskhand_flywheel.prm.calibration import Quality, Scaling, quality
+from deskhand_flywheel.prm.calibration import Quality, Scaling, quality, settled
 from deskhand_flywheel.prm.examples import examples_from
 from deskhand_flywheel.prm.scoring import ProcessRewardModel
 from deskhand_flywheel.prm.targets import StepTarget
@@ -35,7 +35,8 @@ async def measure(
         folder: where its files are put.
 
     Returns:
-        "auc", "ece", "brier" and "ece_before", each [value, low, high] where there is one, and counts.
+        "auc", "ece", "brier", "ece_before" and, of the steps that the AUC is over, "ece_settled", each
+        [value, low, high] where there is one, and counts.
 
     Raises:
         NoLabels: there are none of what it was not trained on.
@@ -49,9 +50,11 @@ async def measure(
     logits = _logits(loaded, material, unseen)
     episodes, before = _scores(logits, told.scaling), _scores(logits, Scaling())
     found = _quality(episodes)
+    telling = [[step for step in episode if settled(step[1]) is not None] for episode in episodes]
     return {
         "auc": _interval(episodes, lambda q: q.auc),
         "ece": _interval(episodes, lambda q: q.calibration_error),
+        "ece_settled": _interval(telling, lambda q: q.calibration_error),
         "brier": _interval(episodes, lambda q: q.brier),
         "ece_before": _interval(before, lambda q: q.calibration_error),
         "steps": found.steps,

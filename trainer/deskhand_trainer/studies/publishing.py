@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from deskhand_trainer.results import Figure, write_figures, write_results_page
 
@@ -18,6 +19,21 @@ class Unknown:
 
     def __str__(self) -> str:
         return f"{self.name:52} {'unknown':>10} {self.why}"
+
+
+def made_by(parts: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Day, commit and machine of a figure: the latest day and every commit and machine of what it stands on,
+    whoever reports it.
+
+    Args:
+        parts: "date", "commit" and "machine" of each; what it does not say is told as unknown.
+    """
+    told = [*parts] or [{}]
+
+    def of(name: str) -> list[str]:
+        return sorted({str(part.get(name, "unknown")) for part in told})
+
+    return {"date": of("date")[-1], "commit": ", ".join(of("commit")), "machine": "; ".join(of("machine"))}
 
 
 def publish(results: Path, found: Sequence[Figure | Unknown]) -> None:

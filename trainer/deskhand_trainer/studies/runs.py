@@ -18,9 +18,10 @@ from typing import Any, BinaryIO, NoReturn, TypeVar
 
 from deskhand_flywheel.store import Store
 from deskhand_trainer.errors import RunRefused
-from deskhand_trainer.results import current_commit
+from deskhand_trainer.results import current_commit, this_machine
 from deskhand_trainer.run_folder import RunFolder, hold, read_state, write_json
 from deskhand_trainer.runs import RunKind, RunSpec
+from deskhand_trainer.studies.publishing import made_by
 from deskhand_trainer.studies.spec_differences import differences, summary
 
 T = TypeVar("T")
@@ -162,7 +163,7 @@ class StudyRuns:
                 blobs_url=blobs,
                 policy_in=policy,
                 prm_in=reward_model,
-                labels={"commit": current_commit(), "date": datetime.now(tz=UTC).date().isoformat()},
+                labels=labels_now(),
             )
             begun = begun_as(folder, spec)
             found = result_of(folder)
@@ -183,6 +184,29 @@ class StudyRuns:
             if found is None:
                 raise StudyStopped(f"the run in {folder} ended without a result: see {folder / 'log.txt'}")
             return found
+
+    def made(self, *names: str) -> dict[str, str]:
+        """Day, commit and machine of a figure that stands on these, runs or what was `kept` of them."""
+        folders = [self.folder / name for name in names]
+        runs = [RunFolder(each).spec().labels for each in folders if (each / "spec.json").exists()]
+        kept = [found["made"] for each in folders if "made" in (found := result_of(each) or {})]
+        return made_by([*runs, *kept])
+
+    def kept(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """What is made of runs that are done: once, and found again as it was.
+
+        Raises:
+            NotDone: it was not made, and only what is done is wanted.
+        """
+        place = self.folder / name
+        found = result_of(place)
+        if found is None and self.only_done:
+            raise NotDone(f"{place} is not done")
+        if found is None:
+            found = {**make(), "made": labels_now()}
+            place.mkdir(parents=True, exist_ok=True)
+            write_json(place / "result.json", found)
+        return found
 
     def lock(self, folder: Path) -> threading.Lock:
         """Held by whoever works in a folder."""
@@ -238,6 +262,15 @@ def begun_as(folder: Path, asked: RunSpec) -> RunSpec | None:
             "Ask for the same again, or give the study another folder"
         )
     return found
+
+
+def labels_now() -> dict[str, str]:
+    """Commit, day and machine of what is done now."""
+    return {
+        "commit": current_commit(),
+        "date": datetime.now(tz=UTC).date().isoformat(),
+        "machine": this_machine(),
+    }
 
 
 def run_id(name: str) -> str:

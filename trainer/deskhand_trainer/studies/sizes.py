@@ -5,7 +5,8 @@
 Every model is pretrained from nothing on the same pages of 160x210 for the same seconds of one processor,
 not the same steps: a larger one learns from fewer. Then it is asked about pages of validation seeds, and
 the processor time of one action is taken, a click drawn by the engine for 16 pages at once. FOLDER holds the
-pages and a folder per model: a finished one is not done again, a stopped one goes on.
+pages and a folder per model: a finished one is not done again, a stopped one goes on, and one of another size
+or other minutes is refused.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ from deskhand_trainer.base.train import StageProgress, pretrain
 from deskhand_trainer.config_parsing import parse_config
 from deskhand_trainer.results import Figure, write_figures, write_results_page
 from deskhand_trainer.run_folder import hold, write_json
-from deskhand_trainer.studies.runs import refuse, until_done
+from deskhand_trainer.studies.runs import StudyDiffers, refuse, until_done
+from deskhand_trainer.studies.spec_differences import differing, summary
 
 FOLDER = Path(".deskhand/studies/sizes")
 MODELS: Mapping[str, BaseModelConfig] = {
@@ -90,11 +92,14 @@ def study_model(
     Args:
         folder: the model's own.
         cpu_s: processor seconds to train for.
+
+    Raises:
+        StudyDiffers: the model there was told another size, or another time.
     """
+    begin(folder, size, cpu_s)
     result = folder / "result.json"
     if result.exists():
         return json.loads(result.read_text())
-    folder.mkdir(parents=True, exist_ok=True)
     plan = folder / "plan.json"
     if not plan.exists():
         write_json(plan, asdict(_planned(size, shards, cpu_s)))
@@ -111,6 +116,23 @@ def study_model(
     }
     write_json(result, found)
     return found
+
+
+def begin(folder: Path, size: BaseModelConfig, cpu_s: float) -> None:
+    """Note what a model is told; once more it is as it was.
+
+    Raises:
+        StudyDiffers: the model there was told another size, or another time, or it is not known which.
+    """
+    told, asked = folder / "told.json", {"size": asdict(size), "cpu_s": cpu_s}
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / "plan.json").exists():
+        write_json(told, asked)
+    if differ := differing(json.loads(told.read_text()) if told.exists() else {}, asked):
+        raise StudyDiffers(
+            f"the model in {folder} is not the one asked for: {summary(differ)}. "
+            "Ask for the same again, or give the study another folder"
+        )
 
 
 def _planned(size: BaseModelConfig, shards: Sequence[Path], cpu_s: float) -> PretrainConfig:
@@ -223,6 +245,8 @@ def _work(folder: Path, models: Sequence[str], cpu_minutes: float, workers: int,
 def _study(
     folder: Path, models: Sequence[str], cpu_minutes: float, workers: int
 ) -> dict[str, dict[str, Any]]:
+    for name in models:
+        begin(folder / name, MODELS[name], cpu_minutes * 60.0)
     shards, held_out = asyncio.run(draw(folder))
     torch.set_num_threads(1)
     # a process each: processor time is counted by process

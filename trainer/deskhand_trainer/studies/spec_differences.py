@@ -22,7 +22,12 @@ def differences(found: RunSpec, asked: RunSpec) -> list[str]:
 
     A setting that the older one does not know counts as its default.
     """
-    before, now = _told(found), _told(asked)
+    return differing(_told(found), _told(asked))
+
+
+def differing(found: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
+    """What differs between two mappings of settings, a phrase each."""
+    before, now = (_flat(json.loads(json.dumps(dict(each)))) for each in (found, asked))
     names = [name for name in {**before, **now} if before.get(name, _NOTHING) != now.get(name, _NOTHING)]
     return [f"{name} is {_said(before, name)} there and {_said(now, name)} now" for name in names]
 
@@ -39,7 +44,7 @@ def _told(spec: RunSpec) -> dict[str, Any]:
     except ConfigError:
         config = dict(spec.config)
     head = {"the kind": spec.kind.value, "the policy": spec.policy_in, "the reward model": spec.prm_in}
-    return {**head, **_flat(json.loads(json.dumps(config)))}
+    return {**head, **config}
 
 
 def _flat(values: Mapping[str, Any], path: str = "") -> dict[str, Any]:

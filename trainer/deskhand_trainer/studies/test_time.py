@@ -91,8 +91,8 @@ ARMS = (
 )
 
 
-Tell: TypeAlias = Callable[[Part, Mapping[str, Mapping[str, Any]]], None]
-"""Told a part, and the metrics of those of its arms that are done."""
+Tell: TypeAlias = Callable[[Part, Mapping[str, Mapping[str, Any]], Mapping[str, str]], None]
+"""Told a part, the metrics of those of its arms that are done, and their day, commit and machine."""
 
 
 class ThinkingStudy:
@@ -151,7 +151,7 @@ class ThinkingStudy:
                     found[arm.name] = done["metrics"]
         finally:
             if found:
-                tell(part, found)
+                tell(part, found, self.runs.made(*(f"{part}/{arm}" for arm in found)))
 
     def _judge(self, start: str, tasks: Sequence[str]) -> str:
         """Id of the process reward model."""
@@ -227,8 +227,8 @@ def _study(options: argparse.Namespace) -> None:
     config = {"policy": options.policy, "temperature": TEMPERATURE, "episodes": options.episodes}
     modes = {arm.name: arm.mode for arm in ARMS}
 
-    def tell(part: Part, arms: Mapping[str, Mapping[str, Any]]) -> None:
-        found = part_figures(part, tasks[part], arms, modes=modes, turns=TURNS, config=config)
+    def tell(part: Part, arms: Mapping[str, Mapping[str, Any]], made: Mapping[str, str]) -> None:
+        found = part_figures(part, tasks[part], arms, modes=modes, turns=TURNS, config=config, made=made)
         publish(options.results, found)
 
     study.run(tasks, tell)

@@ -27,6 +27,7 @@ def part_figures(
     modes: Mapping[str, str],
     turns: Sequence[int],
     config: Mapping[str, Any],
+    made: Mapping[str, str],
 ) -> list[Figure | Unknown]:
     """All of one part; gains are of arms that are both there.
 
@@ -35,8 +36,10 @@ def part_figures(
         arms: name -> metrics of its evaluation, of those that are done.
         modes: name -> how its replies were drawn.
         turns: limits of the arms "turns-N".
+        made: day, commit and machine of the arms' runs.
     """
-    shared: dict[str, Any] = {"command": COMMAND, "config": {**config, "tasks": [*tasks]}, "seeds": "test"}
+    told = {**config, "tasks": [*tasks]}
+    shared: dict[str, Any] = {"command": COMMAND, "config": told, "seeds": "test", **made}
     end = "" if part == "trained" else f"_{part.replace('-', '')}"
     rates = {name: _rates(metrics, modes[name], tasks) for name, metrics in arms.items()}
     figures: list[Figure | Unknown] = []

@@ -67,6 +67,8 @@ async def perform(sandbox: BrowserSandbox, action: DeviceAction) -> str | None:
         await tab.dialogs.answer(accept=action.accept, text=action.text)
         return None
     if tab is not None:
+        if isinstance(action, KeyUp | PointerUp) and sandbox.context.input.forget(tab.session, action):
+            return None
         raise InvalidAction(f"answer the dialog first, by AnswerDialog: {tab.dialogs.text}")
     match action:
         case Click() | MovePointer() | PointerDown() | PointerUp() | Drag() | Scroll():

@@ -9,7 +9,7 @@ from itertools import pairwise
 from deskhand_sandbox.backends.browser.cdp import CdpSession, Payload
 from deskhand_sandbox.backends.browser.keys import KEYS, MODIFIERS, Key, find_key
 from deskhand_sandbox.errors import InvalidAction
-from deskhand_sandbox.types import Button, Point
+from deskhand_sandbox.types import Button, KeyUp, Point, PointerUp
 
 BUTTONS: dict[Button, int] = {"left": 1, "right": 2, "middle": 4}
 """Button -> its bit in `buttons`."""
@@ -58,8 +58,8 @@ class PageInput:
         if self._drag is not None:
             if not self._entered:
                 self._entered = True
-                await self._drag_event(page, "dragEnter")
-            await self._drag_event(page, "dragOver")
+                await self._drag_event(page, "dragEnter", self._drag)
+            await self._drag_event(page, "dragOver", self._drag)
 
     async def press(self, page: CdpSession, button: Button) -> None:
         """Hold a button."""
@@ -69,11 +69,11 @@ class PageInput:
     async def release(self, page: CdpSession, button: Button) -> None:
         """Let go of a button, dropping what was dragged."""
         self._buttons &= ~BUTTONS[button]
-        if self._drag is None:
+        drag, self._drag, self._entered = self._drag, None, False
+        if drag is None:
             await self._mouse(page, "mouseReleased", button, 1)
         else:
-            await self._drag_event(page, "drop")
-            self._drag, self._entered = None, False
+            await self._drag_event(page, "drop", drag)
 
     async def drag(self, page: CdpSession, path: Sequence[Point], button: Button) -> None:
         """Press at the first point, pass through the others, release at the last."""
@@ -88,6 +88,7 @@ class PageInput:
         finally:
             # a dialog in between swallows what is left
             self._buttons &= ~BUTTONS[button]
+            self._give_up_drag(page)
 
     async def wheel(self, page: CdpSession, at: Point, dx_px: int, dy_px: int) -> None:
         """Turn the wheel."""
@@ -115,11 +116,17 @@ class PageInput:
             },
         )
 
-    async def _drag_event(self, page: CdpSession, kind: str) -> None:
+    def _give_up_drag(self, page: CdpSession) -> None:
+        """End what a dialog broke off; the page, which takes no pointer before, hears of it after that."""
+        drag, self._drag, self._entered = self._drag, None, False
+        if drag is not None and not page.closed.is_set():
+            self._drag_event(page, "dragCancel", drag)
+
+    def _drag_event(self, page: CdpSession, kind: str, drag: Payload) -> Awaitable[Payload]:
         x, y = self.pointer
-        await page.send(
+        return page.send(
             "Input.dispatchDragEvent",
-            {"type": kind, "x": x, "y": y, "data": self._drag, "modifiers": self._modifiers},
+            {"type": kind, "x": x, "y": y, "data": drag, "modifiers": self._modifiers},
         )
 
     # ---- keyboard
@@ -173,6 +180,15 @@ class PageInput:
             if self._buttons & bit:
                 await self.release(page, button)
         self._drag, self._entered = None, False
+
+    def forget(self, page: CdpSession, action: KeyUp | PointerUp) -> bool:
+        """Let go of a key or button while a dialog keeps the page from hearing of it; whether it was held."""
+        if isinstance(action, KeyUp):
+            return self._held.pop(find_key(action.key).key, None) is not None
+        held = self._buttons & BUTTONS[action.button]
+        self._buttons &= ~held
+        self._give_up_drag(page)
+        return held > 0
 
     async def _hold(self, page: CdpSession, key: Key) -> None:
         self._held[key.key] = key

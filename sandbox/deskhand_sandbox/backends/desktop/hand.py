@@ -111,6 +111,7 @@ class Hand:
         self._gui: Any = pyautogui
         self._display = display.Display()
         self._root: Any = self._display.screen().root
+        self._gui.platformModule.keyboardMapping.update(self._shifted())
         self._spare = self._unused_keycodes()
         self._placed: dict[str, int] = {}
         """Characters the keyboard lacks -> the spare keys that mean them now."""
@@ -224,6 +225,15 @@ class Hand:
 
     def _on_keyboard(self, character: str) -> bool:
         return character in "\n\t" or " " <= character <= "~"
+
+    def _shifted(self) -> dict[str, int]:
+        """Characters pyautogui holds Shift for -> the key that means them with it.
+
+        It takes any key that has them: for "<" one that means ">" with Shift.
+        """
+        shifted = filter(self._gui.isShiftCharacter, map(chr, range(ord(" "), ord("~") + 1)))
+        keys = self._display.keysym_to_keycodes
+        return {each: min(code for code, level in keys(ord(each)) if level == 1) for each in shifted}
 
     def _unused_keycodes(self) -> list[int]:
         first = self._display.display.info.min_keycode

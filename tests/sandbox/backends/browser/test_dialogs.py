@@ -6,7 +6,21 @@ import pytest
 
 from deskhand_sandbox.backends.browser import BrowserSandbox
 from deskhand_sandbox.errors import InvalidAction
-from deskhand_sandbox.types import AnswerDialog, Click, History, Navigate, Press, Run, TypeText
+from deskhand_sandbox.types import (
+    AnswerDialog,
+    Click,
+    Drag,
+    History,
+    KeyDown,
+    KeyUp,
+    MovePointer,
+    Navigate,
+    PointerDown,
+    PointerUp,
+    Press,
+    Run,
+    TypeText,
+)
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
@@ -66,6 +80,54 @@ async def test_a_dialog_from_a_key_or_a_timer_leaves_nothing_held(sandbox: Brows
     await sandbox.act(AnswerDialog())
     await sandbox.act(TypeText(text="x"))
     assert str(await sandbox.evaluate("t.value")).endswith("x")
+
+
+async def test_a_key_held_for_a_click_that_asks_can_be_let_go_of(sandbox: BrowserSandbox, page) -> None:
+    html = "<textarea id=t style='position:absolute;left:0;top:0'></textarea><p style='margin:90px 0'>here"
+    await sandbox.reset(page(html + "<script>onclick = (e) => e.shiftKey && confirm('All?')</script>"))
+    await sandbox.act(KeyDown(key="Shift"))
+    await sandbox.act(PointerDown(button="middle"))
+    assert (await sandbox.act(Click(x=50, y=98))).dialog == "confirm: All?"
+    assert (await sandbox.act(KeyUp(key="Shift"))).dialog == "confirm: All?"
+    assert (await sandbox.act(PointerUp(button="middle"))).dialog == "confirm: All?"
+    for gone in (KeyUp(key="Shift"), PointerUp(button="middle")):
+        with pytest.raises(InvalidAction, match="answer the dialog first"):
+            await sandbox.act(gone)
+    await sandbox.act(AnswerDialog())
+    await sandbox.act(Click(x=20, y=20))
+    await sandbox.act(TypeText(text="1a"))
+    assert await sandbox.evaluate("t.value") == "1a"
+
+
+@pytest.mark.parametrize("asks_at", ["ondrop", "ondragover"])
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_a_drag_that_asks_is_over(
+    sandbox: BrowserSandbox, page, asks_at: str, *, at_once: bool
+) -> None:
+    html = (
+        "<div draggable=true style='position:absolute;left:0;top:0;width:60px;height:60px;background:red'"
+        " ondragstart='event.dataTransfer.setData(\"text\", 1)'></div>"
+        "<div style='position:absolute;left:100px;top:0;width:60px;height:60px;background:blue'"
+        " ondragover='event.preventDefault()' ondrop='event.preventDefault()'></div>"
+        "<div style='position:absolute;left:0;top:100px;width:60px;height:60px;background:green'"
+        " onmousemove='got(event)' onmousedown='got(event)' onmouseup='got(event)'></div>"
+        "<script>seen = []; got = (e) => seen.push(e.type.slice(5));"
+        f"document.{asks_at} = () => {{ document.{asks_at} = null; alert('moved') }}</script>"
+    )
+    await sandbox.reset(page(html))
+    if at_once:
+        seen = await sandbox.act(Drag(path=((30, 30), (130, 30))))
+    else:
+        for action in (MovePointer(x=30, y=30), PointerDown()):
+            await sandbox.act(action)
+        if (await sandbox.act(MovePointer(x=120, y=30))).dialog is None:
+            await sandbox.act(MovePointer(x=130, y=30))
+        seen = await sandbox.act(PointerUp())
+    assert seen.dialog == "alert: moved"
+    await sandbox.act(AnswerDialog())
+    for action in (MovePointer(x=30, y=130), PointerDown(), MovePointer(x=40, y=140), PointerUp()):
+        await sandbox.act(action)
+    assert await sandbox.evaluate("seen.join()") == "move,down,move,up"
 
 
 async def test_a_page_may_be_left_or_kept(sandbox: BrowserSandbox, visit, site: str) -> None:

@@ -77,7 +77,8 @@ async def test_a_desktop_conforms(backend: DesktopBackend, desk: Desk) -> None:
 
 async def test_any_text_is_typed(sandbox: DesktopSandbox, desk: Desk) -> None:
     await sandbox.reset(desk())
-    text = 'grüße 日本語 😀 €uro "q" ~|\\^` ЖЩ' + "".join(chr(0x4E00 + n) for n in range(300))
+    ascii = "".join(map(chr, range(ord(" "), ord("~") + 1)))
+    text = f"grüße 日本語 😀 €uro {ascii} ЖЩ" + "".join(chr(0x4E00 + n) for n in range(300))
     await sandbox.act(TypeText(text="cat > typed\n"))
     await until(sandbox, "test -f typed")
     await sandbox.act(TypeText(text=f"{text}\n"))
@@ -102,6 +103,8 @@ async def test_keys_work_together_and_alone(sandbox: DesktopSandbox, desk: Desk)
     assert await shell(sandbox, "cat keys") == "abDé"
     with pytest.raises(InvalidAction, match="did you mean Enter"):
         await sandbox.act(Press(keys=("Entr",)))
+    with pytest.raises(InvalidAction, match="unknown key 'F13'; did you mean F"):
+        await sandbox.act(KeyDown(key="F13"))
 
 
 async def test_the_pointer_clicks_drags_and_turns_the_wheel(sandbox: DesktopSandbox, desk: Desk) -> None:
