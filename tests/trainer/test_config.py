@@ -67,6 +67,14 @@ def test_reads_every_kind_of_field() -> None:
             r"unknown field 'value_pretraining.max_epoch'; did you mean max_epochs",
         ),
         ({"value_pretraining": 3}, r"field 'value_pretraining' must be a mapping of fields"),
+        (
+            {"critic_warmup": 2, "advantage": "grpo"},
+            r"critic_warmup: algorithm 'ppo' with advantage 'grpo' trains no such critic: leave critic_warm",
+        ),
+        ({"critic_warmup": 2, "algorithm": "rejection"}, r"algorithm 'rejection' with .* no such critic"),
+        ({"critic_warmup": 2, "advantage": "archer"}, r"advantage 'archer' trains no such critic"),
+        ({"critic": "separate", "advantage": "rloo"}, r"critic: .* 'rloo' trains no such critic"),
+        ({"critic_warmup": 5, "iterations": 5}, r"critic_warmup 5 leaves the policy none of 5 iterations"),
     ],
 )
 def test_mistakes_are_named(given: dict[str, Any], message: str) -> None:

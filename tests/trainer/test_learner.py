@@ -310,6 +310,28 @@ def test_schedule_warms_up_and_decays() -> None:
     assert actor_lr(config, iteration=10, progress=7.0) == pytest.approx(0.1)
 
 
+def test_the_actors_schedule_begins_where_the_critic_has_learned_alone() -> None:
+    config = PpoConfig(lr=1.0, lr_warmup_iterations=1, critic_warmup=2)
+    rates = [actor_lr(config, iteration=i, progress=0.0) for i in range(5)]
+    assert rates == [None, None, 0.5, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("name", ["turn product", "token", "st-ppo"])
+def test_the_critic_alone_learns_as_it_does_beside_the_policy(name: str) -> None:
+    config = replace(VARIANTS[name], kl_coef=0.5, microbatch=5)
+    samples = batch_for(config).samples
+    both, alone = fresh(), fresh()
+    Learner(both, config, reference=fresh()).update(samples, lr=config.lr)
+    learner = Learner(alone, config, reference=fresh())
+    report = learner.update(samples, lr=None)
+    assert torch.equal(alone.critic.weight, both.critic.weight)
+    assert not torch.equal(alone.critic.weight, fresh().critic.weight)
+    assert torch.equal(alone.logits, fresh().logits)
+    assert learner.updates == 0
+    assert report.critic_grad_norm > 0 == report.actor_grad_norm
+    assert not learner.state()["actor_optimizer"]["state"]
+
+
 @pytest.mark.parametrize("ratio", ["token", "turn_product", "turn_geometric"])
 def test_nothing_clipped_trains_bit_for_bit_as_without_the_bias(ratio: str) -> None:
     wide = replace(BASE, ratio=ratio, clip_low=1.0, clip_high=10.0, lr=0.001, microbatch=5)  # type: ignore[arg-type]

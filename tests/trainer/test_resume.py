@@ -33,7 +33,9 @@ BASE = PpoConfig(
 
 pytestmark = pytest.mark.usefixtures("unexamined")
 CONFIGS = {
-    "a critic, KL, shuffled rewards": replace(BASE, kl_coef=0.01, shuffled_rewards=True),
+    "a critic of its own that begins, KL, shuffled rewards": replace(
+        BASE, critic="separate", critic_lr=1e-4, critic_warmup=3, kl_coef=0.01, shuffled_rewards=True
+    ),
     "replay, curriculum, entropy, self-imitation": replace(
         BASE,
         **{**method("dart").ppo, "rollouts": "batch"},
@@ -131,6 +133,7 @@ async def test_twenty_deaths_change_no_bit(
     torch.manual_seed(0)
     whole = playing(make(config, "whole"), recorded, monkeypatch)
     await whole.train()
+    assert whole.learner.updates == ITERATIONS - config.critic_warmup
 
     torch.manual_seed(0)
     deaths = 0

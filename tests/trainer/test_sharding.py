@@ -30,14 +30,17 @@ from deskhand_agent.models.tiny import TinyConfig
 from deskhand_agent.prompt import ImageSegment, PromptMessage, Text
 from deskhand_agent.types import StopReason
 from deskhand_sandbox.pictures import encoded
-from deskhand_trainer.batches import prepare
+from deskhand_trainer.batches import prepare, with_rewards
 from deskhand_trainer.checkpoints import load_checkpoint, save_checkpoint
+from deskhand_trainer.choices import BY_TOKEN
 from deskhand_trainer.company import Company
 from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.errors import RankLost
 from deskhand_trainer.presets import method
 from deskhand_trainer.ranks import ALONE, Ranks, join, leave
+from deskhand_trainer.rewards import RewardRule
 from deskhand_trainer.types import Episode, TrainingSample
+from deskhand_trainer.value_pretraining import pretrain_value
 
 BASE = PpoConfig(
     minibatch=7, microbatch=3, epochs=1, threads=1, lr=1e-3, lr_warmup_iterations=0, precision="float32"
@@ -61,6 +64,10 @@ CASES = {
     "outcomes as they are, by trajectory": of(
         "ppo", advantage="return", normalisation="none", aggregation="trajectory"
     ),
+    "a shared critic": of("ppo", critic="shared"),
+    "a critic of its own": of("turn-ppo", critic="separate", critic_lr=1e-4),
+    "a critic of its own, vision frozen": of("ppo", critic="separate", critic_lr=1e-4, freeze="vision"),
+    "a critic of adapters": of("ppo", critic="separate", lora_rank=2, lr=1e-2, microbatch=2),
     "adapters, covariance clip": of("ppo", covariance_clip=0.1, lora_rank=2, lr=1e-2, microbatch=1),
 }
 
@@ -121,10 +128,12 @@ def begun(company: Company, config: PpoConfig, dtype: torch.dtype = torch.float6
     """A learner of fresh weights, and what it learns from."""
     bundle = fresh(dtype)
     company.build(bundle, config)
-    with torch.no_grad():  # a critic that says nothing at first could hide a mistake
-        draw = torch.Generator().manual_seed(1)
-        for _, parameter in company.model.critic_parameters():
-            parameter += 0.1 * torch.randn(parameter.shape, generator=draw)
+    # a critic that says nothing at first could hide a mistake
+    state, draw = company.learner.state(), torch.Generator().manual_seed(1)
+    for name, tensor in state["critic"].items():
+        if name.startswith(("layers", "head")):
+            state["critic"][name] = tensor + 0.1 * torch.randn(tensor.shape, generator=draw)
+    company.learner.load(state)
     return episodes(bundle)
 
 
@@ -134,6 +143,16 @@ def iteration(company: Company, config: PpoConfig, played: Sequence[Episode]) ->
     return {name: getattr(report, name) for name in report.__slots__} | {
         "entropy_before": batch.entropy or 0.0
     }
+
+
+def fitted(company: Company, played: Sequence[Episode], config: PpoConfig) -> dict[str, float]:
+    """Value pretraining of a critic with a model of its own, and an iteration in which it learns alone."""
+    rewarded, by_token = with_rewards(played, RewardRule()), config.advantage in BY_TOKEN
+    fitting = replace(config.value_pretraining, max_epochs=3, held_out=0.5)
+    told: dict[str, Any] = {"gamma": 1.0, "seed": 0, "by_token": by_token, "microbatch": 4}
+    report = pretrain_value(company.model, rewarded, fitting, **told, trunk=company.trunk)
+    company.learner.update(prepare(played, company.model, config).samples, lr=None)
+    return {"loss": report.loss, "explained_variance": report.explained_variance}
 
 
 def outcome(company: Company, reports: list[dict[str, Any]]) -> dict[str, Any]:
@@ -151,7 +170,8 @@ def compare(company: Company) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, config in CASES.items():
         played = begun(company, config)
-        found[name] = outcome(company, [iteration(company, config, played) for _ in range(2)])
+        fit = fitted(company, played, config) if company.trunk is not None else {}
+        found[name] = outcome(company, [iteration(company, config, played) for _ in range(2)]) | {"fit": fit}
     played = begun(company, CHECKPOINTED, torch.float32)
     found["float32"] = iteration(company, CHECKPOINTED, played)
     return found
@@ -248,6 +268,8 @@ def assert_same(found: dict[str, Any], expected: dict[str, Any]) -> None:
     for number, kept in expected["moments"].items():
         for name, tensor in kept.items():
             assert_close(found["moments"][number][name], tensor, 1e-7, f"{name} of {number}")
+    for name, figure in expected.get("fit", {}).items():
+        assert found["fit"][name] == pytest.approx(figure, rel=1e-5), name
     for mine, theirs in zip(found["reports"], expected["reports"], strict=True):
         for name in EXACT:
             assert mine[name] == pytest.approx(theirs[name], rel=1e-5, abs=1e-7), name

@@ -13,7 +13,7 @@ from deskhand_trainer.estimates import token_returns, turn_returns
 from deskhand_trainer.rewards import RewardRule
 from deskhand_trainer.tabular import TabularActorCritic
 from deskhand_trainer.types import Episode
-from deskhand_trainer.value_pretraining import pretrain_value, token_states
+from deskhand_trainer.value_pretraining import TrunkSteps, pretrain_value, token_states
 
 LENGTH, SLIP = 6, 0.15
 CONFIG = ValuePretrainingConfig(max_epochs=100, lr=0.005, flat=1e-3, patience=8, explained_variance=0.05)
@@ -42,6 +42,26 @@ def test_values_match_the_closed_form() -> None:
     assert (table_of(model)[:LENGTH] - want).abs().max() < 0.06  # four standard errors of 1,500 episodes
     assert report.stopped_by == "flat and explained"
     assert report.explained_variance > 0.05  # chance decides most: the truth explains a tenth
+
+
+def test_steps_of_the_learner_come_to_the_same_values() -> None:
+    """As a critic with a model of its own is fitted: turn by turn, in any micro-batches."""
+    found: list[torch.Tensor] = []
+    for microbatch in (64, 20):
+        fitting = replace(CONFIG, lr=0.05, max_epochs=6)
+        config = PpoConfig(value_pretraining=fitting, microbatch=microbatch, threads=1)
+        model = TabularActorCritic(states=LENGTH + 1, tokens=2)
+        episodes = with_rewards(walks(200), RewardRule())
+        report = pretrain_value(
+            model, episodes, config.value_pretraining, gamma=1.0, seed=0, trunk=TrunkSteps(model, config)
+        )
+        found.append(table_of(model)[:LENGTH])
+        assert report.train_turns + report.held_out_turns == sum(len(e.samples) for e in episodes)
+        assert model.logits.abs().max() == 0
+    torch.testing.assert_close(found[0], found[1], rtol=1e-4, atol=1e-5)
+    by_head, fit = fitted(fitting, walks(200))
+    assert report.loss == pytest.approx(fit.loss, rel=0.05)
+    assert (found[0] - table_of(by_head)[:LENGTH]).abs().max() < 0.1
 
 
 def test_explains_a_chain_without_chance_almost_wholly() -> None:

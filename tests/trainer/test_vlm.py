@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -155,6 +156,135 @@ def test_computing_again_gives_the_same_gradients(
     config, samples = replace(VARIANTS[name], microbatch=5), windows(bundle, pages)
     kept, _ = gradients(VlmActorCritic(bundle), config, samples)
     assert_same(gradients(VlmActorCritic(bundle, checkpointing=True), config, samples)[0], kept)
+
+
+CRITICS: dict[str, Any] = {
+    "separate": {},
+    "separate, vision frozen": {"freeze": "vision"},
+    "separate, adapters": {"lora_rank": 2},
+}
+
+
+def valued(bundle: ModelBundle, name: str, **changes: Any) -> VlmActorCritic:
+    return VlmActorCritic(bundle.clone(), critic=name.split(",")[0], **CRITICS[name], **changes)
+
+
+@pytest.mark.parametrize("name", CRITICS)
+def test_a_critic_with_a_model_of_its_own_begins_as_a_head_does_and_learns_the_same_in_any_split(
+    bundle: ModelBundle, pages: list[SeenPage], name: str
+) -> None:
+    samples = windows(bundle, pages)
+    head = VlmActorCritic(bundle.clone(), **CRITICS[name])
+    expected, report = gradients(head, CONFIG, samples)
+    model = valued(bundle, name, packing=False)
+    found, other = gradients(model, CONFIG, samples)
+    policy = {n for n, _ in model.actor_parameters()}
+    assert_same({n: g for n, g in found.items() if n in policy}, {n: expected[n] for n in policy})
+    assert_same(
+        {n.removeprefix("head."): g for n, g in found.items() if n.startswith("head.")},
+        {n: g for n, g in expected.items() if n.startswith("layers")},
+    )
+    trunk = [n for n in found if n not in policy and not n.startswith("head.")]
+    assert any(found[n].abs().max() > 1e-4 for n in trunk)
+    assert {n.removeprefix("model.") for n in trunk} <= policy
+    assert other.critic_grad_norm > report.critic_grad_norm
+    for packing, size, checkpointing in ((True, 1, False), (True, 5, True), (False, 5, False)):
+        split = replace(CONFIG, microbatch=size)
+        again = valued(bundle, name, packing=packing, checkpointing=checkpointing)
+        assert_same(gradients(again, split, samples)[0], found)
+
+
+@pytest.mark.parametrize("critic", ["head", "separate"])
+def test_what_a_critic_learns_leaves_the_gradient_of_the_policy_as_it_is(
+    bundle: ModelBundle, pages: list[SeenPage], critic: Any
+) -> None:
+    samples = windows(bundle, pages)
+    told_other = [replace(s, returns=tuple(r + 3.0 for r in s.returns)) for s in samples]
+    policy = [n for n, _ in VlmActorCritic(bundle).actor_parameters()]
+    one, other = (
+        gradients(VlmActorCritic(bundle, critic=critic), CONFIG, each)[0] for each in (samples, told_other)
+    )
+    assert all(torch.equal(one[n], other[n]) for n in policy if n in one)
+    assert any(not torch.equal(one[n], other[n]) for n in one if n not in policy)
+
+
+@pytest.mark.parametrize("lora_rank", [0, 2])
+def test_a_shared_critic_teaches_the_policy_so_many_times_what_the_value_loss_does(
+    bundle: ModelBundle, pages: list[SeenPage], lora_rank: int
+) -> None:
+    """What that is, a critic of its own says, which begins as a copy."""
+    samples, config = windows(bundle, pages), replace(CONFIG, value_coef=0.25, critic="shared")
+
+    def made(critic: Any, **how: Any) -> VlmActorCritic:
+        return VlmActorCritic(bundle.clone(), critic=critic, lora_rank=lora_rank, **how)
+
+    head, _ = gradients(made("head"), CONFIG, samples)
+    apart, _ = gradients(made("separate"), CONFIG, samples)
+    shared, report = gradients(made("shared"), config, samples)
+    nothing = {n: torch.zeros_like(g) for n, g in head.items()}
+    expected = {n: g + 0.25 * apart.get(f"model.{n}", nothing[n]) for n, g in head.items()}
+    expected |= {n: 0.25 * g for n, g in head.items() if n.startswith("layers")}
+    assert_same(shared, expected)
+    assert any(apart[f"model.{n}"].abs().max() > 1e-4 for n in head if f"model.{n}" in apart)
+    split = replace(config, microbatch=5)
+    again = made("shared", packing=False, checkpointing=True)
+    found, other = gradients(again, split, samples)
+    assert_same(found, shared)
+    assert other.value_loss == pytest.approx(report.value_loss, rel=1e-5)
+
+
+def test_a_shared_critic_that_learns_alone_leaves_the_policy_as_it_is(
+    bundle: ModelBundle, pages: list[SeenPage]
+) -> None:
+    model = VlmActorCritic(bundle, critic="shared")
+    before, head = weights(model), [p.detach().clone() for p in model.value_head.parameters()]
+    Learner(model, replace(CONFIG, critic="shared")).update(windows(bundle, pages), lr=None)
+    assert all(torch.equal(old, weights(model)[n]) for n, old in before.items())
+    assert any(not torch.equal(a, b) for a, b in zip(head, model.value_head.parameters(), strict=True))
+
+
+def test_a_frozen_tower_and_what_adapters_are_on_are_there_once_for_both(
+    bundle: ModelBundle, pages: list[SeenPage]
+) -> None:
+    samples = windows(bundle, pages)
+    shown = {image.digest for s in samples for image in s.images}
+    for name in ("separate, vision frozen", "separate, adapters"):
+        model = valued(bundle, name)
+        critic = dict(model.critic_parameters())
+        assert {n for n in critic if not n.startswith("head.")} <= {
+            f"model.{n}" for n, _ in model.actor_parameters()
+        }
+        learner = Learner(model, CONFIG)
+        assert learner.update(samples, lr=0.0).image_encoder_calls == len(shown)
+        assert learner.update(samples, lr=None).image_encoder_calls == 0
+    assert all("lora_" in n or n.startswith("head.") for n in critic)
+    learner = Learner(valued(bundle, "separate"), CONFIG)
+    assert learner.update(samples, lr=0.0).image_encoder_calls == 2 * len(shown)
+    assert learner.update(samples, lr=None).image_encoder_calls == len(shown)
+
+
+@pytest.mark.parametrize("name", CRITICS)
+def test_such_a_critic_learns_alone_and_goes_on_from_a_checkpoint(
+    bundle: ModelBundle, pages: list[SeenPage], tmp_path: Path, name: str
+) -> None:
+    samples, config = windows(bundle, pages), replace(CONFIG, minibatch=5, critic_lr=1e-3)
+    model = valued(bundle, name)
+    learner, before = Learner(model, config), weights(model)
+    critic = {n: p.detach().clone() for n, p in model.critic_parameters()}
+    learner.update(samples, lr=None)
+    assert all(torch.equal(old, weights(model)[n]) for n, old in before.items())
+    assert any(not torch.equal(critic[n], p) for n, p in model.critic_parameters() if "model." in n)
+    learner.update(samples, lr=1e-3)
+    save_checkpoint(tmp_path, 0, {"learner": learner.state()})
+    taken_up = Learner(valued(bundle, name), config)
+    loaded = load_checkpoint(tmp_path)
+    assert loaded is not None
+    taken_up.load(loaded[1]["learner"])
+    for each in (learner, taken_up):
+        each.update(samples, lr=1e-3)
+    for kind in ("actor", "critic"):
+        for n, tensor in learner.state()[kind].items():
+            assert torch.equal(tensor, taken_up.state()[kind][n]), n
 
 
 def saved_for_the_gradient(model: VlmActorCritic, samples: Sequence[TrainingSample]) -> int:

@@ -35,11 +35,16 @@ class ActorCritic(Protocol):
         ...
 
     def states(self, samples: Sequence[TrainingSample]) -> Tensor:
-        """[B, T, D] what the critic reads, without gradient."""
+        """[B, T, D] what the critic reads, unless it has a model of its own, without gradient."""
         ...
 
     def turn_states(self, samples: Sequence[TrainingSample]) -> tuple[Tensor, Tensor]:
         """[B, D] before each reply and [B, E] after it, without gradient: what V(s) and Q(s, a) read."""
+        ...
+
+    def values(self, samples: Sequence[TrainingSample]) -> tuple[Tensor, int]:
+        """[B, T] V before each reply token, with gradients to the critic's parameters only, and how many
+        pictures were encoded for it; T is the longest reply, at least 1."""
         ...
 
     def value(self, states: Tensor) -> Tensor:

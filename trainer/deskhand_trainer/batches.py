@@ -244,8 +244,8 @@ def _bootstraps(episodes: Sequence[Episode], model: ActorCritic, config: PpoConf
         return out
     cut = [(i, e.after) for i, e in enumerate(episodes) if e.after is not None and e.stop_reason.truncated]
     if cut:
-        values = model.value(model.states([after for _, after in cut]))[:, 0]
-        out[[i for i, _ in cut]] = values
+        values, _ = model.values([after for _, after in cut])
+        out[[i for i, _ in cut]] = values[:, 0]
     return out
 
 

@@ -27,6 +27,10 @@ AdvantageKind: TypeAlias = Literal[
 is, by other episodes of the group (GRPO, RLOO) and their turns of the same number (UI-S1), by all turns of
 the batch (ReBN), or by a critic of its own that learns from replayed turns (ArCHer)."""
 
+CriticKind: TypeAlias = Literal["head", "shared", "separate"]
+"""What the critic of `BY_CRITIC` is: a head on the policy's states, which it leaves as they are, or through
+which it teaches the policy's model too; or a head on a model of its own, a copy of the policy as it began
+(VC-PPO, VAPO)."""
 BY_CRITIC: tuple[AdvantageKind, ...] = ("turn", "token", "bilevel")
 BY_TOKEN: tuple[AdvantageKind, ...] = ("token", "bilevel")
 """The rest give all tokens of a turn the same."""

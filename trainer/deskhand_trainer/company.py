@@ -23,6 +23,7 @@ from deskhand_trainer.learner import Learner
 from deskhand_trainer.ranks import Ranks
 from deskhand_trainer.sharding import filled, hollow, whole_tree
 from deskhand_trainer.types import TrainingSample
+from deskhand_trainer.value_pretraining import TrunkSteps
 from deskhand_trainer.vlm import VlmActorCritic
 
 
@@ -32,6 +33,8 @@ class Company:
     model: ActorCritic
     """To be read between updates."""
     learner: Learner
+    trunk: TrunkSteps | None
+    """Value pretraining of a critic with a model of its own; None: it has none."""
     features: FeatureCache | None
     """Of a vision tower that is not trained, for who acts beside the learner; None: it is, or shared out."""
 
@@ -80,11 +83,13 @@ class Company:
             freeze=config.freeze,
             checkpointing=config.checkpointing,
             lora_rank=config.lora_rank,
+            critic=config.critic,
             **where,
         )
         self.model = self._spread(self._trained, "trained")
         self.features = self._trained.features if self.ranks.alone else None
         self.learner = Learner(self._trained, config, reference=held, ranks=self.ranks)
+        self.trunk = TrunkSteps(self._trained, config, self.ranks) if self._trained.apart else None
 
     def _spread(self, model: VlmActorCritic, name: str) -> ActorCritic:
         return model if self.ranks.alone else SpreadActorCritic(model, self.ranks, name)
@@ -104,16 +109,18 @@ class SpreadActorCritic:
     def __init__(self, own: VlmActorCritic, ranks: Ranks, name: str) -> None:
         self._own, self._ranks = own, ranks
         self._score = ranks.everywhere(f"{name}.score", self._share_of_score)
+        self._value = ranks.everywhere(f"{name}.values", self._share_of_values)
         self._read = ranks.everywhere(f"{name}.read", self._share_of_states)
 
     def score(self, samples: Sequence[TrainingSample], *, temperature: float) -> TurnScores:
         logprobs, entropies, states, pictures = self._score(samples, temperature)
+        # rank 0 alone may have fitted its head since the last update
+        values, more = self.values(samples) if self._own.apart else (self.value(states), 0)
         return TurnScores(
             logprobs=logprobs,
             entropies=entropies,
-            # rank 0 alone may have fitted its critic since the last update
-            values=self.value(states),
-            pictures_encoded=int(pictures.sum()),
+            values=values,
+            pictures_encoded=int(pictures.sum()) + more,
         )
 
     def states(self, samples: Sequence[TrainingSample]) -> Tensor:
@@ -123,6 +130,12 @@ class SpreadActorCritic:
     def turn_states(self, samples: Sequence[TrainingSample]) -> tuple[Tensor, Tensor]:
         before, after = self._read("turn_states", samples)
         return before, after
+
+    def values(self, samples: Sequence[TrainingSample]) -> tuple[Tensor, int]:
+        if not self._own.apart:
+            return self.value(self.states(samples)), 0
+        values, pictures = self._value(samples)
+        return values, int(pictures.sum())
 
     def value(self, states: Tensor) -> Tensor:
         return self._own.value(states)
@@ -137,8 +150,15 @@ class SpreadActorCritic:
     def _share_of_score(self, samples: Sequence[TrainingSample], temperature: float) -> list[Tensor]:
         def work(mine: Sequence[TrainingSample]) -> list[Tensor]:
             logprobs, entropies, states, encoded = self._own.passed(mine, temperature=temperature)
-            pictures = torch.tensor([encoded, *[0] * (len(mine) - 1)])
-            return [logprobs, entropies, states.cpu(), pictures]
+            return [logprobs, entropies, states.cpu(), _at_first(encoded, mine)]
+
+        return self._shared(work, samples)
+
+    @torch.no_grad()
+    def _share_of_values(self, samples: Sequence[TrainingSample]) -> list[Tensor]:
+        def work(mine: Sequence[TrainingSample]) -> list[Tensor]:
+            values, encoded = self._own.values(mine)
+            return [values, _at_first(encoded, mine)]
 
         return self._shared(work, samples)
 
@@ -157,6 +177,11 @@ class SpreadActorCritic:
         # all ranks meet in every pass: one without a share makes it for a turn of another's
         found = [each[: len(mine)] for each in work(mine or samples[:1])]
         return [_stitched(parts) for parts in zip(*self._ranks.gathered(found), strict=True)]
+
+
+def _at_first(count: int, rows: Sequence[object]) -> Tensor:
+    """What all of them came to, told beside each."""
+    return torch.tensor([count, *[0] * (len(rows) - 1)])
 
 
 def _stitched(parts: Sequence[Tensor]) -> Tensor:

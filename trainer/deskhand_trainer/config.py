@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from deskhand_agent.endpoint.wire import Form
 from deskhand_agent.memory import Screens, Strategy
 from deskhand_agent.precision import Device, Precision
-from deskhand_agent.test_time.settings import Deliberation
 from deskhand_trainer.base.config import PretrainConfig
 from deskhand_trainer.choices import (
     BY_CRITIC,
@@ -16,12 +14,20 @@ from deskhand_trainer.choices import (
     NOT_STORED,
     AdvantageKind,
     Aggregation,
+    CriticKind,
     Normalisation,
     ProcessForm,
     Rollouts,
 )
 from deskhand_trainer.config_parsing import bounds, parse_config
 from deskhand_trainer.outcome_config import OutcomeConfig
+from deskhand_trainer.playing_config import (
+    DEMO_TASK,
+    VOID_LIMIT,
+    CollectConfig,
+    EvaluateConfig,
+    refuse_user,
+)
 from deskhand_trainer.preferences.config import PreferenceConfig
 from deskhand_trainer.prm.config import LabelConfig, ScoreConfig
 from deskhand_trainer.sft.config import SftConfig
@@ -42,49 +48,6 @@ __all__ = [
     "ValuePretrainingConfig",
     "parse_config",
 ]
-
-DEMO_TASK = "miniwob/click-collapsible-nodelay"
-VOID_LIMIT = 1
-"""Stricter than for tasks: a tiny model that has lost the grammar does not find back to it."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CollectConfig:
-    """Episodes into the store."""
-
-    tasks: tuple[str, ...] = (DEMO_TASK,)
-    """Task ids; held-out tasks are refused."""
-    unproven: bool = False
-    """Also tasks that nothing is known to solve."""
-    policy: Literal["scripted", "local"] = "scripted"
-    """"scripted" gives oracle demonstrations, "local" works with `RunSpec.policy_in`."""
-    episodes_per_task: int = field(default=256, metadata=bounds(1, 1_000_000))
-    tries: int = field(default=1, metadata=bounds(1, 64))
-    """At each of them: other replies from the same start state."""
-    seed_offset: int = field(default=0, metadata=bounds(0))
-    """Where in the train split's seeds to begin."""
-    concurrency: int = field(default=8, metadata=bounds(1, 512))
-    """Episodes at a time."""
-    temperature: float = field(default=1.0, metadata=bounds(0, 10))
-    max_tokens: int = field(default=24, metadata=bounds(1, 4096))
-    void_limit: int = field(default=VOID_LIMIT, metadata=bounds(1))
-    """Replies in a row without an action that end an episode."""
-    seed: int = 0
-    """Of the sampling."""
-    engine: str = ""
-    """http://HOST:PORT of a server that draws the replies of `RunSpec.policy_in`; none: this process does."""
-    engine_form: Form = "sglang"
-    """What the server speaks; `deskhand policies serve` speaks "sglang"."""
-    executor: str = ""
-    """Id of the policy that carries out the plans of one that plans; none: the one it was trained with."""
-    user: str = ""
-    """https://HOST/v1 of an OpenAI-compatible endpoint that plays the user; none: the task's details do."""
-    user_model: str = ""
-    """The name of its model."""
-
-    def __post_init__(self) -> None:
-        _refuse_models(self.engine, self.executor, self.policy)
-        _refuse_user(self.user, self.user_model)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -142,6 +105,14 @@ class PpoConfig:
     covariance_clip: float = field(default=0.0, metadata=bounds(0, 0.5))
     """Share of the tokens left out of the policy loss: those whose probability goes most with their advantage
     (Clip-Cov: .0002; SPEAR)."""
+    critic: CriticKind = "head"
+    """"separate": twice the memory and time of one that is a "head"; `critic_lr` and the rate of value
+    pretraining then want to be about as low as `lr`."""
+    value_coef: float = field(default=0.5, metadata=bounds(0))
+    """Weight of the value loss beside the policy's where the critic is "shared"."""
+    critic_warmup: int = field(default=0, metadata=bounds(0))
+    """First iterations in which the critic alone learns, after value pretraining; the policy plays on as it
+    is."""
     value_clip: float | None = field(default=0.2, metadata=bounds(0))
     """None: plain squared error."""
     gamma: float = field(default=1.0, metadata=bounds(0, 1))
@@ -290,7 +261,7 @@ class PpoConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _refuse_user(self.user, self.user_model)
+        refuse_user(self.user, self.user_model)
         judged = self.outcome.by != "verifier"
         if self.algorithm == "cloning" and (self.rollouts != "batch" or judged):
             raise ValueError("cloning plays no episodes of the policy's own: leave rollouts and outcome out")
@@ -298,6 +269,18 @@ class PpoConfig:
             raise ValueError(
                 f"advantage {self.advantage!r} tells a turn's tokens apart, and ratio {self.ratio!r} takes "
                 "them as one: set ratio=token too, or an advantage of whole turns"
+            )
+        asked = (("critic", self.critic != "head"), ("critic_warmup", self.critic_warmup > 0))
+        of_critic = [name for name, given in asked if given]
+        if of_critic and not self.by_critic:
+            raise ValueError(
+                f"{of_critic[0]}: algorithm {self.algorithm!r} with advantage {self.advantage!r} trains no "
+                f"such critic: leave {' and '.join(of_critic)} out"
+            )
+        if self.critic_warmup >= self.iterations:
+            raise ValueError(
+                f"critic_warmup {self.critic_warmup} leaves the policy none of {self.iterations} iterations: "
+                "lower it, or raise iterations"
             )
         remembers = self.replay or self.self_imitation or self.advantage == "archer" or judged
         if remembers and self.rollouts in NOT_STORED:
@@ -338,62 +321,3 @@ class PpoConfig:
     def by_critic(self) -> bool:
         """Whether a critic says what was to be expected and is trained; where replies are cloned, none is."""
         return self.algorithm in ("ppo", "reinforce") and self.advantage in BY_CRITIC
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EvaluateConfig:
-    """Success on seeds used for nothing else."""
-
-    tasks: tuple[str, ...] = (DEMO_TASK,)
-    unproven: bool = False
-    """Also tasks that nothing is known to solve."""
-    episodes: int = field(default=256, metadata=bounds(1))
-    """Per task and mode."""
-    tries: int = field(default=1, metadata=bounds(1, 64))
-    """At each of them where it samples; above 1 it is told, too, how many had a success (pass@k)."""
-    split: Literal["test", "validation"] = "test"
-    """Held-out tasks have test seeds only: their validation is by those far behind what is reported."""
-    seed_offset: int = field(default=0, metadata=bounds(0))
-    modes: tuple[Literal["sampled", "greedy"], ...] = ("sampled", "greedy")
-    policy: Literal["scripted", "local"] = "local"
-    targets: bool = True
-    """Ask the page which element each click hit: right, wrong, miss."""
-    temperature: float = field(default=1.0, metadata=bounds(0.05, 10))
-    max_tokens: int = field(default=24, metadata=bounds(1, 4096))
-    void_limit: int = field(default=VOID_LIMIT, metadata=bounds(1))
-    """Replies in a row without an action that end an episode."""
-    concurrency: int = field(default=16, metadata=bounds(1, 512))
-    seed: int = 0
-    """Of the sampling."""
-    engine: str = ""
-    """http://HOST:PORT of a server that draws the replies of `RunSpec.policy_in`; none: this process does."""
-    engine_form: Form = "sglang"
-    """What the server speaks; `deskhand policies serve` speaks "sglang"."""
-    executor: str = ""
-    """Id of the policy that carries out the plans of one that plans; none: the one it was trained with."""
-    user: str = ""
-    """As `CollectConfig.user`."""
-    user_model: str = ""
-    """The name of its model."""
-    test_time: Deliberation = field(default_factory=Deliberation)
-    """What is computed for a better turn or end."""
-
-    def __post_init__(self) -> None:
-        _refuse_models(self.engine, self.executor, self.policy)
-        _refuse_user(self.user, self.user_model)
-
-
-def _refuse_models(engine: str, executor: str, policy: str) -> None:
-    if engine and not engine.startswith(("http://", "https://")):
-        raise ValueError(f"engine {engine!r} is no http://HOST:PORT")
-    if engine and policy != "local":
-        raise ValueError(f"engine: the {policy} policy has no model whose replies a server could draw")
-    if executor and policy != "local":
-        raise ValueError(f"executor: the {policy} policy says no plans to carry out")
-
-
-def _refuse_user(user: str, model: str) -> None:
-    if user and not user.startswith(("http://", "https://")):
-        raise ValueError(f"user {user!r} is no https://HOST/v1")
-    if bool(user) != bool(model):
-        raise ValueError("user and user_model go together: give both, or neither")

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.distributed.tensor import DTensor
 
 from deskhand_trainer.actor_critic import ActorCritic, TurnScores, by_length, reply_mask
 from deskhand_trainer.checkpoints import check_architecture
@@ -57,6 +58,7 @@ class Learner:
         *,
         reference: ActorCritic | None = None,
         ranks: Ranks = ALONE,
+        name: str = "learner",
     ) -> None:
         """
         Args:
@@ -64,18 +66,21 @@ class Learner:
             config: how.
             reference: policy the KL penalty holds on to; needed when `kl_coef` is above 0, on rank 0.
             ranks: that share the work; the public methods are rank 0's.
+            name: what they know it by.
         """
         if config.kl_coef > 0 and reference is None and ranks.rank == 0:
             raise ValueError("a KL penalty needs the policy to hold on to")
         self.ranks = ranks
         self._gradients = torch.autograd.grad if ranks.alone else sharded_gradients
         self._threads = config.threads if ranks.alone else 1
-        self._update_everywhere = ranks.everywhere("learner.update", self._update)
-        self._state_everywhere = ranks.everywhere("learner.state", self._state)
-        self._load_everywhere = ranks.everywhere("learner.load", self._load, told=_told)
+        self._update_everywhere = ranks.everywhere(f"{name}.update", self._update)
+        self._state_everywhere = ranks.everywhere(f"{name}.state", self._state)
+        self._load_everywhere = ranks.everywhere(f"{name}.load", self._load, told=_told)
         self.model, self.config, self.reference = model, config, reference
         self._actor = [p for _, p in model.actor_parameters()]
         self._critic = [p for _, p in model.critic_parameters()]
+        self._alike = [p for p in self._critic if not isinstance(p, DTensor)]
+        """What every rank has all of."""
         options: dict[str, Any] = {"betas": config.betas, "weight_decay": config.weight_decay}
         self.actor_optimizer = torch.optim.AdamW(self._actor, lr=config.lr, **options)
         self.critic_optimizer = torch.optim.AdamW(self._critic, lr=config.critic_lr, **options)
@@ -125,29 +130,35 @@ class Learner:
     # ---- update ----
 
     def update(
-        self, samples: Sequence[TrainingSample], *, lr: float, entropy_push: float = 0.0
+        self, samples: Sequence[TrainingSample], *, lr: float | None, entropy_push: float = 0.0
     ) -> UpdateReport:
         """Train on one iteration's samples.
 
         Args:
             samples: turns with advantages, returns and old values filled in.
-            lr: the actor's rate for this iteration.
+            lr: the actor's rate for this iteration; None: the critic alone learns, and nothing is told of the
+                policy, whose weights are no newer then.
             entropy_push: of `deskhand_trainer.entropy.band_push`, times the config's weight of it.
 
         Raises:
             TrainingDiverged: no gradient was finite in `max_skipped_steps` steps in a row.
         """
-        reference = self._reference_logprobs(samples)
+        reference = None if lr is None else self._reference_logprobs(samples)
         return self._update_everywhere(samples, reference, lr, entropy_push)
 
     def _update(
-        self, samples: Sequence[TrainingSample], reference: Tensor | None, lr: float, entropy_push: float
+        self,
+        samples: Sequence[TrainingSample],
+        reference: Tensor | None,
+        lr: float | None,
+        entropy_push: float,
     ) -> UpdateReport:
         # rank 0 alone may have fitted it since
-        self.ranks.take_over([p.detach() for p in self._critic])
+        self.ranks.take_over([p.detach() for p in self._alike])
         self._entropy_coef = self.config.entropy_coef + self.config.entropy_smoothing * entropy_push
-        for group in self.actor_optimizer.param_groups:
-            group["lr"] = lr
+        if lr is not None:
+            for group in self.actor_optimizer.param_groups:
+                group["lr"] = lr
         tally = Tally()
         for epoch in range(self.config.epochs):
             tally.begin_epoch()
@@ -155,22 +166,25 @@ class Learner:
             for begin in range(0, len(order), self.config.minibatch):
                 # of like length, a micro-batch holds little padding
                 chosen = by_length(samples, order[begin : begin + self.config.minibatch])
-                self._step(
-                    minibatch(samples, chosen, self.config, reference), tally, first=epoch == 0 and begin == 0
-                )
-        self.updates += 1
+                rows = minibatch(samples, chosen, self.config, reference)
+                self._step(rows, tally, first=epoch == 0 and begin == 0, critic_only=lr is None)
+        self.updates += lr is not None
         return tally.report()
 
-    def _step(self, rows: Minibatch, tally: Tally, *, first: bool) -> None:
+    def _step(self, rows: Minibatch, tally: Tally, *, first: bool, critic_only: bool) -> None:
         parts = self._parts(rows.teaching() if by_advantages_alone(self.config) else rows)
-        trained = [*self._actor, *self._critic]
-        for parameter in trained:
+        for parameter in (*self._actor, *self._critic):
             parameter.grad = None
+        trained = self._critic if critic_only else [*self._actor, *self._critic]
         differentiate = partial(self._gradients, allow_unused=True)
-        bias = ClippingBias(self._actor, differentiate) if self.config.scale_by_clipping_bias else None
+        scaled = self.config.scale_by_clipping_bias and not critic_only
+        bias = ClippingBias(self._actor, differentiate) if scaled else None
 
         def gradients(part: Minibatch) -> tuple[Sequence[Tensor | None], BiasGradients | None, Tally]:
             seen = Tally()
+            if critic_only:
+                values, seen.pictures = self.model.values(part.samples)
+                return differentiate(self._value_loss(part, values, seen), trained), None, seen
             scores = self.model.score(part.samples, temperature=self.config.temperature)
             seen.pictures = scores.pictures_encoded
             loss = self._loss(part, scores, seen, first=first)
@@ -186,7 +200,7 @@ class Learner:
             add_gradients(trained, found)
             if bias is not None and apart is not None:
                 bias.add(apart)
-        self.ranks.add_up([p.grad for p in self._critic if p.grad is not None])
+        self.ranks.add_up([p.grad for p in self._alike if p.grad is not None])
         parts_seen = [seen for of_rank in self.ranks.gathered(parts_seen) for seen in of_rank]
         bias_norm = 0.0 if bias is None else bias.apply()
         actor_norm = _clipped(self._actor, self.config.max_grad_norm)
@@ -228,21 +242,17 @@ class Learner:
         terms = self._policy_terms(rows, logprobs)
         unreduced = reinforce(logprobs, rows.advantages, rows.mask) if terms is None else terms.loss
         policy = (rows.policy_weights * unreduced).sum()
-        value_mask = rows.value_weights > 0
-        squared = clipped_value_loss(
-            scores.values, rows.old_values, rows.returns, value_mask, clip=c.value_clip
-        )
-        value = (rows.value_weights * squared).sum()
+        value = self._value_loss(rows, scores.values, tally)
         entropy = (rows.token_shares * torch.where(rows.mask, scores.entropies, 0.0)).sum()
         # without a value target the critic stays as it is
-        rest = (value if c.by_critic else 0.0) - self._entropy_coef * entropy
+        weight = c.value_coef if c.critic == "shared" else 1.0
+        rest = (weight * value if c.by_critic else 0.0) - self._entropy_coef * entropy
         if c.kl_coef > 0:
             held = rows.token_shares
             if c.kl_on == "first_attempt":
                 held = held * torch.tensor([[s.attempt == 0] for s in rows.samples])
             rest = rest + c.kl_coef * (held * kl_k3(logprobs, rows.reference, rows.mask)).sum()
         tally.policy_loss += policy.item()
-        tally.value_loss += value.item()
         tally.entropy += entropy.item()
         mass = torch.zeros(()) if terms is None else (rows.policy_weights * terms.clipped_mass).sum()
         with torch.no_grad():
@@ -258,6 +268,15 @@ class Learner:
                     logprobs, drawn, rows.mask & own, compared=rows.mask & own & now if first else None
                 )
         return _Losses(policy=policy, rest=rest, clipped_mass=mass)
+
+    def _value_loss(self, rows: Minibatch, values: Tensor, tally: Tally) -> Tensor:
+        value_mask = rows.value_weights > 0
+        squared = clipped_value_loss(
+            values, rows.old_values, rows.returns, value_mask, clip=self.config.value_clip
+        )
+        value = (rows.value_weights * squared).sum()
+        tally.value_loss += value.item()
+        return value
 
     def _policy_terms(self, rows: Minibatch, logprobs: Tensor) -> PolicyTerms | None:
         """Of PPO; None for the arms without a ratio."""
@@ -289,15 +308,19 @@ def by_advantages_alone(c: PpoConfig) -> bool:
     return not (c.by_critic or c.entropy_coef or c.entropy_smoothing or c.kl_coef or c.scale_by_clipping_bias)
 
 
-def actor_lr(config: PpoConfig, *, iteration: int, progress: float) -> float:
-    """The actor's rate: linear warm-up over the first iterations, then linear decay to `lr_final`.
+def actor_lr(config: PpoConfig, *, iteration: int, progress: float) -> float | None:
+    """The actor's rate: linear warm-up over its first iterations, then linear decay to `lr_final`; None in
+    those before, of `critic_warmup`.
 
     Args:
         config: the schedule.
         iteration: from 0.
         progress: share of the budget that is spent, 0 to 1, by iterations or by the clock.
     """
-    warm = min(1.0, (iteration + 1) / (config.lr_warmup_iterations + 1))
+    begun = iteration - config.critic_warmup
+    if begun < 0:
+        return None
+    warm = min(1.0, (begun + 1) / (config.lr_warmup_iterations + 1))
     decayed = 1.0 - (1.0 - config.lr_final) * min(1.0, max(0.0, progress))
     return config.lr * warm * decayed
 

@@ -151,13 +151,15 @@ class PpoLoop:
         times = self._split(began, busy, rolled)
         lengths = [len(t.steps) - shared_turns(t) for t in collected.trajectories]
         self.cursor.account(times, lengths, time.monotonic() - began)
-        metrics = iteration_metrics(episodes, batch, report, times, lr=lr)
+        metrics = iteration_metrics(episodes, batch, report, times, lr=lr or 0.0)
         metrics |= rollout_metrics(collected, episodes, update) | {"elapsed_s": self.cursor.elapsed_s}
         await self.s.reporter.metric("ppo/iteration", metrics, step=number)
         for alarm in () if self._clones else alarms(episodes, report):
             await self.s.reporter.alarm(alarm.name, {"iteration": number, **alarm.data})
 
-    async def _learn(self, collected: Collected, lr: float) -> tuple[list[Episode], Batch, UpdateReport]:
+    async def _learn(
+        self, collected: Collected, lr: float | None
+    ) -> tuple[list[Episode], Batch, UpdateReport]:
         """The update."""
         again: list[TrainingSample] = []
         if self._clones:
@@ -269,6 +271,7 @@ class PpoLoop:
                 by_token=self.config.advantage in BY_TOKEN,
                 seed=self.config.seed,
                 microbatch=self.config.microbatch,
+                trunk=self.company.trunk,
                 on_epoch=self._beat,
             )
             times = self._split(began, busy, rolled)

@@ -60,7 +60,14 @@ def shard(root: nn.Module, model: Any, *, device: torch.device, size: int) -> No
             module.set_gradient_divide_factor(1.0)
             # gloo has no reduction that multiplies
             module.set_force_sum_reduction_for_comms(True)
+    root.register_forward_hook(_let_go)
     place(given, dict(_named(root)))
+
+
+def _let_go(root: nn.Module, *_: object) -> None:
+    """Of what a pass without gradients gathered: the next one would not see what was put in since."""
+    if not torch.is_grad_enabled():
+        cast(FSDPModule, root).reshard()
 
 
 def _named(module: nn.Module) -> list[tuple[str, Tensor]]:

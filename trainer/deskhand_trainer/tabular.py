@@ -56,6 +56,9 @@ class TabularActorCritic(nn.Module):
             one_hot(pairs, self.state_count * tokens**length).to(dtype),
         )
 
+    def values(self, samples: Sequence[TrainingSample]) -> tuple[Tensor, int]:
+        return self.value(self.states(samples)), 0
+
     def value(self, states: Tensor) -> Tensor:
         return self.critic(states).squeeze(-1)
 

@@ -1,26 +1,29 @@
 """Fitting the critic to Monte-Carlo returns of a fixed policy, before PPO begins.
 
 VC-PPO (arXiv:2503.01491) §3.2 and VAPO: λ = 1 targets, the policy does not move, and training goes on
-until the held-out loss is flat AND the held-out explained variance passes a threshold. Left out: training
-the trunk of the model with the critic; the critic reads the policy's states as they are, so states are
-computed once.
+until the held-out loss is flat AND the held-out explained variance passes a threshold. A critic that reads
+the policy's states reads them as they are, so they are computed once; one with a model of its own, as in the
+papers, is trained whole.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
 
 import torch
 from torch import Tensor
 
 from deskhand_trainer.actor_critic import ActorCritic, by_length
 from deskhand_trainer.batches import explained_variance
+from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.estimates import token_returns, turn_returns
+from deskhand_trainer.learner import Learner
+from deskhand_trainer.ranks import ALONE, Ranks
 from deskhand_trainer.side_by_side import one_thread
-from deskhand_trainer.types import Episode
+from deskhand_trainer.types import Episode, TrainingSample
 from deskhand_trainer.value_config import ValuePretrainingConfig
 
 MINIBATCH = 64
@@ -50,6 +53,7 @@ def pretrain_value(
     seed: int,
     by_token: bool = False,
     microbatch: int = 64,
+    trunk: TrunkSteps | None = None,
     on_epoch: Callable[[int, float, float], None] | None = None,
 ) -> ValueReport:
     """Fit the critic and leave it as it was at its best held-out loss; the policy is not touched.
@@ -62,34 +66,40 @@ def pretrain_value(
         gamma: discount of the returns.
         by_token: the critic is read before every reply token; otherwise before every reply.
         seed: of the split and the order.
-        microbatch: turns per forward pass when states are computed.
+        microbatch: turns per forward pass when states, or values, are computed.
+        trunk: of a critic with a model of its own; None: it reads the policy's states.
         on_epoch: told epoch, held-out loss and held-out explained variance.
 
     Raises:
         ValueError: fewer than two episodes.
+        TrainingDiverged: no step of such a model was finite, many times in a row.
     """
     if len(episodes) < 2:
         raise ValueError(f"value pretraining needs at least 2 episodes, got {len(episodes)}")
     generator = torch.Generator().manual_seed(seed)
-    states = (token_states if by_token else first_states)(model, episodes, microbatch=microbatch)
     returns = (token_returns if by_token else turn_returns)(episodes, gamma=gamma)
-    held = _held_out(episodes, config.held_out, generator, by_token=by_token)
-    optimizer = torch.optim.AdamW([p for _, p in model.critic_parameters()], lr=config.lr, weight_decay=0.0)
+    chosen = _held_out(episodes, config.held_out, generator)
+    each = [sum(len(s.reply_ids) if by_token else 1 for s in e.samples) for e in episodes]
+    held = torch.repeat_interleave(chosen, torch.tensor(each))
+    if trunk is None:
+        states = (token_states if by_token else first_states)(model, episodes, microbatch=microbatch)
+        fit: _Fit = _HeadFit(model, states, returns, held, config.lr, generator)
+    else:
+        fit = _TrunkFit(trunk, model, episodes, returns, chosen, by_token=by_token, microbatch=microbatch)
     watch = _StopRule(config)
-    best_loss, best, epoch = math.inf, _copy(model), 0
+    best_loss, epoch = math.inf, 0
     for epoch in range(1, config.max_epochs + 1):
-        _one_epoch(model, states[~held], returns[~held], optimizer, generator)
-        loss, explained = evaluate_value(model, states[held], returns[held])
+        fit.one_epoch()
+        loss, explained = fit.judged()
         if loss < best_loss:
-            best_loss, best = loss, _copy(model)
+            best_loss = loss
+            fit.keep()
         if on_epoch is not None:
             on_epoch(epoch, loss, explained)
         if watch.stop(loss, explained):
             break
-    with torch.no_grad():
-        for name, parameter in model.critic_parameters():
-            parameter.copy_(best[name])
-    loss, explained = evaluate_value(model, states[held], returns[held])
+    fit.take_back()
+    loss, explained = fit.judged()
     return ValueReport(
         epochs=epoch,
         stopped_by="flat and explained" if watch.satisfied else "epochs",
@@ -127,39 +137,153 @@ def token_states(model: ActorCritic, episodes: Sequence[Episode], *, microbatch:
 @torch.no_grad()
 def evaluate_value(model: ActorCritic, states: Tensor, returns: Tensor) -> tuple[float, float]:
     """½ mean squared error and explained variance of the critic on states [N, D] with returns [N]."""
-    values = model.value(states)
+    return _judged(model.value(states), returns)
+
+
+class TrunkSteps:
+    """Steps on the value loss alone of a critic with a model of its own, on every rank."""
+
+    def __init__(self, model: ActorCritic, config: PpoConfig, ranks: Ranks = ALONE) -> None:
+        """
+        Args:
+            model: whose critic is trained; among several ranks, sharded.
+            config: of the run.
+            ranks: that share the work; the public methods are rank 0's.
+        """
+        plain: dict[str, Any] = {"epochs": 1, "minibatch": MINIBATCH, "value_clip": None, "kl_coef": 0.0}
+        config = replace(config, **plain, critic_lr=config.value_pretraining.lr, weight_decay=0.0)
+        self._learner = Learner(model, config, ranks=ranks, name="value_pretraining")
+        self._best = _Best(model)
+        self.keep = ranks.everywhere("value_pretraining.keep", self._best.keep)
+        self.take_back = ranks.everywhere("value_pretraining.take_back", self._take_back)
+
+    def one_epoch(self, samples: Sequence[TrainingSample]) -> None:
+        """Over turns with their returns."""
+        self._learner.update(samples, lr=None)
+
+    def _take_back(self) -> None:
+        """What was kept; nothing else stays."""
+        self._best.take_back()
+        self._learner.critic_optimizer.state.clear()
+
+
+class _Fit(Protocol):
+    """A critic that is being fitted to returns."""
+
+    def one_epoch(self) -> None: ...
+
+    def judged(self) -> tuple[float, float]:
+        """Held-out loss and explained variance."""
+        ...
+
+    def keep(self) -> None: ...
+
+    def take_back(self) -> None: ...
+
+
+class _Best:
+    """The critic's parameters when they were best."""
+
+    def __init__(self, model: ActorCritic) -> None:
+        self._critic = [p for _, p in model.critic_parameters()]
+        self._kept: list[Tensor] = []
+
+    def keep(self) -> None:
+        self._kept = [p.detach().clone() for p in self._critic]
+
+    @torch.no_grad()
+    def take_back(self) -> None:
+        for parameter, kept in zip(self._critic, self._kept, strict=True):
+            parameter.copy_(kept)
+        self._kept = []
+
+
+class _HeadFit(_Best):
+    """On states [N, D], which stay as they are."""
+
+    def __init__(
+        self,
+        model: ActorCritic,
+        states: Tensor,
+        returns: Tensor,
+        held: Tensor,
+        lr: float,
+        generator: torch.Generator,
+    ) -> None:
+        super().__init__(model)
+        self._model, self._generator = model, generator
+        self._fitted = states[~held], returns[~held]
+        self._held = states[held], returns[held]
+        self._optimizer = torch.optim.AdamW(self._critic, lr=lr, weight_decay=0.0)
+        self.keep()
+
+    def one_epoch(self) -> None:
+        states, returns = self._fitted
+        with one_thread():
+            for rows in torch.randperm(len(states), generator=self._generator).split(MINIBATCH):
+                self._optimizer.zero_grad(set_to_none=True)
+                loss = 0.5 * (self._model.value(states[rows]) - returns[rows]).square().mean()
+                loss.backward()
+                self._optimizer.step()
+
+    def judged(self) -> tuple[float, float]:
+        return evaluate_value(self._model, *self._held)
+
+
+class _TrunkFit:
+    """On turns, which the critic's own model reads anew each time."""
+
+    def __init__(
+        self,
+        steps: TrunkSteps,
+        model: ActorCritic,
+        episodes: Sequence[Episode],
+        returns: Tensor,
+        chosen: Tensor,
+        *,
+        by_token: bool,
+        microbatch: int,
+    ) -> None:
+        self._steps, self._model, self._by_token, self._microbatch = steps, model, by_token, microbatch
+        self.keep, self.take_back = steps.keep, steps.take_back
+        samples = [s for e in episodes for s in e.samples]
+        of_each = returns.split([len(s.reply_ids) if by_token else 1 for s in samples])
+        told = [
+            replace(s, returns=tuple(own.expand(len(s.reply_ids)).tolist()))
+            for s, own in zip(samples, of_each, strict=True)
+        ]
+        held = torch.repeat_interleave(chosen, torch.tensor([len(e.samples) for e in episodes])).tolist()
+        self._fitted = [s for s, out in zip(told, held, strict=True) if not out]
+        self._held = [s for s, out in zip(told, held, strict=True) if out]
+        self._returns = torch.cat([own for own, out in zip(of_each, held, strict=True) if out])
+        self.keep()
+
+    def one_epoch(self) -> None:
+        self._steps.one_epoch(self._fitted)
+
+    @torch.no_grad()
+    def judged(self) -> tuple[float, float]:
+        order = by_length(self._held, range(len(self._held)))
+        found: dict[int, Tensor] = {}
+        for at in range(0, len(order), self._microbatch):
+            rows = order[at : at + self._microbatch]
+            values, _ = self._model.values([self._held[i] for i in rows])
+            read = [len(self._held[i].reply_ids) if self._by_token else 1 for i in rows]
+            found |= {i: values[row, :count] for row, (i, count) in enumerate(zip(rows, read, strict=True))}
+        return _judged(torch.cat([found[i] for i in range(len(order))]), self._returns)
+
+
+def _judged(values: Tensor, returns: Tensor) -> tuple[float, float]:
     return float(0.5 * (values - returns).square().mean()), explained_variance(values, returns)
 
 
-def _copy(model: ActorCritic) -> dict[str, Tensor]:
-    return {name: p.detach().clone() for name, p in model.critic_parameters()}
-
-
-def _held_out(
-    episodes: Sequence[Episode], share: float, generator: torch.Generator, *, by_token: bool
-) -> Tensor:
-    """[N] bool over turns or tokens; whole episodes are held out, their turns share one outcome."""
+def _held_out(episodes: Sequence[Episode], share: float, generator: torch.Generator) -> Tensor:
+    """[episodes] bool; whole episodes are held out, their turns share one outcome."""
     order = torch.randperm(len(episodes), generator=generator)
     count = min(len(episodes) - 1, max(1, round(share * len(episodes))))
     chosen = torch.zeros(len(episodes), dtype=torch.bool)
     chosen[order[:count]] = True
-    each = [sum(len(s.reply_ids) if by_token else 1 for s in e.samples) for e in episodes]
-    return torch.repeat_interleave(chosen, torch.tensor(each))
-
-
-def _one_epoch(
-    model: ActorCritic,
-    states: Tensor,
-    returns: Tensor,
-    optimizer: torch.optim.Optimizer,
-    generator: torch.Generator,
-) -> None:
-    with one_thread():
-        for rows in torch.randperm(len(states), generator=generator).split(MINIBATCH):
-            optimizer.zero_grad(set_to_none=True)
-            loss = 0.5 * (model.value(states[rows]) - returns[rows]).square().mean()
-            loss.backward()
-            optimizer.step()
+    return chosen
 
 
 class _StopRule:

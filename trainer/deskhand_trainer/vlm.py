@@ -4,69 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import torch
-from PIL import Image as Picture
-from torch import Tensor, nn
+from torch import Tensor
 
-from deskhand_agent.models import scoring
 from deskhand_agent.models.adapters import add_adapters
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.features import FeatureCache
-from deskhand_agent.models.forward import encode_pictures
 from deskhand_agent.models.value import ValueHead
 from deskhand_agent.precision import Precision, multiplying, resolved
-from deskhand_sandbox.pictures import encoded
-from deskhand_sandbox.types import Image
 from deskhand_trainer.actor_critic import TurnScores
+from deskhand_trainer.choices import CriticKind
+from deskhand_trainer.passes import Scoring, Valuing, trunk_of
 from deskhand_trainer.ranks import ALONE, Ranks
 from deskhand_trainer.sharding import shard
 from deskhand_trainer.types import TrainingSample
 
 
-class Scoring(nn.Module):
-    """A pass over whole turns as one module, so that all of a sharded model is there for it."""
-
-    def __init__(self, bundle: ModelBundle, *, packing: bool, features: FeatureCache | None) -> None:
-        """
-        Args:
-            features: of a vision tower that is not trained; None: it is.
-        """
-        super().__init__()
-        self.model: Any = bundle.model
-        self._bundle, self._packing, self._features = bundle, packing, features
-        self._blank: Image | None = None
-        """Looked at where a pass has no picture; None: nothing is."""
-
-    def look_always(self) -> None:
-        """Use the vision tower in every pass: blocks that are shared out wait for every rank."""
-        side = self._bundle.images.factor_px
-        self._blank = encoded(Picture.new("RGB", (side, side)))
-
-    def forward(
-        self, samples: Sequence[TrainingSample], temperature: float, with_entropy: bool
-    ) -> tuple[Tensor, Tensor | None, Tensor, int]:
-        """Log-probabilities, entropies, states before each reply token, and pictures encoded."""
-        nothing: Tensor | float = 0.0
-        if self._blank is not None and not any(sample.images for sample in samples):
-            (features,) = encode_pictures(self._bundle, [self._blank])
-            nothing = 0.0 * features.sum()
-        scored = scoring.score_turns(
-            self._bundle,
-            samples,
-            temperature=temperature,
-            with_entropy=with_entropy,
-            packed=self._packing,
-            kept=self._features,
-        )
-        # every loss meets the tower again on its way back
-        entropy = None if scored.entropy is None else scored.entropy + nothing
-        return scored.logprobs + nothing, entropy, scored.token_hidden, scored.pictures_encoded
-
-
 class VlmActorCritic:
-    """The bundle's model is the policy; a head on its detached states is the critic."""
+    """The bundle's model is the policy; the critic is a head on its states, or on those of a copy."""
 
     def __init__(
         self,
@@ -78,6 +36,7 @@ class VlmActorCritic:
         checkpointing: bool = False,
         lora_rank: int = 0,
         precision: Precision = "float32",
+        critic: CriticKind = "head",
         ranks: Ranks = ALONE,
         device: torch.device | None = None,
     ) -> None:
@@ -86,13 +45,14 @@ class VlmActorCritic:
             bundle: trained in place; among several ranks it is shared out, with rank 0's weights.
             value_head: None: a fresh one.
             device: where this rank computes; None: where the bundle is.
-            packing, freeze, checkpointing, lora_rank, precision: see `PpoConfig`.
+            packing, freeze, checkpointing, lora_rank, precision, critic: see `PpoConfig`.
         """
         self.bundle = bundle
         device = device or bundle.device
         self._dtype, self._device = resolved(precision, device.type), device.type
-        self.value_head = (value_head or ValueHead(bundle.text_width)).to(device)
         model: Any = bundle.model
+        head = value_head or ValueHead(bundle.text_width, detach=critic == "head")
+        self.value_head = head.to(device)
         model.requires_grad_(True)
         if lora_rank:
             add_adapters(model, lora_rank)
@@ -105,19 +65,35 @@ class VlmActorCritic:
         trained = any(p.requires_grad for p in model.model.visual.parameters())
         self.features = None if trained else FeatureCache(bundle)
         """Of a vision tower that is not trained; None: it is."""
-        self._scoring = Scoring(bundle, packing=packing, features=self.features)
-        if not ranks.alone:
-            shard(self._scoring, model, device=device, size=ranks.size)
-            if trained:
-                self._scoring.look_always()
+        how: dict[str, Any] = {
+            "packing": packing,
+            "features": self.features,
+            "multiplying": partial(multiplying, self._dtype, self._device),
+        }
+        self._scoring = Scoring(bundle, **how)
+        self._valuing: Valuing | None = None
+        if critic == "separate":
+            # one precision for all that is shared out together
+            self._valuing = Valuing(trunk_of(bundle), self.value_head.to(model.dtype), **how)
+        for each in (self._scoring, self._valuing) if not ranks.alone else ():
+            if each is not None:
+                shard(each, each.model, device=device, size=ranks.size)
+                if trained:
+                    each.look_always()
+
+    @property
+    def apart(self) -> bool:
+        """Whether the critic has a model of its own: `states` then are not what it reads."""
+        return self._valuing is not None
 
     def score(self, samples: Sequence[TrainingSample], *, temperature: float) -> TurnScores:
         logprobs, entropies, states, pictures = self.passed(samples, temperature=temperature)
+        values, more = (self.value_head(states), 0) if self._valuing is None else self._valuing(samples)
         return TurnScores(
             logprobs=logprobs,
             entropies=entropies,
-            values=self.value_head(states).cpu(),
-            pictures_encoded=pictures,
+            values=values.cpu(),
+            pictures_encoded=pictures + more,
         )
 
     def passed(
@@ -131,14 +107,24 @@ class VlmActorCritic:
     def _passed(
         self, samples: Sequence[TrainingSample], temperature: float, *, with_entropy: bool
     ) -> tuple[Tensor, Tensor, Tensor, int]:
-        with multiplying(self._dtype, self._device):
-            return self._scoring(samples, temperature, with_entropy)
+        return self._scoring(samples, temperature, with_entropy)
+
+    def values(self, samples: Sequence[TrainingSample]) -> tuple[Tensor, int]:
+        samples = self._replied(samples)
+        if self._valuing is not None:
+            values, pictures = self._valuing(samples)
+            return values.cpu(), pictures
+        with torch.no_grad():
+            _, _, states, pictures = self._passed(samples, 1.0, with_entropy=False)
+        return self.value(states.cpu()), pictures
 
     @torch.no_grad()
     def states(self, samples: Sequence[TrainingSample]) -> Tensor:
+        return self._states(self._replied(samples))
+
+    def _replied(self, samples: Sequence[TrainingSample]) -> list[TrainingSample]:
         # a state after the end has no reply: any token serves, V is read before it
-        whole = [s if s.reply_ids else replace(s, reply_ids=(self.bundle.end_id,)) for s in samples]
-        return self._states(whole)
+        return [s if s.reply_ids else replace(s, reply_ids=(self.bundle.end_id,)) for s in samples]
 
     def _states(self, samples: Sequence[TrainingSample]) -> Tensor:
         return self._passed(samples, 1.0, with_entropy=False)[2].cpu()
@@ -167,4 +153,5 @@ class VlmActorCritic:
         return ((name, p) for name, p in self.bundle.model.named_parameters() if p.requires_grad)
 
     def critic_parameters(self) -> Iterator[tuple[str, torch.nn.Parameter]]:
-        return self.value_head.named_parameters()
+        critic = self.value_head if self._valuing is None else self._valuing
+        return ((name, p) for name, p in critic.named_parameters() if p.requires_grad)

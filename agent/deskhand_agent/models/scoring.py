@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import torch
@@ -72,6 +73,39 @@ def score_turns(
         InferenceError: a picture is unreadable or does not fit its placeholder run.
         ValueError: a turn has no reply.
     """
+    gathered, encoded = _read(bundle, turns, packed=packed, kept=kept)
+    counts = [len(turn.reply_ids) for turn in turns]
+    padded = partial(_padded, counts=counts)
+    drawn = torch.tensor([i for turn in turns for i in turn.reply_ids], device=gathered.device)
+    logits = reply_logits(bundle, gathered, temperature).float()
+    every = logits.log_softmax(-1)
+    entropy = None
+    if with_entropy:
+        entropy = padded(-(every.exp() * every).sum(-1))
+    states = padded(gathered)
+    return TurnScores(
+        logprobs=padded(every.gather(-1, drawn[:, None])[:, 0]),
+        mask=padded(torch.ones(len(drawn), dtype=torch.bool, device=gathered.device)),
+        entropy=entropy,
+        prompt_hidden=states[:, 0],
+        token_hidden=states,
+        pictures_encoded=encoded,
+    )
+
+
+def read_turns(
+    bundle: ModelBundle, turns: Sequence[Turn], *, packed: bool = True, kept: FeatureCache | None = None
+) -> tuple[Tensor, int]:
+    """What `score_turns` tells as `token_hidden` and `pictures_encoded`, by a model that writes nothing: its
+    output matrix is not used."""
+    gathered, encoded = _read(bundle, turns, packed=packed, kept=kept)
+    return _padded(gathered, [len(turn.reply_ids) for turn in turns]), encoded
+
+
+def _read(
+    bundle: ModelBundle, turns: Sequence[Turn], *, packed: bool, kept: FeatureCache | None
+) -> tuple[Tensor, int]:
+    """States before every reply token, turn by turn [all of them, width], and pictures encoded."""
     if any(not turn.reply_ids for turn in turns):
         raise ValueError("a turn without reply ids cannot be scored")
     # nothing is read at the last token of a reply
@@ -81,29 +115,15 @@ def score_turns(
         features, encoded = encode_pictures(bundle, batch.images), len(batch.images)
     else:
         features, encoded = kept.of(batch.images)
-    counts = [len(turn.reply_ids) for turn in turns]
-    rows = torch.repeat_interleave(torch.arange(len(turns)), torch.tensor(counts))
+    return last_states(bundle, batch, [len(turn.reply_ids) for turn in turns], features=features), encoded
+
+
+def _padded(values: Tensor, counts: Sequence[int]) -> Tensor:
+    """[all tokens, ...] as [turns, longest, ...]."""
+    rows = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts))
     places = torch.cat([torch.arange(count) for count in counts])
-    gathered = last_states(bundle, batch, counts, features=features)
-    drawn = torch.tensor([i for turn in turns for i in turn.reply_ids], device=gathered.device)
-    logits = reply_logits(bundle, gathered, temperature).float()
-    every = logits.log_softmax(-1)
-
-    def padded(values: Tensor) -> Tensor:
-        empty = values.new_zeros((len(turns), max(counts), *values.shape[1:]))
-        return empty.index_put((rows, places), values)
-
-    entropy = None
-    if with_entropy:
-        entropy = padded(-(every.exp() * every).sum(-1))
-    return TurnScores(
-        logprobs=padded(every.gather(-1, drawn[:, None])[:, 0]),
-        mask=padded(torch.ones(len(drawn), dtype=torch.bool, device=gathered.device)),
-        entropy=entropy,
-        prompt_hidden=gathered[places == 0],
-        token_hidden=padded(gathered),
-        pictures_encoded=encoded,
-    )
+    empty = values.new_zeros((len(counts), max(counts), *values.shape[1:]))
+    return empty.index_put((rows, places), values)
 
 
 def reply_logits(bundle: ModelBundle, hidden: Tensor, temperature: float | Tensor) -> Tensor:
