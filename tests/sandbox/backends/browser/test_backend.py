@@ -134,6 +134,8 @@ async def test_windows_a_page_opens_come_to_the_front(sandbox: BrowserSandbox, v
         "document.body.style.height='150px'; document.body.onclick = () => { open('/next'); }"
     )
     seen = await sandbox.act(Click(x=150, y=50))
+    while not seen.url:  # a window has no address before its page is there
+        seen = await sandbox.observe()
     assert seen.url == f"{site}/next"
     assert "next" in str(await sandbox.evaluate("document.body.textContent"))
     await sandbox.evaluate("document.body.style.height='150px'; document.body.onclick = () => { close(); }")
