@@ -8,11 +8,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar, cast
 
+from sqlalchemy import Column, String
+
 from deskhand_agent.types import Step, Trajectory, TrajectoryEnd, TrajectoryStart
 from deskhand_flywheel.errors import DamagedInput, RecordError
 from deskhand_flywheel.exchange.types import Recorded, Remarks
 from deskhand_flywheel.parts import column_text
 from deskhand_flywheel.records import decode, dumps, encode, loads
+from deskhand_flywheel.tables import notes, scores, step_values
 from deskhand_flywheel.types import Note, OutcomeScore, StepScore, StepValue
 from deskhand_sandbox.types import JsonValue
 
@@ -107,20 +110,27 @@ def _said(kind: type[S], name: str, value: JsonObject, trajectory: Trajectory, p
             step is not None and step not in range(len(trajectory.steps))
         ):
             raise DamagedInput(where, "one is of a step that is not there")
-        for who in _names(each):
+        for who, longest in _names(each):
             if who != column_text(who):
                 raise DamagedInput(where, f"{who!r:.80} holds a NUL or half a surrogate pair: no name can")
+            if len(who) > longest:
+                raise DamagedInput(where, f"{who!r:.80} has {len(who)} characters of {longest} at most")
     return said
 
 
-def _names(said: StepScore | OutcomeScore | StepValue | Note) -> tuple[str, ...]:
+def _names(said: StepScore | OutcomeScore | StepValue | Note) -> tuple[tuple[str, int], ...]:
+    """Each with how many characters its column has room for."""
     match said:
         case Note():
-            return said.id, said.author
+            return (said.id, _room(notes.c.id)), (said.author, _room(notes.c.author))
         case StepValue():
-            return (said.labeller,)
+            return ((said.labeller, _room(step_values.c.labeller)),)
         case _:
-            return (said.scorer,)
+            return ((said.scorer, _room(scores.c.scorer)),)
+
+
+def _room(column: Column[str]) -> int:
+    return cast(String, column.type).length or 0
 
 
 def read(kind: type[T], value: JsonValue, place: str) -> T:

@@ -179,6 +179,8 @@ async def test_what_is_said_here_already_stays(played: Store, store: Store, tmp_
         ("notes", {"author": "ad\0a"}),
         ("outcome_scores", {"scorer": "human:\ud800"}),
         ("step_values", {"labeller": "\ud800"}),
+        ("step_values", {"labeller": "l" * 161}),
+        ("notes", {"author": "a" * 65}),
     ],
 )
 async def test_what_is_said_of_nothing_that_is_there_or_by_no_name_is_refused(
