@@ -189,6 +189,21 @@ def test_more_demonstrations_are_taken_of_hard_tasks(tmp_path: Path) -> None:
     assert json.loads((folder / "result.json").read_text())["metrics"]["demonstrations"] == 4
 
 
+def test_the_same_demonstrations_make_the_same_policy_in_whichever_order_they_came(tmp_path: Path) -> None:
+    def cloned(home: Path, offsets: tuple[int, ...]) -> bytes:
+        home.mkdir()
+        for offset in offsets:
+            told = {"tasks": [TASK], "episodes_per_task": 2, "seed_offset": offset}
+            made = make_run(home, "collect", told)
+            assert _guarded(RunFolder(made)) == FINISHED
+            made.rename(home / f"collected-{offset}")
+        folder = make_run(home, "sft", {"tasks": [TASK], "perception_tasks": [], "cloning_epochs": 1})
+        assert _guarded(RunFolder(folder)) == FINISHED
+        return (folder / "trained/model.safetensors").read_bytes()
+
+    assert cloned(tmp_path / "one", (0, 2)) == cloned(tmp_path / "other", (2, 0))
+
+
 def test_steps_are_labelled_and_a_reward_model_learns_from_the_labels(tmp_path: Path) -> None:
     def done(kind: str, config: dict[str, Any]) -> tuple[dict[str, Any], str]:
         folder = make_run(tmp_path, kind, config)

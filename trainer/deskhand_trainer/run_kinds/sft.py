@@ -80,7 +80,8 @@ async def run(context: RunContext, config: SftConfig) -> tuple[str, dict[str, Js
 
 
 async def _demonstrations(context: RunContext, config: SftConfig) -> list[Trajectory]:
-    """Successful episodes of the train split."""
+    """Successful episodes of the train split, by task and seed: the same ones make the same policy, in
+    whichever order they were played."""
     ids: list[str] = []
     for task in config.tasks:
         found: list[str] = []
@@ -95,4 +96,5 @@ async def _demonstrations(context: RunContext, config: SftConfig) -> list[Trajec
             found += await context.episodes(chosen)
         hard = task in config.hard_tasks
         ids += found[: config.hard_demonstrations if hard else config.demonstrations_per_task]
-    return [t async for t in context.read(ids)]
+    read = [t async for t in context.read(ids)]
+    return sorted(read, key=lambda t: (config.tasks.index(t.start.task.id), t.start.task.seed))

@@ -385,7 +385,7 @@ def _split_samples(
     samples: Sequence[TrainingSample], config: SftConfig
 ) -> tuple[list[TrainingSample], list[TrainingSample]]:
     """Whole trajectories are held out, so that no turn is trained on beside its neighbours."""
-    names = sorted({s.trajectory_id for s in samples})
+    names = list(dict.fromkeys(s.trajectory_id for s in samples))
     random.Random(config.seed).shuffle(names)
     cut = max(1, round(len(names) * config.held_out)) if len(names) > 1 else 0
     held_out = set(names[:cut])
