@@ -18,7 +18,7 @@ from deskhand_trainer.clipping_bias import ClippingBias
 from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.errors import TrainingDiverged
 from deskhand_trainer.learner import Learner, actor_lr, by_advantages_alone
-from deskhand_trainer.minibatch import minibatch
+from deskhand_trainer.minibatch import minibatch, of_whole_trajectories
 from deskhand_trainer.presets import method, method_names
 from deskhand_trainer.tabular import TabularActorCritic
 from deskhand_trainer.types import Episode, TrainingSample
@@ -616,7 +616,8 @@ def test_a_picture_stays_where_there_was_one(worth: list[int], pictured: list[in
         replace(s, advantage=(float(worth[i]),) * len(s.reply_ids), images=(PICTURE,) * (i in pictured))
         for i, s in enumerate(batch_for(config).samples[:4])
     ]
-    rest = minibatch(samples, range(4), config, None).teaching()
+    whole = of_whole_trajectories(samples, config)
+    rest = minibatch(samples, range(4), config, None, whole).teaching()
     assert list(rest.samples) == [samples[i] for i in stay]
     assert float(rest.token_shares.sum()) == pytest.approx(1)
 
@@ -633,8 +634,9 @@ def test_by_trajectory_a_long_episode_counts_what_a_short_one_does(ratio: str, s
     samples += [replace(turn, trajectory_id=t, in_policy_loss=False) for t in lengths]
     order = torch.randperm(len(samples), generator=torch.Generator().manual_seed(0)).tolist()
     counted = {2: 0.0, 20: 0.0}
+    whole = of_whole_trajectories(samples, config)
     for begin in range(0, len(order), size):
-        rows = minibatch(samples, order[begin : begin + size], config, None)
+        rows = minibatch(samples, order[begin : begin + size], config, None, whole)
         assert float(rows.policy_weights.sum()) == pytest.approx(1, rel=1e-5)
         for sample, weights in zip(rows.samples, rows.policy_weights, strict=True):
             counted[lengths[sample.trajectory_id]] += float(weights.sum())

@@ -29,7 +29,7 @@ from deskhand_trainer.losses import (
     token_ppo,
     turn_ppo,
 )
-from deskhand_trainer.minibatch import TURN_RATIOS, Minibatch, minibatch
+from deskhand_trainer.minibatch import TURN_RATIOS, Minibatch, minibatch, of_whole_trajectories
 from deskhand_trainer.ranks import ALONE, Ranks
 from deskhand_trainer.sharding import gradients as sharded_gradients
 from deskhand_trainer.sharding import load_moments, place, whole, whole_tree, without_values
@@ -159,6 +159,7 @@ class Learner:
         if lr is not None:
             for group in self.actor_optimizer.param_groups:
                 group["lr"] = lr
+        whole = of_whole_trajectories(samples, self.config)
         tally = Tally()
         for epoch in range(self.config.epochs):
             tally.begin_epoch()
@@ -166,7 +167,7 @@ class Learner:
             for begin in range(0, len(order), self.config.minibatch):
                 # of like length, a micro-batch holds little padding
                 chosen = by_length(samples, order[begin : begin + self.config.minibatch])
-                rows = minibatch(samples, chosen, self.config, reference)
+                rows = minibatch(samples, chosen, self.config, reference, whole)
                 self._step(rows, tally, first=epoch == 0 and begin == 0, critic_only=lr is None)
         self.updates += lr is not None
         return tally.report()

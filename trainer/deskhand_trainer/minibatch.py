@@ -85,7 +85,11 @@ class Minibatch:
 
 
 def minibatch(
-    samples: Sequence[TrainingSample], chosen: Sequence[int], config: PpoConfig, reference: Tensor | None
+    samples: Sequence[TrainingSample],
+    chosen: Sequence[int],
+    config: PpoConfig,
+    reference: Tensor | None,
+    whole: Tensor,
 ) -> Minibatch:
     """The chosen turns as tensors.
 
@@ -93,17 +97,17 @@ def minibatch(
         samples: of the iteration, with advantages, returns and old values filled in.
         chosen: which of them.
         reference: log-probabilities [samples, T] of the policy held on to; None: zeros.
+        whole: of `of_whole_trajectories`.
     """
     picked = [samples[i] for i in chosen]
     mask = reply_mask(picked)
     width = mask.shape[1]
-    by_turn = config.algorithm == "ppo" and config.ratio != "token"
+    by_turn = _by_turn(config)
     entries = entries_of(mask, config) & torch.tensor([s.in_value_loss for s in picked]).unsqueeze(-1)
     drawn = padded([s.behaviour_logprobs for s in picked], width)
     old = padded([s.old_logprobs or s.behaviour_logprobs for s in picked], width)
     learned = mask & torch.tensor([s.in_policy_loss for s in picked]).unsqueeze(-1)
-    whole = _of_whole_trajectories(samples, picked, by_turn=by_turn)
-    weights = (turn_weights if by_turn else token_weights)(learned, whole, config.aggregation)
+    weights = (turn_weights if by_turn else token_weights)(learned, whole[list(chosen)], config.aggregation)
     if any(s.policy_weights for s in picked):
         own = padded([s.policy_weights or (1.0,) * len(s.reply_ids) for s in picked], width)
         weights = weights * (own.sum(-1) / mask.sum(-1).clamp(min=1) if by_turn else own)
@@ -125,12 +129,16 @@ def minibatch(
     )
 
 
-def _of_whole_trajectories(
-    samples: Sequence[TrainingSample], picked: Sequence[TrainingSample], *, by_turn: bool
-) -> Tensor:
-    """[picked] tokens, or turns, in the policy loss of all of each one's trajectory."""
+def of_whole_trajectories(samples: Sequence[TrainingSample], config: PpoConfig) -> Tensor:
+    """[N] tokens, or turns where the ratio is one of turns, in the policy loss of all of each one's
+    trajectory."""
+    by_turn = _by_turn(config)
     found = Counter[str]()
     for s in samples:
         if s.in_policy_loss:
             found[s.trajectory_id] += len(s.reply_ids[:1] if by_turn else s.reply_ids)
-    return torch.tensor([found[s.trajectory_id] for s in picked])
+    return torch.tensor([found[s.trajectory_id] for s in samples])
+
+
+def _by_turn(config: PpoConfig) -> bool:
+    return config.algorithm == "ppo" and config.ratio != "token"

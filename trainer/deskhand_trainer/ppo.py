@@ -145,9 +145,10 @@ class PpoLoop:
         spent = self.cursor.progress(self.config)
         lr = actor_lr(self.config, iteration=self.cursor.iteration, progress=spent)
         episodes, batch, report = await self._learn(collected, lr)
-        weights = await self._compute(self.company.publish)
-        # it waits for replies under way, which the environments of a stream must not
-        await asyncio.to_thread(self.engine.update_weights, weights, update=self.learner.updates)
+        if lr is not None:
+            weights = await self._compute(self.company.publish)
+            # it waits for replies under way, which the environments of a stream must not
+            await asyncio.to_thread(self.engine.update_weights, weights, update=self.learner.updates)
         times = self._split(began, busy, rolled)
         lengths = [len(t.steps) - shared_turns(t) for t in collected.trajectories]
         self.cursor.account(times, lengths, time.monotonic() - began)
