@@ -74,6 +74,8 @@ def test_reads_every_kind_of_field() -> None:
         ({"critic_warmup": 2, "algorithm": "rejection"}, r"algorithm 'rejection' with .* no such critic"),
         ({"critic_warmup": 2, "advantage": "archer"}, r"advantage 'archer' trains no such critic"),
         ({"critic": "separate", "advantage": "rloo"}, r"critic: .* 'rloo' trains no such critic"),
+        ({"truncation": "end", "advantage": "grpo"}, r"truncation: .* 'grpo' reads no V after an episode"),
+        ({"truncation": "end", "algorithm": "cloning"}, r"truncation: algorithm 'cloning' .* reads no V"),
         ({"critic_warmup": 5, "iterations": 5}, r"critic_warmup 5 leaves the policy none of 5 iterations"),
     ],
 )

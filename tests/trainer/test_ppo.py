@@ -473,6 +473,35 @@ async def test_of_a_frozen_tower_the_learner_uses_what_the_engine_saw(
     assert all(torch.equal(after[name], value) for name, value in tower.items())
 
 
+@pytest.mark.parametrize(("truncation", "target"), [("bootstrap", 0.5), ("end", 0.0)])
+async def test_an_episode_that_was_cut_off_goes_on_in_v_or_ended_there(
+    store: Store,
+    spot: Any,
+    tiny: ModelBundle,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    truncation: str,
+    target: float,
+) -> None:
+    told = {"iterations": 1, "episodes_per_iteration": 16, "validation_episodes": 4, "turn_limits": (1,),
+            "void_limit": 9, "value_pretraining": ValuePretrainingConfig(enabled=False),
+            "truncation": truncation}  # fmt: skip
+    loop = PpoLoop(setting(store, spot, tiny, tmp_path / "run", **told))
+    model: Any = loop.company.model
+    torch.nn.init.constant_(model.value_head.layers[-1].bias, 0.5)
+    learned: list[TrainingSample] = []
+    update = loop.learner.update
+
+    def notes(samples: Any, **rest: Any) -> Any:
+        learned.extend(samples)
+        return update(samples, **rest)
+
+    monkeypatch.setattr(loop.learner, "update", notes)
+    await loop.train()
+    failed = [s for s in learned if s.reward == 0.0]
+    assert len(failed) > 8 and all(s.returns == pytest.approx([target] * len(s.returns)) for s in failed)
+
+
 @pytest.mark.parametrize("algorithm", ["reinforce", "rejection", "cloning"])
 async def test_the_arms_beside_it_run_on_the_same_budget(
     store: Store,

@@ -198,14 +198,14 @@ def newest(episodes: Sequence[Episode], *, turns: int) -> tuple[Episode, ...]:
 def turns_of(episodes: Sequence[Episode], model: ActorCritic, *, microbatch: int) -> Turns:
     """Every turn of rewarded episodes, in order, as the model sees it now."""
     samples = [s for e in episodes for s in e.samples]
-    cut = [e.after for e in episodes if e.after is not None and e.stop_reason.truncated]
+    cut = [e.after for e in episodes if e.after is not None]
     before, after = _read([*samples, *cut], model, microbatch=microbatch)
     rows, extra = 0, len(samples)
     place: list[int] = []
     goes_on: list[bool] = []
     for episode in episodes:
         turns = len(episode.samples)
-        bootstraps = episode.after is not None and episode.stop_reason.truncated
+        bootstraps = episode.after is not None
         place += [*range(rows + 1, rows + turns), extra if bootstraps else rows]
         goes_on += [True] * (turns - 1) + [bootstraps]
         rows, extra = rows + turns, extra + bootstraps

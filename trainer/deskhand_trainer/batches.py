@@ -242,7 +242,7 @@ def _bootstraps(episodes: Sequence[Episode], model: ActorCritic, config: PpoConf
     out = torch.zeros(len(episodes))
     if not config.by_critic:
         return out
-    cut = [(i, e.after) for i, e in enumerate(episodes) if e.after is not None and e.stop_reason.truncated]
+    cut = [(i, e.after) for i, e in enumerate(episodes) if e.after is not None]
     if cut:
         values, _ = model.values([after for _, after in cut])
         out[[i for i, _ in cut]] = values[:, 0]

@@ -31,6 +31,11 @@ CriticKind: TypeAlias = Literal["head", "shared", "separate"]
 """What the critic of `BY_CRITIC` is: a head on the policy's states, which it leaves as they are, or through
 which it teaches the policy's model too; or a head on a model of its own, a copy of the policy as it began
 (VC-PPO, VAPO)."""
+
+Truncation: TypeAlias = Literal["bootstrap", "end"]
+"""What follows an episode that its turn or time limit cut off: V of its last state, or nothing. "end" suits a
+limit that belongs to the task (Pardo et al., ICML 2018): else to run into it costs little."""
+
 BY_CRITIC: tuple[AdvantageKind, ...] = ("turn", "token", "bilevel")
 BY_TOKEN: tuple[AdvantageKind, ...] = ("token", "bilevel")
 """The rest give all tokens of a turn the same."""

@@ -18,6 +18,7 @@ from deskhand_trainer.choices import (
     Normalisation,
     ProcessForm,
     Rollouts,
+    Truncation,
 )
 from deskhand_trainer.config_parsing import bounds, parse_config
 from deskhand_trainer.outcome_config import OutcomeConfig
@@ -116,6 +117,7 @@ class PpoConfig:
     value_clip: float | None = field(default=0.2, metadata=bounds(0))
     """None: plain squared error."""
     gamma: float = field(default=1.0, metadata=bounds(0, 1))
+    truncation: Truncation = "bootstrap"
     lambda_policy: float | Literal["adaptive"] = field(default=0.95, metadata=bounds(0, 1))
     """"adaptive": 1 − 1/(α·l) with l in turns (α = 1) or tokens (α = .05) by `advantage`."""
     lambda_critic: float = field(default=1.0, metadata=bounds(0, 1))
@@ -269,6 +271,12 @@ class PpoConfig:
             raise ValueError(
                 f"advantage {self.advantage!r} tells a turn's tokens apart, and ratio {self.ratio!r} takes "
                 "them as one: set ratio=token too, or an advantage of whole turns"
+            )
+        reads_v = self.by_critic or self.advantage == "archer" or self.process_form == "potential"
+        if self.truncation == "end" and not reads_v:
+            raise ValueError(
+                f"truncation: algorithm {self.algorithm!r} with advantage {self.advantage!r} reads no V "
+                "after an episode, which ends where it was cut off: leave truncation out"
             )
         asked = (("critic", self.critic != "head"), ("critic_warmup", self.critic_warmup > 0))
         of_critic = [name for name, given in asked if given]

@@ -97,6 +97,7 @@ class PpoLoop:
         )
         self.sampled = self._policy(self.config.temperature)
         self.greedy = self._policy(0.0)
+        self.beyond = self.sampled.request if self.config.truncation == "bootstrap" else None
         self.gather = Gatherer(
             setting,
             self.cursor,
@@ -194,7 +195,7 @@ class PpoLoop:
         return episodes, batch, report
 
     async def _episodes(self, collected: Collected, *, beside: Sequence[Episode] = ()) -> list[Episode]:
-        found = [episode_of(t, self.sampled.request) for t in collected.trajectories]
+        found = [episode_of(t, self.beyond) for t in collected.trajectories]
         episodes = [e for e in found if e is not None]
         if not episodes:
             raise NoTrainableTurns(
@@ -240,7 +241,7 @@ class PpoLoop:
             await self.turn_critic.restore(self._stored)
 
     async def _stored(self, ids: Sequence[str]) -> list[Episode]:
-        found = [episode_of(t, self.sampled.request) for t in await self.gather.stored(ids)]
+        found = [episode_of(t, self.beyond) for t in await self.gather.stored(ids)]
         return await self._scored([e for e in found if e is not None])
 
     async def _stored_successes(self, config: ValuePretrainingConfig) -> list[Episode]:

@@ -252,13 +252,13 @@ def in_order(trajectories: Sequence[Trajectory], jobs: Sequence[Job]) -> tuple[T
 
 
 def episode_of(
-    trajectory: Trajectory, request: Requester, said: Sequence[TrainingSample] | None = None
+    trajectory: Trajectory, request: Requester | None, said: Sequence[TrainingSample] | None = None
 ) -> Episode | None:
     """The trajectory as the learner takes it; None when a turn's ids are not known exactly.
 
     Args:
         trajectory: with a verdict and at least one step, pictures with their bytes.
-        request: shows the final state of a truncated episode to the model, for V there.
+        request: shows the final state of a truncated episode to the model, for V there; None: it ended there.
         said: each turn, where it is not taken as it was drawn.
     """
     end = trajectory.end
@@ -270,8 +270,7 @@ def episode_of(
         if drawn is None:
             return None
         last = step.index == len(trajectory.steps) - 1
-        bootstrap = last and trajectory.truncated
-        samples.append(replace(drawn, last=last, attempt=attempt, bootstrap=bootstrap))
+        samples.append(replace(drawn, last=last, attempt=attempt))
         attempt += told_again(step)
     return Episode(
         trajectory_id=trajectory.id,
@@ -285,7 +284,7 @@ def episode_of(
         success=end.outcome.success,
         stop_reason=end.stop_reason,
         environment_rewards=tuple(step.reward for step in trajectory.steps),
-        after=_state_after(trajectory, request) if trajectory.truncated else None,
+        after=_state_after(trajectory, request) if trajectory.truncated and request is not None else None,
         attempt_turns=sum(
             step.decision.summary is None and sample.attempt == samples[-1].attempt
             for step, sample in zip(trajectory.steps, samples, strict=True)

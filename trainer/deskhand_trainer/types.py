@@ -33,8 +33,6 @@ class TrainingSample:
     """The trajectory's last turn."""
     attempt: int = 0
     """At the task, from 0."""
-    bootstrap: bool = False
-    """The trajectory was truncated after this turn: V of the state after it counts."""
     in_policy_loss: bool = True
     """False where only the critic learns from it."""
     in_value_loss: bool = True
@@ -105,7 +103,8 @@ class Episode:
     turn_advantages: tuple[float, ...] = ()
     """Of each turn, by a critic of its own (ArCHer); empty without one."""
     after: TrainingSample | None = None
-    """The state after the last turn of a truncated episode, with an empty reply: V is read there."""
+    """The state after the last turn of a truncated episode, with an empty reply: V is read there. None: it
+    ended with that turn."""
     attempt_turns: int = 0
     """Turns of its last attempt, without those that wrote a summary: what a turn limit counts."""
     conduct: tuple[Conduct, ...] = ()

@@ -1,7 +1,8 @@
 """The critic's sabotage control: what it explains of real returns, and of shuffled ones (METHODS §6).
 
 Episodes of a fixed policy are dealt into two parts. Value pretraining sees the first and stops by a held-out
-share of it; explained variance is taken on the second, which decided nothing.
+share of it; explained variance is taken on the second, which decided nothing. Episodes that ran into their
+limit are among them, and ended there, as they are where PPO pretrains: most failures are such.
 """
 
 from __future__ import annotations
@@ -12,9 +13,8 @@ from pathlib import Path
 
 import torch
 
-from deskhand_agent.inference import CompletionRequest
 from deskhand_agent.models.bundle import ModelBundle, load_bundle
-from deskhand_agent.types import Context, Trajectory
+from deskhand_agent.types import Trajectory
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import TrajectoryFilter
 from deskhand_trainer.batches import with_rewards
@@ -51,10 +51,10 @@ async def _measure(
     try:
         bundle = load_bundle(await store.materialise_policy(policy, folder / "policy"))
         ids = await store.trajectory_ids(TrajectoryFilter(labels={"run": run}, ended=True))
-        whole = [t async for t in store.each_trajectory(ids, images=True) if _ended(t)]
+        whole = [t async for t in store.each_trajectory(ids, images=True) if t.steps and _judged(t)]
     finally:
         await store.close()
-    episodes = [e for e in (episode_of(t, _cannot_show) for t in whole) if e is not None]
+    episodes = [e for e in (episode_of(t, None) for t in whole) if e is not None]
     deal = torch.randperm(len(episodes), generator=torch.Generator().manual_seed(seed)).tolist()
     dealt = [episodes[i] for i in deal]
     shuffle = torch.Generator().manual_seed(seed + 1)
@@ -74,11 +74,5 @@ def _explained(bundle: ModelBundle, episodes: Sequence[Episode], seed: int) -> f
     return evaluate_value(model, first_states(model, test), turn_returns(test, gamma=1.0))[1]
 
 
-def _ended(trajectory: Trajectory) -> bool:
-    """With a verdict, and not cut short: its return is known."""
-    end = trajectory.end
-    return end is not None and end.outcome is not None and bool(trajectory.steps) and not trajectory.truncated
-
-
-def _cannot_show(context: Context) -> CompletionRequest:
-    raise AssertionError(f"{context.task.id}: truncated episodes were left out")
+def _judged(trajectory: Trajectory) -> bool:
+    return trajectory.end is not None and trajectory.end.outcome is not None
