@@ -135,6 +135,21 @@ def token_states(model: ActorCritic, episodes: Sequence[Episode], *, microbatch:
 
 
 @torch.no_grad()
+def values_of(
+    model: ActorCritic, samples: Sequence[TrainingSample], *, by_token: bool, microbatch: int = 64
+) -> Tensor:
+    """[N] V before every reply, or `by_token` before every token of it, in order."""
+    order = by_length(samples, range(len(samples)))
+    found: dict[int, Tensor] = {}
+    for at in range(0, len(order), microbatch):
+        rows = order[at : at + microbatch]
+        values, _ = model.values([samples[i] for i in rows])
+        read = [len(samples[i].reply_ids) if by_token else 1 for i in rows]
+        found |= {i: values[row, :count] for row, (i, count) in enumerate(zip(rows, read, strict=True))}
+    return torch.cat([found[i] for i in range(len(order))])
+
+
+@torch.no_grad()
 def evaluate_value(model: ActorCritic, states: Tensor, returns: Tensor) -> tuple[float, float]:
     """½ mean squared error and explained variance of the critic on states [N, D] with returns [N]."""
     return _judged(model.value(states), returns)
@@ -261,16 +276,9 @@ class _TrunkFit:
     def one_epoch(self) -> None:
         self._steps.one_epoch(self._fitted)
 
-    @torch.no_grad()
     def judged(self) -> tuple[float, float]:
-        order = by_length(self._held, range(len(self._held)))
-        found: dict[int, Tensor] = {}
-        for at in range(0, len(order), self._microbatch):
-            rows = order[at : at + self._microbatch]
-            values, _ = self._model.values([self._held[i] for i in rows])
-            read = [len(self._held[i].reply_ids) if self._by_token else 1 for i in rows]
-            found |= {i: values[row, :count] for row, (i, count) in enumerate(zip(rows, read, strict=True))}
-        return _judged(torch.cat([found[i] for i in range(len(order))]), self._returns)
+        values = values_of(self._model, self._held, by_token=self._by_token, microbatch=self._microbatch)
+        return _judged(values, self._returns)
 
 
 def _judged(values: Tensor, returns: Tensor) -> tuple[float, float]:

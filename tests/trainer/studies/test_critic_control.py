@@ -46,5 +46,6 @@ def test_episodes_that_ran_into_their_limit_are_among_its_failures(
 
     policy, ends = asyncio.run(play())
     assert ends[StopReason.TURN_LIMIT] > 10
-    found = measure_critic(url, blobs, policy=policy, run="control", seed=0, folder=tmp_path)
+    found = measure_critic(url, blobs, policy=policy, run="control", seed=0, folder=tmp_path, separate=True)
     assert (found["episodes"], found["test_episodes"]) == (20.0, 6.0)
+    assert set(found) == {"real", "shuffled", "separate", "episodes", "test_episodes"}

@@ -177,12 +177,17 @@ def test_controls_pass_where_nothing_was_learned(
     arms: dict[str, ArmRecord] = {}
     for seed in SEEDS:
         assert "controls_passed" not in figures(tmp_path, arms)
-        critic = {"real": real if seed == 1 else 0.4, "shuffled": explained if seed else 0.0}
+        critic = {
+            "real": real if seed == 1 else 0.4,
+            "shuffled": explained if seed else 0.0,
+            "separate": 0.5 - seed / 10,
+        }
         told = done(after if seed == 1 else 0.28, greedy=None, critic=critic)
         arms[f"sokoban/{CONTROL}-{seed}"] = told
     found = figures(tmp_path, arms)
     assert found["controls_passed"].value == passed
     assert found["critic_explained_variance_min"].value == real
+    assert found["critic_separate_explained_variance_min"].value == pytest.approx(0.3)
     assert f"the least is {real:.3f}" in found["controls_passed"].note
 
 

@@ -16,7 +16,8 @@ counts where it explains more of real returns than a control may.
 
 Figures: success of every arm, its mean and its worst seed, failures too; and differences of arms, paired by
 seed, with Student's interval over the seeds: turn − token, token − GRPO, ReBN − GRPO, ST − turn, pretrained −
-unpretrained, bi-level − token. Three seeds tell large differences only: the intervals say so.
+unpretrained, bi-level − token; and what a critic with a model of its own explains beside one that is a head.
+Three seeds tell large differences only: the intervals say so.
 
 Chosen by trying before anything was compared: how many demonstrations, and how often, give a start on Sokoban
 that solves about two fifths of the start states, where the package's policy solves three fifths of the web
@@ -312,10 +313,13 @@ class LadderStudy:
                 # loads PyTorch, which nothing else here needs
                 from deskhand_trainer.studies.critic_control import measure_critic
 
-                found = measure_critic(*self.runs.store, policy=start, run=run, seed=spec.seed, folder=place)
-                done = {"metrics": found}
+                done = {
+                    "metrics": measure_critic(
+                        *self.runs.store, policy=start, run=run, seed=spec.seed, folder=place, separate=True
+                    )
+                }
                 write_json(place / "result.json", done)
-            return {key: float(done["metrics"][key]) for key in ("real", "shuffled")}
+            return {key: float(done["metrics"][key]) for key in ("real", "shuffled", "separate")}
 
 
 def _beside(spec: ArmSpec, specs: Sequence[ArmSpec]) -> dict[str, Any]:

@@ -104,7 +104,7 @@ def _controls(done: Mapping[int, ArmRecord], seeds: Sequence[int]) -> list[Figur
         f"gain of success under shuffled rewards, and variance of shuffled returns that a critic explains, "
         f"{limit} in every seed; of real returns it must explain more there, and the least is {real:.3f}"
     )
-    return [
+    figures = [
         _of("controls_passed", float(passed), "yes or no", arm, seeds, goal="== 1", note=note),
         _of(
             "sabotage_gain_max", gain, "share", arm, seeds, goal=limit,
@@ -119,6 +119,13 @@ def _controls(done: Mapping[int, ArmRecord], seeds: Sequence[int]) -> list[Figur
             note="the same critic on real returns, least of the seeds",
         ),
     ]  # fmt: skip
+    whole = [each["separate"] for each in critics if "separate" in each]
+    if len(whole) == len(critics):
+        note = "on the same episodes a critic with a model of its own, least of the seeds"
+        figures.append(
+            _of("critic_separate_explained_variance_min", min(whole), "share", arm, seeds, note=note)
+        )
+    return figures
 
 
 def _done(record: LadderRecord, rung: str, arm: str, seeds: Sequence[int]) -> dict[int, ArmRecord]:

@@ -40,7 +40,8 @@ class ArmRecord:
     turns: int
     curve: Curve = ()
     critic: Mapping[str, float] | None = None
-    """Share of the variance of returns that a critic explains, "real" and "shuffled"; of controls only."""
+    """Share of the variance of returns that a critic explains: "real" and "shuffled" ones by a head on the
+    policy's states, and by a "separate" model; of controls only."""
     config: Mapping[str, Any]
     """What its training was told."""
     commit: str
