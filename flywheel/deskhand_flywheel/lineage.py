@@ -1,8 +1,8 @@
 """Where a policy comes from: trajectory ← policy ← dataset ← trajectory ← …, from what the store recorded.
 
 A policy names the policy it continued (or was merged of), the run that made it and the dataset that run
-learned from, a process reward model the trajectories; a dataset names its trajectories, and a trajectory the
-policy that played it.
+learned from or, where there was none, the trajectories, and the process reward model that scored what it did;
+a dataset names its trajectories, and a trajectory the policy that played it.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ EVALUATION = "evaluation"
 """Label "purpose" of episodes that measure what was learned: nothing is learned of them."""
 MATERIAL = "material"
 """In a policy's metadata: ids of the trajectories it learned from, where no dataset holds them."""
+SCORED_BY = "scored_by"
+"""In a policy's metadata: id of the process reward model that scored the turns it was trained on."""
 DEEPEST = 40
 """Policies and datasets behind one another that are drawn: JSON is read to 200 levels, each may take four."""
 
@@ -77,9 +79,12 @@ class _Tracer:
             found += [await self.policy(each, f"merged, weight {weight}") for each, weight in merged.items()]
         elif record.parent_id is not None:
             found.append(await self.policy(record.parent_id, "continued"))
-        executor, dataset, run = (record.metadata.get(key) for key in ("executor", "dataset", "run"))
+        keys = ("executor", SCORED_BY, "dataset", "run")
+        executor, scorer, dataset, run = (record.metadata.get(key) for key in keys)
         if isinstance(executor, str):
             found.append(await self.policy(executor, "plans for"))
+        if isinstance(scorer, str):
+            found.append(await self.policy(scorer, "scored by"))
         if isinstance(dataset, str):
             found.append(await self.dataset(dataset))
         if isinstance(material := record.metadata.get(MATERIAL), list):

@@ -26,7 +26,7 @@ class LineageNode:
     name: str
     """Id of a policy, NAME@VERSION of a dataset, id of the policy that played."""
     relation: str = ""
-    """What it was to the node above: "continued", "learned from", "played in the run", …"""
+    """What it was to the node above: "continued", "scored by", "learned from", "played in the run", …"""
     details: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     sources: tuple[LineageNode, ...] = ()
     above: bool = False

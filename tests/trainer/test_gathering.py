@@ -212,6 +212,7 @@ async def test_demonstrations_that_cannot_be_read_are_passed_over(
     many = await loop.gather._experts(ids, 9)  # pyright: ignore[reportPrivateUsage]
     assert {ids.index(t.id) for t in many} == {1, 2, 4} and len(many) == 9
     assert loop.cursor.unreadable == [ids[0], ids[3]] and len(shown.trajectories) == 5
+    assert loop.cursor.learned_from == [ids[1], ids[2], ids[4]]
     for name in (ids[1], ids[2], ids[4]):
         await malform(store, name)
     with pytest.raises(RunRefused, match="none of the 5 demonstrations can be read"):

@@ -196,7 +196,7 @@ async def test_the_critic_is_fitted_to_stored_successes_too_where_it_is_told_to(
     async def choose(chosen: TrajectoryFilter) -> list[str]:
         return [each for each in await store.trajectory_ids(chosen) if each != ids[-1]]
 
-    told = []
+    told, learned_from = [], []
     for name, fitted_to in (("plain", "rollouts"), ("both", "rollouts_and_stored")):
         fitting = replace(CONFIG.value_pretraining, episodes=4, max_epochs=1, fitted_to=fitted_to)
         small = setting(
@@ -205,11 +205,16 @@ async def test_the_critic_is_fitted_to_stored_successes_too_where_it_is_told_to(
         )  # fmt: skip
         outcome = await PpoLoop(replace(small, choose=choose)).train()
         assert outcome.metrics["episodes"] == 4
+        learned_from.append(outcome.learned_from)
         told.append([e.data for e in await store.events_after(0) if e.name == "ppo/value_pretraining"][-1])
     plain, both = told
     turns = [int(str(each["train_turns"])) + int(str(each["held_out_turns"])) for each in told]
     assert (plain["stored"], both["stored"]) == (0, 8) and turns[1] == turns[0] + 8
     assert plain["success_sampled"] == both["success_sampled"]
+    shown = await store.trajectory_ids(
+        TrajectoryFilter(split=Split.TRAIN, labels={"purpose": "demonstration"})
+    )
+    assert (learned_from[0], {*learned_from[1]}) == ((), {*shown[-4:], *ids[:-1]})
 
 
 @pytest.mark.parametrize("group_size", [1, 4])

@@ -65,6 +65,14 @@ def make_run(home: Path, kind: str, config: dict[str, Any], **more: Any) -> Path
     return folder
 
 
+async def learned_from(home: Path, result: dict[str, Any]) -> list[object]:
+    """What the policy that came of a run says."""
+    async with await Store.open(f"sqlite+aiosqlite:///{home}/store.db", f"file://{home}/blobs") as store:
+        named = (await store.policy(result["policy_out"])).metadata["material"]
+        assert isinstance(named, list)
+        return [*named]
+
+
 @pytest.mark.parametrize(
     ("kind", "config", "more", "message"),
     [
@@ -186,7 +194,8 @@ def test_more_demonstrations_are_taken_of_hard_tasks(tmp_path: Path) -> None:
     taken = {"demonstrations_per_task": 1, "hard_tasks": tasks[1:], "hard_demonstrations": 3}
     folder = make_run(tmp_path, "sft", {"tasks": tasks, "perception_tasks": [], "cloning_epochs": 1, **taken})
     assert _guarded(RunFolder(folder)) == FINISHED
-    assert json.loads((folder / "result.json").read_text())["metrics"]["demonstrations"] == 4
+    found = json.loads((folder / "result.json").read_text())
+    assert found["metrics"]["demonstrations"] == len(asyncio.run(learned_from(tmp_path, found))) == 4
 
 
 def test_the_same_demonstrations_make_the_same_policy_in_whichever_order_they_came(tmp_path: Path) -> None:
@@ -304,8 +313,10 @@ def test_what_people_corrected_is_preferred_to_what_was_proposed(tmp_path: Path)
     told = {"tasks": [TASK], "pairs": "corrections", "minibatch": 4, "epochs": 4}
     folder = make_run(tmp_path, "prefer", told)
     assert _guarded(RunFolder(folder)) == FINISHED, (folder / "error.json").read_text()
-    found = json.loads((folder / "result.json").read_text())["metrics"]
+    result = json.loads((folder / "result.json").read_text())
+    found = result["metrics"]
     assert found["pairs"] == 4 and found["preferred"] == 1.0 and found["margin"] > 0
+    assert len(asyncio.run(learned_from(tmp_path, result))) == 2
 
 
 def test_what_was_taken_of_several_replies_is_preferred_to_what_was_rated_lower(tmp_path: Path) -> None:

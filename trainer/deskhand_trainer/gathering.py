@@ -111,7 +111,9 @@ class Gatherer:
         ids: list[str] = []
         for purpose in ("demonstration", ROLLOUT):
             ids += (await choose(replace(chosen, labels={"purpose": purpose})))[-most:]
-        return await self.stored(ids)
+        found = await self.stored(ids)
+        self._cursor.learn(each.id for each in found)
+        return found
 
     async def _readable(self, ids: Sequence[str]) -> list[Trajectory]:
         found, damaged = await readable(self._s.store, ids)
@@ -218,6 +220,7 @@ class Gatherer:
                     f"none of the {len(ids)} demonstrations can be read (deskhand flywheel fsck): the run's "
                     "alarm says why"
                 )
+        cursor.learn(each.id for each in found)
         return found
 
     async def _without_sandboxes(self, playing: Awaitable[Sequence[Trajectory]]) -> Collected:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -96,6 +96,8 @@ class Cursor:
     """How each task has gone so far."""
     unreadable: list[str] = field(default_factory=list[str])
     """Ids of stored episodes that were left out because they cannot be read."""
+    learned_from: list[str] = field(default_factory=list[str])
+    """Ids of stored episodes that were learned from beside the run's own."""
     value_explained_variance: float | None = None
     """Held out, after value pretraining; None without it, or where the returns did not vary."""
 
@@ -110,6 +112,10 @@ class Cursor:
         self.environment_s += times.environment_s
         self.inference_s += times.inference_s
         self.training_s += times.training_s
+
+    def learn(self, ids: Iterable[str]) -> None:
+        """Note that stored episodes are learned from."""
+        self.learned_from = [*dict.fromkeys([*self.learned_from, *ids])]
 
     def progress(self, config: PpoConfig) -> float:
         """Share of the budget that is spent, of whichever limit is nearest."""
@@ -133,6 +139,8 @@ class PpoOutcome:
     best: Path
     """Folder of the weights that did best on validation seeds."""
     metrics: Mapping[str, JsonValue]
+    learned_from: tuple[str, ...]
+    """As `Cursor.learned_from`."""
 
 
 def loop_metrics(c: Cursor, seeds: LoopSeeds, config: PpoConfig) -> dict[str, JsonValue]:

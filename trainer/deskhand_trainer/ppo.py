@@ -126,7 +126,8 @@ class PpoLoop:
                 if last or self.cursor.iteration % self.config.checkpoint_every == 0:
                     await asyncio.to_thread(self._checkpoint)
             metrics = loop_metrics(self.cursor, self.seeds, self.config)
-            return PpoOutcome(best=self.s.folder / "best", metrics=metrics)
+            learned_from = tuple(self.cursor.learned_from)
+            return PpoOutcome(best=self.s.folder / "best", metrics=metrics, learned_from=learned_from)
         finally:
             await self.gather.close()
             await asyncio.to_thread(self.engine.close)

@@ -70,7 +70,7 @@ class LineageModel(BaseModel):
     kind: LineageKind
     name: str
     relation: str
-    """What it was to the node above: "continued", "learned from", "played in the run"."""
+    """What it was to the node above: "continued", "scored by", "learned from", "played in the run"."""
     details: JsonObject
     above: bool
     """Drawn before: its sources stand there."""

@@ -1,4 +1,4 @@
-"""What a run reads of the store when some of it is damaged."""
+"""What a run reads of the store when some of it is damaged, and what is kept with the policy it makes."""
 
 from __future__ import annotations
 
@@ -22,17 +22,21 @@ from deskhand_agent.types import (
     TrajectoryEnd,
     TrajectoryStart,
 )
+from deskhand_flywheel.lineage import trace_policy
 from deskhand_flywheel.prm.model import ScoreHead, hidden_width, save_reward_model
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import TrajectoryFilter
+from deskhand_flywheel.upkeep import Drop, RetentionRule, collect
 from deskhand_sandbox.pictures import as_image
 from deskhand_sandbox.tasks import make_task
+from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_sandbox.types import Click, Observation, Outcome, Split
-from deskhand_trainer.config import ScoreConfig
+from deskhand_trainer.config import PpoConfig, ScoreConfig
 from deskhand_trainer.errors import RunRefused
+from deskhand_trainer.loop_state import PpoOutcome, PpoSetting
 from deskhand_trainer.preferences.config import PreferenceConfig
 from deskhand_trainer.run_folder import RunFolder
-from deskhand_trainer.run_kinds import prefer
+from deskhand_trainer.run_kinds import ppo, prefer, pretrain
 from deskhand_trainer.run_kinds.context import RunContext, open_context
 from deskhand_trainer.run_kinds.score import _to_score  # pyright: ignore[reportPrivateUsage]
 from deskhand_trainer.runs import RunKind, RunSpec
@@ -110,14 +114,19 @@ async def test_a_damaged_episode_is_left_out_and_counted(context: RunContext, tm
     assert "is damaged" in str(alarm.data["why"])
 
 
-async def test_a_reward_model_goes_where_the_run_computes(
-    context: RunContext, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+async def reward_model(store: Store, tmp_path: Path) -> str:
+    """Id of a small one in the store."""
     bundle = build_tiny(
         TinyConfig(vision_width=16, vision_depth=1, vision_heads=2, text_width=32, text_depth=1, text_heads=2)
     )
     save_reward_model(bundle, ScoreHead(hidden_width(bundle)), tmp_path / "prm")
-    kept = await store.keep_policy(tmp_path / "prm", parent_id=None, metadata={})
+    return (await store.keep_policy(tmp_path / "prm", parent_id=None, metadata={})).id
+
+
+async def test_a_reward_model_goes_where_the_run_computes(
+    context: RunContext, reward_model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[str] = []
 
     def noted(choice: Literal["auto", "cpu", "cuda"]) -> torch.device:
@@ -125,8 +134,8 @@ async def test_a_reward_model_goes_where_the_run_computes(
         return torch.device("cpu")
 
     monkeypatch.setattr("deskhand_flywheel.prm.scoring.device_named", noted)
-    assert await context.reward_model(kept.id) is not None
-    assert await context.reward_model(kept.id, device="cpu") is not None
+    assert await context.reward_model(reward_model) is not None
+    assert await context.reward_model(reward_model, device="cpu") is not None
     assert asked == ["auto", "cpu"]
 
 
@@ -136,6 +145,55 @@ async def test_what_is_left_out_stands_by_name_in_the_log(
     spoil(tmp_path, "b")
     _ = [each async for each in context.read(NAMES)]
     assert "left out b: " in capsys.readouterr().out
+
+
+async def test_a_policy_names_what_it_learned_from_and_what_scored_it_and_that_is_not_collected(
+    context: RunContext, reward_model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was trained on no dataset, which would hold its episodes."""
+
+    class Loop:
+        def __init__(self, setting: PpoSetting) -> None:
+            self.best = setting.folder / "best"
+
+        async def train(self) -> PpoOutcome:
+            self.best.mkdir()
+            (self.best / "config.json").write_text("{}")
+            return PpoOutcome(best=self.best, metrics={}, learned_from=("a", "c"))
+
+    monkeypatch.setattr(ppo, "PpoLoop", Loop)
+    spec = replace(context.spec, kind=RunKind.PPO, prm_in=reward_model)
+    of_loop = replace(context, spec=spec)
+    kept, _ = await ppo.run(of_loop, PpoConfig(tasks=("fake/press-button",)))
+    traced = await trace_policy(context.store, kept)
+    assert [(each.relation, each.name, each.details.get("ids")) for each in traced.sources] == [
+        ("scored by", reward_model, None),
+        ("learned from", "p", ["a", "c"]),
+    ]
+    everything = RetentionRule(drop=(Drop(older_than_days=0),))
+    assert (await collect(context.store, everything, apply=False)).trajectories == ("b",)
+    routed = replace(of_loop, spec=replace(spec, dataset="some/sft@1"))
+    of_dataset = await routed.keep(tmp_path / "run/best", {}, learned_from=("a", "c"))
+    assert "material" not in (await context.store.policy(of_dataset)).metadata
+
+
+async def test_pretraining_goes_on_with_the_failures_it_began_with(context: RunContext) -> None:
+    """Those of tasks that are held out are none of them."""
+
+    async def add(name: str, task_id: str = "fake/press-button") -> None:
+        found = episode(name)
+        start = replace(
+            found.start, task=replace(found.start.task, id=task_id), labels={"purpose": "rollout"}
+        )
+        assert found.end is not None
+        end = replace(found.end, outcome=Outcome(score=0.0, success=False))
+        await context.store.add_trajectory(replace(found, start=start, end=end))
+
+    await add("lost")
+    await add("measured", min(HELD_OUT_TASKS))
+    assert await pretrain._failures(context) == ["lost"]  # pyright: ignore[reportPrivateUsage]
+    await add("later")
+    assert await pretrain._failures(context) == ["lost"]  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.mark.parametrize("pairs", ["corrections", "others"])

@@ -21,6 +21,7 @@ from deskhand_flywheel.errors import (
     UnknownDataset,
     UnknownPolicy,
 )
+from deskhand_flywheel.lineage import MATERIAL
 from deskhand_flywheel.prm.scoring import ProcessRewardModel
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import TrajectoryFilter
@@ -157,11 +158,20 @@ class RunContext:
         except (UnknownPolicy, BlobError, InvalidQuery, RewardModelError) as error:
             raise RunRefused(f"the reward model {named} cannot be used: {error}") from error
 
-    async def keep(self, folder: Path, metadata: Mapping[str, JsonValue]) -> str:
-        """Keep a checkpoint in the store, as a child of the policy the run started from; its id."""
+    async def keep(
+        self, folder: Path, metadata: Mapping[str, JsonValue], *, learned_from: Iterable[str] = ()
+    ) -> str:
+        """Keep a checkpoint in the store, as a child of the policy the run started from; its id.
+
+        Args:
+            learned_from: ids of the store's episodes that it learned from, beside those that the run played;
+                named where the spec has no dataset, which holds them.
+        """
         described: dict[str, JsonValue] = {"run": self.spec.id, "kind": self.spec.kind.value}
         if self.spec.dataset is not None:
             described["dataset"] = self.spec.dataset
+        elif ids := sorted(set(learned_from)):
+            described[MATERIAL] = [*ids]
         described |= {f"label:{name}": value for name, value in self.spec.labels.items()}
         if (executor := await self.executor_of_start()) is not None:
             described["executor"] = executor

@@ -5,6 +5,7 @@ from __future__ import annotations
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.notebook import Notebook
 from deskhand_agent.precision import device_named
+from deskhand_flywheel.lineage import SCORED_BY
 from deskhand_sandbox.base import Capability, SandboxSource
 from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.admission import loop_seeds, refuse_unproven, refuse_unverified
@@ -83,7 +84,8 @@ async def run(context: RunContext, config: PpoConfig) -> tuple[str, dict[str, Js
     described: dict[str, JsonValue] = {"training": dict(outcome.metrics), "probe": config.probe}
     described |= {} if executor is None else {"executor": executor.id}
     described |= {} if outcomes is None else {"outcome": outcomes.scorer}
-    kept = await context.keep(outcome.best, described)
+    described |= {} if reward_model is None else {SCORED_BY: context.spec.prm_in}
+    kept = await context.keep(outcome.best, described, learned_from=outcome.learned_from)
     return kept, dict(outcome.metrics)
 
 

@@ -46,7 +46,8 @@ async def run(context: RunContext, config: PreferenceConfig) -> tuple[str, dict[
     folder = context.folder.path / "trained"
     await asyncio.to_thread(save_bundle, bundle, folder)
     metrics: dict[str, JsonValue] = asdict(report)
-    kept = await context.keep(folder, {"training": dict(metrics)})
+    learned_from = (turn.trajectory_id for pair in pairs for side in pair.sides for turn in side)
+    kept = await context.keep(folder, {"training": dict(metrics)}, learned_from=learned_from)
     await context.reporter.metric("prefer", metrics, step=report.steps)
     return kept, metrics
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from dataclasses import asdict
+import json
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from deskhand_agent.models.bundle import ModelBundle, save_bundle
-from deskhand_agent.types import Trajectory
 from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
 from deskhand_sandbox.tasks.generated import SIZES_PX
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
@@ -22,6 +21,7 @@ from deskhand_trainer.base.fresh import fresh_base
 from deskhand_trainer.base.pages import TASK
 from deskhand_trainer.base.train import pretrain
 from deskhand_trainer.errors import RunRefused
+from deskhand_trainer.run_folder import write_json
 from deskhand_trainer.run_kinds.context import RunContext
 from deskhand_trainer.run_kinds.training_thread import Teller, stopping
 
@@ -30,8 +30,9 @@ async def run(context: RunContext, config: PretrainConfig) -> tuple[str, dict[st
     """Draw, train, keep."""
     bundle = await _bundle(context, config)
     train, held_out = await _pages(context, config)
+    failures = await _failures(context) if config.experience else []
     if config.experience:
-        train += await write_experience(context.folder.path / "experience", _failures(context))
+        train += await write_experience(context.folder.path / "experience", context.read(failures))
     async with stopping() as should_stop:
         report = await asyncio.to_thread(
             pretrain,
@@ -52,7 +53,8 @@ async def run(context: RunContext, config: PretrainConfig) -> tuple[str, dict[st
         "training_seconds": report.seconds,
         "parameters": sum(each.numel() for each in bundle.model.parameters()),
     }
-    kept = await context.keep(folder, {"training": dict(metrics), "config": asdict(config)})
+    described: dict[str, JsonValue] = {"training": dict(metrics), "config": asdict(config)}
+    kept = await context.keep(folder, described, learned_from=failures)
     return kept, {**metrics, "curve": [dict(each) for each in report.curve]}
 
 
@@ -69,14 +71,16 @@ async def _bundle(context: RunContext, config: PretrainConfig) -> ModelBundle:
         raise RunRefused(f"field 'vision_depth': {error}") from error
 
 
-async def _failures(context: RunContext) -> AsyncIterator[Trajectory]:
-    """What policies did in vain on train seeds."""
-    rollouts = {"purpose": "rollout"}
-    chosen = TrajectoryFilter(split=Split.TRAIN, outcome=OutcomeFilter.FAILURE, labels=rollouts, ended=True)
-    ids = await context.episodes(chosen)
-    async for trajectory in context.read(ids):
-        if trajectory.start.task.id not in HELD_OUT_TASKS:
-            yield trajectory
+async def _failures(context: RunContext) -> list[str]:
+    """Ids of what policies did in vain on train seeds, the same in all lives of the run."""
+    listed = context.folder.path / "failures.json"
+    if not listed.exists():
+        chosen = TrajectoryFilter(
+            split=Split.TRAIN, outcome=OutcomeFilter.FAILURE, labels={"purpose": "rollout"}, ended=True
+        )
+        held_out = set(await context.episodes(replace(chosen, task_ids=tuple(HELD_OUT_TASKS))))
+        write_json(listed, [each for each in await context.episodes(chosen) if each not in held_out])
+    return json.loads(listed.read_text())
 
 
 async def _pages(context: RunContext, config: PretrainConfig) -> tuple[list[Path], list[Path]]:

@@ -73,7 +73,8 @@ async def run(context: RunContext, config: SftConfig) -> tuple[str, dict[str, Js
         "training_seconds": report.seconds,
         "demonstration_seeds": [*sorted({t.start.task.seed for t in demonstrations})],
     }
-    kept = await context.keep(folder, {"training": dict(metrics)})
+    learned_from = [each.id for each in demonstrations]
+    kept = await context.keep(folder, {"training": dict(metrics)}, learned_from=learned_from)
     told = {name: value for name, value in metrics.items() if not isinstance(value, list)}
     await context.reporter.metric("sft", told, step=0)
     return kept, metrics
