@@ -3,7 +3,7 @@
 One encoder gives equal pixels equal bytes, so the digest alone already keeps an unchanged screen once. This
 is for screens from several encoders (`within=0`, which loses nothing: every pixel is compared), and for
 carets and clocks (`within` above 0, which does: the record shows the frame before, not the one the agent saw,
-and a turn whose model was shown another is not trained on).
+and a turn whose model was shown another is not trained on as it was drawn).
 """
 
 from __future__ import annotations

@@ -210,7 +210,7 @@ class Settings(BaseSettings):
     """obstore URL; None: a folder in the home folder."""
     near_frames: Annotated[float, Field(ge=0, lt=1)] | None = None
     """Share of a screen's pixels that may differ from the one kept before for it not to be kept, in submitted
-    tasks; 0 loses nothing. None: only equal bytes are kept once."""
+    tasks, collecting and evaluations; 0 loses nothing. None: only equal bytes are kept once."""
     logs: Form = "text"
     """How processes write their logs: for a person, or one JSON object a line, with ids to join them by."""
     url: str | None = None

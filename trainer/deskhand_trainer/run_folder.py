@@ -159,6 +159,7 @@ class _SpecFields:
     prm_in: str | None = None
     dataset: str | None = None
     folders: tuple[str, ...] | None = None
+    near_frames: float | None = None
     labels: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
 
 

@@ -67,6 +67,9 @@ class RunSpec:
     folders: tuple[str, ...] | None = None
     """Stamps of the folders of the runs whose episodes it looks at, its round's; None: it is of no round, and
     looks at everybody's."""
+    near_frames: float | None = None
+    """As `Store.open` takes it, of what a run plays and learns nothing from (collect, evaluate); PPO keeps
+    the frames that its policy was shown. None: only equal bytes are kept once."""
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     """Copied onto every trajectory of the run: {"round": "3"}."""
 

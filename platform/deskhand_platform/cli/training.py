@@ -108,6 +108,7 @@ def _run(
         config=values,
         store_url=settings.db_url,
         blobs_url=settings.blobs_url,
+        near_frames=settings.near_frames,
         policy_in=None if policy is None else asyncio.run(_kept(policy)),
         prm_in=None if reward_model is None else asyncio.run(_kept(reward_model)),
         dataset=dataset,

@@ -124,6 +124,7 @@ def _spec(
         config=config,
         store_url=settings.db_url,
         blobs_url=settings.blobs_url,
+        near_frames=settings.near_frames,
         sandbox_url=sandbox_url,
         policy_in=policy_id,
         labels={"run": folder.name},

@@ -206,6 +206,7 @@ class Phases:
                 config=planned.config,
                 store_url=self._settings.db_url,
                 blobs_url=self._settings.blobs_url,
+                near_frames=self._settings.near_frames,
                 sandbox_url=url,
                 policy_in=policy_in,
                 prm_in=_made_by(record, "score") if planned.kind == RunKind.PPO else None,

@@ -123,6 +123,14 @@ def test_episodes_of_other_settings_are_not_mixed_and_training_may_go_on_with_th
     assert run.spec().config == {"lr": 0.2}
 
 
+def test_a_run_keeps_frames_as_the_home_says(
+    train: Train, run: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DESKHAND_NEAR_FRAMES", "0.01")
+    train("collect")
+    assert run.spec().near_frames == 0.01
+
+
 def test_a_run_at_work_keeps_its_spec(train: Train, run: RunFolder) -> None:
     train("ppo", "--set", "lr=0.1")
     with hold(run.path, busy=lambda: None):

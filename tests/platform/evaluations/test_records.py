@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from deskhand_flywheel.store import Store
+from deskhand_platform.evaluations.desk import EvaluationDesk
 from deskhand_platform.evaluations.desk import asked as all_asked
 from deskhand_platform.evaluations.records import compare, evaluations
 from deskhand_platform.evaluations.suites import SuiteShelf
@@ -17,8 +18,9 @@ from deskhand_platform.rounds.plan import PhasePlan
 from deskhand_platform.rounds.run_queue import pending
 from deskhand_platform.rounds.runs import write_spec
 from deskhand_platform.services import Services
-from deskhand_platform.settings import Settings
+from deskhand_platform.settings import Settings, load_settings
 from deskhand_platform.states import WorkState
+from deskhand_trainer.run_folder import RunFolder
 from deskhand_trainer.runs import RunKind, RunSpec
 from deskhand_trainer.wilson import wilson
 
@@ -56,6 +58,12 @@ def test_runs_are_read_newest_first_and_others_passed_over(tmp_path: Path) -> No
     assert [(row.task, row.mode, row.episodes) for row in alone.rows] == [("a", "greedy", 4)]
     assert [(row.task, row.success) for row in of_round.rows] == [("all", 0.5), ("a", 0.8), ("b", 0.2)]
     assert (of_round.round, of_round.state) == ("3", WorkState.DONE)
+
+
+def test_its_run_keeps_frames_as_the_home_says(tmp_path: Path) -> None:
+    settings = load_settings(home=tmp_path, near_frames=0.01)
+    asked = EvaluationDesk(settings).ask(None, {"tasks": ["fake/press-button"]})
+    assert RunFolder(settings.runs / asked.id).spec().near_frames == 0.01
 
 
 def test_one_that_is_started_again_was_asked_for_when_it_was(tmp_path: Path) -> None:

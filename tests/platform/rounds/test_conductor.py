@@ -81,7 +81,8 @@ async def test_a_round_turns_and_the_next_goes_on_from_it(counting: Settings, un
         ppo = spec(services, "round-1-ppo")
         assert (ppo["policy_in"], ppo["prm_in"]) == ("round-1-sft-made", "round-1-score-made")
         assert ppo["labels"] == {"round": "1", "phase": "ppo"} and ppo["sandbox_url"]
-        assert spec(services, "round-1-evaluate-untrained")["policy_in"] is None
+        untrained = spec(services, "round-1-evaluate-untrained")
+        assert (untrained["policy_in"], untrained["near_frames"]) == (None, 0.01)
         assert spec(services, "round-1-explore")["policy_in"] == "round-1-sft-made"
         assert spec(services, "round-1-validate-ppo")["config"]["split"] == "validation"
         assert (first.policy_out, first.promoted) == ("round-1-ppo-made", True)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import pytest
 import torch
+from PIL import Image as Picture
 
 from deskhand_agent.models.bundle import build_tiny
 from deskhand_agent.models.tiny import TinyConfig
@@ -27,7 +28,7 @@ from deskhand_flywheel.prm.model import ScoreHead, hidden_width, save_reward_mod
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import TrajectoryFilter
 from deskhand_flywheel.upkeep import Drop, RetentionRule, collect
-from deskhand_sandbox.pictures import as_image
+from deskhand_sandbox.pictures import as_image, encoded
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_sandbox.types import Click, Observation, Outcome, Split
@@ -35,7 +36,7 @@ from deskhand_trainer.config import PpoConfig, ScoreConfig
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.loop_state import PpoOutcome, PpoSetting
 from deskhand_trainer.preferences.config import PreferenceConfig
-from deskhand_trainer.run_folder import RunFolder
+from deskhand_trainer.run_folder import RunFolder, read_spec
 from deskhand_trainer.run_kinds import ppo, prefer, pretrain
 from deskhand_trainer.run_kinds.context import RunContext, open_context
 from deskhand_trainer.run_kinds.score import _to_score  # pyright: ignore[reportPrivateUsage]
@@ -104,6 +105,23 @@ async def test_a_round_s_run_looks_at_what_its_folders_hold(context: RunContext)
         assert [*await context.store.trajectory_ids(scored)] == found
     [named_run] = _to_score((), ScoreConfig(runs=("run",)))
     assert (named_run.folders, named_run.labels) == (None, {"run": "run"})
+
+
+@pytest.mark.parametrize(("kind", "kept"), [("collect", 1), ("evaluate", 1), ("ppo", 2)])
+async def test_near_frames_are_kept_once_by_runs_that_learn_from_none_of_them(
+    tmp_path: Path, kind: str, kept: int
+) -> None:
+    urls = {"store_url": f"sqlite+aiosqlite:///{tmp_path}/store.db", "blobs_url": f"file://{tmp_path}/blobs"}
+    spec = read_spec({"id": "run", "kind": kind, **urls, "near_frames": 0.5})
+    drawn, whole = Picture.new("RGB", (9, 9), "white"), episode("a")
+    async with open_context(RunFolder(tmp_path), spec) as opened:
+        await opened.store.begin(whole.start)
+        for index in range(2):
+            seen = replace(whole.steps[0].observation, screenshot=encoded(drawn))
+            await opened.store.step("a", replace(whole.steps[0], index=index, observation=seen))
+            drawn.putpixel((4, 4), (0, 0, 0))
+        read = await opened.store.trajectory("a")
+    assert len({step.observation.screenshot.digest for step in read.steps}) == kept
 
 
 async def test_a_damaged_episode_is_left_out_and_counted(context: RunContext, tmp_path: Path) -> None:

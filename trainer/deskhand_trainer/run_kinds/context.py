@@ -39,6 +39,7 @@ from deskhand_trainer.run_folder import RunFolder
 from deskhand_trainer.runs import RunKind, RunSpec
 
 TOKEN_VARIABLE = "DESKHAND_SANDBOX_TOKEN"
+_ONLY_PLAYS = (RunKind.COLLECT, RunKind.EVALUATE)
 UNTRAINED = "untrained"
 """Policy id of the tiny model as built from its config."""
 
@@ -235,8 +236,9 @@ async def open_context(
     Raises:
         RunRefused: the store cannot be opened.
     """
+    near_frames = spec.near_frames if spec.kind in _ONLY_PLAYS else None
     try:
-        store = await Store.open(spec.store_url, spec.blobs_url)
+        store = await Store.open(spec.store_url, spec.blobs_url, near_frames=near_frames)
     except StoreError as error:
         raise RunRefused(f"the store cannot be opened: {error}") from error
     reporter = Reporter(store, subject=f"run:{spec.id}", folder=folder.path / "tensorboard")
