@@ -20,7 +20,7 @@ from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.worker import WorkerSettings
 from deskhand_flywheel.judges import JudgeSettings, OutcomeJudge
 from deskhand_flywheel.store import Store
-from deskhand_flywheel.types import JudgeTrouble, TrajectoryFilter
+from deskhand_flywheel.types import DisagreementKind, JudgeTrouble, TrajectoryFilter
 from deskhand_sandbox.types import Split
 from deskhand_sandbox.verifiers.none import create as no_verifier
 from deskhand_trainer.config import PpoConfig, ValuePretrainingConfig, parse_config
@@ -120,6 +120,16 @@ async def test_a_verifier_is_heard_first(
 ) -> None:
     collected = await played(spot, spot_oracle, store, make(by="verifier_then_judge"))
     assert outcomes_of(collected) == [(1.0, True)] * 4 and endpoint.sent == []
+
+
+async def test_a_judge_that_contradicts_the_verifier_calls_for_a_person(
+    store: Store, spot: Any, spot_oracle: Any, make: Make, endpoint: Any
+) -> None:
+    endpoint.queue = [says(0.0)]
+    await played(spot, spot_oracle, store, make(at_once=1), count=2)
+    (waiting,) = (await store.review_queue()).items
+    assert waiting.disagreement.kind is DisagreementKind.VERIFIER_JUDGE
+    assert {side.score for side in waiting.disagreement.said} == {1.0, 0.0}
 
 
 async def test_what_was_said_before_the_run_died_is_not_asked_again(

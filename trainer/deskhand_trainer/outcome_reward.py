@@ -2,8 +2,9 @@
 outcome reward, arXiv 2509.02544).
 
 A judge is asked as each episode ends, while others go on. Its word is kept in the store as its opinion, under
-its version, and the episode's own verdict stays what it was. An episode on which it comes to no word in time
-is void: it earns nothing, not 0; it is counted by what went wrong, and kept for the judge to be asked again.
+its version, and the episode's own verdict stays what it was; where the two contradict each other, the episode
+is queued for a person's review. An episode on which it comes to no word in time is void: it earns nothing,
+not 0; it is counted by what went wrong, and kept for the judge to be asked again.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from deskhand_agent.errors import EndpointError
 from deskhand_agent.types import StopReason, Trajectory
 from deskhand_flywheel.errors import NoVerdict
 from deskhand_flywheel.judges import JudgeSettings, OutcomeJudge, Rubric
+from deskhand_flywheel.review_rules import read_review_rules
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import JudgeFailure, JudgeTrouble, OutcomeScore
 from deskhand_sandbox.types import Outcome
@@ -40,6 +42,7 @@ class JudgedOutcomes:
     def __init__(self, store: Store, judge: OutcomeJudge, config: OutcomeConfig) -> None:
         self._store, self._judge, self._config = store, judge, config
         self._turn = asyncio.Semaphore(config.at_once)
+        self._rules = read_review_rules({})
         self.scorer = judge.scorer
         self._counts: Counter[str] = Counter()
         self._told: Mapping[str, float] = {}
@@ -111,6 +114,7 @@ class JudgedOutcomes:
             late = f"no verdict within {within_s:g} s of the episode's end"
             raise NoVerdict(late, trouble=JudgeTrouble.TIMEOUT) from error
         await self._store.add_outcome_scores([score])
+        await self._store.find_disagreements_of(trajectory.id, self._rules)
         await self._store.drop_judge_failure(self.scorer, trajectory.id, None)
         self._counts["judged"] += 1
         return score

@@ -61,8 +61,11 @@ class Asked:
 class Judge:
     """Asks one model by one rubric."""
 
-    def __init__(self, settings: JudgeSettings, rubric: Rubric) -> None:
+    def __init__(self, settings: JudgeSettings, rubric: Rubric, *shown: str) -> None:
         """
+        Args:
+            shown: what else than the settings shapes what it is shown; part of its name.
+
         Raises:
             EndpointError: OpenAI's own endpoint is asked for without a key.
         """
@@ -70,7 +73,7 @@ class Judge:
         self._endpoint = ChatEndpoint(settings)
         given = settings.temperature
         self._temperature = self._endpoint.steady if given is None else given
-        shaped = [settings.model, rubric.text, FORM, self._temperature, settings.longest_px]
+        shaped = [settings.model, rubric.text, FORM, self._temperature, settings.longest_px, *shown]
         digest = blake3(json.dumps(shaped).encode()).hexdigest()[:12]
         self.scorer = f"{JUDGE}:{settings.model[:_MOST_NAME]}@{digest}"
         self.asked = Asked()
@@ -181,7 +184,7 @@ class OutcomeJudge(Judge):
         Raises:
             EndpointError: OpenAI's own endpoint is asked for without a key.
         """
-        super().__init__(settings, rubric or packaged_rubric("outcome"))
+        super().__init__(settings, rubric or packaged_rubric("outcome"), "every turn")
 
     async def score(self, trajectory: Trajectory, look: Look | None = None) -> OutcomeScore:
         """The score of one episode.

@@ -29,7 +29,7 @@ Part: TypeAlias = dict[str, Any]
 LAST_SCREENS = 5
 """Shown to an outcome judge, the final one included (UI-TARS-2, arXiv 2509.02544, section on rewards)."""
 MOST_TURNS = 60
-"""Past turns written out, the latest ones."""
+"""Past turns written out for a process judge, the latest ones; an outcome judge is shown all."""
 MOST_CHARS = 600
 """Of one turn's thought, action or result."""
 
@@ -50,7 +50,7 @@ async def step_messages(
     step = trajectory.steps[place]
     parts = [
         _text(_asked(trajectory)),
-        _text(_history(trajectory.steps[:place])),
+        _text(_history(trajectory.steps[:place], most=MOST_TURNS)),
         _text(f"The screen it saw{_size(step)}:"),
         await _screen(step.observation.screenshot, look, longest_px, step.decision.actions),
         _text(f"What it did:\n{_turn(step, thoughts=True)}"),
@@ -73,7 +73,7 @@ async def outcome_messages(
     end = trajectory.end
     if end is not None and end.final_observation is not None:
         screens.append(end.final_observation.screenshot)
-    parts = [_text(_asked(trajectory)), _text(_history(trajectory.steps))]
+    parts = [_text(_asked(trajectory)), _text(_history(trajectory.steps, most=len(trajectory.steps)))]
     said = [a.text for s in trajectory.steps for a in s.decision.actions if isinstance(a, Answer | Finish)]
     parts.append(
         _text(f"What it said in the end: {_cut(said[-1])}" if said else "It said nothing in the end.")
@@ -97,10 +97,10 @@ def _asked(trajectory: Trajectory) -> str:
     return f"What the person asked for:\n{trajectory.start.instruction}{also}"
 
 
-def _history(steps: Sequence[Step]) -> str:
+def _history(steps: Sequence[Step], *, most: int) -> str:
     if not steps:
         return "It has done nothing before."
-    left_out = max(0, len(steps) - MOST_TURNS)
+    left_out = max(0, len(steps) - most)
     lines = [f"({left_out} earlier turns left out)"] if left_out else []
     lines += [f"{step.index + 1}. {_turn(step, thoughts=False)}" for step in steps[left_out:]]
     return "What it did so far:\n" + "\n".join(lines)

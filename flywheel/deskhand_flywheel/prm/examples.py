@@ -18,7 +18,7 @@ from deskhand_agent.models.prompting import (
     prompt_of,
     tokenise_reply,
 )
-from deskhand_agent.prompt import reply_of
+from deskhand_agent.prompt import SUMMARISE, reply_of
 from deskhand_agent.types import Context, Step, Trajectory
 from deskhand_flywheel.prm.targets import StepTarget, Targets
 from deskhand_sandbox.types import Image
@@ -60,8 +60,11 @@ class PrmExample:
 def read_steps(
     trajectory: Trajectory, bundle: ModelBundle, *, memory: WindowMemory | None = None
 ) -> tuple[ReadStep, ...]:
-    """Every step of a trajectory (read with images) as the model takes it."""
-    memory = memory or WindowMemory()
+    """Every step of a trajectory (read with images) as the model takes it.
+
+    Args:
+        memory: what of the past is written out for turns whose ids are not known; None: the model's.
+    """
     return tuple(
         _read(trajectory, place, step, bundle, memory) for place, step in enumerate(trajectory.steps)
     )
@@ -79,6 +82,7 @@ def examples_from(
     Args:
         trajectories: read with `images=True`.
         bundle: the model that is to read them.
+        memory: as of `read_steps`.
     """
     why_ids = _why(bundle)
     examples: list[PrmExample] = []
@@ -105,7 +109,7 @@ def _why(bundle: ModelBundle) -> tuple[int, ...]:
 
 
 def _read(
-    trajectory: Trajectory, place: int, step: Step, bundle: ModelBundle, memory: WindowMemory
+    trajectory: Trajectory, place: int, step: Step, bundle: ModelBundle, memory: WindowMemory | None
 ) -> ReadStep:
     decision = step.decision
     request, completion = decision.request, decision.completion
@@ -119,7 +123,8 @@ def _read(
             steps=trajectory.steps[:place],
             observation=step.observation,
         )
-        prompt = prompt_of(bundle, context, memory=memory)
+        asking = "" if decision.summary is None else SUMMARISE
+        prompt = prompt_of(bundle, context, memory=memory, asking=asking)
         prompt_ids, images = prompt.ids, prompt.images
         reply_ids = tokenise_reply(bundle, _reply_text(step, bundle))
     return ReadStep(
@@ -132,6 +137,8 @@ def _read(
 
 
 def _reply_text(step: Step, bundle: ModelBundle) -> str:
+    if step.decision.summary is not None:
+        return step.decision.summary
     if not step.decision.actions:
         return step.decision.text
     return reply_of(step, bundle.coordinates, form=bundle.form, thoughts=True)

@@ -20,7 +20,7 @@ class PrmJudge:
     def __init__(self, model: ProcessRewardModel, *, memory: WindowMemory | None = None) -> None:
         """
         Args:
-            memory: what of the past is written out for candidates whose ids are not known.
+            memory: what of the past is written out for candidates whose ids are not known; None: the model's.
         """
         self._model, self._memory = model, memory
 

@@ -42,7 +42,7 @@ class ProcessRewardModel:
     ) -> None:
         """
         Args:
-            memory: what of the past is written out for turns whose ids are not known.
+            memory: what of the past is written out for turns whose ids are not known; None: the model's.
             batch: turns per forward pass.
 
         Raises:

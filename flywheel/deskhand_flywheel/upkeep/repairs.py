@@ -84,10 +84,10 @@ async def _drop_copy(connection: AsyncConnection, row: StepRow) -> str:
 
 
 async def _spoken_of(connection: AsyncConnection, row: StepRow) -> bool:
-    """Somebody scored the step under that index, or wrote a note on it."""
+    """Somebody scored the step under that index, wrote a note on it, or found what it was worth."""
     about = [
         exists().where(table.c.trajectory_id == row.trajectory_id, table.c.step_index == row.row)
-        for table in (tables.scores, tables.notes)
+        for table in (tables.scores, tables.notes, tables.step_values)
     ]
     return bool(await connection.scalar(select(or_(*about))))
 

@@ -37,6 +37,7 @@ from deskhand_flywheel.judges import (
 )
 from deskhand_flywheel.judges.judge import as_is
 from deskhand_flywheel.judges.judging import GIVE_UP
+from deskhand_flywheel.judges.prompts import MOST_TURNS
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import JudgeTrouble, TrajectoryFilter
 from deskhand_sandbox.pictures import as_image
@@ -94,8 +95,10 @@ async def test_every_step_is_judged_once(store: Store, endpoint: Any, make: Make
 async def test_a_new_model_or_rubric_is_another_scorer(make: Make) -> None:
     first = make().scorer
     assert first.startswith("judge:m@") and make().scorer == first
-    others = {make(model="n").scorer, make(rubric=Rubric(text="Be kind.")).scorer, make(OutcomeJudge).scorer}
-    assert len({first, *others}) == 4
+    kind = Rubric(text="Be kind.")
+    others = {make(model="n").scorer, make(rubric=kind).scorer, make(OutcomeJudge).scorer}
+    # what it is shown of an episode counts too
+    assert len({first, *others, make(OutcomeJudge, rubric=kind).scorer}) == 5
     assert len(make(model="x" * 500).scorer) <= 160
 
 
@@ -166,6 +169,16 @@ async def test_what_an_outcome_judge_is_shown(store: Store, endpoint: Any, make:
     (score,) = await store.outcome_scores("a")
     assert (score.score, score.scorer, report.judged) == (0.75, report.scorer, 1)
     assert (await judge_store(store, make(OutcomeJudge))).judged == 0
+
+
+async def test_an_outcome_judge_is_shown_every_turn_of_a_long_episode(endpoint: Any, make: Make) -> None:
+    steps = tuple(make_step(n, image=picture(0)) for n in range(MOST_TURNS + 2))
+    trajectory = make_trajectory("a", steps=steps, end=make_end())
+    await make(OutcomeJudge).score(trajectory)
+    await make().score_step(trajectory, MOST_TURNS + 1, as_is)
+    (whole, _), (past, _) = map(shown, endpoint.sent)
+    assert "\n1. " in whole and f"\n{MOST_TURNS + 2}. " in whole and "left out" not in whole
+    assert "(1 earlier turns left out)\n2. " in past
 
 
 async def test_nonsense_is_asked_for_again_and_near_misses_are_counted(

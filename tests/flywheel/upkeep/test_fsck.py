@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from deskhand_agent.types import StopReason
 from deskhand_flywheel.blob_damage import Damage
 from deskhand_flywheel.blobs import BlobStore, digest_of
 from deskhand_flywheel.store import Store
-from deskhand_flywheel.types import StepScore
+from deskhand_flywheel.types import StepScore, StepValue
 from deskhand_flywheel.upkeep import FindingKind, Report, fsck
 from deskhand_sandbox.pictures import Format, encoded
 
@@ -155,17 +156,40 @@ def _text_of(urls: Urls, trajectory_id: str, index: int) -> str:
     return str(text)
 
 
-async def test_a_step_with_a_score_is_not_taken_from_under_it(store: Store, urls: Urls) -> None:
+async def _score(store: Store) -> None:
+    await store.add_scores([StepScore(trajectory_id="a", step_index=3, score=0.5, scorer="human:x")])
+
+
+async def _note(store: Store) -> None:
+    await store.write_note("a", 3, "x", "Why twice?")
+
+
+async def _value(store: Store) -> None:
+    sure = {"before": 0.5, "before_error": 0.0, "after": 0.5, "after_error": 0.0}
+    value = StepValue(trajectory_id="a", step_index=3, labeller="mc:x", continuations=2, exact=True, **sure)
+    await store.add_step_values([value])
+
+
+@pytest.mark.parametrize("misplaced", [False, True], ids=["doubled", "misplaced"])
+@pytest.mark.parametrize("remark", [_score, _note, _value])
+async def test_a_step_is_not_taken_from_under_what_is_said_of_it(
+    store: Store, urls: Urls, remark: Callable[[Store], Awaitable[None]], misplaced: bool
+) -> None:
     await write(store, make_trajectory("a", end=make_end()))
+    text = _text_of(urls, "a", 2)
+    if misplaced:
+        _rows(urls, "DELETE FROM steps WHERE trajectory_id = 'a' AND step_index = 2")
     _rows(
         urls,
         "INSERT INTO steps (trajectory_id, step_index, reward, step) VALUES ('a', 3, 0.0, ?)",
-        _text_of(urls, "a", 2),
+        text,
     )
-    await store.add_scores([StepScore(trajectory_id="a", step_index=3, score=0.5, scorer="human:x")])
+    await remark(store)
+    before = await fsck(store)
+    assert before.findings
     report = await fsck(store, repair=True)
+    assert report.findings == before.findings
     assert [finding.mended for finding in report.findings] == [False]
-    assert len(await store.scores("a")) == 1
 
 
 async def test_records_of_another_version_and_records_that_are_none(filled: Store, urls: Urls) -> None:

@@ -4,12 +4,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from deskhand_agent.grammar import parse_reply
 from deskhand_agent.inference import Completion, CompletionRequest, FinishReason, Sampling
-from deskhand_agent.memory import WindowMemory
+from deskhand_agent.memory import WindowMemory, memory_of
 from deskhand_agent.models.bundle import BUNDLE_FILE, ModelBundle, load_bundle, save_bundle
 from deskhand_agent.models.prompting import decode_reply, encode_text, message_header, tokenise_reply
 from deskhand_agent.policies.local import LocalPolicy
+from deskhand_agent.prompt import SUMMARISE
 from deskhand_agent.types import Decision, Step, StepTimings, Trajectory, TrajectoryStart
 from deskhand_agent.worker import WorkerSettings
 from deskhand_flywheel.prm.examples import read_steps
@@ -111,6 +114,29 @@ def test_a_constant_memory_is_shown_thoughts_and_learns_to_write_them(
     replies = [decode_reply(bundle, sample.reply_ids) for sample in samples]
     assert [parse_reply(reply).thought for reply in replies] == ["ONE is left", "TWO is left"]
     assert "What you keep in mind:\nONE is left\n" in decode_reply(bundle, samples[1].prompt_ids)
+
+
+@pytest.mark.parametrize(
+    "memory",
+    [
+        WindowMemory(screens="text", n_screenshots=3),
+        WindowMemory(n_screenshots=2, summary_after=1),
+        WindowMemory(strategy="constant"),
+    ],
+)
+def test_a_reward_model_reads_turns_as_the_model_below_it_learns_them(
+    bundle: ModelBundle, pages: list[SeenPage], memory: WindowMemory
+) -> None:
+    summary = Decision(actions=(), text="Thought: so far\n\nONE is done", summary="ONE is done")
+    first, last = replace(clicked(13, 22), thought="ONE is left"), replace(clicked(41, 50), thought="TWO is")
+    done = trajectory([pages[0], pages[1], pages[1]], first, summary, last)
+    remembering = replace(bundle, memory=memory)
+    learned, reads = samples_from_trajectories([done], remembering), read_steps(done, remembering)
+    assert [read.prompt_ids for read in reads] == [sample.prompt_ids for sample in learned]
+    assert [read.images for read in reads] == [sample.images for sample in learned]
+    assert decode_reply(bundle, reads[1].reply_ids) == "ONE is done"
+    written = decode_reply(bundle, learned[1].prompt_ids)
+    assert (memory_of(memory).question or SUMMARISE) in written
 
 
 class Waits:

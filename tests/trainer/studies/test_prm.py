@@ -191,6 +191,7 @@ def test_what_a_verifier_adds_is_a_difference_of_means(tmp_path: Path, packaged:
     assert main([str(tmp_path), "--report", "--results", str(results)]) == 0
     found = {figure.name: figure for figure in read_figures(results)}
     assert found["best_of_4_gain"].value == pytest.approx(0.2)
+    assert all("learned from" in found[n].note for n in ("best_of_4_gain", "success_best_of_4"))
     low = found["best_of_4_gain_low"]
     assert low.value == found["best_of_4_gain"].low and 0.1 < low.value < 0.2 and low.met is True
 

@@ -21,6 +21,8 @@ BEFORE = (
     "model reads how likely a reply is, and dropout, rates, tries and labels are others"
 )
 """Said of the held-out tasks: they were looked at once before what is measured was made."""
+LEARNED = "test seeds of tasks the model learned from (all but a fifth of them)"
+"""Said of the verifier: which tasks it chooses on."""
 Points = Sequence[Sequence[float]]
 """Turns played, and success on validation seeds."""
 
@@ -73,7 +75,7 @@ def verifier_figures(
     config: Mapping[str, Any],
     made: Mapping[str, str],
 ) -> list[Figure]:
-    """What choosing among candidates adds to the mean success over the tasks.
+    """What choosing among candidates adds to the mean success over the tasks, on their test seeds.
 
     Args:
         best: metrics of the evaluation with a verifier.
@@ -82,11 +84,12 @@ def verifier_figures(
     """
     rates = [_rates(metrics, tasks) for metrics in (best, single)]
     shared: dict[str, Any] = {"command": COMMAND, "config": config, "seeds": "test", **made}
-    note = f"sampled, mean over {len(tasks)} tasks"
+    note = f"sampled, {LEARNED}, mean over {len(tasks)} tasks"
+    gain = f"best above single, {LEARNED}"
     return [
         mean_figure("success_best_of_4", rates[0], shared, note=note),
         mean_figure("success_single", rates[1], shared, note=note),
-        *gain_figures("best_of_4_gain", rates[0], rates[1], shared, note="best above single", goal="> 0"),
+        *gain_figures("best_of_4_gain", rates[0], rates[1], shared, note=gain, goal="> 0"),
     ]
 
 
