@@ -28,7 +28,7 @@ except ModuleNotFoundError as _missing:
 
     raise BackendMissing("the gymnasium door needs gymnasium: pip install 'deskhand[gym]'") from _missing
 
-from deskhand_sandbox.base import Backend, RewardingVerifier, Sandbox, Verifier
+from deskhand_sandbox.base import Backend, GivenUpVerifier, RewardingVerifier, Sandbox, Verifier
 from deskhand_sandbox.deadlines import Deadlines
 from deskhand_sandbox.dialects import read, usual_frame
 from deskhand_sandbox.dialects.pointing import pointer_after
@@ -188,7 +188,7 @@ class SandboxEnv(gymnasium.Env[dict[str, Any], Any]):
                 episode.over = True
                 return 0.0
             case Fail():
-                episode.over = True
+                episode.over = episode.gave_up = True
                 return 0.0
             case Answer(text=text):
                 episode.answer = text
@@ -212,9 +212,13 @@ class SandboxEnv(gymnasium.Env[dict[str, Any], Any]):
 
     def _judge(self, episode: _Episode) -> float:
         """Reach the verdict; what it adds to the reward."""
-        outcome = self._run(episode.verifier.score(episode.sandbox, answer=episode.answer))
-        episode.outcome = outcome
-        return 0.0 if isinstance(episode.verifier, RewardingVerifier) else outcome.score
+        verifier = episode.verifier
+        if episode.gave_up and isinstance(verifier, GivenUpVerifier):
+            verdict = verifier.score_given_up(episode.sandbox)
+        else:
+            verdict = verifier.score(episode.sandbox, answer=episode.answer)
+        episode.outcome = outcome = self._run(verdict)
+        return 0.0 if isinstance(verifier, RewardingVerifier) else outcome.score
 
     def _seen(self, observation: Observation) -> dict[str, Any]:
         if observation.size_px != self._size_px:
@@ -263,6 +267,7 @@ class _Episode:
     outcome: Outcome | None = None
     turns: int = 0
     over: bool = False
+    gave_up: bool = False
     began_s: float = dataclasses.field(default_factory=time.monotonic)
 
     def out_of_time(self) -> bool:

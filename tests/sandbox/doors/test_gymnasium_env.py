@@ -179,6 +179,16 @@ def test_a_verdict_at_the_end_is_the_reward_where_there_is_no_other() -> None:
     env.close()
 
 
+@pytest.mark.parametrize(("last", "score"), [(Fail(), 1.0), (Finish(), 0.0)])
+def test_saying_so_is_right_where_a_task_cannot_be_done(last: Finish | Fail, score: float) -> None:
+    spec = VerifierSpec(name="osworld", settings={"evaluator": {"func": "infeasible"}})
+    env = SandboxEnv(lambda seed: replace(press_button(seed), verifier=spec))
+    env.reset(seed=0)
+    _, reward, *_, info = env.step(last)
+    assert (reward, info["outcome"]["score"]) == (score, score)
+    env.close()
+
+
 def test_a_broken_sandbox_is_raised_and_replaced() -> None:
     tasks = iter([press_button(0), with_settings(crash_at=0), press_button(0)])
     env = SandboxEnv(lambda seed: next(tasks))
