@@ -27,10 +27,14 @@ from deskhand_sandbox.types import (  # noqa: E402
     Answer,
     AskUser,
     Click,
+    DeviceAction,
     EnvironmentSpec,
     Fail,
     Finish,
     JsonValue,
+    KeyDown,
+    KeyUp,
+    Observation,
     Run,
     Task,
     VerifierSpec,
@@ -167,6 +171,26 @@ def test_replies_of_other_agents_are_played() -> None:
     assert (reward, terminated, info["error"]) == (1.0, True, "")
     env.reset()
     assert "expected" in env.step("I would rather not.")[4]["error"]
+    env.close()
+
+
+def test_what_was_held_for_a_refused_click_is_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    env = SandboxEnv(press_button, dialect="openai")
+    env.reset(seed=7)
+    episode = env._episode
+    assert episode is not None
+    done: list[object] = []
+    act = episode.sandbox.act
+
+    async def noting(action: DeviceAction) -> Observation:
+        done.append(action)
+        return await act(action)
+
+    monkeypatch.setattr(episode.sandbox, "act", noting)
+    *_, info = env.step('{"type": "click", "x": 999, "y": 10, "keys": ["SHIFT", "CTRL"]}')
+    assert "off the screen" in info["error"]
+    assert done[:2] == [KeyDown(key="Shift"), KeyDown(key="Control")]
+    assert done[3:] == [KeyUp(key="Control"), KeyUp(key="Shift")]
     env.close()
 
 
