@@ -168,6 +168,8 @@ class Emulated(Machine):
             else:
                 await self._boot_anew()
         self._fresh = False
+        while self._kept:
+            await self._console("avd", "snapshot", "delete", self._kept.pop())
 
     async def save(self) -> str:
         if not self.snapshots:

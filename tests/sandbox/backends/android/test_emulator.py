@@ -78,6 +78,9 @@ async def test_from_creation_to_the_end(sdk: Sdk, tmp_path: Path) -> None:
                 await machine.load("other")
             with pytest.raises(InfrastructureError, match="refused `avd snapshot save missing`: KO"):
                 await machine.keep("missing")
+            await machine.begin()
+            with pytest.raises(UnknownName):
+                await machine.load(kept)
         finally:
             await machine.close()
             await machine.close()
@@ -93,6 +96,8 @@ async def test_from_creation_to_the_end(sdk: Sdk, tmp_path: Path) -> None:
         f"console: avd snapshot save {kept}",
         f"console: avd snapshot load {kept}",
         "console: avd snapshot save missing",
+        f"console: avd snapshot load {START_STATE}",
+        f"console: avd snapshot delete {kept}",
         "console: kill",
     ]
 
