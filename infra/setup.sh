@@ -5,7 +5,7 @@
 #   infra/setup.sh            install what is missing
 #   DESKHAND_PYTHON=python3.12 infra/setup.sh    choose the interpreter
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd -P "$(dirname "$0")/.."
 
 say() { printf 'setup: %s\n' "$*"; }
 fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
@@ -22,7 +22,7 @@ apt_packages=(
   dbus-daemon at-spi2-core python3-gi gir1.2-atspi-2.0
   mousepad galculator gnumeric chromium
   adb mksh toybox
-  libvirt-daemon libvirt-daemon-driver-qemu libvirt-dev qemu-system-x86 qemu-utils mmdebstrap pkgconf gcc libc6-dev e2fsprogs
+  libvirt-daemon libvirt-daemon-driver-qemu libvirt-dev qemu-system-x86 qemu-utils mmdebstrap uidmap pkgconf gcc libc6-dev e2fsprogs
   postgresql
 )
 
@@ -53,13 +53,13 @@ add_libvirt_user() {
 
 find_python() {
   local candidate
-  for candidate in ${DESKHAND_PYTHON:-} python3 python3.13 python3.12 python3.11; do
+  for candidate in ${DESKHAND_PYTHON:-python3 python3.13 python3.12 python3.11}; do
     if command -v "$candidate" >/dev/null && "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
       echo "$candidate"
       return
     fi
   done
-  fail "Python 3.11 or newer is needed; set DESKHAND_PYTHON to its name"
+  fail "Python 3.11 or newer is needed${DESKHAND_PYTHON:+ and $DESKHAND_PYTHON is none}; set DESKHAND_PYTHON to its name"
 }
 
 # PYTHON PART CODE: Debian keeps parts of its Python in packages of their own; CODE fails where the part is missing
@@ -72,15 +72,29 @@ install_python_part() {
   install_system_packages "$(basename "$python")-$part"
 }
 
+version_of() { "$1" -c 'import sys; print(sys.version_info[:2])' 2>/dev/null; }
+
+# PYTHON: whether .venv is of its version, and was made here: a copy's programs name the place of the first
+venv_fits() {
+  grep -qsF "$PWD/.venv/" .venv/bin/pip && [ "$(version_of .venv/bin/python)" = "$(version_of "$1")" ]
+}
+
+# whether what is imported is this folder's
+imported_from_here() {
+  local code='from importlib.util import find_spec; print(find_spec("deskhand_platform").origin)'
+  [ "$(.venv/bin/python -I -c "$code" 2>/dev/null)" = "$PWD/platform/deskhand_platform/__init__.py" ]
+}
+
 install_python_packages() {
-  local stamp=.venv/.deskhand-setup wanted
+  local stamp=.venv/.deskhand-setup python=.venv/bin/python wanted
+  [ -z "${DESKHAND_PYTHON:-}" ] || python=$(find_python)
   wanted=$(cat pyproject.toml infra/constraints.txt | sha256sum)
-  [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ] && .venv/bin/python -c 'import sys' 2>/dev/null && return
-  .venv/bin/python -m pip --version >/dev/null 2>&1 || {
-    local python
+  [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ] && venv_fits "$python" && imported_from_here && return
+  { venv_fits "$python" && .venv/bin/python -m pip --version >/dev/null 2>&1; } || {
     python=$(find_python)
     install_python_part "$python" venv 'from ensurepip import version'
     say "creating .venv with $($python --version)"
+    rm -rf .venv
     "$python" -m venv .venv
   }
   # libvirt-python is compiled

@@ -12,6 +12,7 @@ from deskhand_agent.test_time.zoom import on_screen, zoomed
 from deskhand_agent.types import Decision, Step, StepTimings, StopReason
 from deskhand_agent.users import Conversation
 from deskhand_sandbox.base import RewardingVerifier, Sandbox, Verifier
+from deskhand_sandbox.dialects.pointing import letting_go
 from deskhand_sandbox.errors import InvalidAction, SandboxTimeout, UnsupportedCapability, VerifierError
 from deskhand_sandbox.types import (
     Action,
@@ -21,11 +22,7 @@ from deskhand_sandbox.types import (
     DeviceAction,
     Fail,
     Finish,
-    KeyDown,
-    KeyUp,
     Observation,
-    PointerDown,
-    PointerUp,
     Run,
     Wait,
     Zoom,
@@ -143,16 +140,8 @@ class TurnRunner:
 
     async def _let_go(self, done: Sequence[Action], left: Sequence[Action], result: TurnResult) -> TurnResult:
         """Carry out what of the actions left undone ends what those that were done began to hold."""
-        for action in left:
-            match action:
-                case KeyUp(key=key):
-                    held = KeyDown(key=key) in done
-                case PointerUp(button=button):
-                    held = PointerDown(button=button) in done
-                case _:
-                    continue
-            if held:
-                result = replace(await self._device(action, result), action_error=result.action_error)
+        for up in letting_go(done, left):
+            result = replace(await self._device(up, result), action_error=result.action_error)
         return result
 
     async def _device(self, action: DeviceAction, result: TurnResult) -> TurnResult:

@@ -9,15 +9,25 @@ from pathlib import Path
 
 SCRIPT = Path(__file__).parents[2] / "infra/setup.sh"
 PYTHON = """
+VERSION=3.11 FOLDER=
 case "$*" in
+  *version_info[[]:2]*) echo "$VERSION" ;;
+  *find_spec*) echo "$FOLDER/platform/deskhand_platform/__init__.py" ;;
   *ensurepip*) grep -q python3.11-venv "$LOG" ;;
   *Python.h*) grep -q python3.11-dev "$LOG" ;;
   *realpath*) echo "$BINARY" ;;
-  "-m venv .venv") grep -q python3.11-venv "$LOG" && mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
+  "-m venv .venv")
+    grep -q python3.11-venv "$LOG" || exit 1
+    mkdir -p .venv/bin
+    echo "#!$PWD/.venv/bin/python" >.venv/bin/pip
+    sed "s|FOLDER=$|FOLDER=$PWD|" "$0" >.venv/bin/python
+    chmod +x .venv/bin/python
+    ;;
 esac
 """
 STAND_INS = {
     "python3": PYTHON,
+    "python3.12": PYTHON.replace("3.11 ", "3.12 "),
     "dpkg-query": """
 case "$1 ${*: -1}" in
   "-S /usr/bin/python3.11") ;;
@@ -30,16 +40,14 @@ esac
     "git": "",
     "npm": "",
 }
+PARTS = ["python3.11-venv", "python3.11-dev"]
 
 
-def set_up(
-    folder: Path, *, there: str = "", binary: str = "/usr/bin/python3.11"
-) -> tuple[int, str, list[str]]:
-    """Exit status, what was said as it failed, and what was asked of apt.
+def checkout(folder: Path, *, there: str = "") -> Path:
+    """A folder to set up.
 
     Args:
         there: Debian's packages of Python that are installed.
-        binary: where the interpreter lies.
     """
     for name in ("infra", "web_ui", "platform/deskhand_platform/static", "bin"):
         (folder / name).mkdir(parents=True)
@@ -49,25 +57,80 @@ def set_up(
     for name, body in STAND_INS.items():
         (folder / "bin" / name).write_text(f"#!/usr/bin/env bash\n{body}")
         (folder / "bin" / name).chmod(0o755)
-    log = folder / "asked"
-    log.write_text(f"{there}\n")
+    (folder / "asked").write_text(f"{there}\n")
+    return folder
+
+
+def run(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     path = f"{folder / 'bin'}:{os.environ['PATH']}"
-    environment = {"PATH": path, "LOG": str(log), "BINARY": binary}
-    done = subprocess.run(
-        [folder / "infra/setup.sh"], env=environment, capture_output=True, text=True, timeout=60, check=False
-    )
-    asked = [line for line in log.read_text().splitlines()[1:] if line.startswith("install")]
-    return done.returncode, done.stderr, [line.split()[-1] for line in asked]
+    own = {"PATH": path, "LOG": str(folder / "asked"), "BINARY": "/usr/bin/python3.11", **environment}
+    command = [folder / "infra/setup.sh"]
+    return subprocess.run(command, env=own, capture_output=True, text=True, timeout=60, check=False)
+
+
+def made(folder: Path, **environment: str) -> str:
+    """Which Python an environment was made anew with; nothing where the one that is there is kept."""
+    done = run(folder, **environment)
+    assert done.returncode == 0, done.stderr
+    python = (folder / ".venv/bin/python").read_text()
+    assert f"FOLDER={folder}\n" in python
+    anew = "creating .venv" in done.stdout
+    assert anew == ("installing deskhand" in done.stdout)
+    return python.partition("VERSION=")[2][:4] if anew else ""
+
+
+def set_up(
+    folder: Path, *, there: str = "", binary: str = "/usr/bin/python3.11"
+) -> tuple[int, str, list[str]]:
+    """Exit status, what was said as it failed, and what was asked of apt.
+
+    Args:
+        there: see `checkout`.
+        binary: where the interpreter lies.
+    """
+    done = run(checkout(folder, there=there), BINARY=binary)
+    asked = (folder / "asked").read_text().splitlines()[1:]
+    return done.returncode, done.stderr, [line.split()[-1] for line in asked if line.startswith("install")]
 
 
 def test_the_parts_that_debian_keeps_apart_are_installed_where_they_are_missing(tmp_path: Path) -> None:
-    parts = ["python3.11-venv", "python3.11-dev"]
-    assert set_up(tmp_path / "bare") == (0, "", parts)
-    assert set_up(tmp_path / "half", there=parts[0]) == (0, "", parts[1:])
-    assert set_up(tmp_path / "whole", there=" ".join(parts)) == (0, "", [])
+    assert set_up(tmp_path / "bare") == (0, "", PARTS)
+    assert set_up(tmp_path / "half", there=PARTS[0]) == (0, "", PARTS[1:])
+    assert set_up(tmp_path / "whole", there=" ".join(PARTS)) == (0, "", [])
 
 
 def test_an_interpreter_of_another_make_is_named_with_what_it_lacks(tmp_path: Path) -> None:
     status, said, asked = set_up(tmp_path, binary="/opt/bin/python3.11")
     assert (status, asked) == (1, [])
     assert "/opt/bin/python3.11" in said and "ensurepip" in said and "DESKHAND_PYTHON" in said
+
+
+def test_an_environment_is_made_once_and_anew_where_its_folder_was_copied(tmp_path: Path) -> None:
+    first, second = checkout(tmp_path / "first", there=" ".join(PARTS)), tmp_path / "second"
+    assert made(first) == "3.11"
+    assert made(first) == ""
+    shutil.copytree(first, second)
+    assert made(second) == "3.11"
+    assert made(second) == made(first) == ""
+    shutil.rmtree(second / ".venv")
+    (second / ".venv").symlink_to(first / ".venv")
+    assert made(second) == "3.11"
+    assert made(first) == ""
+
+
+def test_an_environment_is_of_the_python_that_is_asked_for(tmp_path: Path) -> None:
+    folder = checkout(tmp_path / "one", there=" ".join(PARTS))
+    assert made(folder) == "3.11"
+    assert made(folder, DESKHAND_PYTHON="python3.12") == "3.12"
+    assert made(folder, DESKHAND_PYTHON="python3.12") == made(folder) == ""
+    refused = run(folder, DESKHAND_PYTHON="python2.7")
+    assert refused.returncode == 1
+    assert "3.11 or newer is needed and python2.7 is none" in refused.stderr
+
+
+def test_packages_come_again_where_those_there_are_not_of_this_folder(tmp_path: Path) -> None:
+    folder = checkout(tmp_path / "one", there=" ".join(PARTS))
+    made(folder)
+    python = folder / ".venv/bin/python"
+    python.write_text(python.read_text().replace(f"FOLDER={folder}", "FOLDER=/elsewhere"))
+    assert "installing deskhand" in run(folder).stdout

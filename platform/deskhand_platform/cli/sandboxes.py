@@ -199,12 +199,13 @@ async def _shown(sandbox: Sandbox, port: int | None) -> AsyncGenerator[Sandbox]:
 
     token = secrets.token_urlsafe(24)
     view = LiveView(sandbox, token=token)
-    serving = asyncio.create_task(
-        serve_on_loopback(
-            view.app(), port, lambda port: say(f"look on at http://127.0.0.1:{port}/?token={token}")
-        )
-    )
+    ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    serving = asyncio.create_task(serve_on_loopback(view.app(), port, ready.set_result))
     try:
+        await asyncio.wait([ready, serving], return_when=asyncio.FIRST_COMPLETED)
+        if serving.done():
+            serving.result()
+        say(f"look on at http://127.0.0.1:{ready.result()}/?token={token}")
         yield view.sandbox
     finally:
         serving.cancel()

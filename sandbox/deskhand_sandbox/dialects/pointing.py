@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from deskhand_sandbox.errors import InvalidAction
 from deskhand_sandbox.types import (
@@ -42,6 +42,12 @@ def holding(keys: Iterable[str], actions: tuple[Action, ...]) -> tuple[Action, .
     return (*down, *actions, *up)
 
 
+def letting_go(done: Sequence[Action], left: Iterable[Action]) -> tuple[KeyUp | PointerUp, ...]:
+    """What of the actions left undone ends what those that were done began to hold."""
+    ups = (each for each in left if isinstance(each, KeyUp | PointerUp))
+    return tuple(up for up in ups if _down(up) in done)
+
+
 def known(what: str, place: Point | None) -> Point:
     """The place.
 
@@ -65,3 +71,7 @@ def pointer_after(actions: Iterable[Action], before: Point | None = None) -> Poi
             case _:
                 pass
     return place
+
+
+def _down(up: KeyUp | PointerUp) -> KeyDown | PointerDown:
+    return KeyDown(key=up.key) if isinstance(up, KeyUp) else PointerDown(button=up.button)

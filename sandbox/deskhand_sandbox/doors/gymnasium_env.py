@@ -5,8 +5,9 @@
     observation, reward, terminated, truncated, info = env.step(Click(x=80, y=100))
 
 An action is a sample of `action_space`, one of our actions, or, with `dialect=`, what that dialect's agents
-write. One that cannot be carried out changes nothing, costs its turn, and `info["error"]` says why. What
-breaks that is not the agent's doing is raised, never rewarded: after it, `reset` takes a fresh sandbox.
+write. One that cannot be carried out costs its turn, and `info["error"]` says why; those after it in a reply
+only let go of what they held. What breaks that is not the agent's doing is raised, never rewarded: after it,
+`reset` takes a fresh sandbox.
 
 `reset(seed=s)` brings up the task's start state of seed s; without one it draws a seed from the env's own
 generator. The reward is the environment's own where it has one, else the verdict's score at the end.
@@ -18,7 +19,7 @@ from __future__ import annotations
 import dataclasses
 import time
 import weakref
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Literal, TypeVar, cast
 
 try:
@@ -28,10 +29,10 @@ except ModuleNotFoundError as _missing:
 
     raise BackendMissing("the gymnasium door needs gymnasium: pip install 'deskhand[gym]'") from _missing
 
-from deskhand_sandbox.base import Backend, RewardingVerifier, Sandbox, Verifier
+from deskhand_sandbox.base import Backend, GivenUpVerifier, RewardingVerifier, Sandbox, Verifier
 from deskhand_sandbox.deadlines import Deadlines
 from deskhand_sandbox.dialects import read, usual_frame
-from deskhand_sandbox.dialects.pointing import pointer_after
+from deskhand_sandbox.dialects.pointing import letting_go, pointer_after
 from deskhand_sandbox.doors import spaces
 from deskhand_sandbox.doors.machine import Machine
 from deskhand_sandbox.errors import InvalidAction, SandboxError, UnsupportedCapability
@@ -128,15 +129,10 @@ class SandboxEnv(gymnasium.Env[dict[str, Any], Any]):
         episode = self._episode
         if episode is None or episode.over:
             raise gymnasium.error.ResetNeeded("the episode is over, or none was begun: call reset")
-        error = ""
-        reward = 0.0
         try:
-            for each in self._actions(action, episode):
-                reward += self._carry_out(each, episode)
-                if episode.over:
-                    break
-        except (InvalidAction, UnsupportedCapability) as refused:
-            error = str(refused)
+            reward, error = self._play(self._actions(action, episode), episode)
+        except InvalidAction as unreadable:
+            reward, error = 0.0, str(unreadable)
         episode.turns += 1
         truncated = not episode.over and episode.out_of_time()
         if (terminated := episode.over) or truncated:
@@ -180,6 +176,20 @@ class SandboxEnv(gymnasium.Env[dict[str, Any], Any]):
             raise InvalidAction(f"an action is a sample of the action space, not a {type(action).__name__}")
         return (spaces.action_of(cast("spaces.Sample", action), self.kinds),)
 
+    def _play(self, actions: Sequence[Action], episode: _Episode) -> tuple[float, str]:
+        """Do actions until one is refused or ends the episode; their reward, and why one was refused."""
+        reward = 0.0
+        for number, action in enumerate(actions):
+            try:
+                reward += self._carry_out(action, episode)
+            except (InvalidAction, UnsupportedCapability) as refused:
+                for up in letting_go(actions[:number], actions[number + 1 :]):
+                    reward += self._play((up,), episode)[0]
+                return reward, str(refused)
+            if episode.over:
+                break
+        return reward, ""
+
     def _carry_out(self, action: Action, episode: _Episode) -> float:
         """Do one action; its reward."""
         match action:
@@ -188,7 +198,7 @@ class SandboxEnv(gymnasium.Env[dict[str, Any], Any]):
                 episode.over = True
                 return 0.0
             case Fail():
-                episode.over = True
+                episode.over = episode.gave_up = True
                 return 0.0
             case Answer(text=text):
                 episode.answer = text
@@ -207,14 +217,18 @@ class SandboxEnv(gymnasium.Env[dict[str, Any], Any]):
         if not isinstance(episode.verifier, RewardingVerifier):
             return 0.0
         earned = self._run(episode.verifier.step_reward(episode.sandbox))
-        episode.over = earned.terminated
+        episode.over = episode.over or earned.terminated
         return earned.reward
 
     def _judge(self, episode: _Episode) -> float:
         """Reach the verdict; what it adds to the reward."""
-        outcome = self._run(episode.verifier.score(episode.sandbox, answer=episode.answer))
-        episode.outcome = outcome
-        return 0.0 if isinstance(episode.verifier, RewardingVerifier) else outcome.score
+        verifier = episode.verifier
+        if episode.gave_up and isinstance(verifier, GivenUpVerifier):
+            verdict = verifier.score_given_up(episode.sandbox)
+        else:
+            verdict = verifier.score(episode.sandbox, answer=episode.answer)
+        episode.outcome = outcome = self._run(verdict)
+        return 0.0 if isinstance(verifier, RewardingVerifier) else outcome.score
 
     def _seen(self, observation: Observation) -> dict[str, Any]:
         if observation.size_px != self._size_px:
@@ -263,6 +277,7 @@ class _Episode:
     outcome: Outcome | None = None
     turns: int = 0
     over: bool = False
+    gave_up: bool = False
     began_s: float = dataclasses.field(default_factory=time.monotonic)
 
     def out_of_time(self) -> bool:

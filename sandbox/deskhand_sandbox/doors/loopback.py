@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import uvicorn
 
+from deskhand_sandbox.errors import SandboxError
 from deskhand_sandbox.host.serve import Server
 
 
@@ -20,9 +22,14 @@ async def serve_on_loopback(app: Any, port: int, when_ready: Callable[[int], Non
         when_ready: told the port once it listens.
 
     Raises:
-        OSError: the port is taken.
+        SandboxError: the port is taken.
     """
-    with socket.create_server(("127.0.0.1", port)) as listening:
+    try:
+        listening = socket.create_server(("127.0.0.1", port))
+    except OSError as error:
+        why = os.strerror(error.errno or 0)
+        raise SandboxError(f"port {port} cannot be listened on: {why}; choose another") from error
+    with listening:
         leaving = _Leaving(app)
         config = uvicorn.Config(leaving, log_config=None, access_log=False, timeout_graceful_shutdown=1)
         server = Server(config, lambda: when_ready(listening.getsockname()[1]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -68,4 +69,14 @@ def test_what_is_wrong_is_said(arguments: tuple[str, ...], status: int, said: st
     done = deskhand(*arguments)
     assert done.returncode == status
     assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.usefixtures("temporary")
+def test_a_port_that_is_taken_is_said() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = deskhand("try", "fake", "--live", "--port", port, "--do", "wait()")
+    assert done.returncode == 1
+    assert f"port {port} cannot be listened on: Address already in use; choose another" in done.stderr
     assert "Traceback" not in done.stderr

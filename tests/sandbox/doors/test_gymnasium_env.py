@@ -27,10 +27,14 @@ from deskhand_sandbox.types import (  # noqa: E402
     Answer,
     AskUser,
     Click,
+    DeviceAction,
     EnvironmentSpec,
     Fail,
     Finish,
     JsonValue,
+    KeyDown,
+    KeyUp,
+    Observation,
     Run,
     Task,
     VerifierSpec,
@@ -170,12 +174,42 @@ def test_replies_of_other_agents_are_played() -> None:
     env.close()
 
 
+def test_what_was_held_for_a_refused_click_is_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    env = SandboxEnv(press_button, dialect="openai")
+    env.reset(seed=7)
+    episode = env._episode
+    assert episode is not None
+    done: list[object] = []
+    act = episode.sandbox.act
+
+    async def noting(action: DeviceAction) -> Observation:
+        done.append(action)
+        return await act(action)
+
+    monkeypatch.setattr(episode.sandbox, "act", noting)
+    *_, info = env.step('{"type": "click", "x": 999, "y": 10, "keys": ["SHIFT", "CTRL"]}')
+    assert "off the screen" in info["error"]
+    assert done[:2] == [KeyDown(key="Shift"), KeyDown(key="Control")]
+    assert done[3:] == [KeyUp(key="Control"), KeyUp(key="Shift")]
+    env.close()
+
+
 def test_a_verdict_at_the_end_is_the_reward_where_there_is_no_other() -> None:
     spec = VerifierSpec(name="expression", settings={"expression": "acts"})
     env = SandboxEnv(lambda seed: replace(press_button(seed), verifier=spec))
     env.reset(seed=0)
     assert env.step(Wait(seconds=0))[1] == 0.0
     assert env.step(Finish())[1] == 1.0
+    env.close()
+
+
+@pytest.mark.parametrize(("last", "score"), [(Fail(), 1.0), (Finish(), 0.0)])
+def test_saying_so_is_right_where_a_task_cannot_be_done(last: Finish | Fail, score: float) -> None:
+    spec = VerifierSpec(name="osworld", settings={"evaluator": {"func": "infeasible"}})
+    env = SandboxEnv(lambda seed: replace(press_button(seed), verifier=spec))
+    env.reset(seed=0)
+    _, reward, *_, info = env.step(last)
+    assert (reward, info["outcome"]["score"]) == (score, score)
     env.close()
 
 

@@ -15,6 +15,7 @@ from deskhand_sandbox.backends.android.keys import CODES, MODIFIERS, key_codes
 from deskhand_sandbox.backends.android.terminal import DeviceTerminal
 from deskhand_sandbox.backends.android.text_entry import Typing
 from deskhand_sandbox.deadlines import asked_s
+from deskhand_sandbox.dialects.pointing import pointer_after
 from deskhand_sandbox.errors import InvalidAction, UnsupportedCapability
 from deskhand_sandbox.types import (
     Click,
@@ -111,6 +112,7 @@ class Hand:
             case Scroll() as scroll:
                 lines = gestures.scroll_lines(scroll, self.input_px)
         await self._run(lines, limit_s)
+        self._pointer = pointer_after((action,)) or self._pointer
 
     async def _run(self, lines: list[str], limit_s: float = COMMAND_S) -> None:
         if not lines:

@@ -1,6 +1,7 @@
 """The Android SDK's emulator as what stands behind a sandbox: created, booted, kept, brought back, ended.
 
-It is found by ANDROID_HOME or ANDROID_SDK_ROOT. A booted device is kept once, and every task begins from it.
+It is found by ANDROID_HOME or ANDROID_SDK_ROOT. A booted device is kept once, and every task begins from it;
+one of the user's own, of which nothing may be kept, boots anew.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import shutil
 import socket
 import tempfile
 import uuid
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from deskhand_sandbox.backends.android.adb.client import AdbClient
@@ -35,6 +38,8 @@ ASK_S = 10.0
 POLL_S = 0.5
 END_S = 10.0
 TRIES = 100
+
+Boot = Callable[[], Awaitable[asyncio.subprocess.Process]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -97,22 +102,29 @@ class Sdk:
 class Emulated(Machine):
     """Made by `Emulated.start`."""
 
-    snapshots = True
-
     def __init__(
-        self, process: asyncio.subprocess.Process, console: int, server: AdbServer, folder: Path
+        self,
+        process: asyncio.subprocess.Process,
+        boot: Boot,
+        console: int,
+        server: AdbServer,
+        folder: Path,
+        settings: EmulatorSettings,
     ) -> None:
+        self.snapshots = settings.avd is None  # the emulator saves none with -read-only
         self._process = process
+        self._boot = boot
+        self._boot_s = settings.boot_deadline_s
         self._server = server
         self._folder = folder
         self._client = AdbClient(server.host, server.port)
-        self._fresh = False
+        self._fresh = self._booting = False
         self._kept: set[str] = set()
         self.serial = f"emulator-{console}"
 
     @classmethod
     async def start(cls, sdk: Sdk, settings: EmulatorSettings, server: AdbServer) -> Emulated:
-        """Create a virtual device, boot it, and keep the booted state.
+        """Create a virtual device, boot it, and keep the booted state; boot the one that is named.
 
         Raises:
             BackendMissing: the system image is not installed, or a tool cannot be run.
@@ -136,14 +148,11 @@ class Emulated(Machine):
             elif "ANDROID_AVD_HOME" not in environment:
                 environment["ANDROID_AVD_HOME"] = str(Path.home() / ".android/avd")
             console = _two_ports()
-            machine = cls(
-                await _launch(sdk.boot_line(name, console, settings), environment, folder),
-                console,
-                server,
-                folder,
-            )
+            boot = partial(_launch, sdk.boot_line(name, console, settings), environment, folder)
+            machine = cls(await boot(), boot, console, server, folder, settings)
             await machine.booted(settings.boot_deadline_s)
-            await machine.keep(START_STATE)
+            if machine.snapshots:
+                await machine.keep(START_STATE)
             machine._fresh = True
         except BaseException:
             if machine is not None:
@@ -154,10 +163,17 @@ class Emulated(Machine):
 
     async def begin(self) -> None:
         if not self._fresh:
-            await self._console("avd", "snapshot", "load", START_STATE)
+            if self.snapshots:
+                await self._console("avd", "snapshot", "load", START_STATE)
+            else:
+                await self._boot_anew()
         self._fresh = False
+        while self._kept:
+            await self._console("avd", "snapshot", "delete", self._kept.pop())
 
     async def save(self) -> str:
+        if not self.snapshots:
+            return await super().save()
         name = f"deskhand-{uuid.uuid4().hex}"
         await self.keep(name)
         self._kept.add(name)
@@ -178,7 +194,7 @@ class Emulated(Machine):
         return self._process.pid
 
     def alive(self) -> bool:
-        return self._process.returncode is None
+        return self._booting or self._process.returncode is None
 
     async def ended(self) -> None:
         """Wait until the emulator is gone."""
@@ -210,6 +226,20 @@ class Emulated(Machine):
             raise SandboxTimeout(f"the emulator did not boot within {deadline_s:g} s{said}") from error
 
     async def close(self) -> None:
+        await self._end()
+        await self._client.close()
+        await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
+
+    async def _boot_anew(self) -> None:
+        self._booting = True
+        try:
+            await self._end()
+            self._process = await self._boot()
+            await self.booted(self._boot_s)
+        finally:
+            self._booting = False
+
+    async def _end(self) -> None:
         process = self._process
         if process.returncode is None:
             with contextlib.suppress(InfrastructureError):
@@ -221,8 +251,6 @@ class Emulated(Machine):
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
-        await self._client.close()
-        await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
 
     async def _console(self, *words: str, limit_s: float = SNAPSHOT_S) -> None:
         """A command for the emulator's console, by adb, which knows its token."""

@@ -29,7 +29,8 @@ class EmulatorSettings:
     profile: str = "pixel_6"
     """Hardware profile of `avdmanager list device`."""
     avd: str | None = None
-    """A virtual device that is there already, by name; None: a new one for each sandbox, removed with it."""
+    """A virtual device that is there already, by name: it stays as it is, boots anew for every task and keeps
+    no snapshots. None: a new one for each sandbox, removed with it."""
     memory_mb: int = 2048
     boot_deadline_s: float = 600.0
     """How long a boot may take; minutes without hardware acceleration."""
@@ -61,7 +62,7 @@ class AndroidSettings:
     call_deadline_s: float = 30.0
     """Longest an act, observe or evaluate may take, the time an action asks for not counted."""
     reset_deadline_s: float = 120.0
-    """Longest a reset or a new sandbox may take, an emulator's boot not counted."""
+    """Longest a reset or a new sandbox may take, an emulator's first boot not counted."""
 
     def __post_init__(self) -> None:
         _check_backend(self)

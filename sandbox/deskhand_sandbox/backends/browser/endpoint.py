@@ -136,20 +136,20 @@ class _Conversation:
         self._numbers = itertools.count(OWN_NUMBERS)
         self._asked: dict[int, asyncio.Future[Payload]] = {}
         self._own: set[asyncio.Task[None]] = set()
+        self._hearing = asyncio.create_task(self._hear())
 
     async def hold(self) -> None:
         """Pass messages on until one side ends."""
-        hearing = asyncio.create_task(self._hear())
         try:
             await self._ask("Target.setDiscoverTargets", {"discover": True})
             async for message in self._near:
                 await self._said(json.loads(message))
-        except (ConnectionClosed, ValueError):
+        except (ConnectionClosed, Refused, ValueError):
             pass
         finally:
-            for task in (hearing, *self._own):
+            for task in (self._hearing, *self._own):
                 task.cancel()
-            await asyncio.wait([hearing, *self._own])
+            await asyncio.wait([self._hearing, *self._own])
             await self._near.close()
 
     # ---- from the stranger
@@ -279,14 +279,18 @@ class _Conversation:
     # ---- both ways
 
     def _ask(self, method: str, parameters: Payload) -> asyncio.Future[Payload]:
-        """A command of our own to the browser."""
+        """A command of our own to the browser; Refused where it ends before the answer."""
         number = next(self._numbers)
         future: asyncio.Future[Payload] = asyncio.get_running_loop().create_future()
         self._asked[number] = future
 
         async def ask() -> Payload:
-            await self._far.send(json.dumps({"id": number, "method": method, "params": parameters}))
-            return await future
+            with contextlib.suppress(ConnectionClosed):
+                await self._far.send(json.dumps({"id": number, "method": method, "params": parameters}))
+                await asyncio.wait([future, self._hearing], return_when=asyncio.FIRST_COMPLETED)
+            if not future.done():
+                raise Refused("the browser is gone")
+            return future.result()
 
         return asyncio.ensure_future(ask())
 

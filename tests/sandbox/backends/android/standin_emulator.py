@@ -50,7 +50,8 @@ async def console(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
         note(f"console: {line}")
         if line == "kill":
             os._exit(0)
-        writer.write(b"KO: no such snapshot\r\n" if "missing" in line else b"OK\r\n")
+        refused = "missing" in line or ("snapshot save" in line and "-read-only" in sys.argv)
+        writer.write(b"KO: no such snapshot\r\n" if refused else b"OK\r\n")
     writer.close()
 
 

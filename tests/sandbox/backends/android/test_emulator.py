@@ -19,6 +19,7 @@ from deskhand_sandbox.errors import (
     SandboxDied,
     SandboxTimeout,
     UnknownName,
+    UnsupportedCapability,
 )
 
 STANDIN = Path(__file__).with_name("standin_emulator.py")
@@ -77,6 +78,9 @@ async def test_from_creation_to_the_end(sdk: Sdk, tmp_path: Path) -> None:
                 await machine.load("other")
             with pytest.raises(InfrastructureError, match="refused `avd snapshot save missing`: KO"):
                 await machine.keep("missing")
+            await machine.begin()
+            with pytest.raises(UnknownName):
+                await machine.load(kept)
         finally:
             await machine.close()
             await machine.close()
@@ -92,8 +96,30 @@ async def test_from_creation_to_the_end(sdk: Sdk, tmp_path: Path) -> None:
         f"console: avd snapshot save {kept}",
         f"console: avd snapshot load {kept}",
         "console: avd snapshot save missing",
+        f"console: avd snapshot load {START_STATE}",
+        f"console: avd snapshot delete {kept}",
         "console: kill",
     ]
+
+
+async def test_a_device_of_the_users_own_boots_anew_and_keeps_nothing(sdk: Sdk, tmp_path: Path) -> None:
+    server = await AdbServer.start(find_adb())
+    try:
+        machine = await Emulated.start(sdk, EmulatorSettings(avd="mine", boot_deadline_s=60), server)
+        try:
+            await machine.begin()
+            first = machine.pid
+            await machine.begin()
+            assert machine.alive() and machine.pid != first
+            assert not machine.snapshots
+            with pytest.raises(UnsupportedCapability, match="keeps no snapshots"):
+                await machine.save()
+        finally:
+            await machine.close()
+    finally:
+        await server.close()
+    told = [line.partition(" -ports")[0] for line in noted(tmp_path)]
+    assert told == ["emulator: -avd mine", "console: kill"] * 2
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,19 @@
 """A stranger's Playwright at a leased browser: its own pages, and nothing else."""
 
+import asyncio
+import json
+
 import httpx
 import pytest
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import async_playwright
 from websockets.asyncio.client import connect
+from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import InvalidStatus
 
 from deskhand_sandbox.backends.browser import BrowserBackend, BrowserSandbox
 from deskhand_sandbox.backends.browser.cdp import CdpClosed, CdpError, CdpSession
+from deskhand_sandbox.backends.browser.endpoint import Endpoint
 from deskhand_sandbox.types import Click
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
@@ -125,3 +130,22 @@ async def test_connections_end_with_the_episode(sandbox: BrowserSandbox, page) -
     with pytest.raises(CdpClosed):
         await CdpSession.connect(url)
     await again.close()
+
+
+async def test_a_browser_that_dies_while_a_page_is_opened_holds_nothing_up() -> None:
+    async def browser(socket: ServerConnection) -> None:
+        async for message in socket:
+            asked = json.loads(message)
+            if asked["method"] == "Target.createTarget":
+                socket.transport.abort()
+                return
+            await socket.send(json.dumps({"id": asked["id"], "result": {}}))
+
+    async with serve(browser, "127.0.0.1", 0) as server, asyncio.timeout(20):
+        port = next(iter(server.sockets)).getsockname()[1]
+        endpoint = await Endpoint.open(f"ws://127.0.0.1:{port}", lambda: "context", "lease-token")
+        stranger = await CdpSession.connect(endpoint.url.replace("http", "ws"))
+        with pytest.raises(CdpClosed):
+            await stranger.send("Target.createTarget", {"url": "about:blank"})
+        await stranger.close()
+        await endpoint.close()

@@ -27,7 +27,7 @@ pytestmark = [
 
 @pytest.fixture
 def screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    from Xlib import display
+    from Xlib import XK, display
 
     (tmp_path / "authority").touch()
     monkeypatch.setenv("XAUTHORITY", str(tmp_path / "authority"))
@@ -46,6 +46,8 @@ def screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             made = module.Screen.__new__(module.Screen)  # not of :0, and with no window manager to wait for
             made._display = display.Display(f":{number}")
             made._root, made._lock = made._display.screen().root, threading.Lock()
+            made._keysym, made._placed = XK.string_to_keysym, {}
+            made._known, made._spare = made._read_keyboard()
             yield made
             made._display.close()
         finally:
@@ -88,3 +90,15 @@ def test_a_window_that_goes_while_it_is_looked_at_is_none(screen: Any) -> None:
     screen.wait_for_windows(1, 10)
     with pytest.raises(RuntimeError, match="2 windows did not appear"):
         screen.wait_for_windows(2, 0.1)
+
+
+def test_full_width_text_is_typed_as_such(screen: Any) -> None:
+    # their code points are the symbols of BackSpace, Tab, Escape and the like
+    text = "（）；－ｐｑ，A\n"
+    assert screen.type(text, fresh=True) == len(text)
+    keys = [screen._keys_of(each)[-1] for each in text]  # Shift stands first
+    assert [screen._display.get_keyboard_mapping(key, 1)[0][0] for key in keys] == [
+        *(0x01000000 + ord(each) for each in text[:-2]),
+        ord("a"),
+        screen._keysym("Return"),
+    ]

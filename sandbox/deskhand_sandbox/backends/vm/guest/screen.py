@@ -161,8 +161,7 @@ class Screen:
         """The keys that type a character together; None where it has none yet."""
         if character in self._placed:
             return [self._placed[character]]
-        name = _SHOWN_BY_NAME.get(character)
-        found = self._known.get(self._keysym(name) if name else ord(character))
+        found = self._known.get(self._symbol(character))
         if found is None:
             return None
         code, shifted = found
@@ -174,11 +173,17 @@ class Screen:
         free = [code for code in self._spare if code not in taken]
         lacking = [each for each in dict.fromkeys(text) if self._keys_of(each) is None]
         for character, code in zip(lacking, free, strict=False):
-            point = ord(character)
-            symbol = point if point < 0x100 else 0x01000000 + point
+            symbol = self._symbol(character)
             self._display.change_keyboard_mapping(code, [(symbol, symbol)])
             self._placed[character] = code
         self._display.sync()
+
+    def _symbol(self, character: str) -> int:
+        """What X calls a character; beyond Latin-1 its code point alone may be that of Escape or its like."""
+        if name := _SHOWN_BY_NAME.get(character):
+            return self._keysym(name)
+        point = ord(character)
+        return point if point < 0x100 else 0x01000000 + point
 
     def _fake(self, code: int, *, press: bool) -> None:
         from Xlib import X

@@ -262,8 +262,12 @@ def _search_path() -> str:
 
 
 def _check_programs() -> None:
-    if missing := [name for name in PROGRAMS if shutil.which(name, path=_search_path()) is None]:
+    # without root, mmdebstrap is root in a namespace of its own
+    wanted = (*PROGRAMS, "newuidmap") if os.geteuid() else PROGRAMS
+    if missing := [name for name in wanted if shutil.which(name, path=_search_path()) is None]:
+        why = f"building an image needs {', '.join(missing)}"
+        if "newuidmap" in missing:
+            why += " without root, and a range of your user's in /etc/subuid and /etc/subgid"
         raise BackendMissing(
-            f"building an image needs {', '.join(missing)}: run `make setup`, or on Debian "
-            "apt-get install mmdebstrap e2fsprogs qemu-utils"
+            f"{why}: run `make setup`, or on Debian apt-get install mmdebstrap e2fsprogs qemu-utils uidmap"
         )

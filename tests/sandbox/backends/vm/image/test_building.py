@@ -47,6 +47,19 @@ def test_missing_programs_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: P
         build()
 
 
+@pytest.mark.parametrize(
+    ("user", "said"), [(0, "mmdebstrap, mke2fs"), (1000, "newuidmap without root, .*subuid")]
+)
+def test_without_root_a_namespace_is_needed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, user: int, said: str
+) -> None:
+    monkeypatch.setattr("deskhand_sandbox.backends.vm.image.building._search_path", lambda: str(tmp_path))
+    monkeypatch.setattr("os.geteuid", lambda: user)
+    with pytest.raises(BackendMissing, match=said) as missing:
+        build()
+    assert ("subuid" in str(missing.value)) == bool(user)
+
+
 def test_a_failed_build_says_why_and_leaves_nothing(
     cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
