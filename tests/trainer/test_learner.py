@@ -436,6 +436,31 @@ def test_equal_rewards_and_nothing_left_are_no_ops_and_never_nan(name: str) -> N
         assert model.critic.weight.isfinite().all()
 
 
+@pytest.mark.parametrize("name", [n for n in method_names() if VARIANTS[n].by_critic])
+def test_of_returns_all_alike_the_critic_alone_learns(name: str) -> None:
+    config = replace(VARIANTS[name], gamma=1.0, entropy_coef=0.0, entropy_smoothing=0.0)
+    failed = [replace(e, outcome=0.0, success=False) for e in wordy_episodes(32)]
+    cut = [replace(e, after=replace(e.samples[0], reply_ids=(), behaviour_logprobs=())) for e in failed[::2]]
+    for alike in (
+        [replace(e, outcome=1.0, success=True) for e in wordy_episodes(32)],
+        [*failed[1::2], *cut],  # V of the states they were left in is not earned
+    ):
+        model = fresh()
+        with torch.no_grad():
+            model.critic.weight.add_(torch.linspace(0.1, 0.5, LENGTH + 1))
+        batch = prepare(alike, model, config)
+        before = model.critic.weight.clone()
+        report = Learner(model, config).update(batch.samples, lr=config.lr)
+        assert report.policy_loss == 0
+        assert torch.equal(model.logits, fresh().logits)
+        assert not torch.equal(model.critic.weight, before)
+    one = [replace(alike[0], outcome=1.0, success=True), *alike[1:]]
+    samples = prepare(one, model, config).samples
+    assert any(any(s.advantage) for s in samples)
+    dealt = prepare(one, model, config, shuffle=torch.Generator().manual_seed(0)).samples
+    assert any(any(s.advantage) for s in dealt)
+
+
 def test_a_state_taken_up_leaves_the_rates_and_settings_asked_for_now() -> None:
     begun = Learner(fresh(), replace(BASE, weight_decay=0.1))
     begun.update(batch_for(BASE).samples, lr=0.05)
