@@ -7,7 +7,9 @@ import re
 import pytest
 
 from deskhand_trainer.config import PpoConfig, parse_config
+from deskhand_trainer.curriculum import turn_limit
 from deskhand_trainer.errors import ConfigError
+from deskhand_trainer.playing_config import DEMO_TASK
 from deskhand_trainer.presets import method, method_names
 
 
@@ -19,6 +21,23 @@ def test_a_method_says_what_it_does_and_after_whom(name: str) -> None:
     config = parse_config(PpoConfig, found.ppo, path="ppo.")
     assert config != PpoConfig()
     assert config.algorithm != "reinforce" or config.epochs == 1  # no ratio corrects a second pass
+
+
+@pytest.mark.parametrize("name", [name for name in method_names() if "turn_limits" in method(name).ppo])
+def test_limits_on_turns_all_come_within_the_iterations_and_leave_the_task_enough(name: str) -> None:
+    config = parse_config(PpoConfig, method(name).ppo)
+    used = [
+        turn_limit(config.turn_limits, every=config.turn_limit_every, iteration=i)
+        for i in range(config.iterations)
+    ]
+    assert tuple(dict.fromkeys(used)) == config.turn_limits
+    assert config.tasks == (DEMO_TASK,)
+    assert config.turn_limits[0] > 2  # a click opens, another presses
+
+
+def test_limits_on_turns_may_last_beyond_what_time_allows() -> None:
+    told = {"turn_limits": [10, 20, 30], "iterations": 100_000, "environment_steps": 500}
+    assert parse_config(PpoConfig, told).turn_limit_every == 100
 
 
 def test_an_unknown_method_is_named_with_the_nearest() -> None:
@@ -47,6 +66,14 @@ def test_groups_that_do_not_come_out_even_are_refused_with_the_arithmetic(
         ({"advantage": "bilevel", "ratio": "turn_geometric"}, "'bilevel' .* 'turn_geometric'"),
         ({"shuffled_rewards": True, "replay": 8}, "shuffled_rewards deals out the outcomes of an iteration"),
         ({"shuffled_rewards": True, "self_imitation": 8}, "leave replay and self_imitation at 0"),
+        (
+            {"turn_limits": [10, 20, 30]},
+            "the last of 3 .* 2 times 100 iterations, .* are 50: try turn_limit_every 24 or iterations 201",
+        ),
+        (
+            {"turn_limits": [1, 2, 3], "turn_limit_every": 1, "iterations": 2},
+            "the last of 3 begins after 2 times 1 iterations, .* there are 2: try iterations 3",
+        ),
         ({"rollouts": "stream", "branches": 2}, "branches leave episodes of a batch"),
         (
             {"tasks": ["a", "b", "c"], "episodes_per_iteration": 8, "group_size": 4},

@@ -175,7 +175,7 @@ class PpoConfig:
     turn_limits: tuple[int, ...] = field(default=(), metadata=bounds(1))
     """Turn limits of rollouts, one after another (ScalingInter-RL); none: the tasks' own."""
     turn_limit_every: int = field(default=100, metadata=bounds(1))
-    """Iterations each of them holds; the last one stays."""
+    """Iterations each of them holds; the last one, which has to begin within `iterations`, stays."""
     lr: float = field(default=5e-4, metadata=bounds(0, 1))
     """Actor's peak rate."""
     lr_warmup_iterations: int = field(default=3, metadata=bounds(0))
@@ -289,6 +289,14 @@ class PpoConfig:
             raise ValueError(
                 f"critic_warmup {self.critic_warmup} leaves the policy none of {self.iterations} iterations: "
                 "lower it, or raise iterations"
+            )
+        last, every = len(self.turn_limits) - 1, self.turn_limit_every
+        if last * every >= self.iterations:
+            shorter = (self.iterations - 1) // last
+            near = f"turn_limit_every {shorter} or " if shorter else ""
+            raise ValueError(
+                f"turn_limits: the last of {last + 1} begins after {last} times {every} iterations, and "
+                f"there are {self.iterations}: try {near}iterations {last * every + 1}"
             )
         remembers = self.replay or self.self_imitation or self.advantage == "archer" or judged
         if remembers and self.rollouts in NOT_STORED:
