@@ -400,6 +400,19 @@ def test_an_engine_that_agrees_needs_no_correction_and_one_that_does_not_is_weig
     assert drifted.logprob_gap == pytest.approx(0.2, abs=1e-5)  # the alarm still sees it
 
 
+def test_how_much_of_a_batch_is_left_is_told_wherever_the_trainer_scored_it() -> None:
+    episodes = wordy_episodes(16)
+    model = fresh()
+    older = [replace(e, samples=tuple(shifted(list(e.samples), -math.log(2)))) for e in episodes[:8]]
+    drawn = [*older, *episodes[8:]]
+    twice, once = (sum(len(s.reply_ids) for e in es for s in e.samples) for es in (older, episodes[8:]))
+    expected = (2 * twice + once) ** 2 / ((twice + once) * (4 * twice + once))
+    assert prepare(drawn, model, BASE).effective_share == pytest.approx(expected)
+    assert prepare(drawn, model, replace(BASE, importance_cap=1.0)).effective_share == pytest.approx(1.0)
+    unscored = replace(VARIANTS["grpo"], precision="float32")
+    assert prepare(drawn, model, unscored).effective_share is None
+
+
 def test_an_engine_that_rounds_otherwise_clips_nothing_of_fresh_turns() -> None:
     model = fresh()
     rounded = [replace(e, samples=tuple(shifted(list(e.samples), 0.3))) for e in wordy_episodes(12)]

@@ -40,6 +40,19 @@ def test_limits_on_turns_may_last_beyond_what_time_allows() -> None:
     assert parse_config(PpoConfig, told).turn_limit_every == 100
 
 
+@pytest.mark.parametrize("told", [{"rollouts": "stream"}, {"replay": 8}])
+@pytest.mark.parametrize(
+    "name", [name for name in method_names() if method(name).ppo.get("algorithm") == "reinforce"]
+)
+def test_reinforce_on_turns_of_older_weights_wants_them_weighed(name: str, told: dict[str, object]) -> None:
+    if name == "spiral":
+        told = {"rollouts": "batch", **told}  # of games the store holds nothing
+    asked = {**method(name).ppo, **told}
+    with pytest.raises(ConfigError, match=r"field 'ppo': importance_cap: .* set importance_cap \(2 is usual"):
+        parse_config(PpoConfig, asked, path="ppo.")
+    assert parse_config(PpoConfig, {**asked, "importance_cap": 2.0}).importance_cap == 2
+
+
 def test_an_unknown_method_is_named_with_the_nearest() -> None:
     with pytest.raises(ConfigError, match="no preset 'turnppo'; did you mean turn-ppo"):
         method("turnppo")

@@ -41,7 +41,8 @@ class Batch:
     replayed: int = 0
     """Episodes of earlier iterations among them."""
     effective_share: float | None = None
-    """(Σw)² / (N·Σw²) of the tokens' importance weights, where the config weighs: 1 when all are alike."""
+    """(Σw)² / (N·Σw²) of the tokens' importance weights, up to `importance_cap`, where the trainer scored
+    them before the update: 1 when all are alike."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -171,7 +172,7 @@ def prepare(
         explained_variance=explained_variance(values[judged], estimates.returns[judged]),
         reward_parts=_mean_parts(rewarded),
         entropy=float(first.entropies.sum() / mask.sum()) if first and config.entropy_smoothing else None,
-        effective_share=None if first is None else _effective_share(done, mask, config),
+        effective_share=None if first is None else _effective_share(done, first.logprobs, mask, config),
     )
 
 
@@ -309,12 +310,12 @@ def _with_old_logprobs(
     ]
 
 
-def _effective_share(samples: Sequence[TrainingSample], mask: Tensor, config: PpoConfig) -> float | None:
-    if config.importance_cap is None:
-        return None
+def _effective_share(
+    samples: Sequence[TrainingSample], logprobs: Tensor, mask: Tensor, config: PpoConfig
+) -> float:
     drawn = padded([s.behaviour_logprobs for s in samples], mask.shape[1])
-    old = padded([s.old_logprobs for s in samples], mask.shape[1])
-    weights = (old - drawn)[mask].exp().clamp(max=config.importance_cap)
+    cap = math.inf if config.importance_cap is None else config.importance_cap
+    weights = (logprobs - drawn)[mask].double().exp().clamp(max=cap)
     return float(weights.sum() ** 2 / (len(weights) * (weights**2).sum()))
 
 

@@ -100,7 +100,8 @@ class PpoConfig:
     """Divide the policy's gradient by the norm of what the clip takes from it, where that is above 1 (S-PPO,
     ST-PPO)."""
     importance_cap: float | None = field(default=None, metadata=bounds(0))
-    """Weigh by the trainer's over the engine's probability, up to so much (TIS); None: they are the same."""
+    """Weigh by the trainer's over the engine's probability, up to so much (TIS); None: nothing is weighed. On
+    turns of older weights REINFORCE needs it, for it has no ratio."""
     entropy_quantile: float = field(default=0.0, metadata=bounds(0, 0.99))
     """Only turns of a mean token entropy at or above this quantile are in the policy loss (DART: .2)."""
     covariance_clip: float = field(default=0.0, metadata=bounds(0, 0.5))
@@ -313,6 +314,12 @@ class PpoConfig:
             raise ValueError(
                 "branches leave episodes of a batch, of one attempt, that all stay: leave rollouts, attempts "
                 "and replay as they are"
+            )
+        older = self.rollouts == "stream" or self.replay
+        if self.algorithm == "reinforce" and older and self.importance_cap is None:
+            raise ValueError(
+                "importance_cap: turns of a stream or of replay are by older weights, and reinforce has no "
+                "ratio that corrects for them: set importance_cap (2 is usual)"
             )
         episodes, group = self.episodes_per_iteration, self.group_size
         if episodes % group:
