@@ -75,7 +75,7 @@ async def test_a_policy_that_asks_now_and_then_learns_to_ask(
                   warmup_steps=5),
     )  # fmt: skip
     told = {
-        **method("mua").ppo, "tasks": [TASK], "iterations": 6, "episodes_per_iteration": 64,
+        **method("mua").config, "tasks": [TASK], "iterations": 6, "episodes_per_iteration": 64,
         "minibatch": 32, "lr": 1e-3, "lr_warmup_iterations": 0, "validation_episodes": 4,
         "evaluate_every": 9, "concurrency": 16, "max_tokens": 40, "threads": 1,
     }  # fmt: skip

@@ -78,3 +78,13 @@ def test_the_tokens_whose_probability_goes_most_with_their_advantage_are_left_ou
     # the first two are alike: where only one is to go, neither does
     assert low_covariance(logprobs, advantages, mask, share=0.2).tolist() == mask.tolist()
     assert low_covariance(logprobs, advantages, mask, share=0.1).tolist() == mask.tolist()
+    assert low_covariance(logprobs, advantages, mask, share=0.0).tolist() == mask.tolist()
+
+
+def test_of_a_batch_however_small_the_token_that_goes_most_with_its_advantage_is_left_out() -> None:
+    logprobs = torch.tensor([[-1.0, -3.0, -2.0, -2.0, -2.0]])
+    advantages = torch.tensor([[3.0, -1.0, 0.0, 0.0, 0.0]])
+    mask = torch.ones(1, 5, dtype=torch.bool)
+    for share in (0.0002, 0.2):
+        stays = low_covariance(logprobs, advantages, mask, share=share)
+        assert stays.tolist() == [[False, True, True, True, True]]

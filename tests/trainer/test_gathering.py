@@ -147,7 +147,7 @@ async def test_a_resumed_stream_leaves_out_what_lost_weights_drew(make: Make) ->
 
 
 async def test_a_stored_success_that_cannot_be_read_is_replayed_no_more(make: Make, store: Store) -> None:
-    loop = make(**{**method("dart").ppo, "rollouts": "batch", "group_size": 4})
+    loop = make(**{**method("dart").config, "rollouts": "batch", "group_size": 4})
     collected = await loop.gather.batch("rollout", 4)
     first, *others = [t.id for t in collected.trajectories]
     await malform(store, first)

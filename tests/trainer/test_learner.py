@@ -37,9 +37,8 @@ VARIANTS = {
     "adaptive": replace(BASE, lambda_policy="adaptive"),
     "dual clip": replace(BASE, dual_clip=1.01),
 }
-VARIANTS |= {
-    name: replace(BASE, **{**method(name).ppo, "epochs": 2, "kl_coef": 0.0}) for name in method_names()
-}
+METHODS = [name for name in method_names() if method(name).kind == "ppo"]
+VARIANTS |= {name: replace(BASE, **{**method(name).config, "epochs": 2, "kl_coef": 0.0}) for name in METHODS}
 
 
 def fresh() -> TabularActorCritic:
@@ -400,6 +399,19 @@ def test_an_engine_that_agrees_needs_no_correction_and_one_that_does_not_is_weig
     assert drifted.logprob_gap == pytest.approx(0.2, abs=1e-5)  # the alarm still sees it
 
 
+def test_how_much_of_a_batch_is_left_is_told_wherever_the_trainer_scored_it() -> None:
+    episodes = wordy_episodes(16)
+    model = fresh()
+    older = [replace(e, samples=tuple(shifted(list(e.samples), -math.log(2)))) for e in episodes[:8]]
+    drawn = [*older, *episodes[8:]]
+    twice, once = (sum(len(s.reply_ids) for e in es for s in e.samples) for es in (older, episodes[8:]))
+    expected = (2 * twice + once) ** 2 / ((twice + once) * (4 * twice + once))
+    assert prepare(drawn, model, BASE).effective_share == pytest.approx(expected)
+    assert prepare(drawn, model, replace(BASE, importance_cap=1.0)).effective_share == pytest.approx(1.0)
+    unscored = replace(VARIANTS["grpo"], precision="float32")
+    assert prepare(drawn, model, unscored).effective_share is None
+
+
 def test_an_engine_that_rounds_otherwise_clips_nothing_of_fresh_turns() -> None:
     model = fresh()
     rounded = [replace(e, samples=tuple(shifted(list(e.samples), 0.3))) for e in wordy_episodes(12)]
@@ -423,7 +435,7 @@ def test_without_a_critic_nothing_of_it_is_read_or_moved() -> None:
     assert not torch.equal(model.logits, fresh().logits)
 
 
-@pytest.mark.parametrize("name", method_names())
+@pytest.mark.parametrize("name", METHODS)
 def test_equal_rewards_and_nothing_left_are_no_ops_and_never_nan(name: str) -> None:
     config = VARIANTS[name]
     for episodes in (
@@ -434,6 +446,31 @@ def test_equal_rewards_and_nothing_left_are_no_ops_and_never_nan(name: str) -> N
         Learner(model, config).update(prepare(episodes, model, config).samples, lr=config.lr)
         assert model.logits.isfinite().all()
         assert model.critic.weight.isfinite().all()
+
+
+@pytest.mark.parametrize("name", [n for n in METHODS if VARIANTS[n].by_critic])
+def test_of_returns_all_alike_the_critic_alone_learns(name: str) -> None:
+    config = replace(VARIANTS[name], gamma=1.0, entropy_coef=0.0, entropy_smoothing=0.0)
+    failed = [replace(e, outcome=0.0, success=False) for e in wordy_episodes(32)]
+    cut = [replace(e, after=replace(e.samples[0], reply_ids=(), behaviour_logprobs=())) for e in failed[::2]]
+    for alike in (
+        [replace(e, outcome=1.0, success=True) for e in wordy_episodes(32)],
+        [*failed[1::2], *cut],  # V of the states they were left in is not earned
+    ):
+        model = fresh()
+        with torch.no_grad():
+            model.critic.weight.add_(torch.linspace(0.1, 0.5, LENGTH + 1))
+        batch = prepare(alike, model, config)
+        before = model.critic.weight.clone()
+        report = Learner(model, config).update(batch.samples, lr=config.lr)
+        assert report.policy_loss == 0
+        assert torch.equal(model.logits, fresh().logits)
+        assert not torch.equal(model.critic.weight, before)
+    one = [replace(alike[0], outcome=1.0, success=True), *alike[1:]]
+    samples = prepare(one, model, config).samples
+    assert any(any(s.advantage) for s in samples)
+    dealt = prepare(one, model, config, shuffle=torch.Generator().manual_seed(0)).samples
+    assert any(any(s.advantage) for s in dealt)
 
 
 def test_a_state_taken_up_leaves_the_rates_and_settings_asked_for_now() -> None:

@@ -53,7 +53,7 @@ class Silent:
 
 
 def loop_of(store: Store, bundle: ModelBundle, executor: LocalPolicy, folder: Path, **told: Any) -> PpoLoop:
-    config = parse_config(PpoConfig, {**method("agent-flow").ppo, **SMALL, **told})
+    config = parse_config(PpoConfig, {**method("agent-flow").config, **SMALL, **told})
     folder.mkdir()
     return PpoLoop(
         PpoSetting(

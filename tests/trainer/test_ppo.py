@@ -279,7 +279,7 @@ async def test_what_is_replayed_and_how_tasks_went_outlive_a_death(
     await warm_start(tiny, spot, spot_oracle, store, epochs=10)
     small = {"iterations": 2, "episodes_per_iteration": 16, "validation_episodes": 4, "evaluate_every": 9}
     shaping = ShapingConfig(void=0.1, repetition=0.1, length=0.2)
-    told = {**small, **method("dart").ppo, "entropy_smoothing": 0.01, "shaping": shaping}
+    told = {**small, **method("dart").config, "entropy_smoothing": 0.01, "shaping": shaping}
     loop = PpoLoop(setting(store, spot, tiny.clone(), tmp_path / "run", **told))
     await loop.train()
     assert loop.successes.of_task[SPOT]
@@ -333,7 +333,7 @@ async def test_methods_by_name_run_and_engine_and_trainer_agree(
 ) -> None:
     small = {"iterations": 2, "episodes_per_iteration": 16, "validation_episodes": 4, "evaluate_every": 9,
              "value_pretraining": ValuePretrainingConfig(episodes=8, max_epochs=2)}  # fmt: skip
-    loop = PpoLoop(setting(store, spot, tiny, tmp_path / "run", **{**small, **method(name).ppo}))
+    loop = PpoLoop(setting(store, spot, tiny, tmp_path / "run", **{**small, **method(name).config}))
     outcome = await loop.train()
     assert outcome.metrics["episodes"] == 32 + (8 if loop.config.by_critic else 0)
     told = [e.data for e in await store.events_after(0) if e.name == "ppo/iteration"]
@@ -344,7 +344,7 @@ async def test_methods_by_name_run_and_engine_and_trainer_agree(
 async def test_the_critic_of_turns_and_what_it_replays_outlive_a_death(
     store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path
 ) -> None:
-    told = {**method("archer").ppo, "iterations": 2, "episodes_per_iteration": 8, "validation_episodes": 2,
+    told = {**method("archer").config, "iterations": 2, "episodes_per_iteration": 8, "validation_episodes": 2,
             "evaluate_every": 9, "turn_critic_steps": 5, "turn_critic_replay": 20}  # fmt: skip
     loop = PpoLoop(setting(store, spot, tiny.clone(), tmp_path / "run", **told))
     await loop.train()
@@ -370,7 +370,7 @@ async def test_branches_are_learned_beside_the_episodes_they_left_and_outlive_a_
             yield WorldSandbox()
 
     tiny.memory = WindowMemory(screens="text")
-    told = {**method("aepo").ppo, "tasks": ("worlds/chain",), "iterations": 1, "episodes_per_iteration": 4,
+    told = {**method("aepo").config, "tasks": ("worlds/chain",), "iterations": 1, "episodes_per_iteration": 4,
             "validation_episodes": 1, "void_limit": 3, "branch_rise": -50.0, "branches_in_a_row": 1,
             "max_tokens": 4}  # fmt: skip
     loop = PpoLoop(setting(store, Worlds(), tiny.clone(), tmp_path / "run", **told))
@@ -407,7 +407,7 @@ async def test_summaries_are_learned_like_turns_and_stay_with_the_policy(
     store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tiny.memory = WindowMemory(summary_after=1, summary_tokens=5)
-    told = {**method("supo").ppo, "iterations": 1, "episodes_per_iteration": 16, "validation_episodes": 4,
+    told = {**method("supo").config, "iterations": 1, "episodes_per_iteration": 16, "validation_episodes": 4,
             "void_limit": 9, "skip_overlong": False, "shuffled_rewards": False}  # fmt: skip
     notebook = Notebook(tmp_path / "notes", tiny.memory)
     loop = PpoLoop(replace(setting(store, spot, tiny, tmp_path / "run", **told), notebook=notebook))
@@ -452,7 +452,7 @@ async def test_where_the_learner_rounds_nothing_is_clipped_for_it(
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": True})
     small = {"iterations": 2, "episodes_per_iteration": 16, "validation_episodes": 4, "precision": "auto",
              "lr": 0.0, "value_pretraining": ValuePretrainingConfig(episodes=8, max_epochs=2)}  # fmt: skip
-    loop = PpoLoop(setting(store, spot, tiny, tmp_path / "run", **{**method(name).ppo, **small}))
+    loop = PpoLoop(setting(store, spot, tiny, tmp_path / "run", **{**method(name).config, **small}))
     outcome = await loop.train()
     told: list[dict[str, Any]] = [
         dict(e.data) for e in await store.events_after(0) if e.name == "ppo/iteration"
@@ -741,7 +741,7 @@ async def test_a_reward_model_that_takes_too_long_is_left_out_and_told_of(
 async def test_a_policy_learns_beside_recorded_demonstrations_without_a_sandbox(
     store: Store, spot: Any, spot_oracle: Any, tiny: ModelBundle, tmp_path: Path
 ) -> None:
-    ui_s1 = {**method("ui-s1").ppo, "validation_episodes": 4}
+    ui_s1 = {**method("ui-s1").config, "validation_episodes": 4}
     refused = setting(store, spot, tiny, tmp_path / "none", **ui_s1)
     with pytest.raises(RunRefused, match="no successful demonstration"):
         await PpoLoop(refused).train()
@@ -765,7 +765,7 @@ async def test_a_policy_plays_against_itself_and_what_is_usual_outlives_a_death(
         self.cursor.best = 0.0
 
     monkeypatch.setattr(PpoLoop, "_evaluate", evaluate)
-    told = {**method("spiral").ppo, "tasks": ("worlds/tic-tac-toe",)}
+    told = {**method("spiral").config, "tasks": ("worlds/tic-tac-toe",)}
     small = {"iterations": 3, "episodes_per_iteration": 16}
     loop = PpoLoop(setting(store, spot, tiny.clone(), tmp_path / "run", **told, **small))
     await loop.train()

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
+from dataclasses import asdict
 
 import pytest
 
+from deskhand_trainer import config as configs
 from deskhand_trainer.config import PpoConfig, parse_config
+from deskhand_trainer.curriculum import turn_limit
 from deskhand_trainer.errors import ConfigError
+from deskhand_trainer.playing_config import DEMO_TASK
 from deskhand_trainer.presets import method, method_names
+from deskhand_trainer.run import CONFIGS
+
+METHODS = [name for name in method_names() if method(name).kind == "ppo"]
 
 
 @pytest.mark.parametrize("name", method_names())
@@ -16,9 +24,46 @@ def test_a_method_says_what_it_does_and_after_whom(name: str) -> None:
     found = method(name)
     assert re.fullmatch(r"[A-Z].{20,110}\.", found.description)
     assert re.search(r"arXiv:\d{4}\.\d{5}", found.paper)
-    config = parse_config(PpoConfig, found.ppo, path="ppo.")
-    assert config != PpoConfig()
+    record = getattr(configs, CONFIGS[found.kind])
+    told = parse_config(record, found.config, path=f"{found.kind}.")
+    assert found.config.items() <= json.loads(json.dumps(asdict(told))).items()
+    assert told != record() or name == "tdpo"
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_without_a_ratio_passes_once_over_a_batch(name: str) -> None:
+    config = parse_config(PpoConfig, method(name).config)
     assert config.algorithm != "reinforce" or config.epochs == 1  # no ratio corrects a second pass
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if "turn_limits" in method(name).config])
+def test_limits_on_turns_all_come_within_the_iterations_and_leave_the_task_enough(name: str) -> None:
+    config = parse_config(PpoConfig, method(name).config)
+    used = [
+        turn_limit(config.turn_limits, every=config.turn_limit_every, iteration=i)
+        for i in range(config.iterations)
+    ]
+    assert tuple(dict.fromkeys(used)) == config.turn_limits
+    assert config.tasks == (DEMO_TASK,)
+    assert config.turn_limits[0] > 2  # a click opens, another presses
+
+
+def test_limits_on_turns_may_last_beyond_what_time_allows() -> None:
+    told = {"turn_limits": [10, 20, 30], "iterations": 100_000, "environment_steps": 500}
+    assert parse_config(PpoConfig, told).turn_limit_every == 100
+
+
+@pytest.mark.parametrize("told", [{"rollouts": "stream"}, {"replay": 8}])
+@pytest.mark.parametrize(
+    "name", [name for name in METHODS if method(name).config.get("algorithm") == "reinforce"]
+)
+def test_reinforce_on_turns_of_older_weights_wants_them_weighed(name: str, told: dict[str, object]) -> None:
+    if name == "spiral":
+        told = {"rollouts": "batch", **told}  # of games the store holds nothing
+    asked = {**method(name).config, **told}
+    with pytest.raises(ConfigError, match=r"field 'ppo': importance_cap: .* set importance_cap \(2 is usual"):
+        parse_config(PpoConfig, asked, path="ppo.")
+    assert parse_config(PpoConfig, {**asked, "importance_cap": 2.0}).importance_cap == 2
 
 
 def test_an_unknown_method_is_named_with_the_nearest() -> None:
@@ -47,6 +92,14 @@ def test_groups_that_do_not_come_out_even_are_refused_with_the_arithmetic(
         ({"advantage": "bilevel", "ratio": "turn_geometric"}, "'bilevel' .* 'turn_geometric'"),
         ({"shuffled_rewards": True, "replay": 8}, "shuffled_rewards deals out the outcomes of an iteration"),
         ({"shuffled_rewards": True, "self_imitation": 8}, "leave replay and self_imitation at 0"),
+        (
+            {"turn_limits": [10, 20, 30]},
+            "the last of 3 .* 2 times 100 iterations, .* are 50: try turn_limit_every 24 or iterations 201",
+        ),
+        (
+            {"turn_limits": [1, 2, 3], "turn_limit_every": 1, "iterations": 2},
+            "the last of 3 begins after 2 times 1 iterations, .* there are 2: try iterations 3",
+        ),
         ({"rollouts": "stream", "branches": 2}, "branches leave episodes of a batch"),
         (
             {"tasks": ["a", "b", "c"], "episodes_per_iteration": 8, "group_size": 4},

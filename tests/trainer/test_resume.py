@@ -38,7 +38,7 @@ CONFIGS = {
     ),
     "replay, curriculum, entropy, self-imitation": replace(
         BASE,
-        **{**method("dart").ppo, "rollouts": "batch"},
+        **{**method("dart").config, "rollouts": "batch"},
         entropy_smoothing=0.05,
         self_imitation=4,
         self_imitation_warmup=3,

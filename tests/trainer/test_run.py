@@ -105,7 +105,7 @@ async def learned_from(home: Path, result: dict[str, Any]) -> list[object]:
         ("ppo", {**PPO, "stop_below": 0.2}, {}, "field 'stop_below': it needs a process reward model"),
         (
             "ppo",
-            {**PPO, **method("g-ra").ppo},
+            {**PPO, **method("g-ra").config},
             {},
             "field 'process_weight': it pays by a process",
         ),
@@ -273,7 +273,7 @@ def test_pairs_are_learned_from_groups_that_were_played(tmp_path: Path) -> None:
     done("collect", {"episodes_per_task": 24})
     cloning = {"perception_tasks": [], "cloning_epochs": 20, "cloning_lr_scale": 1.0, "lr": 0.002}
     start = done("sft", {**cloning, "demonstrations_per_task": 24})["policy_out"]
-    groups = {**PPO, **method("grpo").ppo, "iterations": 1, "episodes_per_iteration": 48, "max_tokens": 12}
+    groups = {**PPO, **method("grpo").config, "iterations": 1, "episodes_per_iteration": 48, "max_tokens": 12}
     played = done("ppo", groups, policy_in=start)["policy_out"]
     for how in ("tdpo", "refuel"):
         found = done("prefer", {"method": how, "minibatch": 4, "epochs": 4}, policy_in=played)["metrics"]

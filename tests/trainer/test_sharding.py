@@ -52,7 +52,7 @@ TINY = TinyConfig(
 
 
 def of(name: str, **changes: Any) -> PpoConfig:
-    return replace(BASE, **{**method(name).ppo, "kl_coef": 0.0, **changes})
+    return replace(BASE, **{**method(name).config, "kl_coef": 0.0, **changes})
 
 
 CASES = {

@@ -16,7 +16,7 @@ from deskhand_trainer.archer import TurnCritic
 from deskhand_trainer.branches import repeated_turns, shared_advantages
 from deskhand_trainer.choices import BY_TOKEN
 from deskhand_trainer.config import PpoConfig
-from deskhand_trainer.estimates import estimated, groups_of
+from deskhand_trainer.estimates import estimated, groups_of, token_returns, turn_returns
 from deskhand_trainer.filters import high_entropy_turns, in_policy_loss, low_covariance
 from deskhand_trainer.normalisation import normalise
 from deskhand_trainer.rewards import RewardRule, turn_rewards
@@ -41,7 +41,8 @@ class Batch:
     replayed: int = 0
     """Episodes of earlier iterations among them."""
     effective_share: float | None = None
-    """(Σw)² / (N·Σw²) of the tokens' importance weights, where the config weighs: 1 when all are alike."""
+    """(Σw)² / (N·Σw²) of the tokens' importance weights, up to `importance_cap`, where the trainer scored
+    them before the update: 1 when all are alike."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -145,6 +146,9 @@ def prepare(
     entries = (mask if config.advantage in BY_TOKEN else mask[:, :1]) & counted.unsqueeze(-1)
     seen = shared_advantages(estimates.advantages, rewarded, chosen)[:, : entries.shape[1]]
     scaled = normalise(seen, entries, config.normalisation, groups=_group_of_each_turn(rewarded))
+    if config.by_critic and _alike(_returns(rewarded, mask, config)[entries]):
+        # the difference is the critic's own error, which would be scaled up to a step of full size
+        scaled = torch.zeros_like(scaled)
     advantages = torch.where(mask, scaled.expand(mask.shape), 0.0)
     learned = counted
     if first is not None and config.entropy_quantile > 0:
@@ -168,7 +172,7 @@ def prepare(
         explained_variance=explained_variance(values[judged], estimates.returns[judged]),
         reward_parts=_mean_parts(rewarded),
         entropy=float(first.entropies.sum() / mask.sum()) if first and config.entropy_smoothing else None,
-        effective_share=None if first is None else _effective_share(done, mask, config),
+        effective_share=None if first is None else _effective_share(done, first.logprobs, mask, config),
     )
 
 
@@ -229,12 +233,24 @@ def _in_microbatches(
 
 def explained_variance(values: Tensor, returns: Tensor) -> float:
     """1 − Var(R − V)/Var(R); NaN when the returns do not vary, or there are none."""
-    if returns.numel() == 0:
+    if _alike(returns):
         return math.nan
-    spread = returns.double().var(unbiased=False)
-    if spread <= 1e-12:
-        return math.nan
-    return float(1.0 - (returns.double() - values.double()).var(unbiased=False) / spread)
+    returns = returns.double()
+    return float(1.0 - (returns - values.double()).var(unbiased=False) / returns.var(unbiased=False))
+
+
+def _alike(returns: Tensor) -> bool:
+    return returns.numel() == 0 or bool(returns.double().var(unbiased=False) <= 1e-12)
+
+
+def _returns(episodes: Sequence[Episode], mask: Tensor, config: PpoConfig) -> Tensor:
+    """What was earned from each entry on, nothing expected of what a limit cut off: [N, T] by tokens, [N, 1]
+    by turns."""
+    if config.advantage not in BY_TOKEN:
+        return turn_returns(episodes, gamma=config.gamma).unsqueeze(-1)
+    returns = torch.zeros(mask.shape)
+    returns[mask] = token_returns(episodes, gamma=config.gamma)
+    return returns
 
 
 @torch.no_grad()
@@ -294,12 +310,12 @@ def _with_old_logprobs(
     ]
 
 
-def _effective_share(samples: Sequence[TrainingSample], mask: Tensor, config: PpoConfig) -> float | None:
-    if config.importance_cap is None:
-        return None
+def _effective_share(
+    samples: Sequence[TrainingSample], logprobs: Tensor, mask: Tensor, config: PpoConfig
+) -> float:
     drawn = padded([s.behaviour_logprobs for s in samples], mask.shape[1])
-    old = padded([s.old_logprobs for s in samples], mask.shape[1])
-    weights = (old - drawn)[mask].exp().clamp(max=config.importance_cap)
+    cap = math.inf if config.importance_cap is None else config.importance_cap
+    weights = (logprobs - drawn)[mask].double().exp().clamp(max=cap)
     return float(weights.sum() ** 2 / (len(weights) * (weights**2).sum()))
 
 

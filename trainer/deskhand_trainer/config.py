@@ -100,7 +100,8 @@ class PpoConfig:
     """Divide the policy's gradient by the norm of what the clip takes from it, where that is above 1 (S-PPO,
     ST-PPO)."""
     importance_cap: float | None = field(default=None, metadata=bounds(0))
-    """Weigh by the trainer's over the engine's probability, up to so much (TIS); None: they are the same."""
+    """Weigh by the trainer's over the engine's probability, up to so much (TIS); None: nothing is weighed. On
+    turns of older weights REINFORCE needs it, for it has no ratio."""
     entropy_quantile: float = field(default=0.0, metadata=bounds(0, 0.99))
     """Only turns of a mean token entropy at or above this quantile are in the policy loss (DART: .2)."""
     covariance_clip: float = field(default=0.0, metadata=bounds(0, 0.5))
@@ -175,7 +176,7 @@ class PpoConfig:
     turn_limits: tuple[int, ...] = field(default=(), metadata=bounds(1))
     """Turn limits of rollouts, one after another (ScalingInter-RL); none: the tasks' own."""
     turn_limit_every: int = field(default=100, metadata=bounds(1))
-    """Iterations each of them holds; the last one stays."""
+    """Iterations each of them holds; the last one, which has to begin within `iterations`, stays."""
     lr: float = field(default=5e-4, metadata=bounds(0, 1))
     """Actor's peak rate."""
     lr_warmup_iterations: int = field(default=3, metadata=bounds(0))
@@ -290,6 +291,14 @@ class PpoConfig:
                 f"critic_warmup {self.critic_warmup} leaves the policy none of {self.iterations} iterations: "
                 "lower it, or raise iterations"
             )
+        last, every = len(self.turn_limits) - 1, self.turn_limit_every
+        if last * every >= self.iterations:
+            shorter = (self.iterations - 1) // last
+            near = f"turn_limit_every {shorter} or " if shorter else ""
+            raise ValueError(
+                f"turn_limits: the last of {last + 1} begins after {last} times {every} iterations, and "
+                f"there are {self.iterations}: try {near}iterations {last * every + 1}"
+            )
         remembers = self.replay or self.self_imitation or self.advantage == "archer" or judged
         if remembers and self.rollouts in NOT_STORED:
             raise ValueError(
@@ -305,6 +314,12 @@ class PpoConfig:
             raise ValueError(
                 "branches leave episodes of a batch, of one attempt, that all stay: leave rollouts, attempts "
                 "and replay as they are"
+            )
+        older = self.rollouts == "stream" or self.replay
+        if self.algorithm == "reinforce" and older and self.importance_cap is None:
+            raise ValueError(
+                "importance_cap: turns of a stream or of replay are by older weights, and reinforce has no "
+                "ratio that corrects for them: set importance_cap (2 is usual)"
             )
         episodes, group = self.episodes_per_iteration, self.group_size
         if episodes % group:

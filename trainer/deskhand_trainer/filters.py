@@ -109,7 +109,7 @@ def low_covariance(logprobs: Tensor, advantages: Tensor, mask: Tensor, *, share:
     Args:
         logprobs, advantages: [N, T].
         mask: [N, T] bool, tokens in the policy loss: means are over them.
-        share: of them left out, rounded down; ties at the edge stay.
+        share: of them left out, rounded up; ties at the edge stay.
 
     Returns:
         [N, T] bool, never more than `mask`.
@@ -117,7 +117,7 @@ def low_covariance(logprobs: Tensor, advantages: Tensor, mask: Tensor, *, share:
     kept = Written(mask)
     means = [kept.of(each) - kept.of(each).mean() for each in (logprobs, advantages)]
     covariance = means[0] * means[1]
-    out = int(share * len(covariance))
+    out = math.ceil(share * len(covariance) - 1e-9)
     if not out:
         return mask
     edge = covariance.topk(min(out + 1, len(covariance))).values[-1]

@@ -50,11 +50,11 @@ def train(
     kind: Annotated[
         str,
         typer.Argument(
-            help="pretrain, collect, label, score, sft, prefer, ppo or evaluate; presets: ppo's methods"
+            help="pretrain, collect, label, score, sft, prefer, ppo or evaluate; presets: methods by name"
         ),
     ],
     config: ConfigFile = None,
-    preset: Annotated[str | None, typer.Option(help="method of a ppo run, e.g. st-ppo")] = None,
+    preset: Annotated[str | None, typer.Option(help="method of such a run, e.g. st-ppo of ppo")] = None,
     policy: PolicyIn = None,
     set_: Set = None,
     dataset: Annotated[
@@ -173,18 +173,19 @@ def _refuse_another(run: RunFolder, spec: RunSpec) -> None:
 def _method(kind: str, preset: str | None) -> Mapping[str, Any]:
     if preset is None:
         return {}
-    if kind != RunKind.PPO:
-        raise InvalidField("--preset", f"names a method of ppo, and this is {kind}")
     try:
-        return method(preset).ppo
+        found = method(preset)
     except ConfigError as error:
         raise InvalidField("--preset", str(error)) from error
+    if kind != found.kind:
+        raise InvalidField("--preset", f"{preset} is a method of {found.kind}, and this is {kind}")
+    return found.config
 
 
 def _list_methods() -> None:
-    lines = table("preset", "what it does", "after")
+    lines = table("preset", "run", "what it does", "after")
     for each in map(method, method_names()):
-        lines.add_row(each.name, each.description, each.paper)
+        lines.add_row(each.name, each.kind, each.description, each.paper)
     out.print(lines)
 
 

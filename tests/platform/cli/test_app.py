@@ -35,6 +35,7 @@ def deskhand(home: Path, *arguments: str, **environment: str) -> subprocess.Comp
         (["rounds", "show", "x"], 2, "number"),
         (["replay", "nothing", "--html"], 2, "nothing"),
         (["train", "ppoo"], 2, "did you mean ppo"),
+        (["train", "ppo", "--preset", "tdpo"], 2, "tdpo is a method of prefer, and this is ppo"),
         (["train", "ppo", "--config", "/nothing.yaml"], 1, "/nothing.yaml"),
         (["bench", "rollout"], 2, "did you mean rollouts"),
         (["study", "lop"], 2, "did you mean loop"),

@@ -15,6 +15,7 @@ import pytest
 from deskhand_platform.cli import training
 from deskhand_platform.cli.app import main
 from deskhand_platform.rounds.runs import read_result
+from deskhand_trainer.presets import method
 from deskhand_trainer.run_folder import RunFolder, hold, read_state
 from deskhand_trainer.runs import RunResult
 
@@ -98,6 +99,14 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
 
     monkeypatch.setattr(training, "run_in_foreground", begun)
     return RunFolder(tmp_path / "runs/some")
+
+
+@pytest.mark.parametrize("preset", ["sft", "rejection", "pretrain", "tdpo", "refuel"])
+def test_every_kind_of_run_takes_its_presets(train: Train, run: RunFolder, preset: str) -> None:
+    found = method(preset)
+    train(found.kind, "--preset", preset, "--set", "seed=5")
+    assert run.spec().kind == found.kind
+    assert run.spec().config == {**found.config, "seed": 5}
 
 
 def test_a_finished_run_tells_its_result_to_its_own_command_alone(train: Train, run: RunFolder) -> None:

@@ -20,7 +20,7 @@ from deskhand_trainer.run_process import FINISHED, REFUSED
 
 TASK = "worlds/chain"
 FLOW: dict[str, Any] = {
-    **method("agent-flow").ppo, "tasks": [TASK], "iterations": 1, "episodes_per_iteration": 8,
+    **method("agent-flow").config, "tasks": [TASK], "iterations": 1, "episodes_per_iteration": 8,
     "minibatch": 16,
     "validation_episodes": 2, "max_tokens": 4, "plan_tokens": 3, "threads": 1, "screens": "text",
 }  # fmt: skip

@@ -69,8 +69,8 @@ def test_arms_differ_by_their_presets_alone() -> None:
             config = asdict(arm_config(spec))
             assert parse_config(PpoConfig, json.loads(json.dumps(config))) == arm_config(spec)
             name = "turn-ppo" if spec.arm in ("unpretrained", CONTROL) else spec.arm
-            told = {*method(name).ppo, "value_pretraining", "shuffled_rewards", "normalisation"}
-            every = {field for arm in ARMS[:5] for field in method(arm).ppo} | {*method("bilevel").ppo}
+            told = {*method(name).config, "value_pretraining", "shuffled_rewards", "normalisation"}
+            every = {field for arm in ARMS[:5] for field in method(arm).config} | {*method("bilevel").config}
             shared.append({key: value for key, value in config.items() if key not in told | every})
             assert config["environment_steps"] == rung.turns and config["minutes"] == 0
             assert evaluation(spec, control=False).split == "test"

@@ -1,4 +1,4 @@
-"""Methods by the names of their papers: a YAML file each, beside this one, of what a PPO run is told."""
+"""Methods by the names of their papers: a YAML file each, beside this one, of what a run is told."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import yaml
 
 from deskhand_trainer.config_parsing import nearest
 from deskhand_trainer.errors import ConfigError
+from deskhand_trainer.runs import RunKind
 
 FOLDER = files("deskhand_trainer") / "presets"
 
@@ -23,8 +24,10 @@ class Method:
     description: str
     """What is special about it, in a sentence."""
     paper: str
-    ppo: Mapping[str, Any]
-    """Fields of `PpoConfig`; all others keep their defaults."""
+    kind: RunKind
+    """Of the runs that do it; in the file it is the name of their settings."""
+    config: Mapping[str, Any]
+    """Fields of the config record of that kind; all others keep their defaults."""
 
 
 def method_names() -> tuple[str, ...]:
@@ -41,4 +44,7 @@ def method(name: str) -> Method:
     names = method_names()
     if name not in names:
         raise ConfigError(f"no preset {name!r}{nearest(name, names)}")
-    return Method(name=name, **yaml.safe_load((FOLDER / f"{name}.yaml").read_text()))
+    told: dict[str, Any] = yaml.safe_load((FOLDER / f"{name}.yaml").read_text())
+    description, paper = told.pop("description"), told.pop("paper")
+    ((kind, config),) = told.items()
+    return Method(name=name, description=description, paper=paper, kind=RunKind(kind), config=config)

@@ -206,7 +206,7 @@ def arm_config(spec: ArmSpec) -> PpoConfig:
         seed=spec.seed,
         seed_offset=(spec.seed + 1) * SEED_SPACING,
     )
-    preset = method("turn-ppo" if spec.arm in VARIANTS else spec.arm).ppo
+    preset = method("turn-ppo" if spec.arm in VARIANTS else spec.arm).config
     return replace(shared, **preset, **VARIANTS.get(spec.arm, {}))
 
 
