@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 from served_platform import MARKUP, Platform, Signed, grow, record
 
 from deskhand_flywheel.types import EventKind
@@ -375,3 +376,25 @@ def test_a_phone_shows_every_page_without_scrolling_sideways(
     lightness = float(re.findall(r"[\d.]+", back)[0])  # of 100, as the browser tells an OKLCH colour
     assert (lightness > 50) == (scheme == "light")
     context.close()
+
+
+def test_a_filter_is_typed_to_its_end(signed: Signed) -> None:
+    def one_more(route: Route) -> None:
+        response = route.fetch()
+        known = response.json()
+        route.fulfill(response=response, json=[{**known[0], "id": "fake/press"}, *known])
+
+    page = signed.page
+    page.route("**/v1/catalog", one_more)
+    signed.open("/trajectories")
+    expect(page.locator('option[value="fake/press"]')).to_be_attached()
+    task = page.get_by_label("Task", exact=True)
+    task.click()
+    for wanted in ("fake/press-in-order", "fake/press-button"):
+        page.keyboard.press("Control+a")
+        page.keyboard.press("Backspace")
+        page.keyboard.type(wanted, delay=20)
+        page.keyboard.press("Enter")
+        expect(page).to_have_url(re.compile(f"task={wanted.replace('/', '(/|%2F)')}$"))
+        expect(task).to_have_value(wanted)
+        expect(task).to_be_focused()
