@@ -39,8 +39,12 @@ class LiveSandboxes:
             return ()
 
     async def lease(self, lease_id: str) -> LeaseStatus | None:
-        """One of them; None where it is over."""
-        return next((each for each in await self.leases() if each.id == lease_id), None)
+        """One of them; None where it is over.
+
+        Raises:
+            HostUnreachable: no sandbox host answers, and nobody knows.
+        """
+        return next((each for each in (await self.host().status()).leases if each.id == lease_id), None)
 
     async def screen(self, lease_id: str, *, known: str | None = None) -> Screen | None:
         """The picture, as JPEG; see `SandboxClient.screen`."""
@@ -54,6 +58,7 @@ class LiveSandboxes:
 
         Raises:
             NotFound: the lease is over.
+            HostUnreachable: no sandbox host answers.
             WrongState: its kind serves no VNC, or there is nothing to be seen yet.
             ScreenUnavailable: what serves it is not installed, or the computer failed.
         """

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 from served_platform import MARKUP, Platform, Signed, grow, record
 
 from deskhand_flywheel.types import EventKind
@@ -375,3 +376,63 @@ def test_a_phone_shows_every_page_without_scrolling_sideways(
     lightness = float(re.findall(r"[\d.]+", back)[0])  # of 100, as the browser tells an OKLCH colour
     assert (lightness > 50) == (scheme == "light")
     context.close()
+
+
+def test_a_filter_is_typed_to_its_end(signed: Signed) -> None:
+    def one_more(route: Route) -> None:
+        response = route.fetch()
+        known = response.json()
+        route.fulfill(response=response, json=[{**known[0], "id": "fake/press"}, *known])
+
+    page = signed.page
+    page.route("**/v1/catalog", one_more)
+    signed.open("/trajectories")
+    expect(page.locator('option[value="fake/press"]')).to_be_attached()
+    task = page.get_by_label("Task", exact=True)
+    task.click()
+    for wanted in ("fake/press-in-order", "fake/press-button"):
+        page.keyboard.press("Control+a")
+        page.keyboard.press("Backspace")
+        page.keyboard.type(wanted, delay=20)
+        page.keyboard.press("Enter")
+        expect(page).to_have_url(re.compile(f"task={wanted.replace('/', '(/|%2F)')}$"))
+        expect(task).to_have_value(wanted)
+        expect(task).to_be_focused()
+
+
+def test_the_curves_of_a_round_tried_again_are_those_of_the_last_try(signed: Signed) -> None:
+    now: dict[str, Any] = {"state": "failed", "iterations": 1}
+
+    def round_now(route: Route) -> None:
+        shared = {"state": now["state"], "reason": None, "policy_out": None, "started_at_s": 1.0}
+        phase = {"name": "ppo", "kind": "ppo", "attempt": 0, "run_id": "round-1-ppo", "progress": None}
+        told = {"id": 1, "preset": "smoke", "cancelling": False, "pausing": False, "promoted": None, **shared}
+        phases = [{**phase, **shared, "metrics": {}, "ended_at_s": None}]
+        ended = None if now["state"] == "running" else 2.0
+        route.fulfill(json={**told, "phases": phases, "rows": [], "created_at_s": 1.0, "ended_at_s": ended})
+
+    def events(route: Route) -> None:
+        iterations = range(1, now["iterations"] + 1)
+        metric = {"at_s": 1.0, "subject": "run:round-1-ppo", "kind": "metric", "name": "ppo/iteration"}
+        told = [{"id": i, **metric, "data": {"step": i, "success_sampled": i / 10}} for i in iterations]
+        body = "".join(f"id: {one['id']}\nevent: metric\ndata: {json.dumps(one)}\n\n" for one in told)
+        route.fulfill(content_type="text/event-stream", body=body)
+
+    page = signed.page
+    page.route(re.compile(r"/v1/rounds/1(/retry)?$"), round_now)
+    page.route(
+        re.compile(r"/v1/rounds/1/phases/"), lambda route: route.fulfill(json={"text": "", "over": True})
+    )
+    page.route(re.compile(r"/v1/events\?"), events)
+    signed.open("/rounds/1")
+    curve = page.get_by_test_id("curve Success")
+    expect(curve).to_contain_text("10.0")
+    page.get_by_role("button", name="Retry from…").click()
+    now.update(state="running", iterations=3)
+    page.get_by_role("button", name="Retry from ppo").click()
+    expect(curve).to_contain_text("30.0")
+    now.update(state="done", iterations=9)
+    header = page.locator("header", has=page.get_by_role("heading", name="Round"))
+    expect(header.get_by_title("done", exact=True)).to_be_visible()
+    expect(curve).to_contain_text("90.0")
+    page.unroute_all(behavior="ignoreErrors")

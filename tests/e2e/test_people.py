@@ -9,8 +9,8 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, expect
-from served_platform import MARKUP, PATIENCE_MS, Platform, Signed, in_a_thread, record
+from playwright.sync_api import Browser, Page, Route, expect
+from served_platform import MARKUP, PATIENCE_MS, Platform, Signed, grow, in_a_thread, record
 
 from deskhand_flywheel.review_rules import read_review_rules
 from deskhand_flywheel.types import StepScore
@@ -423,3 +423,39 @@ def test_a_page_that_cannot_be_loaded_says_so_and_is_tried_again(platform: Platf
     page.get_by_role("button", name="Try again").click()
     expect(page.get_by_role("heading", name="Flywheel")).to_be_visible()
     signed.complaints.clear()  # the browser notes what it could not load
+
+
+def test_a_note_is_written_to_its_end_while_the_episode_goes_on(platform: Platform, signed: Signed) -> None:
+    trajectory = grow(platform, None, range(2))
+    page = signed.open(f"/trajectories/{trajectory}?step=end")
+    expect(page.get_by_test_id("place")).to_have_text("Step 1 of 2")
+    page.get_by_role("textbox", name="Note").click()
+    page.keyboard.type("it clicked ")
+    grow(platform, trajectory, range(2, 3))
+    expect(page.get_by_test_id("place")).to_have_text("Step 1 of 3")
+    page.keyboard.type("beside it")
+    expect(page.get_by_role("textbox", name="Note")).to_have_value("it clicked beside it")
+    grow(platform, trajectory, range(3, 4), ends=True)
+
+
+def test_the_entry_under_review_stays_when_a_stronger_one_arrives(platform: Platform, signed: Signed) -> None:
+    def turned(route: Route) -> None:
+        response = route.fetch()
+        listed = response.json()
+        route.fulfill(response=response, json={**listed, "items": listed["items"][::-1]})
+
+    for index in (1, 2):
+        disagree(platform, record(platform, steps=4), index)
+    page, lists = signed.open("/annotate"), re.compile(r"/v1/review-queue\?")
+    entries = page.get_by_role("list", name="Disagreements").get_by_role("button")
+    expect(entries.first).to_have_attribute("aria-current", "true")
+    why = page.get_by_role("textbox", name="Why")
+    why.fill("because")
+    page.route(lists, turned)
+    page.wait_for_timeout(1100)  # what was had within a second is not asked for again
+    with page.expect_response(lists):
+        page.evaluate("window.dispatchEvent(new Event('visibilitychange'))")
+    expect(entries.last).to_have_attribute("aria-current", "true")
+    expect(why).to_have_value("because")
+    expect(why).to_be_focused()
+    page.unroute_all(behavior="ignoreErrors")

@@ -134,3 +134,17 @@ def test_what_to_choose_from_is_asked_for_again(platform: Platform, page: Page) 
     expect(refusals(page.get_by_role("region", name="Branches"))).to_be_visible()
     page.get_by_role("button", name="Branch…").click()
     mended(page.get_by_role("dialog"), "deskhand-tiny")
+
+
+def test_a_sandbox_that_could_not_be_asked_for_is_asked_for_again(page: Page) -> None:
+    known = {"id": SOME, "kind": "fake", "owner": "somebody", "age_s": 1.0, "connected": True, "vnc": False}
+    unset = dict.fromkeys(("task_id", "task", "trajectory_id", "taken_by"))
+    one = re.compile(f"/v1/sandboxes/{SOME}$")
+    page.route(one, lambda route: route.fulfill(json={**known, **unset}))
+    page.goto(f"/sandboxes/{SOME}")
+    expect(page.get_by_role("heading", name="fake sandbox")).to_be_visible()
+    page.route(one, refuse)
+    expect(page.get_by_role("alert")).to_have_text("the store is on fire")
+    expect(page.get_by_role("heading", name="fake sandbox")).to_be_visible()
+    page.unroute(one, refuse)
+    expect(page.get_by_role("alert")).to_have_count(0)

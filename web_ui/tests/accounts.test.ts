@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 
-import { bytes, readLimit, share } from "../src/admin/amounts";
+import { bytes, readLimit, share, typedLimit } from "../src/admin/amounts";
 import { readAdmin } from "../src/admin/search";
 import { standing } from "../src/admin/standing";
 
@@ -30,4 +30,11 @@ it("a token says whether it opens anything", () => {
 it("an address names a part that there is", () => {
   expect(readAdmin({ part: "audit" })).toEqual({ part: "audit" });
   expect(readAdmin({ part: "<b>" })).toEqual({});
+});
+
+it("a limit that nobody types anew stays as it is, to the byte", () => {
+  for (const limit of [0, 999, 1500, 53_687_091_200, 2 ** 53, null])
+    expect(readLimit(typedLimit("bytes", limit))).toBe(limit);
+  expect([50e9, 53_687_091_200].map((limit) => typedLimit("bytes", limit))).toEqual(["50 GB", "53687091200"]);
+  expect(typedLimit("tasks", 20_000)).toBe("20000");
 });

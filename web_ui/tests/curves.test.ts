@@ -104,6 +104,15 @@ describe("alarmsOf", () => {
       ["KL is high", "iteration 12: 0.42, limit 0.15; lower lr"],
     ]);
   });
+
+  it("tells of an alarm once, with its unit, whatever is said of it later", () => {
+    const alarms = alarmsOf([
+      event("alarm", "reward_collapse", { value: 0.12, limit: 0.2, unit: "success", state: "raised" }),
+      event("alarm", "reward_collapse", { by: "ada", state: "acknowledged" }),
+      event("alarm", "reward_collapse", { state: "cleared" }),
+    ]);
+    expect(alarms.map((alarm) => alarm.text)).toEqual(["0.12 success, limit 0.2"]);
+  });
 });
 
 describe("rewardParts", () => {

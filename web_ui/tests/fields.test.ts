@@ -88,15 +88,29 @@ describe("the form of a round's config", () => {
   });
 
   it("sends only what was changed, and names what cannot be sent", () => {
-    expect(draftOf(SECTIONS, { "ppo.value.max_epochs": "3", start: "untrained", "ppo.lr": "much" })).toEqual({
+    const edits = { "ppo.value.max_epochs": "3", start: "untrained", "ppo.lr": "much" };
+    expect(draftOf(SECTIONS, CONFIG, edits)).toEqual({
       overrides: { start: "untrained", ppo: { value: { max_epochs: 3 } } },
       errors: { "ppo.lr": "A number, such as 0.0005." },
+      changes: 3,
     });
-    expect(draftOf(SECTIONS, { ppo: "out", "ppo.lr": "much" })).toEqual({
+    expect(draftOf(SECTIONS, CONFIG, { ppo: "out", "ppo.lr": "much" })).toEqual({
       overrides: { ppo: null },
       errors: {},
+      changes: 1,
     });
-    expect(draftOf(SECTIONS, { ppo: "in", "ppo.lr": "0.1" }).overrides).toEqual({ ppo: { lr: 0.1 } });
+    expect(draftOf(SECTIONS, {}, { ppo: "in", "ppo.lr": "0.1" }).overrides).toEqual({ ppo: { lr: 0.1 } });
+  });
+
+  it("switches no phase on by what was changed in it under another preset", () => {
+    const edits = { "ppo.lr": "0.1", start: "untrained" };
+    expect(draftOf(SECTIONS, CONFIG, edits).overrides).toEqual({ start: "untrained", ppo: { lr: 0.1 } });
+    for (const without of [{}, { ppo: null }])
+      expect(draftOf(SECTIONS, without, edits)).toEqual({
+        overrides: { start: "untrained" },
+        errors: {},
+        changes: 1,
+      });
   });
 
   it("knows which phases take place", () => {

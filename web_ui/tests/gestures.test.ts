@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 
 import { gestureOfKey, joined, spotAt, written, type Gesture } from "../src/parts/gestures";
 
-const plain = { ctrlKey: false, altKey: false, metaKey: false, shiftKey: false };
+const plain = { ctrlKey: false, altKey: false, metaKey: false, shiftKey: false, getModifierState: () => false };
 
 describe("gestures", () => {
   it("are written in the agent's grammar", () => {
@@ -25,6 +25,22 @@ describe("gestures", () => {
     expect(gestureOfKey({ ...plain, key: "Tab", shiftKey: true })).toEqual({ kind: "keys", keys: ["Shift", "Tab"] });
     expect(gestureOfKey({ ...plain, key: "Shift", shiftKey: true })).toBeNull();
     expect(gestureOfKey({ ...plain, key: "Dead" })).toBeNull();
+  });
+
+  it("of keys that Option or AltGr made a character of are text", () => {
+    const option = { ...plain, altKey: true };
+    for (const key of ["@", "[", "|", "€", "å"])
+      expect(gestureOfKey({ ...option, key })).toEqual({ kind: "text", text: key });
+    for (const key of ["f", "4", " ", "ArrowLeft"])
+      expect(gestureOfKey({ ...option, key })).toEqual({ kind: "keys", keys: ["Alt", key] });
+    const graph = { ...plain, getModifierState: (name: string) => name === "AltGraph" };
+    expect(gestureOfKey({ ...graph, key: "@" })).toEqual({ kind: "text", text: "@" });
+    expect(gestureOfKey({ ...graph, ctrlKey: true, altKey: true, key: "@" })).toEqual({ kind: "text", text: "@" });
+    expect(gestureOfKey({ ...option, ctrlKey: true, key: "@" })).toEqual({
+      kind: "keys",
+      keys: ["Control", "Alt", "@"],
+    });
+    expect(gestureOfKey({ ...graph, key: "AltGraph" })).toBeNull();
   });
 
   it("that follow at once are one where they belong together", () => {

@@ -28,7 +28,9 @@ async def test_what_runs_can_be_looked_at(
     client: httpx.AsyncClient, services: Services, tmp_path: Path
 ) -> None:
     assert (await client.get("/v1/sandboxes")).json() == {"items": []}  # no host is up
-    assert (await client.get("/v1/sandboxes/1/screen.jpg")).status_code == 404
+    for path in ("/v1/sandboxes/1", "/v1/sandboxes/1/screen.jpg", "/v1/sandboxes/1/screen.mjpeg"):
+        unknown = await client.get(path)  # whether it is lent
+        assert (unknown.status_code, unknown.json()["error"]["type"]) == (503, "host_unreachable")
     settings = HostSettings(kinds={"fake": PoolSettings(max_sandboxes=1)}, state_folder=tmp_path)
     async with start_host(settings) as host:
         host_address.publish(services.settings.home, host.url, host.token)
@@ -56,6 +58,7 @@ async def test_what_runs_can_be_looked_at(
         assert (await client.get(screen)).status_code == 404
         assert (await client.get(f"/v1/sandboxes/{lease['id']}")).status_code == 404
         assert (await client.get(f"/v1/sandboxes/{lease['id']}/screen.mjpeg")).status_code == 404
+    assert (await client.get(f"/v1/sandboxes/{lease['id']}")).status_code == 503  # the host is gone
     await services.live.close()
 
 

@@ -26,7 +26,7 @@ from deskhand_platform.api.routes import vnc as route
 from deskhand_platform.services import Services
 from deskhand_platform.serving import address_of, answering, listen
 from deskhand_sandbox.base import Sandbox
-from deskhand_sandbox.errors import BackendMissing
+from deskhand_sandbox.errors import BackendMissing, HostUnreachable
 from deskhand_sandbox.host import HostSettings, SandboxClient, start_host
 from deskhand_sandbox.manager import PoolSettings
 from deskhand_sandbox.registry import create_backend
@@ -220,6 +220,24 @@ async def test_it_ends_with_the_right_to_look_on_and_with_the_platform(
     async with looking(lent.url, token) as (viewer, socket, _):
         lent.services.stopping.set()
         assert await viewer.ended() and socket.close_code == 1001
+
+
+async def test_it_outlasts_a_host_that_does_not_answer_for_a_moment(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers: list[HostUnreachable | None] = [HostUnreachable("no sandbox host answers"), None]
+
+    async def lease(_id: str) -> None:
+        if (said := answers.pop(0)) is not None:
+            raise said
+
+    async def still_in() -> bool:
+        return True
+
+    monkeypatch.setattr(route, "ASK_AGAIN_S", 0.0)
+    monkeypatch.setattr(services.live, "lease", lease)
+    assert await route._over(services, still_in, "1") == route.ENDED
+    assert answers == []
 
 
 async def test_a_viewer_that_breaks_the_protocol_is_let_go(lent: Lent, token: str) -> None:

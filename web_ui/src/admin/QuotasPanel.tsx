@@ -11,7 +11,7 @@ import { Field } from "../parts/Field";
 import { FormDialog } from "../parts/FormDialog";
 import { Failed, Loading } from "../parts/Notice";
 import { Panel } from "../parts/Page";
-import { bytes, KINDS, readLimit, share, type Kind } from "./amounts";
+import { KINDS, readLimit, share, typedLimit, type Kind } from "./amounts";
 
 const column = columnsOf<Usage>();
 
@@ -89,9 +89,9 @@ const HINTS: Record<Kind, string> = {
 
 function EditLimits({ usage, onDone }: { usage: Usage; onDone: () => void }) {
   const [typed, setTyped] = useState<Record<Kind, string>>({
-    tasks: String(usage.set_here.tasks ?? ""),
-    sandboxes: String(usage.set_here.sandboxes ?? ""),
-    bytes: usage.set_here.bytes === null ? "" : bytes(usage.set_here.bytes),
+    tasks: typedLimit("tasks", usage.set_here.tasks),
+    sandboxes: typedLimit("sandboxes", usage.set_here.sandboxes),
+    bytes: typedLimit("bytes", usage.set_here.bytes),
   });
   const client = useQueryClient();
   const read = {

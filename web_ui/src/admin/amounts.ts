@@ -23,6 +23,13 @@ export function share(kind: Kind, used: number, limit: number | null): string {
   return limit === null ? shown(used) : `${shown(used)} of ${shown(limit)}`;
 }
 
+/** A limit as a form shows it: what `readLimit` makes of it is that limit to the byte. */
+export function typedLimit(kind: Kind, limit: number | null): string {
+  if (limit === null) return "";
+  const short = bytes(limit);
+  return kind === "bytes" && readLimit(short) === limit ? short : String(limit);
+}
+
 /** A limit as typed: null when empty, undefined when it is none. */
 export function readLimit(text: string): number | null | undefined {
   const typed = text.trim().replaceAll(",", "");

@@ -27,17 +27,25 @@ const KINDS: Record<ReviewItem["kind"], string> = {
   people: "Two people",
 };
 
+/** The entry under review: it stays so however the list changes, until another is chosen. */
+interface Held {
+  item: ReviewItem;
+  /** Marked here with none after it: once the list has let go of it, the first takes its place. */
+  marked: boolean;
+}
+
 export function AnnotatePage() {
   const [state, setState] = useState<"open" | "resolved">("open");
   const list = useInfiniteQuery(reviewQueueQuery(state));
   const items = list.data?.pages.flatMap((page) => page.items);
-  const [at, setAt] = useState<string | null>(null);
-  const found = items?.findIndex((item) => keyOf(item) === at) ?? -1;
-  const place = Math.max(found, 0);
-  const item = items?.[place];
-  const go = (by: number) => {
+  const [held, setHeld] = useState<Held | null>(null);
+  const place = items?.findIndex((each) => keyOf(each) === (held && keyOf(held.item))) ?? -1;
+  const item = items?.[place] ?? (held === null || held.marked ? items?.[0] : held.item);
+  // also what nobody chose is looked at: a stronger one that arrives does not take its place
+  if (item && (held === null || keyOf(item) !== keyOf(held.item))) setHeld({ item, marked: false });
+  const go = (by: number, marked = false) => {
     const to = items?.[Math.min(Math.max(place + by, 0), items.length - 1)];
-    if (to) setAt(keyOf(to));
+    if (to) setHeld({ item: to, marked: marked && to === item });
   };
   useKeys<"next" | "previous">(
     (way) => go(way === "next" ? 1 : -1),
@@ -51,7 +59,10 @@ export function AnnotatePage() {
           aria-label="Which entries"
           className="field w-auto"
           value={state}
-          onChange={(event) => setState(event.target.value === "resolved" ? "resolved" : "open")}
+          onChange={(event) => {
+            setState(event.target.value === "resolved" ? "resolved" : "open");
+            setHeld(null);
+          }}
         >
           <option value="open">Waiting</option>
           <option value="resolved">Marked</option>
@@ -88,7 +99,7 @@ export function AnnotatePage() {
                     key={keyOf(each)}
                     item={each}
                     here={order === place}
-                    onGo={() => setAt(keyOf(each))}
+                    onGo={() => setHeld({ item: each, marked: false })}
                   />
                 ))}
               </ul>
@@ -101,7 +112,7 @@ export function AnnotatePage() {
           </Panel>
           <Agreement />
         </div>
-        {item ? <Review key={keyOf(item)} item={item} onMarked={() => go(1)} /> : null}
+        {item ? <Review key={keyOf(item)} item={item} onMarked={() => go(1, true)} /> : null}
       </div>
     </Page>
   );
@@ -163,6 +174,7 @@ function Reviewed({
   const { steps, error, again } = useSteps(id, turns, [[stop - 5, stop + 5]]);
   const step = steps[stop];
   const atEnd = stop >= turns;
+  const index = atEnd || (item.step_index === null && stop === last) ? null : stop;
   const image = atEnd ? trajectory.final_image : step?.image;
   useKeys<"next" | "previous">(
     (way) => setStop((now) => Math.min(Math.max(now + (way === "next" ? 1 : -1), 0), Math.max(last, 0))),
@@ -220,9 +232,9 @@ function Reviewed({
           </ul>
         </Panel>
         <MarkPanel
-          key={atEnd || item.step_index === null ? "whole" : stop}
+          key={index ?? "whole"}
           id={id}
-          index={atEnd || (item.step_index === null && stop === last) ? null : stop}
+          index={index}
           ended={trajectory.ended_at_s !== null}
           onMarked={onMarked}
         />

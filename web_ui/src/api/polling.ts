@@ -2,7 +2,7 @@
 
 import { ApiError } from "./client";
 
-const GONE_MS = 15_000;
+const SILENT_MS = 15_000;
 
 interface Asked {
   data: unknown;
@@ -14,6 +14,11 @@ interface Asked {
  * is let stand for a while.
  */
 export function pause(state: Asked, usual: number): number {
-  const gone = state.error instanceof ApiError && state.error.status === 0;
-  return gone && state.data === undefined ? GONE_MS : usual;
+  const silent = state.error instanceof ApiError && state.error.status === 0;
+  return silent && state.data === undefined ? SILENT_MS : usual;
+}
+
+/** There is no such thing, or no longer: that stays so, and any other failure may pass. */
+export function gone(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 404;
 }

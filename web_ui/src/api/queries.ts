@@ -4,7 +4,7 @@ import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/
 
 import { startOfDay } from "../format/times";
 import { answer, api } from "./client";
-import { pause } from "./polling";
+import { gone, pause } from "./polling";
 import type { Failure, OutcomeFilter, Round, WorkState } from "./words";
 
 const SOON_MS = 2000;
@@ -250,7 +250,7 @@ export function sandboxQuery(id: string) {
   return queryOptions({
     queryKey: ["sandbox", id],
     queryFn: ({ signal }) => answer(api.GET("/v1/sandboxes/{id}", { params: { path: { id } }, signal })),
-    refetchInterval: ({ state }) => (state.error ? false : 1000),
+    refetchInterval: ({ state }) => (gone(state.error) ? false : pause(state, 1000)),
   });
 }
 

@@ -23,7 +23,7 @@ export interface Events {
   again: () => void;
 }
 
-/** Follows the subjects while `live`, all over one connection; otherwise fetches their past once. */
+/** Follows the subjects while `live`, all over one connection; otherwise fetches their past. */
 export function useEvents(subjects: readonly string[], live: boolean): Events {
   const key = query(subjects);
   // the text stands for the list, which is a new one at every drawing
@@ -35,7 +35,6 @@ export function useEvents(subjects: readonly string[], live: boolean): Events {
     queryKey: ["events", key],
     queryFn: ({ signal }) => fetchPast(key, signal),
     enabled: !live && subjects.length > 0,
-    staleTime: Infinity,
   });
   if (live)
     return {

@@ -67,7 +67,7 @@ export function joined(before: Gesture, after: Gesture): Gesture | null {
   return { ...before, count: before.count + 1 };
 }
 
-const MODIFIERS = new Set(["Control", "Shift", "Alt", "Meta"]);
+const MODIFIERS = new Set(["Control", "Shift", "Alt", "AltGraph", "Meta"]);
 
 interface Pressed {
   key: string;
@@ -75,6 +75,7 @@ interface Pressed {
   altKey: boolean;
   metaKey: boolean;
   shiftKey: boolean;
+  getModifierState: (name: string) => boolean;
 }
 
 /** What a key on the keyboard means at the screen; null for a modifier alone and what no keyboard name has. */
@@ -87,6 +88,8 @@ export function gestureOfKey(event: Pressed): Gesture | null {
     ...(event.metaKey ? ["Meta"] : []),
   ];
   const prints = Array.from(key).length === 1;
-  if (prints && held.length === 0) return { kind: "text", text: key };
+  // Option on a Mac and AltGr, told as Control and Alt by some, make characters: @ [ ] { } | on many keyboards
+  const made = held.join() === "Alt" ? !/[A-Za-z0-9 ]/.test(key) : event.getModifierState("AltGraph");
+  if (prints && (held.length === 0 || made)) return { kind: "text", text: key };
   return { kind: "keys", keys: [...held, ...(event.shiftKey && !prints ? ["Shift"] : []), key] };
 }

@@ -150,6 +150,10 @@ function Replay({ trajectory }: { trajectory: TrajectoryDetail }) {
             speed={speed}
             onSpeed={setSpeed}
             move={move}
+            onStay={() => {
+              play.pause();
+              go(stop);
+            }}
             scorer={chosen}
             scorers={scorers}
             onScorer={setScorer}
@@ -170,6 +174,8 @@ interface StageProps {
   speed: number;
   onSpeed: (speed: number) => void;
   move: (way: Move) => void;
+  /** Somebody writes about what is shown: it stays, also where the newest step of a running episode was. */
+  onStay: () => void;
   scorer: string | null;
   scorers: readonly string[];
   onScorer: (scorer: string) => void;
@@ -186,6 +192,7 @@ function Stage({
   speed,
   onSpeed,
   move,
+  onStay,
   scorer,
   scorers,
   onScorer,
@@ -317,12 +324,14 @@ function Stage({
           )}
         </section>
         {atEnd ? null : <Inside id={trajectory.id} index={stop} />}
-        <MarkPanel
-          key={atEnd ? "whole" : stop}
-          id={trajectory.id}
-          index={atEnd ? null : stop}
-          ended={trajectory.ended_at_s !== null}
-        />
+        <div onFocus={onStay}>
+          <MarkPanel
+            key={atEnd ? "whole" : stop}
+            id={trajectory.id}
+            index={atEnd ? null : stop}
+            ended={trajectory.ended_at_s !== null}
+          />
+        </div>
         <Lineage trajectory={trajectory} />
         <Facts trajectory={trajectory} />
       </div>

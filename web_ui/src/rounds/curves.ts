@@ -1,8 +1,7 @@
 /** From a run's metric events to the points its curves are drawn through. Pure. */
 
-import { titleOf } from "../alarms/words";
+import { textOf, titleOf } from "../alarms/words";
 import type { Event } from "../api/words";
-import { figure } from "../format/numbers";
 
 /** Events that are drawn: the online loop's own figures, and success on validation seeds now and then. */
 const DRAWN = new Set(["ppo/iteration", "ppo/validation"]);
@@ -161,10 +160,13 @@ export interface Alarm {
   text: string;
 }
 
+/** What was seen of an alarm, and that it is over, come as alarms of its name too. */
+const TOLD_AFTER = new Set<unknown>(["acknowledged", "cleared"]);
+
 /** Alarms, newest first. */
 export function alarmsOf(events: readonly Event[]): Alarm[] {
   return events
-    .filter((event) => event.kind === "alarm")
+    .filter((event) => event.kind === "alarm" && !TOLD_AFTER.has(event.data.state))
     .map((event) => ({
       id: event.id,
       atS: event.at_s,
@@ -174,19 +176,9 @@ export function alarmsOf(events: readonly Event[]): Alarm[] {
     .reverse();
 }
 
-/** "iteration 12: 0.42, limit 0.3; steps are too large", as far as the event tells; other figures by their names. */
+/** "iteration 12: 0.42, limit 0.3; steps are too large", as far as the event tells. */
 function alarmText(event: Event): string {
-  const { iteration, value, limit, advice, ...others } = event.data;
-  const measured = [
-    ...(typeof value === "number" ? [figure(value)] : []),
-    ...(typeof limit === "number" ? [`limit ${figure(limit)}`] : []),
-    ...Object.entries(others)
-      .filter(([, other]) => typeof other === "number" || typeof other === "string")
-      .map(
-        ([name, other]) =>
-          `${name.replaceAll("_", " ")} ${typeof other === "number" ? figure(other) : String(other)}`,
-      ),
-  ].join(", ");
-  const told = [measured, typeof advice === "string" ? advice : ""].filter((part) => part !== "").join("; ");
+  const { iteration, ...data } = event.data;
+  const told = textOf({ data: { ...data, state: null } });
   return typeof iteration === "number" ? `iteration ${iteration}: ${told}` : told;
 }

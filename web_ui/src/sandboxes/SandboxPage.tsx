@@ -4,7 +4,8 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useEffect, useRef, useState, type RefObject } from "react";
 
-import { answer, api, ApiError } from "../api/client";
+import { answer, api } from "../api/client";
+import { gone } from "../api/polling";
 import { infoQuery, sandboxQuery, trajectoryQuery } from "../api/queries";
 import type { LiveSandbox } from "../api/words";
 import { span } from "../format/times";
@@ -21,10 +22,9 @@ const RENEW_MS = 5000;
 export function SandboxPage() {
   const { id } = route.useParams();
   const found = useQuery(sandboxQuery(id));
-  const over = found.error instanceof ApiError && found.error.status === 404;
   const [last, setLast] = useState<LiveSandbox | null>(null);
   if (found.data && found.data !== last) setLast(found.data);
-  if (over)
+  if (gone(found.error))
     return (
       <Page title="Live">
         <div className="panel">
@@ -42,7 +42,7 @@ export function SandboxPage() {
         </div>
       </Page>
     );
-  if (found.data) return <Live key={id} one={found.data} />;
+  if (found.data) return <Live key={id} one={found.data} error={found.error} />;
   return (
     <Page title="Live">
       <div className="panel">
@@ -56,7 +56,7 @@ export function SandboxPage() {
   );
 }
 
-function Live({ one }: { one: LiveSandbox }) {
+function Live({ one, error }: { one: LiveSandbox; error: Error | null }) {
   const user = useQuery(infoQuery).data?.user;
   const mine = one.taken_by !== null && one.taken_by === user;
   const back = useRef<HTMLButtonElement>(null);
@@ -75,6 +75,7 @@ function Live({ one }: { one: LiveSandbox }) {
         ) : null
       }
     >
+      <Trouble error={error} />
       <div className="grid min-h-0 items-start gap-3 lg:grid-cols-[minmax(0,1fr)_20rem]">
         <section className={`panel flex min-w-0 flex-col ${mine ? "border-accent" : ""}`} aria-label="Screen">
           <LiveScreen one={one} steering={mine ? steering : null} />

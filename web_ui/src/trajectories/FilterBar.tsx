@@ -1,12 +1,13 @@
 /** Which trajectories to show. */
 
 import { useQuery } from "@tanstack/react-query";
-import { useId, useState, type ReactNode } from "react";
+import { useId, type ReactNode } from "react";
 
 import { catalogQuery, policiesQuery, type TrajectoryFilter } from "../api/queries";
 import { acting, idOf, namesOf } from "../parts/policies";
 import { MORE, MoreFilters } from "./MoreFilters";
 import { SavedViews } from "./SavedViews";
+import { useDraft } from "./useDraft";
 
 const PURPOSES = ["demonstration", "rollout", "evaluation"];
 
@@ -42,7 +43,6 @@ export function FilterBar({
       onSubmit={(event) => event.preventDefault()}
     >
       <Suggesting
-        key={`text ${filter.text ?? ""}`}
         label="Words"
         placeholder="Words of an instruction or thought"
         hint={'Words found together: login "sign in" pass* -admin'}
@@ -52,14 +52,12 @@ export function FilterBar({
         onChange={(text) => onChange({ text })}
       />
       <Suggesting
-        key={`task ${filter.task ?? ""}`}
         label="Task"
         value={filter.task}
         options={tasks}
         onChange={(task) => onChange({ task })}
       />
       <Suggesting
-        key={`policy ${policy ?? ""}`}
         label="Policy"
         hint="The run that made it, or its id"
         value={policy}
@@ -106,7 +104,10 @@ export function FilterBar({
   );
 }
 
-/** Free text with suggestions; it filters when an option is taken, on Enter, and when the field is left. */
+/**
+ * Free text with suggestions; it filters when an option is taken or the text cleared by the mouse, on Enter, and when
+ * the field is left. Not while typing: one id may begin with another.
+ */
 function Suggesting({
   label,
   placeholder,
@@ -125,7 +126,7 @@ function Suggesting({
   onChange: (value: string) => void;
 }) {
   const list = useId();
-  const [draft, setDraft] = useState(value ?? "");
+  const [draft, setDraft] = useDraft(value ?? "");
   const settle = (text: string) => {
     if (text.trim() !== (value ?? "")) onChange(text.trim());
   };
@@ -143,7 +144,7 @@ function Suggesting({
         value={draft}
         onChange={(event) => {
           setDraft(event.target.value);
-          if (event.target.value === "" || options.includes(event.target.value)) settle(event.target.value);
+          if (chosen(event.nativeEvent)) settle(event.target.value);
         }}
         onBlur={() => settle(draft)}
         onKeyDown={(event) => {
@@ -157,6 +158,11 @@ function Suggesting({
       </datalist>
     </div>
   );
+}
+
+/** An option was taken or the text cleared, as far as browsers tell that from typing. */
+function chosen(event: Event): boolean {
+  return !(event instanceof InputEvent) || event.inputType === "insertReplacementText";
 }
 
 function Choice({

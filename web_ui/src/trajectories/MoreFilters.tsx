@@ -1,10 +1,11 @@
 /** Filters that are needed now and then: what broke, score, turns, days. */
 
-import { useId, useState, type ReactNode } from "react";
+import { useId, type ReactNode } from "react";
 
 import type { TrajectoryFilter } from "../api/queries";
 import type { Failure } from "../api/words";
 import { FAILURES } from "./filter";
+import { useDraft } from "./useDraft";
 
 export const MORE = [
   "failure",
@@ -66,12 +67,7 @@ function Bound({
   step: number | "any";
   onChange: (value: number | undefined) => void;
 }) {
-  const [draft, setDraft] = useState(value === undefined ? "" : String(value));
-  const [from, setFrom] = useState(value);
-  if (from !== value) {
-    setFrom(value);
-    setDraft(value === undefined ? "" : String(value));
-  }
+  const [draft, setDraft] = useDraft(value === undefined ? "" : String(value));
   const settle = (input: HTMLInputElement) => {
     if (!input.validity.valid) return;
     const told = input.value === "" ? undefined : input.valueAsNumber;

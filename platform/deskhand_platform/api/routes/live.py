@@ -15,7 +15,7 @@ from deskhand_platform.lease_owners import leasing_task
 from deskhand_platform.live import BOUNDARY
 from deskhand_platform.services import Services
 from deskhand_platform.takeovers import Takeovers
-from deskhand_sandbox.errors import HostUnreachable, LeaseExpired
+from deskhand_sandbox.errors import LeaseExpired
 from deskhand_sandbox.manager.records import LeaseStatus
 
 router = APIRouter(tags=["sandboxes"])
@@ -53,7 +53,7 @@ async def get_screen(have: Have, id: str, if_none_match: Annotated[str | None, H
     known = None if if_none_match is None else if_none_match.strip('"')
     try:
         found = await have.live.screen(id, known=known)
-    except (LeaseExpired, HostUnreachable) as error:
+    except LeaseExpired as error:
         raise NotFound("lease", id) from error
     if found is None:
         return Response(status_code=204)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from fastapi import APIRouter
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -17,6 +18,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from deskhand_platform import vnc
 from deskhand_platform.api.deps import Have, StillIn
 from deskhand_platform.services import Services
+from deskhand_sandbox.errors import HostUnreachable
 
 router = APIRouter(tags=["sandboxes"])
 SUBPROTOCOL = "binary"
@@ -106,8 +108,9 @@ async def _stopped(stopping: asyncio.Event) -> Ending:
 async def _over(have: Services, still_in: Callable[[], Awaitable[bool]], id: str) -> Ending:
     """A sandbox that is given back goes on serving its screen until somebody else's reset."""
     while await still_in():
-        if await have.live.lease(id) is None:
-            return ENDED
+        with suppress(HostUnreachable):  # for a moment, or the screen's own connection ends too
+            if await have.live.lease(id) is None:
+                return ENDED
         await asyncio.sleep(ASK_AGAIN_S)
     return 1008, "you may not look on any more"
 

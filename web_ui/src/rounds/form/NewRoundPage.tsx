@@ -101,12 +101,12 @@ function RoundForm({ form, original }: { form: RoundForm; original: Original | n
     setErrors((now) => Object.fromEntries(Object.entries(now).filter(([known]) => known !== path)));
     start.reset();
   };
+  const draft = draftOf(sections, config, edits);
   const submit = () => {
-    const draft = draftOf(sections, edits);
     blame(draft.errors);
     if (Object.keys(draft.errors).length === 0) start.mutate(draft.overrides);
   };
-  const changes = Object.keys(edits).length;
+  const { changes } = draft;
   const atField = start.error instanceof ApiError && blamed(sections, start.error.field) !== null;
   return (
     <Page title={original ? `Clone round ${original.id}` : "Start a round"}>

@@ -170,21 +170,27 @@ export interface Draft {
   overrides: Config;
   /** By path. */
   errors: Record<string, string>;
+  /** How many edits they are. */
+  changes: number;
 }
 
-/** What the edits come to: overrides for the server, and what is wrong with them as far as is known here. */
-export function draftOf(sections: readonly Section[], edits: Edits): Draft {
-  const draft: Draft = { overrides: {}, errors: {} };
+/**
+ * What the edits come to: overrides for the server, and what is wrong with them as far as is known here. Those in
+ * a phase that does not take place wait until it does.
+ */
+export function draftOf(sections: readonly Section[], config: Config, edits: Edits): Draft {
+  const draft: Draft = { overrides: {}, errors: {}, changes: 0 };
   for (const section of sections) {
     const switched = edits[section.name];
-    if (switched === "out") {
-      draft.overrides[section.name] = null;
-      continue;
+    if (switched !== undefined) {
+      draft.overrides[section.name] = switched === "in" ? {} : null;
+      draft.changes += 1;
     }
-    if (switched === "in") draft.overrides[section.name] = {};
+    if (!takesPlace(section, config, edits)) continue;
     for (const field of section.fields) {
       const typed = edits[field.path];
       if (typed === undefined) continue;
+      draft.changes += 1;
       const found = read(field, typed);
       if ("error" in found) draft.errors[field.path] = found.error;
       else put(draft.overrides, field.path.split("."), found.value);
