@@ -220,11 +220,10 @@ class PpoLoop:
 
     async def _scored(self, episodes: Sequence[Episode]) -> list[Episode]:
         """With the process reward model's scores, where there is one; they are kept, too."""
-        if self.s.reward_model is None:
+        if (model := self.s.reward_model) is None:
             return list(episodes)
         try:
-            async with asyncio.timeout(self.config.scoring_s):
-                scored = await self._compute(judged, self.s.reward_model, episodes, self.config.process_form)
+            scored = await self.gather.scoring.run(judged, model, episodes, self.config.process_form)
         except TimeoutError:
             late = {"turns": sum(len(e.samples) for e in episodes), "limit_s": self.config.scoring_s}
             await self.s.reporter.alarm("reward model too slow", late)
