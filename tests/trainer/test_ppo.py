@@ -605,7 +605,7 @@ async def test_an_asynchronous_loop_learns(
     assert best >= min(0.9, start + 0.2)
 
 
-async def test_environments_do_not_wait_while_weights_are_published_and_kept(
+async def test_the_event_loop_goes_on_while_weights_are_published_and_kept(
     store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both go on only once the event loop, which serves the environments, has done something meanwhile."""

@@ -148,7 +148,7 @@ class PpoLoop:
         episodes, batch, report = await self._learn(collected, lr)
         if lr is not None:
             weights = await self._compute(self.company.publish)
-            # it waits for replies under way, which the environments of a stream must not
+            # it waits for replies under way; the event loop, which serves a stream's environments, does not
             await asyncio.to_thread(self.engine.update_weights, weights, update=self.learner.updates)
         times = self._split(began, busy, rolled)
         lengths = [len(t.steps) - shared_turns(t) for t in collected.trajectories]
