@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -42,7 +41,7 @@ async def a_step(number: int, made: Decision) -> Step:
 
 
 def scored(scores: Sequence[float]) -> Any:
-    def score(turns: Sequence[TrainingSample]) -> list[float]:
+    async def score(turns: Sequence[TrainingSample]) -> list[float]:
         return [scores[turn.prompt_ids[0]] for turn in turns]
 
     return score
@@ -58,20 +57,19 @@ def scored(scores: Sequence[float]) -> Any:
     ],
 )
 async def test_lost_steps_in_a_row_end_it(scores: list[float], ends_at: int | None) -> None:
-    watcher = LowScores(scored(scores), below=0.2, steps=2, timeout_s=5.0)
+    watcher = LowScores(scored(scores), below=0.2, steps=2)
     said = [await watcher.doomed(await a_step(number, decision(number))) for number in range(len(scores))]
     assert (said.index(True) if True in said else None) == ends_at
 
 
 async def test_a_step_without_ids_and_a_score_that_comes_too_late_say_nothing() -> None:
-    watcher = LowScores(scored([0.0] * 9), below=0.5, steps=1, timeout_s=5.0)
+    watcher = LowScores(scored([0.0] * 9), below=0.5, steps=1)
     assert not await watcher.doomed(await a_step(0, Decision(actions=(), text="")))
 
-    def slow(turns: Sequence[TrainingSample]) -> list[float]:
-        time.sleep(0.2)
-        return [0.0]
+    async def late(turns: Sequence[TrainingSample]) -> list[float]:
+        raise TimeoutError
 
-    watcher = LowScores(slow, below=0.5, steps=1, timeout_s=0.02)
+    watcher = LowScores(late, below=0.5, steps=1)
     assert not await watcher.doomed(await a_step(0, decision(0)))
 
 
@@ -90,7 +88,7 @@ async def test_a_doomed_episode_ends_with_a_verdict_and_says_so() -> None:
     source: Any = Source()
     sink = MemorySink()
     settings = WorkerSettings(
-        watcher=lambda: LowScores(scored([0.9, 0.1, 0.1, 0.1, 0.1, 0.1]), below=0.2, steps=2, timeout_s=5.0)
+        watcher=lambda: LowScores(scored([0.9, 0.1, 0.1, 0.1, 0.1, 0.1]), below=0.2, steps=2)
     )
     jobs = [Job(task=make_task("fake/never-done", seed)) for seed in range(3)]
     stats = await run_episodes(

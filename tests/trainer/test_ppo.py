@@ -610,7 +610,7 @@ async def test_an_asynchronous_loop_learns(
     assert best >= min(0.9, start + 0.2)
 
 
-async def test_environments_do_not_wait_while_weights_are_published_and_kept(
+async def test_the_event_loop_goes_on_while_weights_are_published_and_kept(
     store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both go on only once the event loop, which serves the environments, has done something meanwhile."""
@@ -723,19 +723,25 @@ async def test_what_the_reward_model_said_of_practice_stands_with_its_steps(
 async def test_a_reward_model_that_takes_too_long_is_left_out_and_told_of(
     store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path
 ) -> None:
+    """It is asked once: while it has not answered the first iteration, the second goes without it at once."""
+    asked, ends = list[int](), threading.Event()
+
     class Slow:
         def turn_scores(self, turns: Any) -> list[float]:
-            time.sleep(0.3)
+            asked.append(len(turns))
+            assert ends.wait(60)
             return [0.5] * len(turns)
 
-    told = setting(store, spot, tiny, tmp_path / "run", **PAID, scoring_s=0.05)
+    told = setting(store, spot, tiny, tmp_path / "run", **{**PAID, "iterations": 2}, scoring_s=0.05)
     slow: Any = Slow()
     outcome = await PpoLoop(replace(told, reward_model=slow)).train()
-    assert outcome.metrics["episodes"] == 8
+    ends.set()
+    assert outcome.metrics["episodes"] == 16
     events = await store.events_after(0)
-    assert [e.data["turns"] for e in events if e.name == "reward model too slow"]
-    (iteration,) = [e.data for e in events if e.name == "ppo/iteration"]
-    assert "reward_process" not in iteration
+    late = [e.data["turns"] for e in events if e.name == "reward model too slow"]
+    assert len(late) == 2 and asked == late[:1]
+    iterations = [e.data for e in events if e.name == "ppo/iteration"]
+    assert len(iterations) == 2 and not any("reward_process" in each for each in iterations)
 
 
 async def test_a_policy_learns_beside_recorded_demonstrations_without_a_sandbox(

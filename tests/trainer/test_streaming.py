@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from deskhand_agent.worker import Job, WorkerSettings
 from deskhand_sandbox.backends.fake import FakeBackend, FakeSandbox
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import Click, Limits, Task
+from deskhand_trainer import streaming
 from deskhand_trainer.errors import RolloutsStalled
 from deskhand_trainer.streaming import START, RolloutStream, StreamSettings, StreamState
 
@@ -65,9 +68,8 @@ class Made:
 
 def stream(made: Made, **changes: Any) -> RolloutStream:
     told: dict[str, Any] = {"state": StreamState(), "sink": MemorySink(), "settings": SETTINGS, **changes}
-    source: Any = Fakes()
-    shared: dict[str, Any] = {"worker": WORKER, "owner": "t", "policy_update": lambda: 0}
-    return RolloutStream(made, policy=Misses(), source=source, **shared, **told)
+    shared: dict[str, Any] = {"source": Fakes(), "worker": WORKER, "owner": "t", "policy_update": lambda: 0}
+    return RolloutStream(made, policy=Misses(), **{**shared, **told})
 
 
 def starts(trajectories: Sequence[Trajectory]) -> list[int]:
@@ -150,7 +152,7 @@ async def test_a_stall_is_told_with_its_cause_and_ends_in_an_error() -> None:
     told: list[str] = []
     settings = replace(SETTINGS, stall_s=0.03)
     rollouts = stream(Made(delay_s=30.0), settings=settings, on_stall=told.append)
-    with pytest.raises(RolloutsStalled, match=r"no episode ended for 0\.15 s: environments do not"):
+    with pytest.raises(RolloutsStalled, match=r"came to a verdict for 0\.15 s: environments do not"):
         await rollouts.take(starts=1)
     await rollouts.close()
     assert told == ["environments do not answer"] * 5
@@ -160,6 +162,33 @@ async def test_a_stall_is_told_with_its_cause_and_ends_in_an_error() -> None:
         await rollouts.take(starts=1)
     await rollouts.close()
     assert told[0] == "inference has 7 requests it has not answered"
+
+
+async def test_episodes_that_break_at_once_are_a_stall_however_many_do_and_over_how_many_batches() -> None:
+    told, broken = list[str](), 0
+    shared: dict[str, Any] = {"settings": replace(SETTINGS, stall_s=0.1), "on_stall": told.append}
+    rollouts = stream(Made(crash_at=0), worker=replace(WORKER, backoff_s=0.0), **shared)
+    with pytest.raises(RolloutsStalled, match=r"for 0\.5 s: episodes break outside the agent"):
+        async with asyncio.timeout(20):
+            while True:
+                broken += sum((await rollouts.take(starts=2)).dropped.values())
+    await rollouts.close()
+    assert len(told) == 5
+    (named,) = re.findall(r"\((\d+) sandbox_died\)", told[-1])
+    assert int(named) >= broken > 2, "all of them, those of batches already taken too"
+
+
+async def test_time_in_which_nobody_waits_for_episodes_is_no_stall(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 0.0
+    monkeypatch.setattr(streaming, "time", SimpleNamespace(monotonic=lambda: now_s))
+    told: list[str] = []
+    rollouts = stream(Made(), on_stall=told.append)
+    for _ in range(3):
+        await rollouts.take(starts=4)
+        with rollouts.paused():
+            now_s += 1000 * SETTINGS.stall_s
+    await rollouts.close()
+    assert not told
 
 
 async def test_an_error_of_the_rollouts_reaches_whoever_takes() -> None:

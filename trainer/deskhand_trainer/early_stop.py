@@ -5,27 +5,25 @@ Counted, never silent: such an episode ends as "doomed", with the verdict on the
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from deskhand_agent.types import Step
 from deskhand_trainer.rollouts import sample_of
 from deskhand_trainer.types import TrainingSample
 
-Scorer = Callable[[Sequence[TrainingSample]], Sequence[float]]
-"""Turns -> score of each, 0 to 1: `ProcessRewardModel.turn_scores`."""
+Scorer = Callable[[Sequence[TrainingSample]], Awaitable[Sequence[float]]]
+"""Turns -> score of each, 0 to 1: `ProcessRewardModel.turn_scores` in a `ScoringThread`."""
 
 
 class LowScores:
     """A `Watcher`: so many steps in a row were scored below a threshold."""
 
-    def __init__(self, score: Scorer, *, below: float, steps: int, timeout_s: float) -> None:
+    def __init__(self, score: Scorer, *, below: float, steps: int) -> None:
         """
         Args:
-            score: called in a thread.
-            timeout_s: a score that takes longer says nothing: the step counts as well scored.
+            score: where it comes too late it says nothing: the step counts as well scored.
         """
-        self._score, self._below, self._steps, self._timeout_s = score, below, steps, timeout_s
+        self._score, self._below, self._steps = score, below, steps
         self._low = 0
         """Steps in a row."""
 
@@ -37,8 +35,7 @@ class LowScores:
 
     async def _of(self, sample: TrainingSample) -> float | None:
         try:
-            async with asyncio.timeout(self._timeout_s):
-                (score,) = await asyncio.to_thread(self._score, [sample])
+            (score,) = await self._score([sample])
         except TimeoutError:
             return None
         return score

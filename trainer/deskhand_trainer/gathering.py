@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 
 from deskhand_agent.branching import Branching
 from deskhand_agent.models.engine import LocalEngine
@@ -22,6 +23,7 @@ from deskhand_trainer.early_stop import LowScores
 from deskhand_trainer.errors import RolloutsStalled, RunRefused
 from deskhand_trainer.loop_state import Cursor, PpoSetting
 from deskhand_trainer.outcome_reward import Pay, by_verifier
+from deskhand_trainer.process_reward import ScoringThread
 from deskhand_trainer.rollouts import (
     Collected,
     SeedRange,
@@ -64,6 +66,7 @@ class Gatherer:
         """
         self._s, self._config, self._cursor, self._seeds = setting, setting.config, cursor, seeds
         self._engine, self._policy, self._updates = engine, policy, updates
+        self.scoring = ScoringThread(setting.config)
         self._on_done, self._on_stall = on_done, on_stall
         self._stream: RolloutStream | None = None
 
@@ -265,6 +268,7 @@ class Gatherer:
         """End the stream; its episodes under way are recorded as cancelled."""
         if self._stream is not None:
             await self._stream.close()
+        self.scoring.close()
 
     async def _begin(self) -> RolloutStream:
         config = self._config
@@ -314,10 +318,8 @@ class Gatherer:
         config, model = self._config, self._s.reward_model
         if config.stop_below is None or model is None:
             return None
-        below = config.stop_below
-        return lambda: LowScores(
-            model.turn_scores, below=below, steps=config.stop_after, timeout_s=config.scoring_s
-        )
+        score = partial(self.scoring.run, model.turn_scores)
+        return partial(LowScores, score, below=config.stop_below, steps=config.stop_after)
 
     def _stream_labels(self) -> dict[str, str]:
         return {**self._s.labels, "run": self._s.run_id, "purpose": ROLLOUT, "stage": "stream"}

@@ -149,7 +149,7 @@ class PpoLoop:
         episodes, batch, report = await self._learn(collected, lr)
         if lr is not None:
             weights = await self._compute(self.company.publish)
-            # it waits for replies under way, which the environments of a stream must not
+            # it waits for replies under way; the event loop, which serves a stream's environments, does not
             await asyncio.to_thread(self.engine.update_weights, weights, update=self.learner.updates)
         times = self._split(began, busy, rolled)
         lengths = [len(t.steps) - shared_turns(t) for t in collected.trajectories]
@@ -221,11 +221,10 @@ class PpoLoop:
 
     async def _scored(self, episodes: Sequence[Episode]) -> list[Episode]:
         """With the process reward model's scores, where there is one; they are kept, too."""
-        if self.s.reward_model is None:
+        if (model := self.s.reward_model) is None:
             return list(episodes)
         try:
-            async with asyncio.timeout(self.config.scoring_s):
-                scored = await self._compute(judged, self.s.reward_model, episodes, self.config.process_form)
+            scored = await self.gather.scoring.run(judged, model, episodes, self.config.process_form)
         except TimeoutError:
             late = {"turns": sum(len(e.samples) for e in episodes), "limit_s": self.config.scoring_s}
             await self.s.reporter.alarm("reward model too slow", late)

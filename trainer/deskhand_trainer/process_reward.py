@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any, ParamSpec, TypeVar
+
+import torch
 
 from deskhand_flywheel.prm.scoring import ProcessRewardModel
 from deskhand_flywheel.types import StepScore
@@ -13,6 +18,42 @@ from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.loop_state import PpoSetting
 from deskhand_trainer.types import Episode
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class ScoringThread:
+    """Where the reward model is asked: a call that was given up goes on, for a thread cannot be stopped, and
+    must neither hold up learning and checkpoints nor have others pile up behind it."""
+
+    def __init__(self, config: PpoConfig) -> None:
+        self._limit_s = config.scoring_s
+        self._thread = ThreadPoolExecutor(
+            1, "reward-model", initializer=torch.set_num_threads, initargs=(config.threads,)
+        )
+        self._left: Future[Any] | None = None
+        """The last call that nobody waits for; it may go on."""
+
+    async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Calls take turns.
+
+        Raises:
+            TimeoutError: no answer within `scoring_s`; at once, while a call that was given up goes on.
+        """
+        if self._left is not None and not self._left.done():
+            raise TimeoutError
+        call = self._thread.submit(work, *args, **kwargs)
+        try:
+            async with asyncio.timeout(self._limit_s):
+                return await asyncio.wrap_future(call)
+        finally:
+            if not call.cancel():
+                self._left = call
+
+    def close(self) -> None:
+        """Waits for nothing."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
 
 
 def judged(model: ProcessRewardModel, episodes: Sequence[Episode], form: ProcessForm) -> list[Episode]:

@@ -35,7 +35,8 @@ class StreamSettings:
     """Start states begun and not yet learned from, at most: those of a batch, and as many more as are under
     way at a time, so that nobody waits for a batch's last ones."""
     stall_s: float = 120.0
-    """Without a finished episode for so long, there is an alarm; after five times as long, the end."""
+    """Where the trainer waits for so long and no episode comes to a verdict, there is an alarm; after five
+    times as long, the end. What breaks outside the agent comes to none."""
 
 
 @dataclass(slots=True)
@@ -81,6 +82,17 @@ class _Group:
     trajectories: list[Trajectory] = field(default_factory=list[Trajectory])
 
 
+@dataclass(slots=True)
+class _Silence:
+    """Since an episode last came to a verdict."""
+
+    since_s: float
+    """Moved on by what the trainer did not wait for."""
+    alarms: int = 0
+    broken: Counter[str] = field(default_factory=Counter[str])
+    """Episodes that came to none, by kind of failure."""
+
+
 class RolloutStream:
     """Episodes of start state after start state; `take` gives those that ended."""
 
@@ -116,6 +128,8 @@ class RolloutStream:
         self._groups: dict[int, _Group] = {}
         self._ready: deque[int] = deque()
         self._dropped: Counter[str] = Counter()
+        self._silence = _Silence(since_s=time.monotonic())
+        self._waited_until_s = self._silence.since_s
         self._changed = asyncio.Condition()
         self._goes_on = asyncio.Event()
         self._goes_on.set()
@@ -151,7 +165,7 @@ class RolloutStream:
 
         Raises:
             ValueError: more start states than the stream may begin.
-            RolloutsStalled: nothing was finished for far too long; the message names the cause.
+            RolloutsStalled: no episode came to a verdict for far too long; the message names the cause.
             Exception: the rollouts ended by an error of their own.
         """
         if starts > self._settings.ahead:
@@ -193,35 +207,44 @@ class RolloutStream:
             await self._running
 
     async def _finished(self, starts: int, turns: int) -> None:
-        quiet = 0
-
         def enough() -> bool:
             ready = [t for number in self._ready for t in self._groups[number].trajectories]
             many = len(self._ready) >= starts or bool(turns and _turns(ready) >= turns)
             return many or self._running.done()
 
+        began_s = time.monotonic()
+        self._silence.since_s += began_s - max(self._silence.since_s, self._waited_until_s)
         async with self._changed:
             while not enough():
+                silence = self._silence
+                next_s = silence.since_s + (silence.alarms + 1) * self._settings.stall_s
                 try:
-                    async with asyncio.timeout(self._settings.stall_s):
+                    async with asyncio.timeout(next_s - time.monotonic()):
                         await self._changed.wait()
-                    quiet = 0
                 except TimeoutError:
-                    quiet += 1
-                    cause = self._cause()
-                    self._on_stall(cause)
-                    if quiet >= 5:
-                        raise RolloutsStalled(
-                            f"no episode ended for {quiet * self._settings.stall_s:g} s: {cause}"
-                        ) from None
+                    if silence is self._silence:
+                        self._tell(silence)
+        self._waited_until_s = time.monotonic()
         if self._running.done():
             self._running.result()
             raise RolloutsStalled("the stream of rollouts ended by itself")
 
-    def _cause(self) -> str:
-        """What keeps episodes from ending, as far as can be seen from here."""
-        if self._dropped:
-            kinds = ", ".join(f"{count} {kind}" for kind, count in self._dropped.most_common(3))
+    def _tell(self, silence: _Silence) -> None:
+        """
+        Raises:
+            RolloutsStalled: it has been told of often enough.
+        """
+        silence.alarms += 1
+        cause = self._cause(silence)
+        self._on_stall(cause)
+        if silence.alarms >= 5:
+            seconds = silence.alarms * self._settings.stall_s
+            raise RolloutsStalled(f"no episode came to a verdict for {seconds:g} s: {cause}") from None
+
+    def _cause(self, silence: _Silence) -> str:
+        """What keeps episodes from a verdict, as far as can be seen from here."""
+        if silence.broken:
+            kinds = ", ".join(f"{count} {kind}" for kind, count in silence.broken.most_common(3))
             return f"episodes break outside the agent ({kinds})"
         asked = self._waiting()
         if asked:
@@ -264,15 +287,19 @@ class RolloutStream:
         number = int(trajectory.start.labels[START])
         paid = await self._pay(trajectory)
         end = trajectory.end
+        broken: list[str] = []
         async with self._changed:
             group = self._groups[number]
             group.missing -= 1
             if isinstance(paid, JudgeTrouble):
-                self._dropped[f"judge_{paid}"] += 1
+                broken.append(f"judge_{paid}")
             elif to_learn_from(paid):
                 group.trajectories.append(paid)
+                self._silence = _Silence(since_s=time.monotonic())
             elif end is not None and end.failure is not None:
-                self._dropped[end.failure.value] += 1
+                broken.append(end.failure.value)
+            self._dropped.update(broken)
+            self._silence.broken.update(broken)
             if group.missing == 0:
                 self._ready.append(number)
             self._changed.notify_all()

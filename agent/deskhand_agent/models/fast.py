@@ -9,7 +9,7 @@ parameters and give the same numbers (held to 1e-5 by a test), for pictures of o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import cache
 from itertools import accumulate
 from typing import Any, cast
 
@@ -81,6 +81,7 @@ def decode_text(
     cache: Sequence[LayerCache] | None = None,
     *,
     alone: Sequence[int] | None = None,
+    branches: Sequence[Sequence[int]] | None = None,
     last: Sequence[int] | None = None,
     keep: bool = True,
 ) -> tuple[Tensor, list[LayerCache]]:
@@ -94,6 +95,7 @@ def decode_text(
         cache: keys and values of what came before.
         alone: lengths of the sequences that one row is made of, each of which sees itself alone (then there
             may be neither mask nor cache, and none is grown).
+        branches: of each sequence alone, as of `attend_apart`.
         last: of each sequence alone, or of each row where none are, how many of its last tokens are wanted;
             None: all. The last layer computes keys and values only for the others.
         keep: grow the cache; one that is given always grows.
@@ -108,19 +110,21 @@ def decode_text(
 
     def attend(attention: Any, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         grouped = attention.num_key_value_groups > 1
+
+        def own(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
+            told: dict[str, Any] = {"scale": attention.scaling, "grouped": grouped}
+            return _attend(query, key, value, mask=mask, causal=mask is None, **told)
+
         if alone is not None:
-            own = partial(_attend, causal=True, scale=attention.scaling, grouped=grouped)
             asking = last if query.shape[2] < key.shape[2] else None
-            return attend_apart(query, key, value, alone, own, last=asking)
+            return attend_apart(query, key, value, alone, own, last=asking, branches=branches)
         if cache is not None:
             kept = cache[len(grown)]
             key, value = torch.cat([kept[0], key], dim=2), torch.cat([kept[1], value], dim=2)
         if keep or cache is not None:
             grown.append((key, value))
         seen = None if mask is None else mask[..., -query.shape[2] :, :]
-        return _attend(
-            query, key, value, mask=seen, causal=mask is None, scale=attention.scaling, grouped=grouped
-        )
+        return own(query, key, value, seen)
 
     return _decode(text, embeddings, positions, attend, wanted), grown
 

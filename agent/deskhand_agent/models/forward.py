@@ -33,6 +33,9 @@ class TokenSequence:
 
     ids: tuple[int, ...]
     images: tuple[Image, ...]
+    branches: tuple[int, ...] = ()
+    """Lengths of those that the ids end in: each goes on after what comes before all of them, and sees none
+    of the others. Where sequences are packed alone."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,6 +58,8 @@ class Batch:
     """Which of them each placeholder run stands for, in reading order."""
     packed: bool
     """One after another in a single row, each seeing itself alone."""
+    branches: tuple[tuple[int, ...], ...]
+    """Of each sequence."""
 
 
 def collate(bundle: ModelBundle, sequences: Sequence[TokenSequence], *, packed: bool = False) -> Batch:
@@ -71,7 +76,11 @@ def collate(bundle: ModelBundle, sequences: Sequence[TokenSequence], *, packed: 
     places: list[Tensor] = []
     following: list[int] = []
     for sequence in sequences:
-        placed, after = rotary_positions(bundle, sequence.ids, [grids[i.digest] for i in sequence.images])
+        shared = len(sequence.ids) - sum(sequence.branches)
+        shown = [grids[i.digest] for i in sequence.images]
+        placed, after = rotary_positions(bundle, sequence.ids[:shared], shown)
+        forks = [torch.arange(after, after + count).expand(3, -1) for count in sequence.branches]
+        placed = torch.cat([placed, *forks], dim=1)
         rows.append(torch.tensor(sequence.ids))
         places.append(placed.T)
         following.append(after)
@@ -93,6 +102,7 @@ def collate(bundle: ModelBundle, sequences: Sequence[TokenSequence], *, packed: 
         images=tuple(images.values()),
         shown=tuple(numbers[i.digest] for sequence in sequences for i in sequence.images),
         packed=packed,
+        branches=tuple(sequence.branches for sequence in sequences),
     )
 
 
@@ -154,10 +164,8 @@ def last_states(
     if batch.packed and fast.supports(bundle.model):
         text: Any = bundle.model.model.language_model
         embeddings, _, _ = _embedded(bundle, batch, features)
-        alone = batch.lengths.tolist()
-        states, _ = fast.decode_text(
-            text, embeddings, batch.positions, None, alone=alone, last=last, keep=False
-        )
+        apart: dict[str, Any] = {"alone": batch.lengths.tolist(), "branches": batch.branches}
+        states, _ = fast.decode_text(text, embeddings, batch.positions, None, last=last, keep=False, **apart)
         return states[0]
     states, _ = forward(bundle, batch, features=features)
     places = fast.last_places((batch.starts + batch.lengths).tolist(), last)
@@ -179,14 +187,14 @@ def forward(
     model: Any = bundle.model
     embeddings, seen, levels = _embedded(bundle, batch, features)
     text = model.model.language_model
-    if fast.supports(model):
-        alone = batch.lengths.tolist() if batch.packed else None
-        hidden, kept = fast.decode_text(text, embeddings, batch.positions, None, alone=alone, keep=cache)
-        return hidden, kept if cache else None
     told: dict[str, Any] = {}
     if batch.packed:
+        told = {"alone": batch.lengths.tolist(), "branches": batch.branches}
+    if fast.supports(model):
+        hidden, kept = fast.decode_text(text, embeddings, batch.positions, None, keep=cache, **told)
+        return hidden, kept if cache else None
+    if batch.packed:
         stock_attends_apart(model)
-        told["alone"] = batch.lengths.tolist()
     else:
         real = torch.arange(batch.ids.shape[1], device=batch.ids.device) < batch.lengths[:, None]
         told["attention_mask"] = real.long()

@@ -61,6 +61,30 @@ def test_the_last_tokens_ask_as_they_do_among_all(lengths: list[int], last: list
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("lengths", "branches"),
+    [([9], [[2, 3]]), ([4, 9, 9, 3], [[], [1, 0, 4], [1, 0, 4], []]), ([7, 7], [[3, 3], [2, 4]])],
+)
+def test_each_branch_sees_itself_and_what_all_of_them_come_from(
+    lengths: list[int], branches: list[list[int]]
+) -> None:
+    query, key, value = drawn(sum(lengths))
+
+    def masked(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=mask is None)
+
+    found = attend_apart(query, key, value, lengths, masked, branches=branches)
+    begin = 0
+    for length, forks in zip(lengths, branches, strict=True):
+        at = begin + length - sum(forks)
+        for count in forks or [0]:
+            places = [*range(begin, begin + length - sum(forks)), *range(at, at + count)]
+            expected = causal(query[:, :, places], key[:, :, places], value[:, :, places])
+            torch.testing.assert_close(found[:, :, places], expected, rtol=1e-5, atol=1e-6)
+            at += count
+        begin += length
+
+
 def test_nan_in_one_sequence_stays_there() -> None:
     lengths = [3, 3, 2]
     clean = drawn(8)

@@ -2,11 +2,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 import torch
 
+from deskhand_agent.models import fast, scoring
 from deskhand_agent.models.bundle import ModelBundle
+from deskhand_agent.models.forward import Batch, collate
 from deskhand_agent.models.prompting import tokenise_prompt, tokenise_reply
 from deskhand_agent.models.scoring import reply_logits, score_turns
 from deskhand_agent.prompt import ImageSegment, PromptMessage, Text
@@ -52,6 +55,50 @@ def test_together_equals_alone(bundle: ModelBundle, turns: list[Turn], packed: b
         torch.testing.assert_close(
             together.token_hidden[row, 0], together.prompt_hidden[row], rtol=1e-5, atol=1e-5
         )
+
+
+@pytest.mark.parametrize("fast_path", [True, False])
+def test_a_prompt_that_turns_have_in_common_is_computed_once_and_the_gradient_is_the_same(
+    bundle: ModelBundle, picture: Picture, monkeypatch: pytest.MonkeyPatch, fast_path: bool
+) -> None:
+    monkeypatch.setattr(fast, "supports", lambda model: fast_path)
+    one, other = picture(1), picture(2)
+    turns = [turn(bundle, one, "Click", reply) for reply in ("abc", "", "d", "efg")]
+    turns[2:2] = [turn(bundle, other, "Click", "click(1)"), turn(bundle, one, "Press", "wait()")]
+    computed: list[int] = []
+
+    def counted(bundle: Any, sequences: Any, **how: Any) -> Batch:
+        computed.append(sum(len(sequence.ids) for sequence in sequences))
+        return collate(bundle, sequences, **how)
+
+    monkeypatch.setattr(scoring, "collate", counted)
+    bundle.model.requires_grad_(True)
+    weights = torch.randn(len(turns), 40, generator=torch.Generator().manual_seed(0))
+    found: list[Any] = []
+    for packed in (True, False):
+        bundle.model.zero_grad()
+        scores = score_turns(bundle, turns, packed=packed)
+        (scores.logprobs * weights[:, : scores.logprobs.shape[1]]).sum().backward()
+        grads = [p.grad.clone() for p in bundle.model.parameters() if p.grad is not None]
+        found.append((scores.logprobs, scores.token_hidden, grads))
+    torch.testing.assert_close(*found, rtol=1e-4, atol=1e-5)
+    assert computed[0] == computed[1] - 3 * len(turns[0].prompt_ids)
+
+
+def test_replies_longer_than_their_prompt_are_not_put_behind_one(
+    bundle: ModelBundle, picture: Picture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Attention grows with the square of what stands in one sequence."""
+    long = turn(bundle, picture(1), "Click", "x" * len(turn(bundle, picture(1), "Click", "").prompt_ids))
+    lengths: list[int] = []
+
+    def counted(bundle: Any, sequences: Any, **how: Any) -> Batch:
+        lengths.extend(len(sequence.ids) for sequence in sequences)
+        return collate(bundle, sequences, **how)
+
+    monkeypatch.setattr(scoring, "collate", counted)
+    score_turns(bundle, [long] * 3)
+    assert lengths == [len(long.prompt_ids) + len(long.reply_ids) - 1] * 3
 
 
 def test_nan_at_padding_leaves_gradients_alone(bundle: ModelBundle, turns: list[Turn]) -> None:

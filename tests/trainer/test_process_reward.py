@@ -1,0 +1,36 @@
+"""Asking a process reward model that may be too slow."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from deskhand_trainer.config import PpoConfig
+from deskhand_trainer.process_reward import ScoringThread
+
+
+async def test_while_a_call_that_was_given_up_goes_on_no_other_is_begun() -> None:
+    scoring = ScoringThread(PpoConfig(scoring_s=0.05, threads=1))
+    begun, ends = list[str](), threading.Event()
+
+    def hangs() -> None:
+        begun.append("hangs")
+        assert ends.wait(60)
+
+    calls = (scoring.run(hangs), scoring.run(begun.append, "behind it"))
+    late = await asyncio.gather(*calls, return_exceptions=True)
+    assert [type(each) for each in late] == [TimeoutError, TimeoutError]
+    with pytest.raises(TimeoutError):
+        await scoring.run(begun.append, "after it")
+    assert begun == ["hangs"]
+    ends.set()
+    async with asyncio.timeout(60):
+        while len(begun) < 2:
+            try:
+                await scoring.run(begun.append, "next")
+            except TimeoutError:
+                await asyncio.sleep(0.001)
+    assert begun == ["hangs", "next"]
+    scoring.close()
