@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -117,17 +118,20 @@ async def _point(
 
 async def _type(sandbox: BrowserSandbox, action: TypeText | Press | KeyDown | KeyUp) -> None:
     page, keyboard = sandbox.front.session, sandbox.context.input
-    match action:
-        case TypeText():
-            await keyboard.type_text(page, action.text)
-        case Press():
-            for name in action.keys:
-                find_key(name)
-            await keyboard.press_keys(page, action.keys)
-        case KeyDown():
-            await keyboard.key_down(page, action.key)
-        case KeyUp():
-            await keyboard.key_up(page, action.key)
+    if isinstance(action, Press):
+        for name in action.keys:
+            find_key(name)
+    clipboard = sandbox.context.clipboard.at_hand() if keyboard.commands_clipboard(action) else nullcontext()
+    async with clipboard:
+        match action:
+            case TypeText():
+                await keyboard.type_text(page, action.text)
+            case Press():
+                await keyboard.press_keys(page, action.keys)
+            case KeyDown():
+                await keyboard.key_down(page, action.key)
+            case KeyUp():
+                await keyboard.key_up(page, action.key)
 
 
 async def _browse(sandbox: BrowserSandbox, action: Navigate | History | Tab) -> None:

@@ -13,6 +13,7 @@ from playwright.async_api import Browser, Playwright, async_playwright
 from playwright.async_api import Error as PlaywrightError
 
 from deskhand_sandbox.backends.browser.cdp import CdpSession, Payload
+from deskhand_sandbox.backends.browser.clipboard import BrowserClipboard
 from deskhand_sandbox.backends.browser.confined import confined_pid
 from deskhand_sandbox.backends.browser.downloads import Downloads
 from deskhand_sandbox.errors import BackendMissing, InfrastructureError, SandboxTimeout
@@ -112,9 +113,11 @@ class Chromium:
     """Deadlines of the calls under way: they come at once when the browser dies."""
     downloads: set[Downloads] = field(default_factory=set[Downloads])
     """Of every context: the browser tells how each goes on, even when the page it came from has gone."""
+    clipboard: BrowserClipboard = field(init=False)
     _begun: dict[str, Payload] = field(default_factory=dict[str, Payload])
 
     def __post_init__(self) -> None:
+        self.clipboard = BrowserClipboard(self.browser)
         self.control.on_closed = self._end_calls
         self.control.on("Browser.downloadWillBegin", self._download_began)
         self.control.on("Browser.downloadProgress", self._download_progressed)

@@ -13,6 +13,7 @@ from playwright.async_api import Error as PlaywrightError
 
 from deskhand_sandbox.backends.browser.cdp import CdpClosed
 from deskhand_sandbox.backends.browser.chromium import Chromium
+from deskhand_sandbox.backends.browser.clipboard import Clipboard
 from deskhand_sandbox.backends.browser.downloads import Downloads
 from deskhand_sandbox.backends.browser.input import PageInput
 from deskhand_sandbox.backends.browser.network import NO_WAY_PAST, PolicyProxy
@@ -60,6 +61,7 @@ class Context:
         """Folder of what lands from and waits for its pages; need not exist."""
         self.downloads = Downloads(self.files / "downloads", settings.download_bytes, self._cancel_download)
         self.input = PageInput()
+        self.clipboard = Clipboard(chromium.clipboard)
         self.clock = None if settings.page_speed is None else PageClock(settings.page_speed)
         made.on("page", self._arrived.put_nowait)
         made.on("dialog", self._dismiss_of_strangers)
@@ -84,6 +86,7 @@ class Context:
         context = cls(chromium, made, settings, proxy, recorder)
         try:
             await made.add_init_script((context.clock.script if context.clock else "") + SETTLE_SCRIPT)
+            await context.clipboard.listen(made)
             if proxy is not None:
                 await made.add_init_script(NO_WAY_PAST)
             await made.new_page()
@@ -99,6 +102,7 @@ class Context:
         """End its pages and take its files away."""
         tabs, self._tabs, self._front = list(self._tabs.values()), {}, None
         self._chromium.downloads.discard(self.downloads)
+        self.clipboard.empty()
         try:
             for tab in tabs:
                 await tab.session.close()

@@ -100,6 +100,7 @@ class StartStates:
         if not same and (settings.site is None or settings.site != before.site):
             return None
         context.attend_dialogs(attended=False)
+        context.clipboard.empty()
         tab = context.front
         await context.input.let_go_of_all(tab.session)
         unmarked = _UNMARKED % (json.dumps(before.address), context.history_length)
