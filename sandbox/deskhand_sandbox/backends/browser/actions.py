@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from deskhand_sandbox.backends.action_checks import check_action
+from deskhand_sandbox.backends.browser.cdp import CdpError
 from deskhand_sandbox.backends.browser.keys import find_key
 from deskhand_sandbox.backends.browser.uploads import stage, upload
 from deskhand_sandbox.errors import InvalidAction, UnsupportedCapability
@@ -44,6 +45,7 @@ from deskhand_sandbox.types import (
 
 if TYPE_CHECKING:
     from deskhand_sandbox.backends.browser.sandbox import BrowserSandbox
+    from deskhand_sandbox.backends.browser.tab import Tab as Page
 
 OPEN_SCHEMES = ("http", "https", "about", "data")
 """What an agent may open: not the machine's files, not the browser's own pages."""
@@ -138,7 +140,7 @@ async def _browse(sandbox: BrowserSandbox, action: Navigate | History | Tab) -> 
     tab, context = sandbox.front, sandbox.context
     match action:
         case Navigate():
-            await tab.navigate(_open_address(action.url))
+            await _navigate(tab, _open_address(action.url))
         case History(to="home"):
             raise UnsupportedCapability("a browser has no home button")
         case History(to="reload"):
@@ -162,10 +164,23 @@ async def _upload(sandbox: BrowserSandbox, action: Upload) -> None:
     await upload(sandbox.front.session, sandbox.context.input, (action.x, action.y), files)
 
 
+async def _navigate(tab: Page, url: str) -> None:
+    try:
+        await tab.navigate(url)
+    except CdpError as error:
+        # which hosts and ports there can be Chromium knows best
+        if "invalid URL" not in str(error):
+            raise
+        raise InvalidAction(f"cannot open {url!r}: {error}") from error
+
+
 def _open_address(url: str) -> str:
     url = url.strip()
-    parts = urlsplit(url)
-    if parts.scheme in OPEN_SCHEMES:
+    try:
+        scheme = urlsplit(url).scheme
+    except ValueError as error:
+        raise InvalidAction(f"cannot open {url!r}: {error}") from error
+    if scheme in OPEN_SCHEMES:
         return url
     if "://" not in url and "." in url.partition("/")[0].partition(":")[0]:
         return f"https://{url}"

@@ -221,6 +221,10 @@ async def test_tabs_open_change_and_close(sandbox: BrowserSandbox, visit, site: 
         (Navigate(url="javascript:alert(1)"), "cannot open"),
         (Navigate(url="chrome://settings"), "cannot open"),
         (Navigate(url=""), "cannot open"),
+        (Navigate(url="https://"), "cannot open 'https://'"),
+        (Navigate(url="https://[your-site].com/"), r"cannot open 'https://\[your-site\].com/'"),
+        (Navigate(url="http://localhost:port/"), "cannot open 'http://localhost:port/'"),
+        (Navigate(url="example.com:80800"), "cannot open 'https://example.com:80800'"),
         (Tab(do="close", index=5), "no tab 5"),
     ],
 )
