@@ -88,7 +88,7 @@ class StartStates:
         self._swaps = 0
         self.look_ahead()
         if self._closing is not None:
-            await self._closing
+            await asyncio.shield(self._closing)
 
     async def _stay(self, context: Context, settings: PageSettings, seed: int) -> str | None:
         """The page that is there, drawn or loaded anew, or another of its site in its place; None when that
@@ -144,7 +144,8 @@ class StartStates:
 
     async def _make_next(self, settings: PageSettings) -> Context | None:
         if self._closing is not None:
-            await self._closing
+            # what is given up here is the next context, not the end of those before
+            await asyncio.wait({self._closing})
         with contextlib.suppress(PlaywrightError, InfrastructureError):
             context = await Context.open(self._chromium, settings)
             if not self._again or (settings.site is None and not settings.preload):
@@ -206,7 +207,7 @@ async def _ready(tab: Tab, settings: PageSettings) -> None:
 
 async def _close(contexts: list[Context], *, after: asyncio.Task[None] | None) -> None:
     if after is not None:
-        await after
+        await asyncio.wait({after})
     for context in contexts:
         with contextlib.suppress(PlaywrightError, CdpClosed):
             await context.close()
