@@ -14,7 +14,7 @@ from PIL import Image as Picture
 from playwright.async_api import Error as PlaywrightError
 
 from deskhand_sandbox.backends.browser.actions import perform
-from deskhand_sandbox.backends.browser.cdp import CdpClosed, DialogOpened
+from deskhand_sandbox.backends.browser.cdp import CdpClosed, CdpError, DialogOpened
 from deskhand_sandbox.backends.browser.chromium import Chromium
 from deskhand_sandbox.backends.browser.context import Context
 from deskhand_sandbox.backends.browser.endpoint import Endpoint
@@ -242,6 +242,7 @@ class BrowserSandbox(Sandbox):
     async def _look(self, *, text_tree: bool = False) -> Observation:
         began = time.perf_counter()
         context, page = self.context, self._page
+        gone: Tab | None = None
         while True:
             await context.adopt_arrivals()
             tab, front = context.front, context.front_page
@@ -269,6 +270,12 @@ class BrowserSandbox(Sandbox):
             except DialogOpened:
                 await context.tab_with_dialog()
                 return self._without_picture(began)
+            except CdpError:
+                # its document went away under the picture: look at the next one
+                if tab is gone:
+                    raise
+                gone = tab
+                continue
             except CdpClosed:
                 # the page closed itself: look at what is in front now
                 await self._raise_if_died()

@@ -192,7 +192,8 @@ class Tab:
 
     async def frame(self) -> None:
         """Wait until the page has drawn twice: what the compositor did by itself is then seen by the page."""
-        await self._evaluate("globalThis.__deskhand?.frame()")
+        with contextlib.suppress(CdpError):  # it went away, as one may that hears of a scroll
+            await self._evaluate("globalThis.__deskhand?.frame()")
 
     async def evaluate_everywhere(self, expression: str) -> None:
         """Evaluate an expression in the page and in every frame of it, for what it does there."""
