@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from contextlib import nullcontext
+from collections.abc import Awaitable
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -115,7 +116,7 @@ async def _point(
         case Scroll():
             await pointer.wheel(page, (action.x, action.y), action.dx_px, action.dy_px)
             # the compositor scrolls by itself; the page learns of it with a frame
-            await sandbox.front.frame()
+            await sandbox.front.frame(sandbox.settle_deadline_ms)
 
 
 async def _type(sandbox: BrowserSandbox, action: TypeText | Press | KeyDown | KeyUp) -> None:
@@ -140,11 +141,11 @@ async def _browse(sandbox: BrowserSandbox, action: Navigate | History | Tab) -> 
     tab, context = sandbox.front, sandbox.context
     match action:
         case Navigate():
-            await _navigate(tab, _open_address(action.url))
+            await _come(sandbox, _navigate(tab, _open_address(action.url)))
         case History(to="home"):
             raise UnsupportedCapability("a browser has no home button")
         case History(to="reload"):
-            await tab.reload()
+            await _come(sandbox, tab.reload())
         case History():
             if not await tab.go(-1 if action.to == "back" else 1):
                 raise InvalidAction(f"there is no page to go {action.to} to")
@@ -162,6 +163,13 @@ async def _upload(sandbox: BrowserSandbox, action: Upload) -> None:
     place = sandbox.context.files / "uploads" / uuid.uuid4().hex
     files = await stage(sandbox.folder, action.paths, place)
     await upload(sandbox.front.session, sandbox.context.input, (action.x, action.y), files)
+
+
+async def _come(sandbox: BrowserSandbox, page: Awaitable[None]) -> None:
+    """Wait for the next page, but no longer than for one to stand still: its server may never answer."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(sandbox.settle_deadline_ms / 1000):
+            await page
 
 
 async def _navigate(tab: Page, url: str) -> None:

@@ -118,13 +118,17 @@ class BrowserSandbox(Sandbox):
             return replace(seen, output="\n".join(lines)) if lines else seen
 
     async def evaluate(self, expression: str) -> JsonValue:
-        """See `Sandbox`. A dialog that stands in the way is dismissed: the page answers nothing before."""
+        """See `Sandbox`. What keeps the page from answering ends before: a dialog is dismissed, and the load of
+        a page that does not come is given up."""
         async with self._call("evaluate", self._settings.call_deadline_s):
             asked = self._page.dialogs == "ask"
             if asked:
                 await self._dismiss_dialogs()
             try:
-                return await self.context.front.evaluate(expression)
+                front = self.context.front
+                if not await front.answers(self.settle_deadline_ms):
+                    await front.stop_loading()
+                return await front.evaluate(expression)
             finally:
                 if asked and self._starts.context is not None:
                     self.context.attend_dialogs(attended=True)
@@ -212,6 +216,11 @@ class BrowserSandbox(Sandbox):
         return self._page.viewport_px
 
     @property
+    def settle_deadline_ms(self) -> float:
+        """How long a page may take to stand still."""
+        return self._page.settle_deadline_ms
+
+    @property
     def context(self) -> Context:
         """The context of the task under way.
 
@@ -261,7 +270,7 @@ class BrowserSandbox(Sandbox):
                 settled_ms = (time.perf_counter() - began) * 1000
                 if await context.tab_with_dialog() is not None:
                     return self._without_picture(began)
-                if text_tree:
+                if text_tree and await tab.answers(page.settle_deadline_ms):
                     data, tree = await asyncio.gather(
                         tab.screenshot(page.image_format, page.image_quality), text_tree_of(tab, page)
                     )

@@ -202,7 +202,7 @@ async def _ready(tab: Tab, settings: PageSettings) -> None:
                 f"{settings.address} never became ready: {settings.ready} stayed false for"
                 f" {settings.load_deadline_s:g} s"
             )
-        await tab.frame()
+        await tab.frame(settings.settle_deadline_ms)
 
 
 async def _close(contexts: list[Context], *, after: asyncio.Task[None] | None) -> None:
