@@ -118,8 +118,8 @@ class BrowserSandbox(Sandbox):
             return replace(seen, output="\n".join(lines)) if lines else seen
 
     async def evaluate(self, expression: str) -> JsonValue:
-        """See `Sandbox`. What keeps the page from answering ends before: a dialog is dismissed, and the load of
-        a page that does not come is given up."""
+        """See `Sandbox`. What keeps the page from answering ends before: a dialog is dismissed, the load of a
+        page that does not come is given up."""
         async with self._call("evaluate", self._settings.call_deadline_s):
             asked = self._page.dialogs == "ask"
             if asked:
@@ -254,6 +254,8 @@ class BrowserSandbox(Sandbox):
         gone: Tab | None = None
         while True:
             await context.adopt_arrivals()
+            if await context.tab_with_dialog() is not None:
+                return self._without_picture(began)
             tab, front = context.front, context.front_page
             try:
                 if not tab.url and not await tab.shows_something(

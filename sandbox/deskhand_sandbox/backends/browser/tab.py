@@ -60,9 +60,13 @@ class Tab:
         listen("Inspector.targetCrashed", self._crashed)
 
     async def attach(self) -> None:
-        """Begin to hear what happens in the page."""
+        """Begin to hear what happens in the page; may be called again when a dialog broke it off."""
+        await self.session.send("Page.enable")
+        self.dialogs.heard = True
+        if not self.url:  # its first document may have come unheard
+            self.url = (await self.session.send("Target.getTargetInfo"))["targetInfo"]["url"]
         await asyncio.gather(
-            *(self.session.send(method) for method in ("Page.enable", "Network.enable", "Inspector.enable")),
+            *(self.session.send(method) for method in ("Network.enable", "Inspector.enable")),
             self.session.send("Input.setInterceptDrags", {"enabled": True}),
         )
 
@@ -154,9 +158,13 @@ class Tab:
 
         Returns:
             False when none came.
+
+        Raises:
+            DialogOpened: a dialog waits for an answer.
         """
         deadline = time.perf_counter() + limit_ms / 1000
         while not self.url:
+            self.dialogs.refuse_when_open()
             left = deadline - time.perf_counter()
             if left <= 0 or self.frame_id in unless:
                 return False
