@@ -338,6 +338,7 @@ class BrowserSandbox(Sandbox):
             if self._chromium.control.closed.is_set():
                 await self._raise_if_died()
             self._broken = SandboxTimeout(f"{what} took longer than {deadline_s:g} s")
+            await self._chromium.end_if_hung()
             raise self._broken from error
         except (CdpClosed, PlaywrightError) as error:
             await self._raise_if_died()
