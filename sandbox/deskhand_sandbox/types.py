@@ -80,7 +80,7 @@ class Observation:
     url: str | None = None
     """Address in front; None where there is no such thing."""
     text_tree: str | None = None
-    """Accessibility tree or DOM outline; None unless asked for."""
+    """Accessibility tree or DOM outline; None unless asked for, and where nothing answers just now."""
     dialog: str | None = None
     """Dialog that waits for `AnswerDialog`, which no screenshot shows: "confirm: Delete it?"; None: none."""
     terminal: str | None = None

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from collections.abc import Awaitable
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from deskhand_sandbox.backends.action_checks import check_action
+from deskhand_sandbox.backends.browser.cdp import CdpError
 from deskhand_sandbox.backends.browser.keys import find_key
 from deskhand_sandbox.backends.browser.uploads import stage, upload
 from deskhand_sandbox.errors import InvalidAction, UnsupportedCapability
@@ -43,6 +46,7 @@ from deskhand_sandbox.types import (
 
 if TYPE_CHECKING:
     from deskhand_sandbox.backends.browser.sandbox import BrowserSandbox
+    from deskhand_sandbox.backends.browser.tab import Tab as Page
 
 OPEN_SCHEMES = ("http", "https", "about", "data")
 """What an agent may open: not the machine's files, not the browser's own pages."""
@@ -112,33 +116,36 @@ async def _point(
         case Scroll():
             await pointer.wheel(page, (action.x, action.y), action.dx_px, action.dy_px)
             # the compositor scrolls by itself; the page learns of it with a frame
-            await sandbox.front.frame()
+            await sandbox.front.frame(sandbox.settle_deadline_ms)
 
 
 async def _type(sandbox: BrowserSandbox, action: TypeText | Press | KeyDown | KeyUp) -> None:
     page, keyboard = sandbox.front.session, sandbox.context.input
-    match action:
-        case TypeText():
-            await keyboard.type_text(page, action.text)
-        case Press():
-            for name in action.keys:
-                find_key(name)
-            await keyboard.press_keys(page, action.keys)
-        case KeyDown():
-            await keyboard.key_down(page, action.key)
-        case KeyUp():
-            await keyboard.key_up(page, action.key)
+    if isinstance(action, Press):
+        for name in action.keys:
+            find_key(name)
+    clipboard = sandbox.context.clipboard.at_hand() if keyboard.commands_clipboard(action) else nullcontext()
+    async with clipboard:
+        match action:
+            case TypeText():
+                await keyboard.type_text(page, action.text)
+            case Press():
+                await keyboard.press_keys(page, action.keys)
+            case KeyDown():
+                await keyboard.key_down(page, action.key)
+            case KeyUp():
+                await keyboard.key_up(page, action.key)
 
 
 async def _browse(sandbox: BrowserSandbox, action: Navigate | History | Tab) -> None:
     tab, context = sandbox.front, sandbox.context
     match action:
         case Navigate():
-            await tab.navigate(_open_address(action.url))
+            await _come(sandbox, _navigate(tab, _open_address(action.url)))
         case History(to="home"):
             raise UnsupportedCapability("a browser has no home button")
         case History(to="reload"):
-            await tab.reload()
+            await _come(sandbox, tab.reload())
         case History():
             if not await tab.go(-1 if action.to == "back" else 1):
                 raise InvalidAction(f"there is no page to go {action.to} to")
@@ -158,10 +165,30 @@ async def _upload(sandbox: BrowserSandbox, action: Upload) -> None:
     await upload(sandbox.front.session, sandbox.context.input, (action.x, action.y), files)
 
 
+async def _come(sandbox: BrowserSandbox, page: Awaitable[None]) -> None:
+    """Wait for the next page, but no longer than for one to stand still: its server may never answer."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(sandbox.settle_deadline_ms / 1000):
+            await page
+
+
+async def _navigate(tab: Page, url: str) -> None:
+    try:
+        await tab.navigate(url)
+    except CdpError as error:
+        # which hosts and ports there can be Chromium knows best
+        if "invalid URL" not in str(error):
+            raise
+        raise InvalidAction(f"cannot open {url!r}: {error}") from error
+
+
 def _open_address(url: str) -> str:
     url = url.strip()
-    parts = urlsplit(url)
-    if parts.scheme in OPEN_SCHEMES:
+    try:
+        scheme = urlsplit(url).scheme
+    except ValueError as error:
+        raise InvalidAction(f"cannot open {url!r}: {error}") from error
+    if scheme in OPEN_SCHEMES:
         return url
     if "://" not in url and "." in url.partition("/")[0].partition(":")[0]:
         return f"https://{url}"

@@ -47,7 +47,7 @@ class BarePage:
         await self._tab.navigate(self._settings.address)
         await self._tab.load(self._settings.load_deadline_s * 1000)
         while self._settings.ready and await self._tab.evaluate(self._settings.ready) is not True:
-            await self._tab.frame()
+            await self._tab.frame(self._settings.settle_deadline_ms)
 
     async def step(self, seed: int, at: Point) -> tuple[JsonValue, float]:
         """Draw a start state, look, click, look, read the reward.

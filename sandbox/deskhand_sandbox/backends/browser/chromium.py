@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
+import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +14,8 @@ from pathlib import Path
 from playwright.async_api import Browser, Playwright, async_playwright
 from playwright.async_api import Error as PlaywrightError
 
-from deskhand_sandbox.backends.browser.cdp import CdpSession, Payload
+from deskhand_sandbox.backends.browser.cdp import CdpClosed, CdpSession, Payload
+from deskhand_sandbox.backends.browser.clipboard import BrowserClipboard
 from deskhand_sandbox.backends.browser.confined import confined_pid
 from deskhand_sandbox.backends.browser.downloads import Downloads
 from deskhand_sandbox.errors import BackendMissing, InfrastructureError, SandboxTimeout
@@ -27,6 +30,8 @@ PROGRAMS = (
 )
 """Tried in this order: the headless shell steps about twice as fast as the whole browser."""
 
+ANSWER_S = 5.0
+"""How long a browser whose page has run into a deadline may take to say that it lives."""
 REMOVAL_TRIES = 100
 REMOVAL_PAUSE_S = 0.02
 
@@ -112,9 +117,11 @@ class Chromium:
     """Deadlines of the calls under way: they come at once when the browser dies."""
     downloads: set[Downloads] = field(default_factory=set[Downloads])
     """Of every context: the browser tells how each goes on, even when the page it came from has gone."""
+    clipboard: BrowserClipboard = field(init=False)
     _begun: dict[str, Payload] = field(default_factory=dict[str, Payload])
 
     def __post_init__(self) -> None:
+        self.clipboard = BrowserClipboard(self.browser)
         self.control.on_closed = self._end_calls
         self.control.on("Browser.downloadWillBegin", self._download_began)
         self.control.on("Browser.downloadProgress", self._download_progressed)
@@ -143,6 +150,19 @@ class Chromium:
     async def page_session(self, target_id: str) -> CdpSession:
         """A direct session to one page."""
         return await CdpSession.connect(f"{self.endpoint}/devtools/page/{target_id}")
+
+    async def end_if_hung(self) -> None:
+        """End a browser that answers nothing any more: it is replaced as one that died."""
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                await self.control.send("Browser.getVersion")
+        except TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+            # nobody is to be given it in the meantime
+            self.control.closed.set()
+        except CdpClosed:
+            pass  # it has ended by itself
 
     async def close(self) -> None:
         """End browser and profile, and the driver where it is its own; safe on a dead browser."""

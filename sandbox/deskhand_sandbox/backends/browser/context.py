@@ -11,8 +11,9 @@ from typing import Any
 from playwright.async_api import BrowserContext, Dialog, Page, ProxySettings
 from playwright.async_api import Error as PlaywrightError
 
-from deskhand_sandbox.backends.browser.cdp import CdpClosed
+from deskhand_sandbox.backends.browser.cdp import CdpClosed, DialogOpened
 from deskhand_sandbox.backends.browser.chromium import Chromium
+from deskhand_sandbox.backends.browser.clipboard import Clipboard
 from deskhand_sandbox.backends.browser.downloads import Downloads
 from deskhand_sandbox.backends.browser.input import PageInput
 from deskhand_sandbox.backends.browser.network import NO_WAY_PAST, PolicyProxy
@@ -60,6 +61,7 @@ class Context:
         """Folder of what lands from and waits for its pages; need not exist."""
         self.downloads = Downloads(self.files / "downloads", settings.download_bytes, self._cancel_download)
         self.input = PageInput()
+        self.clipboard = Clipboard(chromium.clipboard)
         self.clock = None if settings.page_speed is None else PageClock(settings.page_speed)
         made.on("page", self._arrived.put_nowait)
         made.on("dialog", self._dismiss_of_strangers)
@@ -84,6 +86,7 @@ class Context:
         context = cls(chromium, made, settings, proxy, recorder)
         try:
             await made.add_init_script((context.clock.script if context.clock else "") + SETTLE_SCRIPT)
+            await context.clipboard.listen(made)
             if proxy is not None:
                 await made.add_init_script(NO_WAY_PAST)
             await made.new_page()
@@ -99,6 +102,7 @@ class Context:
         """End its pages and take its files away."""
         tabs, self._tabs, self._front = list(self._tabs.values()), {}, None
         self._chromium.downloads.discard(self.downloads)
+        self.clipboard.empty()
         try:
             for tab in tabs:
                 await tab.session.close()
@@ -195,12 +199,12 @@ class Context:
         """Take up the windows the page in front has opened."""
         if self._front is not None:
             opener = self.front
-            while opener.opening > 0 and opener.dialogs.text is None:
+            while opener.opening > 0 and not self._asks:
                 opener.opening -= 1
-                if not await self._adopt_next() and opener.dialogs.text is not None:
+                if not await self._adopt_next() and self._asks:
                     # its dialog holds the window up: look out for it again once that is answered
                     opener.opening += 1
-        while not self._arrived.empty():
+        while not self._arrived.empty() and not self._asks:
             await self._adopt_next()
         if self._front is None:
             await self.open_tab()
@@ -212,13 +216,15 @@ class Context:
             async with asyncio.timeout(_NEW_WINDOW_S):
                 page = await self._arrived.get()
                 await self._adopt(page)
-        except TimeoutError:
-            # held up by a dialog of its opener: its turn comes again
+        except (TimeoutError, DialogOpened):
+            # held up by a dialog, its own or its opener's: its turn comes again
             if page is None:
                 return False
             self._arrived.put_nowait(page)
         except (PlaywrightError, CdpClosed):
             # a window that closed at once, as one does whose document is a download
+            if page is not None:
+                self.forget(page)
             if self._chromium.control.closed.is_set():
                 raise
         return True
@@ -227,26 +233,31 @@ class Context:
         """Attach to a page that has appeared, and bring it to the front."""
         if page.is_closed():
             return
-        asking = await self._made.new_cdp_session(page)
-        target: dict[str, Any] = (await asking.send("Target.getTargetInfo"))["targetInfo"]
-        session = await self._chromium.page_session(target["targetId"])
-        tab = Tab(session, target["url"], target["targetId"])
-        tab.dialogs.attended = self._attended
-        session.on("Input.dragIntercepted", self.input.drag_started)
-        session.on("Page.downloadWillBegin", self.downloads.began)
-        session.on("Page.downloadProgress", self.downloads.progressed)
+        tab = self._tabs.get(page) or await self._take_up(page)
         await tab.attach()
         if self._proxy is not None:
-            await show_blocked(session, self._proxy)
+            await show_blocked(tab.session, self._proxy)
         if self.clock is not None:
             await self.clock.take_over(tab)
         if self._recorder is not None:
-            await self._recorder.watch(session, lambda: page is self._front)
+            await self._recorder.watch(tab.session, lambda: page is self._front)
+        self._front = page
+
+    async def _take_up(self, page: Page) -> Tab:
+        asking = await self._made.new_cdp_session(page)
+        target: dict[str, Any] = (await asking.send("Target.getTargetInfo"))["targetInfo"]
         await asking.detach()
+        session = await self._chromium.page_session(target["targetId"])
+        tab = Tab(session, target["url"], target["targetId"])
+        tab.dialogs.attended = self._attended
+        tab.dialogs.on_opened = self._dialog_opened
+        session.on("Input.dragIntercepted", self.input.drag_started)
+        session.on("Page.downloadWillBegin", self.downloads.began)
+        session.on("Page.downloadProgress", self.downloads.progressed)
         page.on("close", self.forget)
         self.id = str(target["browserContextId"])
         self._tabs[page] = tab
-        self._front = page
+        return tab
 
     # ---- dialogs
 
@@ -265,9 +276,20 @@ class Context:
                 return tab
         return None
 
+    @property
+    def _asks(self) -> bool:
+        """A dialog waits for an answer."""
+        return any(tab.dialogs.text is not None for tab in self._tabs.values())
+
+    def _dialog_opened(self, why: DialogOpened) -> None:
+        """Nobody is to wait for what a page does that may stand still with the one that asks."""
+        for tab in self._tabs.values():
+            tab.session.abandon(why)
+
     async def _dismiss_of_strangers(self, dialog: Dialog) -> None:
         """Dialogs of our tabs are the tabs' own matter; others come of windows nobody has taken up yet."""
-        if dialog.page not in self._tabs:
+        tab = None if dialog.page is None else self._tabs.get(dialog.page)
+        if tab is None or not tab.dialogs.heard:
             with contextlib.suppress(PlaywrightError):
                 await dialog.dismiss()
 

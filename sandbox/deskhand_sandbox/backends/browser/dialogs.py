@@ -24,6 +24,10 @@ class Dialogs:
         self._wake = wake
         self._open: Payload | None = None
         self._closed = asyncio.Event()
+        self.heard = False
+        """The page tells of its dialogs."""
+        self.on_opened: Callable[[DialogOpened], None] | None = None
+        """Told of each that somebody is to answer: pages of one process stop together."""
         self.attended = False
         """Somebody is going to answer; else each is dismissed as it comes, and a page may be left."""
         session.on("Page.javascriptDialogOpening", self._opened)
@@ -72,8 +76,11 @@ class Dialogs:
             self._send(accept=event["type"] == LEAVING, text="")
             return
         self._open = event
-        self._session.abandon(DialogOpened(f"a dialog opened: {self.text}"))
+        why = DialogOpened(f"a dialog opened: {self.text}")
+        self._session.abandon(why)
         self._wake()
+        if self.on_opened is not None:
+            self.on_opened(why)
 
     def _closed_now(self, _: Payload) -> None:
         self._open = None

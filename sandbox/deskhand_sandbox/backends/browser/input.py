@@ -9,12 +9,14 @@ from itertools import pairwise
 from deskhand_sandbox.backends.browser.cdp import CdpSession, Payload
 from deskhand_sandbox.backends.browser.keys import KEYS, MODIFIERS, Key, find_key
 from deskhand_sandbox.errors import InvalidAction
-from deskhand_sandbox.types import Button, KeyUp, Point, PointerUp
+from deskhand_sandbox.types import Button, KeyDown, KeyUp, Point, PointerUp, Press, TypeText
 
 BUTTONS: dict[Button, int] = {"left": 1, "right": 2, "middle": 4}
 """Button -> its bit in `buttons`."""
 DRAG_STEP_PX = 12
 """Longest stretch of a drag without a move event between."""
+CLIPBOARD_KEYS = {"c", "x", "v", "insert", "delete"}
+"""With Control, Meta or Shift they cut, copy and paste."""
 TYPING_BATCH = 32
 """Characters sent before their answers are awaited."""
 
@@ -171,6 +173,20 @@ class PageInput:
         if key.key not in self._held:
             raise InvalidAction(f"the key {name!r} is not held")
         await self._let_go(page, key)
+
+    def commands_clipboard(self, action: TypeText | Press | KeyDown | KeyUp) -> bool:
+        """Whether it may cut, copy or paste."""
+        match action:
+            case TypeText():
+                pressed = set(action.text.casefold())
+            case Press():
+                pressed = {name.casefold() for name in action.keys}
+            case KeyDown():
+                pressed = {action.key.casefold()}
+            case KeyUp():
+                return False
+        held = pressed.union(name.casefold() for name in self._held)
+        return not held.isdisjoint(("control", "meta", "shift")) and not pressed.isdisjoint(CLIPBOARD_KEYS)
 
     async def let_go_of_all(self, page: CdpSession) -> None:
         """Nothing is held afterwards."""

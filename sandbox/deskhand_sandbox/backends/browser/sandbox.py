@@ -14,7 +14,7 @@ from PIL import Image as Picture
 from playwright.async_api import Error as PlaywrightError
 
 from deskhand_sandbox.backends.browser.actions import perform
-from deskhand_sandbox.backends.browser.cdp import CdpClosed, DialogOpened
+from deskhand_sandbox.backends.browser.cdp import CdpClosed, CdpError, DialogOpened
 from deskhand_sandbox.backends.browser.chromium import Chromium
 from deskhand_sandbox.backends.browser.context import Context
 from deskhand_sandbox.backends.browser.endpoint import Endpoint
@@ -118,13 +118,17 @@ class BrowserSandbox(Sandbox):
             return replace(seen, output="\n".join(lines)) if lines else seen
 
     async def evaluate(self, expression: str) -> JsonValue:
-        """See `Sandbox`. A dialog that stands in the way is dismissed: the page answers nothing before."""
+        """See `Sandbox`. What keeps the page from answering ends before: a dialog is dismissed, the load of a
+        page that does not come is given up."""
         async with self._call("evaluate", self._settings.call_deadline_s):
             asked = self._page.dialogs == "ask"
             if asked:
                 await self._dismiss_dialogs()
             try:
-                return await self.context.front.evaluate(expression)
+                front = self.context.front
+                if not await front.answers(self.settle_deadline_ms):
+                    await front.stop_loading()
+                return await front.evaluate(expression)
             finally:
                 if asked and self._starts.context is not None:
                     self.context.attend_dialogs(attended=True)
@@ -212,6 +216,11 @@ class BrowserSandbox(Sandbox):
         return self._page.viewport_px
 
     @property
+    def settle_deadline_ms(self) -> float:
+        """How long a page may take to stand still."""
+        return self._page.settle_deadline_ms
+
+    @property
     def context(self) -> Context:
         """The context of the task under way.
 
@@ -242,8 +251,11 @@ class BrowserSandbox(Sandbox):
     async def _look(self, *, text_tree: bool = False) -> Observation:
         began = time.perf_counter()
         context, page = self.context, self._page
+        gone: Tab | None = None
         while True:
             await context.adopt_arrivals()
+            if await context.tab_with_dialog() is not None:
+                return self._without_picture(began)
             tab, front = context.front, context.front_page
             try:
                 if not tab.url and not await tab.shows_something(
@@ -260,7 +272,7 @@ class BrowserSandbox(Sandbox):
                 settled_ms = (time.perf_counter() - began) * 1000
                 if await context.tab_with_dialog() is not None:
                     return self._without_picture(began)
-                if text_tree:
+                if text_tree and await tab.answers(page.settle_deadline_ms):
                     data, tree = await asyncio.gather(
                         tab.screenshot(page.image_format, page.image_quality), text_tree_of(tab, page)
                     )
@@ -269,6 +281,12 @@ class BrowserSandbox(Sandbox):
             except DialogOpened:
                 await context.tab_with_dialog()
                 return self._without_picture(began)
+            except CdpError:
+                # its document went away under the picture: look at the next one
+                if tab is gone:
+                    raise
+                gone = tab
+                continue
             except CdpClosed:
                 # the page closed itself: look at what is in front now
                 await self._raise_if_died()
@@ -320,6 +338,7 @@ class BrowserSandbox(Sandbox):
             if self._chromium.control.closed.is_set():
                 await self._raise_if_died()
             self._broken = SandboxTimeout(f"{what} took longer than {deadline_s:g} s")
+            await self._chromium.end_if_hung()
             raise self._broken from error
         except (CdpClosed, PlaywrightError) as error:
             await self._raise_if_died()

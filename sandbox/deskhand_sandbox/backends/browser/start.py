@@ -88,7 +88,7 @@ class StartStates:
         self._swaps = 0
         self.look_ahead()
         if self._closing is not None:
-            await self._closing
+            await asyncio.shield(self._closing)
 
     async def _stay(self, context: Context, settings: PageSettings, seed: int) -> str | None:
         """The page that is there, drawn or loaded anew, or another of its site in its place; None when that
@@ -100,6 +100,7 @@ class StartStates:
         if not same and (settings.site is None or settings.site != before.site):
             return None
         context.attend_dialogs(attended=False)
+        context.clipboard.empty()
         tab = context.front
         await context.input.let_go_of_all(tab.session)
         unmarked = _UNMARKED % (json.dumps(before.address), context.history_length)
@@ -143,7 +144,8 @@ class StartStates:
 
     async def _make_next(self, settings: PageSettings) -> Context | None:
         if self._closing is not None:
-            await self._closing
+            # what is given up here is the next context, not the end of those before
+            await asyncio.wait({self._closing})
         with contextlib.suppress(PlaywrightError, InfrastructureError):
             context = await Context.open(self._chromium, settings)
             if not self._again or (settings.site is None and not settings.preload):
@@ -200,12 +202,12 @@ async def _ready(tab: Tab, settings: PageSettings) -> None:
                 f"{settings.address} never became ready: {settings.ready} stayed false for"
                 f" {settings.load_deadline_s:g} s"
             )
-        await tab.frame()
+        await tab.frame(settings.settle_deadline_ms)
 
 
 async def _close(contexts: list[Context], *, after: asyncio.Task[None] | None) -> None:
     if after is not None:
-        await after
+        await asyncio.wait({after})
     for context in contexts:
         with contextlib.suppress(PlaywrightError, CdpClosed):
             await context.close()

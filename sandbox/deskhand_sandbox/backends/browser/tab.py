@@ -60,9 +60,13 @@ class Tab:
         listen("Inspector.targetCrashed", self._crashed)
 
     async def attach(self) -> None:
-        """Begin to hear what happens in the page."""
+        """Begin to hear what happens in the page; may be called again when a dialog broke it off."""
+        await self.session.send("Page.enable")
+        self.dialogs.heard = True
+        if not self.url:  # its first document may have come unheard
+            self.url = (await self.session.send("Target.getTargetInfo"))["targetInfo"]["url"]
         await asyncio.gather(
-            *(self.session.send(method) for method in ("Page.enable", "Network.enable", "Inspector.enable")),
+            *(self.session.send(method) for method in ("Network.enable", "Inspector.enable")),
             self.session.send("Input.setInterceptDrags", {"enabled": True}),
         )
 
@@ -107,22 +111,44 @@ class Tab:
             self._changed.clear()
             if self._requests or self._loading:
                 await self._change(left)
-            elif await self._ask(question.replace("LIMIT", f"{left * 1000:.1f}")) is not True:
+            elif await self._ask(question.replace("LIMIT", f"{left * 1000:.1f}"), left) is not True:
                 await self._change(min(left, _RECHECK_S))
             elif not self._requests and not self._loading:
                 return True
         return False
 
-    async def _ask(self, question: str) -> object:
-        """The page's answer, and that of frames it cannot see into; None when they went away under it."""
+    async def _ask(self, question: str, within_s: float) -> object:
+        """The page's answer, and that of frames it cannot see into; None when they went away under it, and
+        when none came in time."""
         try:
-            if not self.frames.unseen:
-                return (await self._evaluate(question))["result"].get("value")
-            asked = [self._evaluate(question), *await self.frames.ask(question)]
-            answers = [each["result"].get("value") for each in await asyncio.gather(*asked)]
-            return next((each for each in answers if each is not True), True)
-        except CdpError:
+            async with asyncio.timeout(within_s):
+                if not self.frames.unseen:
+                    return (await self._evaluate(question))["result"].get("value")
+                asked = [self._evaluate(question), *await self.frames.ask(question)]
+                answers = [each["result"].get("value") for each in await asyncio.gather(*asked)]
+                return next((each for each in answers if each is not True), True)
+        except (CdpError, TimeoutError):
             return None
+
+    async def answers(self, limit_ms: float) -> bool:
+        """Whether the page answers by then: one that waits for the next page to come answers nothing.
+
+        Raises:
+            DialogOpened: a dialog waits for an answer.
+        """
+        if self._requests or self._loading:
+            try:
+                async with asyncio.timeout(limit_ms / 1000):
+                    await self._evaluate("0")
+            except TimeoutError:
+                return False
+            except CdpError:
+                pass  # the next page has come
+        return True
+
+    async def stop_loading(self) -> None:
+        """Stay on the page there is."""
+        await self.session.send("Page.stopLoading")
 
     async def shows_something(self, unless: Container[str], limit_ms: float) -> bool:
         """Wait for the first document of a new tab: there is nothing to take a picture of before.
@@ -132,9 +158,13 @@ class Tab:
 
         Returns:
             False when none came.
+
+        Raises:
+            DialogOpened: a dialog waits for an answer.
         """
         deadline = time.perf_counter() + limit_ms / 1000
         while not self.url:
+            self.dialogs.refuse_when_open()
             left = deadline - time.perf_counter()
             if left <= 0 or self.frame_id in unless:
                 return False
@@ -190,9 +220,11 @@ class Tab:
         await self.session.send("Page.navigateToHistoryEntry", {"entryId": entry})
         return True
 
-    async def frame(self) -> None:
-        """Wait until the page has drawn twice: what the compositor did by itself is then seen by the page."""
-        await self._evaluate("globalThis.__deskhand?.frame()")
+    async def frame(self, limit_ms: float) -> None:
+        """Wait until the page has drawn twice, or `limit_ms` came first: what the compositor did by itself is
+        then seen by the page."""
+        # it may go away, as one does that hears of a scroll
+        await self._ask("globalThis.__deskhand?.frame()", limit_ms / 1000)
 
     async def evaluate_everywhere(self, expression: str) -> None:
         """Evaluate an expression in the page and in every frame of it, for what it does there."""

@@ -44,6 +44,8 @@ class Pages(BaseHTTPRequestHandler):
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
+        if path == "/never":
+            self.stop.wait()
         kind = "text/javascript" if path.endswith(".js") else "text/html"
         body = {
             "/worker.js": "addEventListener('fetch', () => {}); addEventListener('activate', (event) =>"

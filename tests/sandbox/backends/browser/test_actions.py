@@ -1,6 +1,7 @@
 import pytest
 
 from deskhand_sandbox.backends.browser import BrowserBackend, BrowserSandbox
+from deskhand_sandbox.backends.browser.cdp import CdpError
 from deskhand_sandbox.base import Capability
 from deskhand_sandbox.errors import InvalidAction, UnsupportedCapability
 from deskhand_sandbox.isolation import Confinement
@@ -132,6 +133,39 @@ async def test_scrolling_is_exact_and_seen_at_once(sandbox: BrowserSandbox, page
     assert await sandbox.evaluate("[scrollX, scrollY]") == [120, 200]
 
 
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_a_scroll_may_lead_to_another_page(
+    sandbox: BrowserSandbox, visit, site: str, *, at_once: bool
+) -> None:
+    await sandbox.reset(visit(f"{site}/"))
+    leave = (
+        "location.href = '/next'" if at_once else "requestAnimationFrame(() => { location.href = '/next'; })"
+    )
+    await sandbox.evaluate(f"addEventListener('wheel', () => {{ {leave}; }}); 1")
+    assert (await sandbox.act(Scroll(x=50, y=50, dy_px=100))).url == f"{site}/next"
+
+
+async def test_a_picture_that_its_document_leaves_is_taken_anew(
+    sandbox: BrowserSandbox, page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await sandbox.reset(page("here"))
+    take = sandbox.front.screenshot
+    left = 1
+
+    async def leave(image_format: str, quality: int) -> bytes:
+        nonlocal left
+        left -= 1
+        if left >= 0:
+            raise CdpError("Not attached to an active page")
+        return await take(image_format, quality)
+
+    monkeypatch.setattr(sandbox.front, "screenshot", leave)
+    assert (await sandbox.observe()).settled
+    left = 2
+    with pytest.raises(CdpError, match="active page"):
+        await sandbox.observe()
+
+
 async def test_dragging_moves_along_the_path(sandbox: BrowserSandbox, page) -> None:
     await sandbox.reset(
         page(
@@ -221,6 +255,10 @@ async def test_tabs_open_change_and_close(sandbox: BrowserSandbox, visit, site: 
         (Navigate(url="javascript:alert(1)"), "cannot open"),
         (Navigate(url="chrome://settings"), "cannot open"),
         (Navigate(url=""), "cannot open"),
+        (Navigate(url="https://"), "cannot open 'https://'"),
+        (Navigate(url="https://[your-site].com/"), r"cannot open 'https://\[your-site\].com/'"),
+        (Navigate(url="http://localhost:port/"), "cannot open 'http://localhost:port/'"),
+        (Navigate(url="example.com:80800"), "cannot open 'https://example.com:80800'"),
         (Tab(do="close", index=5), "no tab 5"),
     ],
 )

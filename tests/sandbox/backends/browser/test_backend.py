@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from deskhand_sandbox.backends.browser import BrowserBackend, BrowserSandbox, BrowserSettings, create
+from deskhand_sandbox.backends.browser import chromium as chromium_module
 from deskhand_sandbox.errors import (
     BackendMissing,
     InfrastructureError,
@@ -153,6 +154,7 @@ async def test_a_page_in_an_endless_loop_ends_in_a_timeout() -> None:
         with pytest.raises(SandboxTimeout, match="evaluate took longer than 1 s"):
             await sandbox.evaluate("(() => { for (;;); })()")
         assert time.monotonic() - began < 3
+        assert backend.alive()
         with pytest.raises(SandboxTimeout, match="not to be used again"):
             await sandbox.observe()
         other = await backend.create()
@@ -254,18 +256,19 @@ async def test_a_crashed_page_takes_its_sandbox_and_no_other() -> None:
     await backend.close()
 
 
-async def test_a_frozen_browser_ends_in_a_timeout() -> None:
+async def test_a_frozen_browser_ends_in_a_timeout_and_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chromium_module, "ANSWER_S", 0.2)
     backend = BrowserBackend(BrowserSettings(call_deadline_s=1.0))
     sandbox = await backend.create()
     chromium = await backend.chromium()
     await sandbox.reset(make_task("miniwob/click-test", 1))
     os.kill(chromium.pid, signal.SIGSTOP)
-    try:
-        with pytest.raises(SandboxTimeout):
-            await sandbox.act(Press(keys=("a",)))
-    finally:
-        os.kill(chromium.pid, signal.SIGKILL)
+    with pytest.raises(SandboxTimeout):
+        await sandbox.act(Press(keys=("a",)))
+    assert not backend.alive()
     await sandbox.close()
+    async with await backend.create() as another:
+        assert (await another.reset(make_task("miniwob/click-test", 1))).instruction
     await backend.close()
     assert await gone(chromium.profile)
 

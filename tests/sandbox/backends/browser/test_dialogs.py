@@ -5,6 +5,8 @@ import asyncio
 import pytest
 
 from deskhand_sandbox.backends.browser import BrowserSandbox
+from deskhand_sandbox.backends.browser.cdp import DialogOpened
+from deskhand_sandbox.backends.browser.tab import Tab
 from deskhand_sandbox.errors import InvalidAction
 from deskhand_sandbox.types import (
     AnswerDialog,
@@ -168,6 +170,50 @@ async def test_a_dialog_in_a_frame_or_another_window_is_told_of(
     async with asyncio.timeout(30):
         while seen.url != f"{site}/next":  # the window is there before its page
             seen = await sandbox.observe()
+
+
+OPENS = "document.body.style.height = '150px'; onclick = () => { open('/next'); }; 1"
+
+
+async def test_a_dialog_of_the_opener_is_told_of_while_its_window_is_taken_up(
+    sandbox: BrowserSandbox, visit, site: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await sandbox.reset(visit(f"{site}/"))
+    await sandbox.evaluate(OPENS)
+    opener, attach = sandbox.front, Tab.attach
+
+    async def attach_late(window: Tab) -> None:
+        monkeypatch.undo()
+        with pytest.raises(DialogOpened):
+            await opener.evaluate("alert('signed in')")
+        await attach(window)
+
+    monkeypatch.setattr(Tab, "attach", attach_late)
+    assert (await sandbox.act(Click(x=150, y=50))).dialog == "alert: signed in"
+    assert (await sandbox.act(AnswerDialog())).url == f"{site}/next"
+    await sandbox.evaluate("document.body.style.height = '150px'; onclick = () => opener.postMessage(1); 1")
+    await opener.evaluate("onmessage = () => alert('told'); 1")
+    assert (await sandbox.act(Click(x=150, y=50))).dialog == "alert: told"
+    assert (await sandbox.act(AnswerDialog())).dialog is None
+
+
+async def test_a_dialog_of_a_window_is_told_of_while_it_is_taken_up(
+    sandbox: BrowserSandbox, visit, site: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await sandbox.reset(visit(f"{site}/"))
+    await sandbox.evaluate(OPENS)
+    attach = Tab.attach
+
+    async def attach_and_ask(window: Tab) -> None:
+        monkeypatch.undo()
+        await attach(window)
+        await window.evaluate("alert('Cookies')")
+
+    monkeypatch.setattr(Tab, "attach", attach_and_ask)
+    assert (await sandbox.act(Click(x=150, y=50))).dialog == "alert: Cookies"
+    seen = await sandbox.act(AnswerDialog())
+    assert (seen.dialog, len(sandbox.context.pages)) == (None, 2)
+    assert await sandbox.evaluate("opener !== null") is True
 
 
 async def test_a_verifier_can_read_a_page_whose_dialog_nobody_answered(sandbox: BrowserSandbox, page) -> None:

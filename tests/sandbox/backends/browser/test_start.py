@@ -1,10 +1,13 @@
 """Start states: nothing of one task is left in the next, and the next is ready before it is asked for."""
 
 import asyncio
+from typing import ClassVar, cast
 
 import pytest
 
-from deskhand_sandbox.backends.browser import BrowserBackend, BrowserSandbox
+from deskhand_sandbox.backends.browser import BrowserBackend, BrowserSandbox, start
+from deskhand_sandbox.backends.browser.chromium import Chromium
+from deskhand_sandbox.backends.browser.settings import PageSettings
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import Click, Navigate, Tab
 
@@ -175,3 +178,50 @@ async def test_closing_at_any_moment_leaves_no_context(backend: BrowserBackend, 
     async with await backend.create() as sandbox:
         await sandbox.reset(visit(f"{site}/"))
         await sandbox.act(Click(x=1, y=1))
+
+
+class SlowContext:
+    """A context whose end may be held up."""
+
+    made: ClassVar[list["SlowContext"]] = []
+    may_close = asyncio.Event()
+
+    def __init__(self, settings: PageSettings) -> None:
+        self.loaded, self.untouched, self.closed = settings, False, False
+        self.made.append(self)
+
+    @classmethod
+    async def open(cls, _: object, settings: PageSettings, recorder: object = None) -> "SlowContext":
+        return cls(settings)
+
+    def serves(self, _: PageSettings) -> bool:
+        return True
+
+    async def close(self) -> None:
+        await self.may_close.wait()
+        self.closed = True
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+async def test_a_context_that_closes_slowly_is_waited_for_no_longer_than_there_is_time(
+    monkeypatch: pytest.MonkeyPatch, *, cancelled: bool
+) -> None:
+    monkeypatch.setattr(start, "Context", SlowContext)
+    monkeypatch.setattr(start, "_CLOSE_S", 3600.0 if cancelled else 0.0)
+    SlowContext.made.clear()
+    SlowContext.may_close.clear()
+    states = start.StartStates(cast("Chromium", None))
+    for _ in range(2):
+        await states.begin(PageSettings(), 0, None)
+        states.look_ahead()
+    reset = asyncio.create_task(states.begin(PageSettings(), 0, None))
+    if cancelled:
+        while states._next is not None:
+            await asyncio.sleep(0)
+        reset.cancel()
+    await asyncio.wait({reset})
+    states.look_ahead()
+    SlowContext.may_close.set()
+    await states.begin(PageSettings(), 0, None)
+    await states.close()
+    assert all(context.closed for context in SlowContext.made)

@@ -4,7 +4,7 @@ import pytest
 
 from deskhand_sandbox.backends.browser import BrowserSandbox
 from deskhand_sandbox.errors import VerifierError
-from deskhand_sandbox.types import Click
+from deskhand_sandbox.types import Click, History, Navigate, Scroll
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
@@ -119,3 +119,24 @@ async def test_expressions_give_json_or_a_clear_error(sandbox: BrowserSandbox, p
         await sandbox.evaluate("(((")
     with pytest.raises(VerifierError):
         await sandbox.evaluate("(() => { const a = {}; a.a = a; return a; })()")
+
+
+@pytest.mark.parametrize("by", [Navigate(url="/never"), Click(x=15, y=108), History(to="reload")])
+async def test_a_page_that_never_comes_leaves_the_one_there_is(
+    sandbox: BrowserSandbox, visit, site: str, by: Navigate | Click | History
+) -> None:
+    await sandbox.reset(visit(f"{site}/", settle_deadline_ms=300))
+    await sandbox.evaluate(
+        "document.querySelector('a').href = '/never'; document.body.style.height = '2000px'"
+    )
+    if isinstance(by, Navigate):
+        by = Navigate(url=f"{site}{by.url}")
+    elif isinstance(by, History):
+        await sandbox.evaluate("history.pushState(0, '', '/never')")
+    assert not (await sandbox.act(by)).settled
+    assert not (await sandbox.act(Scroll(x=50, y=50, dy_px=100))).settled
+    seen = await sandbox.observe(text_tree=True)
+    assert (seen.settled, seen.text_tree) == (False, None)
+    assert await sandbox.evaluate("document.querySelector('h1').textContent") == "home"
+    seen = await sandbox.observe(text_tree=True)
+    assert seen.settled and "home" in (seen.text_tree or "")

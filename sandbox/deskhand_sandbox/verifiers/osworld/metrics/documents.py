@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+import zlib
 from collections.abc import Mapping
 from xml.etree import ElementTree
 
@@ -15,6 +16,8 @@ from deskhand_sandbox.verifiers.osworld.values import File, Unusable, Value, fil
 
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 LARGEST_PART = 64 * 1024 * 1024
+DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
+"""What comes of an archive that is none, is damaged, or has a password."""
 OPTIONS = (
     "ignore_blanks",
     "ignore_case",
@@ -75,7 +78,7 @@ def compare_zip_files(result: Value, expected: Value, options: Options) -> float
                 if sum(each.file_size for each in inside) > LARGEST_PART:
                     raise Unusable(f"{file.name} is too large")
                 return {each.filename: archive.read(each) for each in inside}
-        except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+        except DAMAGED as error:
             raise Unusable(f"{file.name} is no archive that can be read") from error
 
     return float(read(result) == gold(read, expected))
@@ -87,7 +90,7 @@ def _part(file: File, name: str) -> bytes:
             if archive.getinfo(name).file_size > LARGEST_PART:
                 raise Unusable(f"{file.name} is too large")
             return archive.read(name)
-    except (zipfile.BadZipFile, KeyError, RuntimeError) as error:
+    except (*DAMAGED, KeyError) as error:
         raise Unusable(f"{file.name} is no .docx") from error
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import io
-import zipfile
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from deskhand_sandbox.errors import BackendMissing, InvalidTask, UnknownName, VerifierError
 from deskhand_sandbox.types import JsonValue
+from deskhand_sandbox.verifiers.osworld.metrics.documents import DAMAGED
 from deskhand_sandbox.verifiers.osworld.metrics.likeness import ratio
 from deskhand_sandbox.verifiers.osworld.metrics.metric import Metric, Options
 from deskhand_sandbox.verifiers.osworld.metrics.records import holds
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 PRECISION = 4
 """Decimals to which numbers of cells are the same, unless a rule says otherwise."""
+_NO_WORKBOOK = (LookupError, OSError, SyntaxError, TypeError, ValueError)
+"""What openpyxl raises where parts are missing, or their XML is broken (a SyntaxError) or wrong."""
 
 Rule: TypeAlias = Mapping[str, JsonValue]
 
@@ -42,7 +44,7 @@ class Book:
         self._shown = {file.name: file for file in files[1:]}
         try:
             self._book: Any = load_workbook(io.BytesIO(files[0].data), data_only=True)
-        except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
+        except (*DAMAGED, *_NO_WORKBOOK, InvalidFileException) as error:
             raise Unusable(f"{self.name} is no workbook") from error
 
     @property

@@ -52,7 +52,7 @@ def docx(*paragraphs: str) -> File:
 
 def archive(files: dict[str, str]) -> File:
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as made:
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as made:
         for name, text in files.items():
             made.writestr(name, text)
     return File("x.zip", out.getvalue())
@@ -351,6 +351,30 @@ def test_tables(rule: dict[str, Any], result: Any, expected: Any, score: float |
 def test_rules_of_tables_that_are_not_supported_are_refused(options: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidTask, match=said):
         METRICS["compare_table"].check(None, options)
+
+
+def damaged(whole: File, part: str) -> list[File]:
+    """An archive one of whose parts breaks off in the middle, and one where it cannot be unpacked."""
+    with zipfile.ZipFile(io.BytesIO(whole.data)) as archived:
+        parts = {name: archived.read(name).decode() for name in archived.namelist()}
+        begins = archived.getinfo(part).header_offset + 30 + len(part)  # the header of a part
+    text = parts[part]
+    torn = whole.data[:begins] + b"\xff" + whole.data[begins + 1 :]
+    return [archive({**parts, part: text[: len(text) // 2]}), File(whole.name, torn)]
+
+
+@pytest.mark.parametrize("part", ["xl/workbook.xml", "xl/worksheets/sheet1.xml"])
+def test_a_damaged_workbook_is_none(part: str) -> None:
+    table = book(("A", TABLE))
+    for each in damaged(table, part):
+        with pytest.raises(Unusable, match="is no workbook"):
+            measure("compare_table", each, table, **rules({"type": "sheet_data", **PAIR}))
+
+
+def test_a_damaged_document_is_none() -> None:
+    for each in damaged(docx("one"), "word/document.xml"):
+        with pytest.raises(Unusable, match=r"is no .docx"):
+            measure("compare_docx_files", each, docx("one"))
 
 
 def test_queries(tmp_path: Path) -> None:

@@ -1,0 +1,84 @@
+"""The clipboard: what a task copies is its own, though one browser has but one."""
+
+import asyncio
+
+import pytest
+
+from deskhand_sandbox.backends.browser import BrowserBackend, BrowserSandbox
+from deskhand_sandbox.base import Sandbox
+from deskhand_sandbox.types import Click, KeyDown, KeyUp, Press, TypeText
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+
+FIELDS = (
+    "<style>textarea{{position:absolute;left:0;width:190px;height:35px}}</style>"
+    "<textarea id=s style='top:0'>{}</textarea><textarea id=d style='top:50px'></textarea>"
+    "<div id=rich contenteditable style='position:absolute;top:100px;width:190px;height:50px'></div>"
+)
+
+
+async def copy(sandbox: Sandbox, key: str = "c") -> None:
+    await sandbox.act(Click(x=50, y=20))
+    await sandbox.act(Press(keys=("Control", "a")))
+    await sandbox.act(Press(keys=("Control", key)))
+
+
+async def paste(sandbox: Sandbox, *keys: str) -> object:
+    await sandbox.act(Click(x=50, y=70))
+    await sandbox.act(Press(keys=("Control", "a")))
+    await sandbox.act(Press(keys=keys or ("Control", "v")))
+    return await sandbox.evaluate("d.value")
+
+
+async def test_tasks_side_by_side_paste_what_they_copied_themselves(backend: BrowserBackend, page) -> None:
+    async with await backend.create() as one, await backend.create() as two:
+        await one.reset(page(FIELDS.format("of one")))
+        await two.reset(page(FIELDS.format("of two")))
+        assert await paste(one) == ""
+        await copy(one)
+        await copy(two, "x")
+        assert await two.evaluate("s.value") == ""
+        assert (await paste(one), await paste(two, "Shift", "Insert")) == ("of one", "of two")
+        await one.act(KeyDown(key="Control"))
+        await one.act(TypeText(text="v"))
+        await one.act(KeyUp(key="Control"))
+        assert await one.evaluate("d.value") == "of oneof one"
+
+
+@pytest.mark.parametrize("restartable", [True, False])
+async def test_a_reset_empties_it(sandbox: BrowserSandbox, visit, site: str, *, restartable: bool) -> None:
+    fill = f"() => {{ document.body.innerHTML = {FIELDS.format('before')!r}; return 'Do it.'; }}"
+    task = visit(f"{site}/", start=fill, restartable=restartable)
+    await sandbox.reset(task)
+    context = sandbox.context
+    await copy(sandbox)
+    assert await paste(sandbox) == "before"
+    await sandbox.reset(task)
+    assert (sandbox.context is context) is restartable
+    assert await paste(sandbox) == ""
+
+
+async def test_what_a_page_copies_by_a_button_is_kept(
+    backend: BrowserBackend, sandbox: BrowserSandbox, page
+) -> None:
+    button = "<script>rich.onclick = () => { s.select(); document.execCommand('copy'); }</script>"
+    await sandbox.reset(page(FIELDS.format("by a button") + button))
+    async with await backend.create() as other:
+        await other.reset(page(FIELDS.format("")))
+        await sandbox.act(Click(x=50, y=120))
+        async with asyncio.timeout(30):
+            while await paste(sandbox) != "by a button":  # the browser tells of it in its own time
+                await asyncio.sleep(0.01)
+        await other.act(Press(keys=("Control", "v")))
+        assert await paste(sandbox) == "by a button"
+
+
+async def test_formatted_text_stays_formatted(sandbox: BrowserSandbox, page) -> None:
+    await sandbox.reset(page(FIELDS.format("") + "<script>rich.innerHTML = 'a <b>bold</b> word'</script>"))
+    await sandbox.act(Click(x=50, y=120))
+    for keys in (("Control", "a"), ("Control", "c"), ("End",), ("Control", "v")):
+        await sandbox.act(Press(keys=keys))
+    assert (
+        await sandbox.evaluate("rich.querySelectorAll('b, span').length + rich.textContent")
+        == "2a bold worda bold word"
+    )
