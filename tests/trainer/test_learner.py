@@ -218,10 +218,10 @@ def test_truncated_episodes_bootstrap_and_terminated_ones_do_not() -> None:
     )
     assert cut
     assert done
-    for episode, want in ((cut[0], 0.5), (done[0], 1.0)):
-        samples = prepare([episode], model, config).samples
-        assert samples[-1].returns[0] == pytest.approx(want)
-        assert samples[-1].advantage[0] == pytest.approx(want - 0.5)
+    samples = prepare([cut[0], done[0]], model, config).samples
+    for last, want in ((samples[len(cut[0].samples) - 1], 0.5), (samples[-1], 1.0)):
+        assert last.returns[0] == pytest.approx(want)
+        assert last.advantage[0] == pytest.approx(want - 0.5)
 
 
 def test_turn_advantages_are_equal_within_the_turn_and_whitened_over_turns() -> None:
