@@ -35,6 +35,7 @@ PolicyIn = Annotated[
     str | None,
     typer.Option("--policy", help="id of a policy, or deskhand-tiny, to start from; untrained without"),
 ]
+FROM_DATASETS = (RunKind.SFT, RunKind.PRETRAIN, RunKind.PREFER)
 FIXED = {"kind": "kind", "policy_in": "policy", "prm_in": "reward model", "dataset": "dataset"}
 """Fields of a run's spec that stay as they were when it goes on, and what a person calls them."""
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="YAML file of the run's settings")]
@@ -58,7 +59,8 @@ def train(
     policy: PolicyIn = None,
     set_: Set = None,
     dataset: Annotated[
-        str | None, typer.Option(help="dataset to learn from alone, as NAME@VERSION, e.g. round-3/sft@1")
+        str | None,
+        typer.Option(help="that sft, pretrain or prefer learns from alone: NAME@VERSION, e.g. round-3/sft@1"),
     ] = None,
     name: Annotated[str | None, typer.Option(help="name of the run; an unfinished one goes on")] = None,
     reward_model: Annotated[
@@ -81,6 +83,10 @@ def train(
     values = merge(_method(kind, preset), _read(config))
     if processes > 1 and kind != RunKind.PPO:
         raise InvalidField("--processes", f"several train a ppo run together, and this is {kind}")
+    if reward_model is not None and kind != RunKind.PPO:
+        raise InvalidField("--reward-model", f"it scores the turns of a ppo run, and this is {kind}")
+    if dataset is not None and kind not in FROM_DATASETS:
+        raise InvalidField("--dataset", f"{', '.join(FROM_DATASETS)} learn from one, and this is {kind}")
     values = merge(values, overrides.parse(set_ or []))
     _run(RunKind(kind), values, policy, name, dataset, reward_model, processes)
 

@@ -36,6 +36,8 @@ def deskhand(home: Path, *arguments: str, **environment: str) -> subprocess.Comp
         (["replay", "nothing", "--html"], 2, "nothing"),
         (["train", "ppoo"], 2, "did you mean ppo"),
         (["train", "ppo", "--preset", "tdpo"], 2, "tdpo is a method of prefer, and this is ppo"),
+        (["train", "ppo", "--dataset", "mine@1"], 2, "sft, pretrain, prefer learn from one, and this is ppo"),
+        (["train", "sft", "--reward-model", "one"], 2, "the turns of a ppo run, and this is sft"),
         (["train", "ppo", "--config", "/nothing.yaml"], 1, "/nothing.yaml"),
         (["bench", "rollout"], 2, "did you mean rollouts"),
         (["study", "lop"], 2, "did you mean loop"),
