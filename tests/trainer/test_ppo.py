@@ -99,6 +99,19 @@ async def warm_start(bundle: ModelBundle, source: Any, oracle: Any, store: Store
     train_sft(bundle, samples, (), config)
 
 
+def samples_learned(loop: PpoLoop, monkeypatch: pytest.MonkeyPatch) -> list[TrainingSample]:
+    """What the learner is given from now on."""
+    learned: list[TrainingSample] = []
+    update = loop.learner.update
+
+    def notes(samples: Any, **rest: Any) -> Any:
+        learned.extend(samples)
+        return update(samples, **rest)
+
+    monkeypatch.setattr(loop.learner, "update", notes)
+    return learned
+
+
 async def validations(store: Store) -> list[dict[str, Any]]:
     events = await store.events_after(0)
     return [dict(e.data) for e in events if e.name == "ppo/validation"]
@@ -411,14 +424,7 @@ async def test_summaries_are_learned_like_turns_and_stay_with_the_policy(
             "void_limit": 9, "skip_overlong": False, "shuffled_rewards": False}  # fmt: skip
     notebook = Notebook(tmp_path / "notes", tiny.memory)
     loop = PpoLoop(replace(setting(store, spot, tiny, tmp_path / "run", **told), notebook=notebook))
-    learned: list[TrainingSample] = []
-    update = loop.learner.update
-
-    def notes(samples: Any, **rest: Any) -> Any:
-        learned.extend(samples)
-        return update(samples, **rest)
-
-    monkeypatch.setattr(loop.learner, "update", notes)
+    learned = samples_learned(loop, monkeypatch)
     # somebody must do better than others, or nothing is learned: the first of each group
     episodes = loop._episodes  # pyright: ignore[reportPrivateUsage]
 
@@ -494,14 +500,7 @@ async def test_an_episode_that_was_cut_off_goes_on_in_v_or_ended_there(
     loop = PpoLoop(setting(store, spot, tiny, tmp_path / "run", **told))
     model: Any = loop.company.model
     torch.nn.init.constant_(model.value_head.layers[-1].bias, 0.5)
-    learned: list[TrainingSample] = []
-    update = loop.learner.update
-
-    def notes(samples: Any, **rest: Any) -> Any:
-        learned.extend(samples)
-        return update(samples, **rest)
-
-    monkeypatch.setattr(loop.learner, "update", notes)
+    learned = samples_learned(loop, monkeypatch)
     await loop.train()
     failed = [s for s in learned if s.reward == 0.0]
     assert len(failed) > 8 and all(s.returns == pytest.approx([target] * len(s.returns)) for s in failed)
