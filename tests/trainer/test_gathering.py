@@ -217,6 +217,13 @@ async def test_demonstrations_that_cannot_be_read_are_passed_over(
         await malform(store, name)
     with pytest.raises(RunRefused, match="none of the 5 demonstrations can be read"):
         await loop.gather.iteration()
+
+    async def choose(chosen: TrajectoryFilter) -> list[str]:
+        return [each for each in await store.trajectory_ids(chosen) if each in (ids[2], ids[4])]
+
+    loop.gather._s = replace(loop.s, choose=choose)  # pyright: ignore[reportPrivateUsage]
+    with pytest.raises(RunRefused, match="none of the 2 demonstrations can be read"):
+        await loop.gather.iteration()
     loop.engine.close()
 
 

@@ -344,3 +344,9 @@ class PpoConfig:
     def by_critic(self) -> bool:
         """Whether a critic says what was to be expected and is trained; where replies are cloned, none is."""
         return self.algorithm in ("ppo", "reinforce") and self.advantage in BY_CRITIC
+
+    @property
+    def by_store(self) -> bool:
+        """Whether it learns from episodes of the store, too."""
+        fitted = self.by_critic and self.value_pretraining.enabled
+        return self.rollouts == "recorded" or (fitted and self.value_pretraining.fitted_to != "rollouts")

@@ -107,16 +107,25 @@ class Gatherer:
     async def successes(self, most: int) -> list[Trajectory]:
         """The store's newest demonstrations of the tasks, and its newest successful rollouts, so many of each
         at most, with what they are paid for."""
-        choose = self._s.choose or self._s.store.trajectory_ids
-        chosen = TrajectoryFilter(
-            task_ids=self._config.tasks, split=self._seeds.split, outcome=OutcomeFilter.SUCCESS, ended=True
-        )
         ids: list[str] = []
         for purpose in ("demonstration", ROLLOUT):
-            ids += (await choose(replace(chosen, labels={"purpose": purpose})))[-most:]
+            ids += (await self._won(purpose))[-most:]
         found = await self.stored(ids)
         self._cursor.learn(each.id for each in found)
         return found
+
+    async def _won(self, purpose: str) -> Sequence[str]:
+        """Ids of the store's successes at the tasks that the run may learn from, oldest first."""
+        choose = self._s.choose or self._s.store.trajectory_ids
+        return await choose(
+            TrajectoryFilter(
+                task_ids=self._config.tasks,
+                split=self._seeds.split,
+                outcome=OutcomeFilter.SUCCESS,
+                labels={"purpose": purpose},
+                ended=True,
+            )
+        )
 
     async def _readable(self, ids: Sequence[str]) -> list[Trajectory]:
         found, damaged = await readable(self._s.store, ids)
@@ -176,18 +185,11 @@ class Gatherer:
     async def _beside_experts(self) -> Collected:
         """The next of the demonstrations, one after another, and again from the first."""
         config = self._config
-        chosen = TrajectoryFilter(
-            task_ids=config.tasks,
-            split=self._seeds.split,
-            outcome=OutcomeFilter.SUCCESS,
-            labels={"purpose": "demonstration"},
-            ended=True,
-        )
-        ids = await self._s.store.trajectory_ids(chosen)
+        ids = await self._won("demonstration")
         if not ids:
             raise RunRefused(
-                f"the store holds no successful demonstration of {', '.join(config.tasks)} to roll out "
-                "against: collect some first"
+                f"the store holds no successful demonstration of {', '.join(config.tasks)} that the run may "
+                "roll out against: collect some first"
             )
         starts = config.episodes_per_iteration // config.group_size
         return await self._without_sandboxes(

@@ -60,7 +60,10 @@ def train(
     set_: Set = None,
     dataset: Annotated[
         str | None,
-        typer.Option(help="that sft, pretrain or prefer learns from alone: NAME@VERSION, e.g. round-3/sft@1"),
+        typer.Option(
+            help="that sft, pretrain or prefer learns from alone, and ppo where it reads the store: "
+            "NAME@VERSION, e.g. round-3/sft@1"
+        ),
     ] = None,
     name: Annotated[str | None, typer.Option(help="name of the run; an unfinished one goes on")] = None,
     reward_model: Annotated[
@@ -85,8 +88,6 @@ def train(
         raise InvalidField("--processes", f"several train a ppo run together, and this is {kind}")
     if reward_model is not None and kind != RunKind.PPO:
         raise InvalidField("--reward-model", f"it scores the turns of a ppo run, and this is {kind}")
-    if dataset is not None and kind not in FROM_DATASETS:
-        raise InvalidField("--dataset", f"{', '.join(FROM_DATASETS)} learn from one, and this is {kind}")
     values = merge(values, overrides.parse(set_ or []))
     _run(RunKind(kind), values, policy, name, dataset, reward_model, processes)
 
@@ -106,7 +107,9 @@ def _run(
     processes: int = 1,
 ) -> None:
     settings = load_settings()
-    check_phase(str(kind), values)
+    checked = check_phase(str(kind), values)
+    if dataset is not None:
+        _refuse_dataset_unread(kind, checked)
     folder = settings.runs / (name or f"{kind}-{time.strftime('%Y%m%d-%H%M%S')}")
     spec = RunSpec(
         id=folder.name,
@@ -139,6 +142,19 @@ def _run(
     # lists of seeds and curves stand in the result
     figures = {name: value for name, value in result.metrics.items() if not isinstance(value, list | dict)}
     out.print(yaml.safe_dump(figures, sort_keys=False).strip(), markup=False)
+
+
+def _refuse_dataset_unread(kind: RunKind, config: Any) -> None:
+    """
+    Raises:
+        InvalidField: such a run learns from no dataset.
+    """
+    if kind in FROM_DATASETS or (kind is RunKind.PPO and config.by_store):
+        return
+    reading = "with rollouts=recorded or value_pretraining.fitted_to=rollouts_and_stored"
+    raise InvalidField(
+        "--dataset", f"{', '.join(FROM_DATASETS)} learn from one, and ppo {reading}: this {kind} would not"
+    )
 
 
 def _take(folder: Path, spec: RunSpec) -> None:

@@ -167,8 +167,8 @@ def _promote(values: object, where: str) -> PromoteConfig:
     return PromoteConfig(**chosen)
 
 
-def check_phase(name: str, values: Config) -> None:
-    """Check one run's settings as the trainer will.
+def check_phase(name: str, values: Config) -> Any:
+    """One run's settings, checked as the trainer will: its config.
 
     Args:
         name: of a round's phase, or a kind of run.
@@ -180,7 +180,7 @@ def check_phase(name: str, values: Config) -> None:
     from deskhand_trainer.errors import ConfigError
 
     try:
-        parse_config(run_record(name), values, path=f"{name}.")
+        return parse_config(run_record(name), values, path=f"{name}.")
     except ConfigError as error:
         raise InvalidField(error.field or name, str(error)) from error
 
