@@ -15,6 +15,14 @@ _TELL = """for (const name of ['copy', 'cut']) {
     after.port1.onmessage = () => __deskhandCopied();
     after.port2.postMessage(0);
   }, true);
+}
+for (const name of globalThis.Clipboard ? ['write', 'writeText'] : []) {
+  const written = Clipboard.prototype[name];
+  Clipboard.prototype[name] = function (...given) {
+    const done = written.apply(this, given);
+    done.then(() => __deskhandCopied(), () => {});
+    return done;
+  };
 }"""
 """Runs before a page's own scripts: a page may copy by a button of its own, which no key tells of."""
 _BEGIN = """() => {

@@ -92,6 +92,7 @@ class Context:
             await made.new_page()
             await context._adopt(await context._arrived.get())
             await context._receive_downloads()
+            await context._permit("clipboard-write")
         except BaseException:
             with contextlib.suppress(PlaywrightError, CdpClosed):
                 await context.close()
@@ -182,7 +183,7 @@ class Context:
     async def grant_permission(self, name: str) -> None:
         """Let pages use what they must ask for ("geolocation", "notifications", …); set-up of a task may."""
         self.touched = True
-        await self._made.grant_permissions([name])
+        await self._permit(name)
 
     async def close_tab(self, page: Page) -> None:
         """Close a tab; the last one leaves an empty tab behind."""
@@ -317,6 +318,11 @@ class Context:
         return [] if self._proxy is None else self._proxy.told()
 
     # ---- downloads
+
+    async def _permit(self, name: str) -> None:
+        # Playwright's own way takes back what was granted before
+        named = {"permission": {"name": name}, "browserContextId": self.id}
+        await self._chromium.control.send("Browser.setPermission", {**named, "setting": "granted"})
 
     async def _receive_downloads(self) -> None:
         await self._chromium.control.send(

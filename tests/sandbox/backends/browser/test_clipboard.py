@@ -73,6 +73,21 @@ async def test_what_a_page_copies_by_a_button_is_kept(
         assert await paste(sandbox) == "by a button"
 
 
+async def test_what_a_page_writes_by_itself_is_kept(sandbox: BrowserSandbox, visit, site: str) -> None:
+    """As the copy buttons of today do it, which may, and are told when it is done."""
+    write = "navigator.clipboard.writeText('by a button').then(() => s.value = 'done', (e) => s.value = e)"
+    begin = f"document.body.innerHTML = {FIELDS.format('')!r}; rich.onclick = () => {write}; return 'Do it.';"
+    await sandbox.reset(visit(f"{site}/", start=f"() => {{ {begin} }}"))
+    await sandbox.context.grant_permission("geolocation")
+    await sandbox.act(Click(x=50, y=120))
+    async with asyncio.timeout(30):
+        while await paste(sandbox) != "by a button":
+            await asyncio.sleep(0.01)
+    assert await sandbox.evaluate("s.value") == "done"
+    asked = "navigator.permissions.query({name: 'geolocation'}).then((found) => found.state)"
+    assert await sandbox.evaluate(asked) == "granted"
+
+
 async def test_formatted_text_stays_formatted(sandbox: BrowserSandbox, page) -> None:
     await sandbox.reset(page(FIELDS.format("") + "<script>rich.innerHTML = 'a <b>bold</b> word'</script>"))
     await sandbox.act(Click(x=50, y=120))
