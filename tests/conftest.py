@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import itertools
 import json
 import signal
@@ -31,6 +32,12 @@ def pytest_configure() -> None:
     hypothesis.settings.load_profile("untimed")
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from all that was imported: it would look through it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
