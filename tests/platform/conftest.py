@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import io
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -171,20 +171,22 @@ def services(settings: Settings, store: Store, accounts: Accounts) -> Services:
     return services_over(settings, store, accounts, rounds=rounds, hosting=HostUp())
 
 
-@functools.cache
-def _prepared() -> FastAPI:
-    app = create_app()
-    app.openapi()
-    return app
+_prepared = functools.cache(create_app)
 
 
 def app_over(services: Services) -> FastAPI:
-    """What `create_app` makes, with the routes and the description of one made before: on its own every app
-    makes them at its first request and its first refusal."""
+    """What `create_app` makes, with the routes of one made before: every app makes its own at the first request."""
     app = create_app(services)
     app.router.routes[:] = _prepared().router.routes
-    app.openapi_schema = _prepared().openapi_schema
     return app
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _routes_made_once() -> Iterator[None]:
+    """Also of platforms that tests serve themselves."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("deskhand_platform.serving.create_app", app_over)
+        yield
 
 
 @pytest.fixture
