@@ -46,7 +46,7 @@ class WorkerSettings(BaseModel):
     slots: Annotated[int, Field(ge=1, le=256)] = 2
     """Episodes at once."""
     attempts: Annotated[int, Field(ge=1, le=20)] = 3
-    """Times a task is begun before infrastructure failures are taken for final."""
+    """Times a task is begun before infrastructure failures, or deaths of its worker, are taken for final."""
     claim_s: Annotated[float, Field(gt=0.2)] = 20.0
     """A claim not renewed for so long is up for another worker."""
     poll_s: Annotated[float, Field(gt=0.0)] = 0.5
