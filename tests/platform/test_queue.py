@@ -156,6 +156,15 @@ async def test_under_a_known_key_it_is_the_same_task(queue: TaskQueue) -> None:
     assert len(await queue.list()) == 3
 
 
+async def test_submitted_again_with_another_deadline_it_is_the_same_task_with_its_first_one(
+    queue: TaskQueue,
+) -> None:
+    """A program that gives it "ten minutes from now" says another time whenever it asks."""
+    first = await queue.submit(ordered(key="a", deadline_s=2e9))
+    again = await queue.submit(ordered(key="a", deadline_s=2e9 + 1))
+    assert (again.id, again.deadline_s) == (first.id, 2e9)
+
+
 async def test_one_key_used_by_many_at_once_is_one_task(queue: TaskQueue) -> None:
     ids = await asyncio.gather(*(queue.submit_all([ordered(key="same")]) for _ in range(20)))
     assert len(set(ids)) == 1 and len(await queue.list()) == 1
