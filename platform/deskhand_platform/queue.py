@@ -104,12 +104,21 @@ class TaskQueue:
         if task_id is not None:
             query = query.where(tasks.c.task["id"].as_string() == task_id)
         for key, value in (labels or {}).items():
-            query = query.where(tasks.c.labels[key].as_string() == value)
+            query = query.where(self._labelled(key, value))
         if before is not None:
             query = query.where(tasks.c.id < before)
         async with self._database.read() as connection:
             rows = (await connection.execute(query)).mappings().all()
         return tuple(_record(row) for row in rows)
+
+    def _labelled(self, key: str, value: str) -> sa.ColumnElement[bool]:
+        """A task has the label.
+
+        Not by `labels[key]`: a path of SQLite's finds no name that JSON writes with a backslash.
+        """
+        pairs = sa.func.json_each if self._database.is_sqlite else sa.func.json_each_text
+        each = pairs(tasks.c.labels).table_valued("key", "value")
+        return sa.exists().where(each.c.key == key, each.c.value == value)
 
     async def count(self, state: WorkState) -> int:
         """How many tasks are in a state."""

@@ -133,6 +133,16 @@ async def test_lists_go_back_in_time(queue: TaskQueue) -> None:
     assert [one.id for one in await queue.list(state=WorkState.RUNNING)] == [ids[0]]
 
 
+async def test_a_task_is_found_by_a_label_of_any_name(queue: TaskQueue) -> None:
+    await submit(queue)
+    for name in ("größe", 'a"b', "a\\b", "a'b", "a.b", "[0]", "0", "$", ""):
+        order = TaskOrder(task=TASK, policy=POLICY, labels={name: "größer", "who": "me"})
+        found = await queue.submit(order)
+        for labels in ({name: "größer"}, {name: "größer", "who": "me"}):
+            assert [one.id for one in await queue.list(labels=labels)] == [found.id], name
+        assert await queue.list(labels={name: "me"}) == ()
+
+
 def ordered(**more: Any) -> TaskOrder:
     return TaskOrder(task=TASK, policy=POLICY, labels={"who": "me"}, **more)
 
