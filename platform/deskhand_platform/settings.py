@@ -205,7 +205,7 @@ class Settings(BaseSettings):
     """Networks of reverse proxies, e.g. ["127.0.0.1/32"]: what they say of where a request comes from, and
     of TLS, is believed (X-Forwarded-For, X-Forwarded-Proto)."""
     database: str | None = None
-    """SQLAlchemy URL; None: SQLite in the home folder."""
+    """SQLAlchemy URL, of a database that no other platform uses; None: SQLite in the home folder."""
     blobs: str | None = None
     """obstore URL; None: a folder in the home folder."""
     near_frames: Annotated[float, Field(ge=0, lt=1)] | None = None
