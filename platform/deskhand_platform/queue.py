@@ -2,8 +2,9 @@
 
 Of those that wait, the one of the highest priority goes first, and of several the oldest. A claim holds until
 `claimed_until_s`; a worker renews it while it works. A claim that ran out belongs to a worker that died, and
-the task is up for claiming again. Every change checks that the claim still stands, by worker and attempt, so
-a worker that was thought dead and comes back changes nothing, nor does another slot of the same worker.
+the task is up for claiming again, until its attempts are spent. Every change checks that the claim still
+stands, by worker and attempt, so a worker that was thought dead and comes back changes nothing, nor does
+another slot of the same worker.
 """
 
 from __future__ import annotations
@@ -103,12 +104,21 @@ class TaskQueue:
         if task_id is not None:
             query = query.where(tasks.c.task["id"].as_string() == task_id)
         for key, value in (labels or {}).items():
-            query = query.where(tasks.c.labels[key].as_string() == value)
+            query = query.where(self._labelled(key, value))
         if before is not None:
             query = query.where(tasks.c.id < before)
         async with self._database.read() as connection:
             rows = (await connection.execute(query)).mappings().all()
         return tuple(_record(row) for row in rows)
+
+    def _labelled(self, key: str, value: str) -> sa.ColumnElement[bool]:
+        """A task has the label.
+
+        Not by `labels[key]`: a path of SQLite's finds no name that JSON writes with a backslash.
+        """
+        pairs = sa.func.json_each if self._database.is_sqlite else sa.func.json_each_text
+        each = pairs(tasks.c.labels).table_valued("key", "value")
+        return sa.exists().where(each.c.key == key, each.c.value == value)
 
     async def count(self, state: WorkState) -> int:
         """How many tasks are in a state."""
@@ -174,14 +184,19 @@ class TaskQueue:
 
     # ---- for workers ----
 
-    async def claim(self, worker: str, hold_s: float) -> QueuedTask | None:
-        """The next task that waits, or one whose worker died; None when there is none."""
+    async def claim(self, worker: str, hold_s: float, attempts: int | None = None) -> QueuedTask | None:
+        """The next task that waits, or one whose worker died; None when there is none.
+
+        Args:
+            attempts: one whose worker died in so many fails instead; None: however often it does.
+        """
         while True:
             now = time.time()
             async with self._database.read() as connection:  # an idle worker takes no write lock
-                late, abandoned, waiting = (await connection.execute(self._claimable(now))).one()
-            if late is not None:
-                await self._expire(now)
+                seen = await connection.execute(self._claimable(now, attempts))
+            hopeless, abandoned, waiting = seen.one()
+            if hopeless is not None:
+                await self._expire(now, attempts)
                 continue
             found = abandoned or waiting
             if found is None:
@@ -200,31 +215,34 @@ class TaskQueue:
             if rows:
                 return _record(rows[0])
 
-    def _claimable(self, now: float) -> sa.Select[str | None, str | None, str | None]:
-        """A late one, the oldest whose worker died, and the next that waits; None where there is none."""
-        queued = tasks.c.state == WorkState.QUEUED
+    def _claimable(self, now: float, attempts: int | None) -> sa.Select[str | None, str | None, str | None]:
+        """One to give up, the oldest whose worker died, and the next that waits; None where there is none."""
+        queued, late = tasks.c.state == WorkState.QUEUED, tasks.c.deadline_s <= now
         # each state by itself: an index has it with its deadline, however many wait that have none
-        late = sa.func.coalesce(
+        hopeless = sa.func.coalesce(
             *(
-                sa.select(tasks.c.id).where(each, tasks.c.deadline_s <= now).limit(1).scalar_subquery()
-                for each in (queued, _abandoned(now))
+                sa.select(tasks.c.id).where(each).limit(1).scalar_subquery()
+                for each in (queued & late, _abandoned(now) & late, _spent(now, attempts))
             )
         )
         abandoned = sa.select(tasks.c.id).where(_abandoned(now)).order_by(tasks.c.id).limit(1)
         waiting = sa.select(tasks.c.id).where(queued).order_by(tasks.c.rank, tasks.c.id).limit(1)
         if self._quotas is not None:
             waiting = waiting.where(tasks.c.owner.not_in(self._quotas.at_their_limit()))
-        return sa.select(late, abandoned.scalar_subquery(), waiting.scalar_subquery())
+        return sa.select(hopeless, abandoned.scalar_subquery(), waiting.scalar_subquery())
 
-    async def _expire(self, now: float) -> None:
-        """Close what nobody works at and whose deadline has passed."""
+    async def _expire(self, now: float, attempts: int | None) -> None:
+        """Close what nobody works at and whose deadline has passed, or whose attempts are spent."""
+        tried = sa.cast(tasks.c.attempts, sa.String)
         reason = sa.case(
             (tasks.c.state == WorkState.QUEUED, "its deadline passed before a worker was free"),
-            else_="its deadline passed after its worker had died",
+            (tasks.c.deadline_s <= now, "its deadline passed after its worker had died"),
+            else_="gave up after " + tried + " attempts: its worker died",
         )
         values = {"state": WorkState.FAILED, "ended_at_s": now, "reason": reason, "claimed_until_s": None}
+        closed = sa.update(tasks).where(_late(now) | _spent(now, attempts)).values(values)
         async with self._database.write() as connection:
-            await _changed(connection, sa.update(tasks).where(_late(now)).values(values))
+            await _changed(connection, closed)
 
     async def renew(self, claimed: QueuedTask, worker: str, hold_s: float) -> bool:
         """Hold on to a claim.
@@ -290,6 +308,11 @@ def _held(claimed: QueuedTask, worker: str) -> sa.ColumnElement[bool]:
 def _abandoned(now: float) -> sa.ColumnElement[bool]:
     """Its worker died."""
     return sa.and_(tasks.c.state == WorkState.RUNNING, tasks.c.claimed_until_s < now)
+
+
+def _spent(now: float, attempts: int | None) -> sa.ColumnElement[bool]:
+    """Its worker died in the last attempt there is."""
+    return _abandoned(now) & (sa.false() if attempts is None else tasks.c.attempts >= attempts)
 
 
 def _free(now: float) -> sa.ColumnElement[bool]:

@@ -46,7 +46,7 @@ class WorkerSettings(BaseModel):
     slots: Annotated[int, Field(ge=1, le=256)] = 2
     """Episodes at once."""
     attempts: Annotated[int, Field(ge=1, le=20)] = 3
-    """Times a task is begun before infrastructure failures are taken for final."""
+    """Times a task is begun before infrastructure failures, or deaths of its worker, are taken for final."""
     claim_s: Annotated[float, Field(gt=0.2)] = 20.0
     """A claim not renewed for so long is up for another worker."""
     poll_s: Annotated[float, Field(gt=0.0)] = 0.5
@@ -205,7 +205,7 @@ class Settings(BaseSettings):
     """Networks of reverse proxies, e.g. ["127.0.0.1/32"]: what they say of where a request comes from, and
     of TLS, is believed (X-Forwarded-For, X-Forwarded-Proto)."""
     database: str | None = None
-    """SQLAlchemy URL; None: SQLite in the home folder."""
+    """SQLAlchemy URL, of a database that no other platform uses; None: SQLite in the home folder."""
     blobs: str | None = None
     """obstore URL; None: a folder in the home folder."""
     near_frames: Annotated[float, Field(ge=0, lt=1)] | None = None

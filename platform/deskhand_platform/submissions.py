@@ -15,8 +15,10 @@ from deskhand_platform.accounts.quotas import Quotas, Room, check_room
 from deskhand_platform.errors import PlatformError, QuotaExceeded, WrongState
 from deskhand_platform.tables import tasks
 
-ORDERED = ("task", "policy", "labels", "rank", "deadline_s", "branch")
-"""What has to be the same for a task to be the one that was submitted under its key."""
+ORDERED = ("task", "policy", "labels", "rank", "branch")
+"""What has to be the same for a task to be the one that was submitted under its key.
+
+A deadline says when to give up, not which task it is: the first one holds."""
 KEYS_AT_ONCE = 1000
 Key: TypeAlias = tuple[str, str | None]
 Row: TypeAlias = RowMapping | Mapping[str, Any]

@@ -103,7 +103,7 @@ class EpisodeWorker:
 
     async def _slot(self) -> None:
         while True:
-            claimed = await self._queue.claim(self.name, self._limits.claim_s)
+            claimed = await self._queue.claim(self.name, self._limits.claim_s, self._limits.attempts)
             if claimed is None:
                 await asyncio.sleep(self._limits.poll_s)
                 continue

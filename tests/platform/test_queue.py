@@ -72,6 +72,22 @@ async def test_a_dead_workers_task_is_taken_again_and_the_dead_one_changes_nothi
     assert await queue.claim("third", 60.0) is None
 
 
+async def test_a_task_whose_workers_die_is_given_up_and_those_that_wait_go_on(
+    queue: TaskQueue, store: Store
+) -> None:
+    deadly, waiting = (await submit(queue)).id, (await submit(queue)).id
+    for attempt in (1, 2, 3):
+        claimed = await queue.claim("dies", -1.0, attempts=3)
+        assert claimed is not None and (claimed.id, claimed.attempts) == (deadly, attempt)
+    claimed = await queue.claim("worker", 60.0, attempts=3)
+    assert claimed is not None and claimed.id == waiting
+    found = await queue.get(deadly)
+    assert (found.state, found.reason) == (WorkState.FAILED, "gave up after 3 attempts: its worker died")
+    assert found.ended_at_s is not None
+    told = await store.events_after(0, subjects=[f"task:{deadly}"])
+    assert told[-1].data["state"] == WorkState.FAILED
+
+
 async def test_a_slot_whose_task_another_slot_of_its_worker_took_changes_nothing(queue: TaskQueue) -> None:
     await submit(queue)
     first, second = await queue.claim("worker", -1.0), await queue.claim("worker", 60.0)
@@ -117,6 +133,16 @@ async def test_lists_go_back_in_time(queue: TaskQueue) -> None:
     assert [one.id for one in await queue.list(state=WorkState.RUNNING)] == [ids[0]]
 
 
+async def test_a_task_is_found_by_a_label_of_any_name(queue: TaskQueue) -> None:
+    await submit(queue)
+    for name in ("größe", 'a"b', "a\\b", "a'b", "a.b", "[0]", "0", "$", ""):
+        order = TaskOrder(task=TASK, policy=POLICY, labels={name: "größer", "who": "me"})
+        found = await queue.submit(order)
+        for labels in ({name: "größer"}, {name: "größer", "who": "me"}):
+            assert [one.id for one in await queue.list(labels=labels)] == [found.id], name
+        assert await queue.list(labels={name: "me"}) == ()
+
+
 def ordered(**more: Any) -> TaskOrder:
     return TaskOrder(task=TASK, policy=POLICY, labels={"who": "me"}, **more)
 
@@ -138,6 +164,15 @@ async def test_under_a_known_key_it_is_the_same_task(queue: TaskQueue) -> None:
     with pytest.raises(WrongState, match="the same key"):
         await queue.submit_all([ordered(key="e"), ordered(key="e")])
     assert len(await queue.list()) == 3
+
+
+async def test_submitted_again_with_another_deadline_it_is_the_same_task_with_its_first_one(
+    queue: TaskQueue,
+) -> None:
+    """A program that gives it "ten minutes from now" says another time whenever it asks."""
+    first = await queue.submit(ordered(key="a", deadline_s=2e9))
+    again = await queue.submit(ordered(key="a", deadline_s=2e9 + 1))
+    assert (again.id, again.deadline_s) == (first.id, 2e9)
 
 
 async def test_one_key_used_by_many_at_once_is_one_task(queue: TaskQueue) -> None:
@@ -163,7 +198,7 @@ async def test_what_is_late_fails_and_is_claimed_by_nobody(queue: TaskQueue) -> 
 
 async def test_a_claim_reads_no_more_where_many_wait(queue: TaskQueue, store: Store) -> None:
     """An index leads to the one it takes: it does not read all that wait for one that may be late."""
-    claimable = queue._claimable(time.time())  # pyright: ignore[reportPrivateUsage]
+    claimable = queue._claimable(time.time(), 3)  # pyright: ignore[reportPrivateUsage]
     sql = claimable.compile(store.database.engine.sync_engine, compile_kwargs={"literal_binds": True})
     async with store.database.read() as connection:
         if connection.dialect.name == "postgresql":
@@ -176,7 +211,7 @@ async def test_a_claim_reads_no_more_where_many_wait(queue: TaskQueue, store: St
             return
         plan = (await connection.execute(sa.text(f"EXPLAIN QUERY PLAN {sql}"))).all()
     looks = [row.detail for row in plan if "tasks" in row.detail]
-    assert len(looks) == 4 and all("USING" in look and "INDEX" in look for look in looks)
+    assert len(looks) == 5 and all("USING" in look and "INDEX" in look for look in looks)
     assert sum("(state=? AND deadline_s<?)" in look for look in looks) == 2
 
 

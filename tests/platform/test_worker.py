@@ -277,6 +277,16 @@ async def test_a_claim_that_cannot_be_renewed_is_given_back_and_not_called_cance
     assert found.reason == "its claim was lost: the database stayed locked"
 
 
+async def test_a_task_that_ends_every_worker_is_given_up(store: Store, sandboxes: SandboxSource) -> None:
+    queue = TaskQueue(store.database)
+    submitted = await queue.submit(TaskOrder(task=make_task("fake/press-button", 0), policy=SCRIPTED))
+    for _ in range(LIMITS.attempts):
+        await queue.claim("dies", -1.0)
+    async with working(store, always(GivesUp()), sandboxes) as queue:
+        found = await over(queue, submitted)
+    assert (found.state, found.attempts) == (WorkState.FAILED, LIMITS.attempts)
+
+
 async def test_a_policy_that_cannot_be_had_is_not_tried_again(store: Store, sandboxes: SandboxSource) -> None:
     async def none(ref: PolicyRef) -> Deliberate:
         raise UnknownName("policy", ref.name, ["local"])

@@ -41,7 +41,7 @@ class Usage:
     tasks: int
     """Queued and running."""
     sandboxes: int
-    """Running tasks: each has one."""
+    """Running tasks', one each, and those leased."""
     bytes: int
     limits: Quota
     set_here: Quota
@@ -89,8 +89,12 @@ class Quotas:
         if not changed.rowcount:
             raise NotFound("user", owner)
 
-    async def usage(self, owner: str) -> Usage:
-        """What somebody has."""
+    async def usage(self, owner: str, held: int = 0) -> Usage:
+        """What somebody has.
+
+        Args:
+            held: sandboxes they have leased for themselves; those of their running tasks are counted here.
+        """
         async with self._database.read() as connection:
             limits, set_here = await self._found(connection, owner)
             queued = await connection.scalar(_count(owner, WorkState.QUEUED, WorkState.RUNNING))
@@ -99,7 +103,7 @@ class Quotas:
         return Usage(
             owner=owner,
             tasks=queued or 0,
-            sandboxes=running or 0,
+            sandboxes=held + (running or 0),
             bytes=stored or 0,
             limits=limits,
             set_here=set_here,

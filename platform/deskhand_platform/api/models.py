@@ -145,7 +145,7 @@ class TaskSubmission(Incoming):
     deadline_s: float | None = None
     """Unix time by which it has to be over: then it fails, begun or not."""
     key: Annotated[str, Field(min_length=1, max_length=128)] | None = None
-    """Idempotency key: submitted again under the same key, it is the same task."""
+    """Idempotency key: submitted again under the same key, it is the same task, with its first deadline."""
 
 
 class TaskBatch(Incoming):

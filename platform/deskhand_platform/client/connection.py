@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from deskhand_platform.api.models import Page
 from deskhand_platform.client.address import find
-from deskhand_platform.client.errors import Unreachable, refusal
+from deskhand_platform.client.errors import ApiError, Unreachable, refusal
 from deskhand_platform.client.flows import Answer, Call, Flow, Patience, Pause, exchange
 from deskhand_platform.client.sending import sent, sent_now
 from deskhand_platform.client.stream import EventReader, StreamPatience
@@ -118,6 +118,8 @@ class AsyncConnection:
                 error = Unreachable("the platform ended the stream")
             except httpx.TransportError as broken:
                 error = self._patience.lost(broken)
+            except ApiError as refused:
+                error = refused
             await asyncio.sleep(patience.pause_s(error))
 
     async def _lines(self, call: Call[Any], last_id: int) -> AsyncGenerator[str]:
@@ -224,6 +226,8 @@ class Connection:
                 error = Unreachable("the platform ended the stream")
             except httpx.TransportError as broken:
                 error = self._patience.lost(broken)
+            except ApiError as refused:
+                error = refused
             time.sleep(patience.pause_s(error))
 
     def _lines(self, call: Call[Any], last_id: int) -> Generator[str]:

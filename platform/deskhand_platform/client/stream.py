@@ -6,7 +6,8 @@ import time
 from dataclasses import dataclass, field
 
 from deskhand_agent.apis.client import growing_pause_s
-from deskhand_platform.client.errors import Unreachable
+from deskhand_platform.client.errors import ApiError, Unreachable
+from deskhand_platform.client.flows import BUSY
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,7 +48,7 @@ class EventReader:
 
 
 class StreamPatience:
-    """How long a stream that broke off is opened again and again."""
+    """How long a stream that broke off, or for which the platform is too busy, is opened again and again."""
 
     def __init__(self, patience_s: float) -> None:
         self._patience_s = patience_s
@@ -58,14 +59,18 @@ class StreamPatience:
         self._tried = 0
         self._until = time.monotonic() + self._patience_s
 
-    def pause_s(self, error: Unreachable) -> float:
+    def pause_s(self, error: Unreachable | ApiError) -> float:
         """The pause before the next try.
 
         Raises:
             Unreachable: nothing came for too long.
+            ApiError: the same, of a busy platform, or it refuses the stream.
         """
         self._tried += 1
-        pause_s = growing_pause_s(self._tried)
-        if time.monotonic() + pause_s > self._until:
+        pause_s, passes = growing_pause_s(self._tried), True
+        if isinstance(error, ApiError):
+            passes = error.status in BUSY
+            pause_s = pause_s if error.retry_after_s is None else error.retry_after_s
+        if not passes or time.monotonic() + pause_s > self._until:
             raise error
         return pause_s

@@ -121,6 +121,10 @@ async def test_a_sandbox_is_its_owners(
     assert mine.status_code == 201
     more = await client.post(LEASES, json={"kind": "fake"}, headers=ada)
     assert more.status_code == 429 and more.json()["error"]["limit"] == 1
+    look = await client.post("/v1/tasks/preview", json={"task_id": "fake/press-button"}, headers=ada)
+    assert look.status_code == 429
+    assert [one["sandboxes"] for one in (await client.get("/v1/quotas", headers=ada)).json()] == [1]
+    assert (await client.put("/v1/quotas/ada", json={"sandboxes": 1})).json()["sandboxes"] == 1
     # an administrator ends what somebody forgot
     assert (await client.delete(f"{LEASES}/{mine.json()['id']}")).status_code == 204
 

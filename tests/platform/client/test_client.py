@@ -180,6 +180,23 @@ async def test_a_busy_platform_is_asked_again(client: AsyncDeskhand, network: An
     assert (busy.value.status, busy.value.retry_after_s) == (503, 0.05)
 
 
+async def test_a_stream_of_a_busy_platform_is_opened_again(
+    client: AsyncDeskhand, network: Any, token: str
+) -> None:
+    async with network.failing("busy", "busy"):
+        assert [one async for one in client.task_events(follow=False)] == []
+    async with AsyncDeskhand(network.url, token, patience_s=0) as hasty, network.failing("busy"):
+        with pytest.raises(ServerTrouble, match="no room"):
+            await anext(hasty.task_events())
+
+    def program() -> list[Any]:
+        with Deskhand(network.url, token) as blocking:
+            return list(blocking.task_events(follow=False))
+
+    async with network.failing("busy", "busy"):
+        assert await asyncio.to_thread(program) == []
+
+
 async def test_a_lost_answer_queues_nothing_twice(client: AsyncDeskhand, network: Any) -> None:
     async with network.failing("lost"):
         sent = await client.submit(BUTTON)

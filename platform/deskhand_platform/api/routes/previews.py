@@ -18,7 +18,7 @@ router = APIRouter(tags=["tasks"])
 async def preview_task(have: Have, user: User, body: TaskSubmission) -> TaskPreview:
     """Set the task up in a sandbox, look at it once, and give the sandbox back; nothing is kept."""
     task = wanted_task(body, have.settings.sandbox.kinds)
-    await have.accounts.quotas.check_sandboxes(user, 0)
+    await have.accounts.quotas.check_sandboxes(user, have.loans.held(user))
     start = await first_screen(have.settings, task)
     screen = start.observation.screenshot
     data = base64.b64encode(screen.data or b"").decode()

@@ -9,6 +9,7 @@ from fastapi import APIRouter
 from deskhand_platform.accounts.quotas import Quota
 from deskhand_platform.api.account_models import QuotaBody, UsageModel
 from deskhand_platform.api.deps import Have, Noted, Who
+from deskhand_platform.services import Services
 
 router = APIRouter(tags=["accounts"])
 
@@ -19,7 +20,7 @@ async def list_quotas(have: Have, who: Who) -> list[UsageModel]:
     names = [who.name]
     if "admin" in who.scopes:
         names = [user.name for user in await have.accounts.users.list()]
-    return [UsageModel.model_validate(asdict(await have.accounts.quotas.usage(name))) for name in names]
+    return [await _usage(have, name) for name in names]
 
 
 @router.put("/quotas/{name}")
@@ -27,4 +28,9 @@ async def set_quota(have: Have, noted: Noted, name: str, body: QuotaBody) -> Usa
     """Give somebody limits of their own."""
     noted(", ".join(f"{key} {value}" for key, value in body.model_dump().items() if value is not None))
     await have.accounts.quotas.set(name, Quota(**body.model_dump()))
-    return UsageModel.model_validate(asdict(await have.accounts.quotas.usage(name)))
+    return await _usage(have, name)
+
+
+async def _usage(have: Services, name: str) -> UsageModel:
+    found = await have.accounts.quotas.usage(name, have.loans.held(name))
+    return UsageModel.model_validate(asdict(found))
