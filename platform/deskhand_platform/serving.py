@@ -236,11 +236,8 @@ async def answering(
 
 @contextmanager
 def _settled() -> Generator[None]:
-    """Keep the garbage collector from what is there already, unless it is kept from things: to look through
-    all the libraries takes 100 ms, and whoever asks meanwhile waits."""
-    if gc.get_freeze_count():
-        yield
-        return
+    """Keep the garbage collector from what is there already: to look through all the libraries takes 100 ms,
+    and whoever asks meanwhile waits."""
     gc.collect()
     gc.freeze()
     try:

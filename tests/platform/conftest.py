@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import io
 import time
@@ -175,17 +176,19 @@ _prepared = functools.cache(create_app)
 
 
 def app_over(services: Services) -> FastAPI:
-    """What `create_app` makes, with the routes of one made before: every app makes its own at the first request."""
+    """What `create_app` makes, with routes made before: every app makes its own at the first request."""
     app = create_app(services)
     app.router.routes[:] = _prepared().router.routes
     return app
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _routes_made_once() -> Iterator[None]:
-    """Also of platforms that tests serve themselves."""
+def _begun_once() -> Iterator[None]:
+    """Nor do platforms that tests serve make their own, or look through all that was imported, as the session
+    has done."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("deskhand_platform.serving.create_app", app_over)
+        patch.setattr("deskhand_platform.serving._settled", contextlib.nullcontext)
         yield
 
 
