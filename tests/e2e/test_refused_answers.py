@@ -148,3 +148,21 @@ def test_a_sandbox_that_could_not_be_asked_for_is_asked_for_again(page: Page) ->
     expect(page.get_by_role("heading", name="fake sandbox")).to_be_visible()
     page.unroute(one, refuse)
     expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_a_refused_round_is_sent_by_its_button_alone(page: Page) -> None:
+    def lost(route: Route) -> None:
+        keys.append((route.request.post_data_json or {})["key"])
+        refuse(route)
+
+    keys, clone = list[str](), re.compile("/v1/rounds/7/clone$")
+    page.route(re.compile("/v1/rounds/7$"), lambda route: route.fulfill(json={"id": 7, "config": {}}))
+    page.route(clone, lost)
+    page.goto("/rounds/new?from=7")
+    page.get_by_label("Find a setting").fill("description")
+    page.get_by_label("Find a setting").press("Enter")  # finds, and starts nothing
+    start = page.get_by_role("button", name="Start a clone of round 7")
+    with page.expect_response(clone):
+        start.click()
+    expect(start).to_be_enabled()
+    assert len(keys) == 1

@@ -137,6 +137,10 @@ function RoundForm({ form, original }: { form: RoundForm; original: Original | n
             placeholder="minutes, lr, concurrency …"
             value={search}
             onChange={(event) => setSearch(event.target.value)}
+            onKeyDown={(event) => {
+              // it finds: a round is started by its button
+              if (event.key === "Enter") event.preventDefault();
+            }}
           />
         </label>
         {sections.map((section) => (
