@@ -156,6 +156,7 @@ def test_a_refused_round_is_sent_by_its_button_alone(page: Page) -> None:
         refuse(route)
 
     keys, clone = list[str](), re.compile("/v1/rounds/7/clone$")
+    page.add_init_script("delete Crypto.prototype.randomUUID")  # as over http from another computer
     page.route(re.compile("/v1/rounds/7$"), lambda route: route.fulfill(json={"id": 7, "config": {}}))
     page.route(clone, lost)
     page.goto("/rounds/new?from=7")
