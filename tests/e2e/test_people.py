@@ -438,6 +438,17 @@ def test_a_note_is_written_to_its_end_while_the_episode_goes_on(platform: Platfo
     grow(platform, trajectory, range(3, 4), ends=True)
 
 
+def test_a_branch_leaves_at_the_step_it_was_asked_for_at(platform: Platform, signed: Signed) -> None:
+    trajectory = grow(platform, None, range(2))
+    page = signed.open(f"/trajectories/{trajectory}?step=end")
+    expect(page.get_by_test_id("place")).to_have_text("Step 1 of 2")
+    page.get_by_role("button", name="Branch…").click()
+    grow(platform, trajectory, range(2, 3))
+    expect(page.get_by_test_id("place")).to_have_text("Step 1 of 3")
+    expect(page.get_by_role("dialog")).to_contain_text("From step 1 on")
+    grow(platform, trajectory, range(3, 4), ends=True)
+
+
 def test_the_entry_under_review_stays_when_a_stronger_one_arrives(platform: Platform, signed: Signed) -> None:
     def turned(route: Route) -> None:
         response = route.fetch()

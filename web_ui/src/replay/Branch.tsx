@@ -14,7 +14,16 @@ import { PolicyName } from "../parts/PolicyName";
 import { OutcomeMark } from "../trajectories/OutcomeMark";
 import { Unreadable } from "../trajectories/Unreadable";
 
-export function BranchButton({ trajectory, step }: { trajectory: TrajectoryDetail; step: number }) {
+export function BranchButton({
+  trajectory,
+  step,
+  onStay,
+}: {
+  trajectory: TrajectoryDetail;
+  step: number;
+  /** Somebody is about to leave it at this step: it stays. */
+  onStay: () => void;
+}) {
   const [open, setOpen] = useState(false);
   return (
     <>
@@ -23,7 +32,10 @@ export function BranchButton({ trajectory, step }: { trajectory: TrajectoryDetai
         className="button"
         disabled={step >= trajectory.turns}
         title={step >= trajectory.turns ? "Go to the step to leave it at" : undefined}
-        onClick={() => setOpen(true)}
+        onClick={() => {
+          onStay();
+          setOpen(true);
+        }}
       >
         Branch…
       </button>
