@@ -167,3 +167,25 @@ def test_a_refused_round_is_sent_by_its_button_alone(page: Page) -> None:
         start.click()
     expect(start).to_be_enabled()
     assert len(keys) == 1
+
+
+def test_what_is_typed_outlives_a_poll_that_failed(page: Page) -> None:
+    picture = {"digest": "", "format": "png", "width_px": 160, "height_px": 210, "url": "/none.png"}
+    proposal = {"id": SOME, "trajectory_id": SOME, "step_index": 0, "instruction": "", "image": picture}
+    proposal |= {"thought": "", "text": "", "actions": [], "answer_by_s": 0.0}
+    polls, typed = re.compile("/v1/proposals$"), page.get_by_label(re.compile("or write the action"))
+    page.route(polls, lambda route: route.fulfill(json={"items": [proposal]}))
+    page.goto("/annotate")
+    typed.fill("click(")
+    page.route(polls, refuse)
+    for _ in range(2):  # by the second it is drawn what came of the first
+        with page.expect_response(lambda response: response.status == 500):
+            pass
+    expect(typed).to_have_value("click(")
+
+    page.goto("/account")
+    password = page.get_by_label("Current password")
+    password.fill("a secret")
+    page.route(re.compile("/v1/info$"), refuse)
+    expect(page.get_by_role("status").filter(has_text="No connection")).to_be_visible()
+    expect(password).to_have_value("a secret")
