@@ -121,7 +121,10 @@ def test_a_replay_shows_all_there_is_and_takes_marks_and_notes(platform: Platfor
     assert (None, 1.0, "") in marks(platform, trajectory)
     page.goto(f"{signed.url}/trajectories/{trajectory}?step=2")
     page.get_by_role("button", name="Take the note back").click()
+    expect(page.get_by_role("alertdialog")).to_be_visible()
+    page.keyboard.press("ArrowRight")  # the replay's, which waits behind the question
     page.get_by_role("button", name="Keep it").click()
+    expect(page.get_by_test_id("place")).to_have_text("Step 2 of 6")
     expect(page.get_by_role("list", name="Notes")).to_be_visible()
     page.get_by_role("button", name="Take the note back").click()
     page.get_by_role("button", name="Take it back").click()
