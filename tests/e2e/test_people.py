@@ -143,6 +143,10 @@ def test_an_episode_is_branched_and_both_know_of_it(platform: Platform, signed: 
             None,
         )
     )
+    signed.page.route(
+        re.compile(r"/v1/trajectories\?label="),
+        lambda route: route.continue_(url=re.sub(r"limit=\d+", "limit=1", route.request.url)),
+    )
     page = signed.open(f"/trajectories/{done['trajectory_id']}?step=1")
     page.get_by_role("button", name="Branch").click()
     dialog = page.get_by_role("dialog", name="Branch at step 1")
@@ -151,6 +155,7 @@ def test_an_episode_is_branched_and_both_know_of_it(platform: Platform, signed: 
     expect(dialog.get_by_role("status")).to_contain_text("Queued")
     dialog.get_by_role("button", name="Close").click()
     left = page.get_by_role("region", name="Branches").get_by_role("listitem")
+    page.get_by_role("region", name="Branches").get_by_role("button", name="Show older").click()
     expect(left).to_have_count(2)
     expect(left.first).to_contain_text("from step 1")
     expect(left.first).not_to_contain_text("inexact")
@@ -160,6 +165,7 @@ def test_an_episode_is_branched_and_both_know_of_it(platform: Platform, signed: 
     expect(origin).to_contain_text("at step 1")
     origin.get_by_role("link", name="compare").click()
     expect(page.get_by_text("They never part.")).to_be_visible()
+    page.unroute_all(behavior="ignoreErrors")
 
 
 def begun(platform: Platform, body: dict[str, Any]) -> dict[str, Any]:

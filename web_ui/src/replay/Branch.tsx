@@ -1,6 +1,6 @@
 /** Starts new episodes that leave this one at a step, and shows those that did. */
 
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 
@@ -8,6 +8,7 @@ import { answer, api } from "../api/client";
 import { branchesQuery, policyChoicesQuery, trajectoryQuery } from "../api/queries";
 import type { TrajectoryDetail } from "../api/words";
 import { Dialog } from "../parts/Dialog";
+import { More } from "../parts/More";
 import { Trouble } from "../parts/Notice";
 import { PolicyOptions } from "../parts/PolicyOptions";
 import { PolicyName } from "../parts/PolicyName";
@@ -153,9 +154,9 @@ function BranchForm({
 /** Where this episode came from and what left it. */
 export function Lineage({ trajectory }: { trajectory: TrajectoryDetail }) {
   const { branch_of: origin, shared_turns: shared, branch_exact: exact } = trajectory.labels;
-  const branches = useQuery(branchesQuery(trajectory.id));
-  const left = branches.data?.items ?? [];
-  const unreadable = branches.data?.unreadable ?? [];
+  const branches = useInfiniteQuery(branchesQuery(trajectory.id));
+  const left = branches.data?.pages.flatMap((page) => page.items) ?? [];
+  const unreadable = branches.data?.pages.flatMap((page) => page.unreadable) ?? [];
   if (origin === undefined && left.length === 0 && unreadable.length === 0 && !branches.isError) return null;
   return (
     <section className="panel min-w-0" aria-label="Branches">
@@ -188,6 +189,11 @@ export function Lineage({ trajectory }: { trajectory: TrajectoryDetail }) {
         <Trouble error={branches.error} again={() => void branches.refetch()} />
         <Unreadable ids={unreadable} />
       </div>
+      <More
+        more={branches.hasNextPage}
+        busy={branches.isFetchingNextPage}
+        onMore={() => void branches.fetchNextPage()}
+      />
     </section>
   );
 }
