@@ -150,7 +150,7 @@ def test_a_sandbox_that_could_not_be_asked_for_is_asked_for_again(page: Page) ->
     expect(page.get_by_role("alert")).to_have_count(0)
 
 
-def test_a_refused_round_is_sent_by_its_button_alone(page: Page) -> None:
+def test_a_clone_is_sent_again_under_its_key_until_it_is_changed(page: Page) -> None:
     def lost(route: Route) -> None:
         keys.append((route.request.post_data_json or {})["key"])
         refuse(route)
@@ -163,10 +163,14 @@ def test_a_refused_round_is_sent_by_its_button_alone(page: Page) -> None:
     page.get_by_label("Find a setting").fill("description")
     page.get_by_label("Find a setting").press("Enter")  # finds, and starts nothing
     start = page.get_by_role("button", name="Start a clone of round 7")
-    with page.expect_response(clone):
-        start.click()
-    expect(start).to_be_enabled()
-    assert len(keys) == 1
+    for change in ("", "", "another"):
+        if change:
+            page.get_by_role("textbox", name="description").fill(change)
+        with page.expect_response(clone):
+            start.click()
+        expect(start).to_be_enabled()
+    first, again, changed = keys
+    assert first == again != changed
 
 
 def test_what_is_typed_outlives_a_poll_that_failed(page: Page) -> None:

@@ -60,8 +60,8 @@ function RoundForm({ form, original }: { form: RoundForm; original: Original | n
   const [edits, setEdits] = useState<Edits>({});
   const [errors, setErrors] = useState<Record<string, string>>({});
   const [search, setSearch] = useState("");
-  // sent again after an answer that was lost, it makes no second clone
-  const [key] = useState(newKey);
+  // the same sent again after an answer that was lost makes no second clone
+  const [key, setKey] = useState(newKey);
   const box = useRef<HTMLFormElement>(null);
   const sections = sectionsOf(form.config_schema);
   const chosen = form.presets.find((preset) => preset.name === named) ?? form.presets[0];
@@ -104,6 +104,7 @@ function RoundForm({ form, original }: { form: RoundForm; original: Original | n
       return typed === undefined ? rest : { ...rest, [path]: typed };
     });
     setErrors((now) => Object.fromEntries(Object.entries(now).filter(([known]) => known !== path)));
+    setKey(newKey());
     start.reset();
   };
   const draft = draftOf(sections, config, edits);
