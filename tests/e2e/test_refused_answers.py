@@ -193,3 +193,31 @@ def test_what_is_typed_outlives_a_poll_that_failed(page: Page) -> None:
     page.route(re.compile("/v1/info$"), refuse)
     expect(page.get_by_role("status").filter(has_text="No connection")).to_be_visible()
     expect(password).to_have_value("a secret")
+
+
+def test_older_rows_that_cannot_be_had_are_asked_for_again(platform: Platform, page: Page) -> None:
+    def one_a_page(route: Route) -> None:
+        route.continue_(url=re.sub(r"limit=\d+", "limit=1", route.request.url))
+
+    def mended(within: Locator, rows: Locator) -> None:
+        page.route(older, refuse)
+        expect(rows).to_have_count(1)
+        within.get_by_role("button", name="Show older").click()
+        expect(within.get_by_role("alert")).to_have_text("the store is on fire")
+        expect(rows).to_have_count(1)
+        page.unroute(older)
+        within.get_by_role("button", name="Show older").click()
+        expect(rows).to_have_count(2)
+        expect(within.get_by_role("alert")).to_have_count(0)
+
+    older = re.compile("cursor=")
+    page.route(re.compile(r"/v1/(trajectories|tasks)\?"), one_a_page)
+    for seed in (1, 2):
+        post(platform, "/v1/tasks", {"task_id": "fake/press-button", "seed": seed})
+    page.goto("/tasks")
+    queue = page.locator("section", has=page.get_by_role("table", name="Queue"))
+    mended(queue, queue.locator("tbody tr"))
+    first, *_ = [record(platform, steps=1) for _ in range(3)]
+    page.goto(f"/trajectories/{first}")
+    page.get_by_role("button", name="Compare with…").click()
+    mended(page.get_by_role("dialog"), page.get_by_role("dialog").get_by_role("listitem"))

@@ -186,14 +186,13 @@ export function Lineage({ trajectory }: { trajectory: TrajectoryDetail }) {
             ))}
           </ul>
         ) : null}
-        <Trouble error={branches.error} again={() => void branches.refetch()} />
+        <Trouble
+          error={branches.isFetchNextPageError ? null : branches.error}
+          again={() => void branches.refetch()}
+        />
         <Unreadable ids={unreadable} />
       </div>
-      <More
-        more={branches.hasNextPage}
-        busy={branches.isFetchingNextPage}
-        onMore={() => void branches.fetchNextPage()}
-      />
+      <More more={branches.hasNextPage} onMore={() => branches.fetchNextPage({ throwOnError: true })} />
     </section>
   );
 }
