@@ -121,7 +121,10 @@ def test_a_replay_shows_all_there_is_and_takes_marks_and_notes(platform: Platfor
     assert (None, 1.0, "") in marks(platform, trajectory)
     page.goto(f"{signed.url}/trajectories/{trajectory}?step=2")
     page.get_by_role("button", name="Take the note back").click()
+    expect(page.get_by_role("alertdialog")).to_be_visible()
+    page.keyboard.press("ArrowRight")  # the replay's, which waits behind the question
     page.get_by_role("button", name="Keep it").click()
+    expect(page.get_by_test_id("place")).to_have_text("Step 2 of 6")
     expect(page.get_by_role("list", name="Notes")).to_be_visible()
     page.get_by_role("button", name="Take the note back").click()
     page.get_by_role("button", name="Take it back").click()
@@ -140,6 +143,10 @@ def test_an_episode_is_branched_and_both_know_of_it(platform: Platform, signed: 
             None,
         )
     )
+    signed.page.route(
+        re.compile(r"/v1/trajectories\?label="),
+        lambda route: route.continue_(url=re.sub(r"limit=\d+", "limit=1", route.request.url)),
+    )
     page = signed.open(f"/trajectories/{done['trajectory_id']}?step=1")
     page.get_by_role("button", name="Branch").click()
     dialog = page.get_by_role("dialog", name="Branch at step 1")
@@ -148,6 +155,7 @@ def test_an_episode_is_branched_and_both_know_of_it(platform: Platform, signed: 
     expect(dialog.get_by_role("status")).to_contain_text("Queued")
     dialog.get_by_role("button", name="Close").click()
     left = page.get_by_role("region", name="Branches").get_by_role("listitem")
+    page.get_by_role("region", name="Branches").get_by_role("button", name="Show older").click()
     expect(left).to_have_count(2)
     expect(left.first).to_contain_text("from step 1")
     expect(left.first).not_to_contain_text("inexact")
@@ -157,6 +165,7 @@ def test_an_episode_is_branched_and_both_know_of_it(platform: Platform, signed: 
     expect(origin).to_contain_text("at step 1")
     origin.get_by_role("link", name="compare").click()
     expect(page.get_by_text("They never part.")).to_be_visible()
+    page.unroute_all(behavior="ignoreErrors")
 
 
 def begun(platform: Platform, body: dict[str, Any]) -> dict[str, Any]:
@@ -435,6 +444,17 @@ def test_a_note_is_written_to_its_end_while_the_episode_goes_on(platform: Platfo
     expect(page.get_by_test_id("place")).to_have_text("Step 1 of 3")
     page.keyboard.type("beside it")
     expect(page.get_by_role("textbox", name="Note")).to_have_value("it clicked beside it")
+    grow(platform, trajectory, range(3, 4), ends=True)
+
+
+def test_a_branch_leaves_at_the_step_it_was_asked_for_at(platform: Platform, signed: Signed) -> None:
+    trajectory = grow(platform, None, range(2))
+    page = signed.open(f"/trajectories/{trajectory}?step=end")
+    expect(page.get_by_test_id("place")).to_have_text("Step 1 of 2")
+    page.get_by_role("button", name="Branch…").click()
+    grow(platform, trajectory, range(2, 3))
+    expect(page.get_by_test_id("place")).to_have_text("Step 1 of 3")
+    expect(page.get_by_role("dialog")).to_contain_text("From step 1 on")
     grow(platform, trajectory, range(3, 4), ends=True)
 
 

@@ -148,3 +148,76 @@ def test_a_sandbox_that_could_not_be_asked_for_is_asked_for_again(page: Page) ->
     expect(page.get_by_role("heading", name="fake sandbox")).to_be_visible()
     page.unroute(one, refuse)
     expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_a_clone_is_sent_again_under_its_key_until_it_is_changed(page: Page) -> None:
+    def lost(route: Route) -> None:
+        keys.append((route.request.post_data_json or {})["key"])
+        refuse(route)
+
+    keys, clone = list[str](), re.compile("/v1/rounds/7/clone$")
+    page.add_init_script("delete Crypto.prototype.randomUUID")  # as over http from another computer
+    page.route(re.compile("/v1/rounds/7$"), lambda route: route.fulfill(json={"id": 7, "config": {}}))
+    page.route(clone, lost)
+    page.goto("/rounds/new?from=7")
+    page.get_by_label("Find a setting").fill("description")
+    page.get_by_label("Find a setting").press("Enter")  # finds, and starts nothing
+    start = page.get_by_role("button", name="Start a clone of round 7")
+    for change in ("", "", "another"):
+        if change:
+            page.get_by_role("textbox", name="description").fill(change)
+        with page.expect_response(clone):
+            start.click()
+        expect(start).to_be_enabled()
+    first, again, changed = keys
+    assert first == again != changed
+
+
+def test_what_is_typed_outlives_a_poll_that_failed(page: Page) -> None:
+    picture = {"digest": "", "format": "png", "width_px": 160, "height_px": 210, "url": "/none.png"}
+    proposal = {"id": SOME, "trajectory_id": SOME, "step_index": 0, "instruction": "", "image": picture}
+    proposal |= {"thought": "", "text": "", "actions": [], "answer_by_s": 0.0}
+    polls, typed = re.compile("/v1/proposals$"), page.get_by_label(re.compile("or write the action"))
+    page.route(polls, lambda route: route.fulfill(json={"items": [proposal]}))
+    page.goto("/annotate")
+    typed.fill("click(")
+    page.route(polls, refuse)
+    for _ in range(2):  # by the second it is drawn what came of the first
+        with page.expect_response(lambda response: response.status == 500):
+            pass
+    expect(typed).to_have_value("click(")
+
+    page.goto("/account")
+    password = page.get_by_label("Current password")
+    password.fill("a secret")
+    page.route(re.compile("/v1/info$"), refuse)
+    expect(page.get_by_role("status").filter(has_text="No connection")).to_be_visible()
+    expect(password).to_have_value("a secret")
+
+
+def test_older_rows_that_cannot_be_had_are_asked_for_again(platform: Platform, page: Page) -> None:
+    def one_a_page(route: Route) -> None:
+        route.continue_(url=re.sub(r"limit=\d+", "limit=1", route.request.url))
+
+    def mended(within: Locator, rows: Locator) -> None:
+        page.route(older, refuse)
+        expect(rows).to_have_count(1)
+        within.get_by_role("button", name="Show older").click()
+        expect(within.get_by_role("alert")).to_have_text("the store is on fire")
+        expect(rows).to_have_count(1)
+        page.unroute(older)
+        within.get_by_role("button", name="Show older").click()
+        expect(rows).to_have_count(2)
+        expect(within.get_by_role("alert")).to_have_count(0)
+
+    older = re.compile("cursor=")
+    page.route(re.compile(r"/v1/(trajectories|tasks)\?"), one_a_page)
+    for seed in (1, 2):
+        post(platform, "/v1/tasks", {"task_id": "fake/press-button", "seed": seed})
+    page.goto("/tasks")
+    queue = page.locator("section", has=page.get_by_role("table", name="Queue"))
+    mended(queue, queue.locator("tbody tr"))
+    first, *_ = [record(platform, steps=1) for _ in range(3)]
+    page.goto(f"/trajectories/{first}")
+    page.get_by_role("button", name="Compare with…").click()
+    mended(page.get_by_role("dialog"), page.get_by_role("dialog").get_by_role("listitem"))

@@ -14,8 +14,12 @@ import { signOut } from "../shell/session";
 
 export function AccountPage() {
   const info = useQuery(infoQuery);
-  if (info.isError) return <Failed error={info.error} again={() => void info.refetch()} />;
-  if (!info.data) return <Loading label="Loading your account" />;
+  if (!info.data)
+    return info.isError ? (
+      <Failed error={info.error} again={() => void info.refetch()} />
+    ) : (
+      <Loading label="Loading your account" />
+    );
   const { user, role, scopes, limited } = info.data;
   return (
     <Page title={user} beside={<span className="text-muted">{role}</span>}>

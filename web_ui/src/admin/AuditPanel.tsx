@@ -113,9 +113,9 @@ export function AuditPanel() {
         <>
           <DataTable label="Audit log" columns={columns} rows={rows} rowId={(row) => String(row.id)} />
           <More
+            key={JSON.stringify(filter)}
             more={list.hasNextPage}
-            busy={list.isFetchingNextPage}
-            onMore={() => void list.fetchNextPage()}
+            onMore={() => list.fetchNextPage({ throwOnError: true })}
           />
         </>
       )}

@@ -82,7 +82,7 @@ export function AnnotatePage() {
               ) : null
             }
           >
-            {list.isError ? (
+            {list.isError && items === undefined ? (
               <Failed error={list.error} again={() => void list.refetch()} />
             ) : items === undefined ? (
               <Loading label="Loading what waits" />
@@ -105,9 +105,9 @@ export function AnnotatePage() {
               </ul>
             )}
             <More
+              key={state}
               more={list.hasNextPage}
-              busy={list.isFetchingNextPage}
-              onMore={() => void list.fetchNextPage()}
+              onMore={() => list.fetchNextPage({ throwOnError: true })}
             />
           </Panel>
           <Agreement />

@@ -20,7 +20,8 @@ export function Proposals() {
   const [chosen, setChosen] = useState<string | null>(null);
   const items = waiting.data?.items ?? [];
   const shown = items.find((each) => each.id === chosen) ?? items[0];
-  if (waiting.isError)
+  // what somebody is writing stays when one of many polls fails
+  if (shown === undefined && waiting.isError)
     return (
       <div className="panel">
         <Failed error={waiting.error} again={() => void waiting.refetch()} />

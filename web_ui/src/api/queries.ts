@@ -201,15 +201,14 @@ export function insideQuery(id: string, index: number) {
 
 /** Episodes that left this one at some step. */
 export function branchesQuery(id: string) {
-  return queryOptions({
+  return infiniteQueryOptions({
     queryKey: ["branches", id],
-    queryFn: ({ signal }) =>
-      answer(
-        api.GET("/v1/trajectories", {
-          params: { query: { label: [`branch_of=${id}`], limit: 50 } },
-          signal,
-        }),
-      ),
+    queryFn: ({ signal, pageParam }) => {
+      const query = { label: [`branch_of=${id}`], cursor: pageParam, limit: 50 };
+      return answer(api.GET("/v1/trajectories", { params: { query }, signal }));
+    },
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next_cursor ?? null,
     refetchInterval: 5000,
   });
 }

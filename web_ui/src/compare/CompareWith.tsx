@@ -46,7 +46,7 @@ function Others({ trajectory }: { trajectory: TrajectoryDetail }) {
         Only those that began alike (seed {trajectory.seed})
       </label>
       <div className="min-h-0 overflow-auto">
-        {list.isError ? (
+        {list.isError && others === undefined ? (
           <Failed error={list.error} again={() => void list.refetch()} />
         ) : others === undefined ? (
           <Loading label="Loading trajectories" />
@@ -64,7 +64,7 @@ function Others({ trajectory }: { trajectory: TrajectoryDetail }) {
             <Unreadable ids={unreadable} />
           </div>
         )}
-        <More more={list.hasNextPage} busy={list.isFetchingNextPage} onMore={() => void list.fetchNextPage()} />
+        <More more={list.hasNextPage} onMore={() => list.fetchNextPage({ throwOnError: true })} />
       </div>
     </div>
   );

@@ -151,11 +151,7 @@ function Measured() {
       ) : (
         <>
           <DataTable label="Evaluations" columns={columns} rows={rows} rowId={(one) => one.id} />
-          <More
-            more={list.hasNextPage}
-            busy={list.isFetchingNextPage}
-            onMore={() => void list.fetchNextPage()}
-          />
+          <More more={list.hasNextPage} onMore={() => list.fetchNextPage({ throwOnError: true })} />
         </>
       )}
     </Panel>

@@ -76,9 +76,9 @@ export function Upkeep() {
           </ul>
           <More
             more={jobs.hasNextPage || jobs.data.length > shown}
-            busy={jobs.isFetchingNextPage}
-            onMore={() => {
-              if (jobs.hasNextPage && jobs.data.length < 2 * shown) void jobs.fetchNextPage();
+            onMore={async () => {
+              if (jobs.hasNextPage && jobs.data.length < 2 * shown)
+                await jobs.fetchNextPage({ throwOnError: true });
               setShown(2 * shown);
             }}
           />

@@ -1,6 +1,6 @@
 /** Starts new episodes that leave this one at a step, and shows those that did. */
 
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 
@@ -8,13 +8,23 @@ import { answer, api } from "../api/client";
 import { branchesQuery, policyChoicesQuery, trajectoryQuery } from "../api/queries";
 import type { TrajectoryDetail } from "../api/words";
 import { Dialog } from "../parts/Dialog";
+import { More } from "../parts/More";
 import { Trouble } from "../parts/Notice";
 import { PolicyOptions } from "../parts/PolicyOptions";
 import { PolicyName } from "../parts/PolicyName";
 import { OutcomeMark } from "../trajectories/OutcomeMark";
 import { Unreadable } from "../trajectories/Unreadable";
 
-export function BranchButton({ trajectory, step }: { trajectory: TrajectoryDetail; step: number }) {
+export function BranchButton({
+  trajectory,
+  step,
+  onStay,
+}: {
+  trajectory: TrajectoryDetail;
+  step: number;
+  /** Somebody is about to leave it at this step: it stays. */
+  onStay: () => void;
+}) {
   const [open, setOpen] = useState(false);
   return (
     <>
@@ -23,7 +33,10 @@ export function BranchButton({ trajectory, step }: { trajectory: TrajectoryDetai
         className="button"
         disabled={step >= trajectory.turns}
         title={step >= trajectory.turns ? "Go to the step to leave it at" : undefined}
-        onClick={() => setOpen(true)}
+        onClick={() => {
+          onStay();
+          setOpen(true);
+        }}
       >
         Branch…
       </button>
@@ -141,9 +154,9 @@ function BranchForm({
 /** Where this episode came from and what left it. */
 export function Lineage({ trajectory }: { trajectory: TrajectoryDetail }) {
   const { branch_of: origin, shared_turns: shared, branch_exact: exact } = trajectory.labels;
-  const branches = useQuery(branchesQuery(trajectory.id));
-  const left = branches.data?.items ?? [];
-  const unreadable = branches.data?.unreadable ?? [];
+  const branches = useInfiniteQuery(branchesQuery(trajectory.id));
+  const left = branches.data?.pages.flatMap((page) => page.items) ?? [];
+  const unreadable = branches.data?.pages.flatMap((page) => page.unreadable) ?? [];
   if (origin === undefined && left.length === 0 && unreadable.length === 0 && !branches.isError) return null;
   return (
     <section className="panel min-w-0" aria-label="Branches">
@@ -173,9 +186,13 @@ export function Lineage({ trajectory }: { trajectory: TrajectoryDetail }) {
             ))}
           </ul>
         ) : null}
-        <Trouble error={branches.error} again={() => void branches.refetch()} />
+        <Trouble
+          error={branches.isFetchNextPageError ? null : branches.error}
+          again={() => void branches.refetch()}
+        />
         <Unreadable ids={unreadable} />
       </div>
+      <More more={branches.hasNextPage} onMore={() => branches.fetchNextPage({ throwOnError: true })} />
     </section>
   );
 }

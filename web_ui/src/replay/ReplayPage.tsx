@@ -77,6 +77,10 @@ function Replay({ trajectory }: { trajectory: TrajectoryDetail }) {
       setPlace((now) => placeOf(moved(stopAt(now), way, stops), turns));
     }
   };
+  const stay = () => {
+    play.pause();
+    go(stop);
+  };
   useKeys(move, moveOf);
   usePreload(steps, stop);
 
@@ -88,7 +92,7 @@ function Replay({ trajectory }: { trajectory: TrajectoryDetail }) {
           {trajectory.ended_at_s === null ? <LiveLink trajectory={id} className="button" /> : null}
           <CompareWith trajectory={trajectory} />
           <May scope="tasks:write">
-            <BranchButton trajectory={trajectory} step={stop} />
+            <BranchButton trajectory={trajectory} step={stop} onStay={stay} />
           </May>
         </>
       }
@@ -150,10 +154,7 @@ function Replay({ trajectory }: { trajectory: TrajectoryDetail }) {
             speed={speed}
             onSpeed={setSpeed}
             move={move}
-            onStay={() => {
-              play.pause();
-              go(stop);
-            }}
+            onStay={stay}
             scorer={chosen}
             scorers={scorers}
             onScorer={setScorer}

@@ -10,7 +10,7 @@ export function useKeys<Way extends string>(
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || !(event.target instanceof HTMLElement)) return;
-      if (event.target.closest("input, select, textarea, [role=dialog]")) return;
+      if (event.target.closest("input, select, textarea, [role=dialog], [role=alertdialog]")) return;
       if (event.key === " " && event.target.closest("button, a")) return;
       const way = of(event.key);
       if (way === undefined) return;

@@ -142,7 +142,7 @@ function Choices({
           </label>
         );
       })}
-      <More more={list.hasNextPage} busy={list.isFetchingNextPage} onMore={() => void list.fetchNextPage()} />
+      <More more={list.hasNextPage} onMore={() => list.fetchNextPage({ throwOnError: true })} />
     </fieldset>
   );
 }

@@ -114,11 +114,7 @@ export function PromotedPage() {
               rows={promotions}
               rowId={(one) => String(one.id)}
             />
-            <More
-              more={list.hasNextPage}
-              busy={list.isFetchingNextPage}
-              onMore={() => void list.fetchNextPage()}
-            />
+            <More more={list.hasNextPage} onMore={() => list.fetchNextPage({ throwOnError: true })} />
           </>
         )}
       </Panel>

@@ -140,11 +140,7 @@ export function RoundsPage() {
               rowId={(round) => String(round.id)}
               onRow={(round) => void navigate({ to: "/rounds/$id", params: { id: String(round.id) } })}
             />
-            <More
-              more={list.hasNextPage}
-              busy={list.isFetchingNextPage}
-              onMore={() => void list.fetchNextPage()}
-            />
+            <More more={list.hasNextPage} onMore={() => list.fetchNextPage({ throwOnError: true })} />
           </>
         )}
       </section>

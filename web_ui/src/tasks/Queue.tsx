@@ -140,9 +140,9 @@ export function Queue({
         <>
           <DataTable label="Queue" columns={columns} rows={rows} rowId={(row) => row.id} />
           <More
+            key={state}
             more={list.hasNextPage}
-            busy={list.isFetchingNextPage}
-            onMore={() => void list.fetchNextPage()}
+            onMore={() => list.fetchNextPage({ throwOnError: true })}
           />
         </>
       )}

@@ -48,6 +48,11 @@ export function NewRoundPage() {
   );
 }
 
+/** Not by `randomUUID`: browsers lack it on a page that came over http from another computer. */
+function newKey(): string {
+  return crypto.getRandomValues(new Uint32Array(4)).join("-");
+}
+
 function RoundForm({ form, original }: { form: RoundForm; original: Original | null }) {
   const { preset: named } = route.useSearch();
   const navigate = route.useNavigate();
@@ -55,8 +60,8 @@ function RoundForm({ form, original }: { form: RoundForm; original: Original | n
   const [edits, setEdits] = useState<Edits>({});
   const [errors, setErrors] = useState<Record<string, string>>({});
   const [search, setSearch] = useState("");
-  // sent again after an answer that was lost, it makes no second clone
-  const key = useRef(crypto.randomUUID());
+  // the same sent again after an answer that was lost makes no second clone
+  const [key, setKey] = useState(newKey);
   const box = useRef<HTMLFormElement>(null);
   const sections = sectionsOf(form.config_schema);
   const chosen = form.presets.find((preset) => preset.name === named) ?? form.presets[0];
@@ -68,7 +73,7 @@ function RoundForm({ form, original }: { form: RoundForm; original: Original | n
         ? answer(
             api.POST("/v1/rounds/{id}/clone", {
               params: { path: { id: original.id } },
-              body: { overrides, key: key.current },
+              body: { overrides, key },
             }),
           )
         : answer(api.POST("/v1/rounds", { body: { preset: chosen?.name ?? "", overrides } })),
@@ -99,6 +104,7 @@ function RoundForm({ form, original }: { form: RoundForm; original: Original | n
       return typed === undefined ? rest : { ...rest, [path]: typed };
     });
     setErrors((now) => Object.fromEntries(Object.entries(now).filter(([known]) => known !== path)));
+    setKey(newKey());
     start.reset();
   };
   const draft = draftOf(sections, config, edits);
@@ -137,6 +143,10 @@ function RoundForm({ form, original }: { form: RoundForm; original: Original | n
             placeholder="minutes, lr, concurrency …"
             value={search}
             onChange={(event) => setSearch(event.target.value)}
+            onKeyDown={(event) => {
+              // it finds: a round is started by its button
+              if (event.key === "Enter") event.preventDefault();
+            }}
           />
         </label>
         {sections.map((section) => (
