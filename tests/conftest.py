@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import gc
 import itertools
 import json
@@ -13,6 +14,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
+import httpx._transports.default as httpx_transports
 import hypothesis
 import pytest
 import uvicorn
@@ -48,6 +51,14 @@ def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         monkeypatch.setenv("TMPDIR", name)
         monkeypatch.setattr(tempfile, "tempdir", name)
         yield Path(name)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _authorities() -> Iterator[None]:
+    """The certificates of all authorities are read once, not for every client of HTTP."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(httpx_transports, "create_ssl_context", functools.cache(httpx.create_ssl_context))
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
