@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from deskhand_agent.errors import ModelFilesError
-from deskhand_flywheel.errors import EmptySelection, FlywheelError, UnknownPolicy
+from deskhand_flywheel.errors import EmptySelection, FlywheelError, StoreUnavailable, UnknownPolicy
 from deskhand_flywheel.routing import Route, read_routes
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import Event, EventKind, TrajectoryFilter
@@ -77,7 +77,11 @@ class Phases:
         return [phase.name for phase in record.phases]
 
     async def do(self, round_id: int, name: str) -> tuple[WorkState, str | None]:
-        """Do one phase; the state it ended in, and why when that is not done."""
+        """Do one phase; the state it ended in, and why when that is not done.
+
+        Raises:
+            StoreUnavailable, StorageFull: it is to be done again; the database did not answer or is full.
+        """
         record = await self._book.get(round_id)
         phase = _phase(record, name)
         if phase.state is WorkState.DONE:
@@ -92,6 +96,8 @@ class Phases:
                 log.info("phase %s is done", name)
         except RunHalted as halt:
             return await self._ended(round_id, name, halt.state, _why(halt.state))
+        except StoreUnavailable:
+            raise
         except (PlatformError, FlywheelError, SandboxError, OSError) as error:
             return await self._ended(round_id, name, WorkState.FAILED, f"{name}: {error}")
         return await self._ended(round_id, name, WorkState.DONE, None, **changes)
