@@ -177,7 +177,7 @@ class RoundConductor:
         # rounds begun before there were lives have workflows without one
         def work(round_id: int, life: int = 0) -> None:
             try:
-                names = begin(round_id)
+                names = begin(round_id, life)
                 for name in names:
                     state, reason = phase(round_id, name)
                     if state != WorkState.DONE:

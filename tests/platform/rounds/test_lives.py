@@ -53,9 +53,9 @@ class Absent(Idle):
             self.seen.add(at)
             raise StoreUnavailable("the database does not answer")
 
-    async def begin(self, round_id: int) -> list[str]:
+    async def begin(self, round_id: int, life: int) -> list[str]:
         self._away("begin")
-        return await super().begin(round_id)
+        return await super().begin(round_id, life)
 
     async def close(self, round_id: int, state: WorkState, reason: str | None, life: int) -> None:
         self._away("close")
