@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 
+from deskhand_flywheel.errors import FlywheelError
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import Event, EventKind
 from deskhand_platform import host_address
@@ -93,17 +94,18 @@ class Supervisor:
                 reason = str(error)
             deaths = 1 if time.monotonic() - began > STEADY_S else deaths + 1
             log.warning("the %s ended (%s); it is started again", name, reason)
-            data = {"child": name, "reason": reason}
-            await self._store.append_event(
-                Event(
-                    id=0,
-                    at_s=time.time(),
-                    subject="platform",
-                    kind=EventKind.ALARM,
-                    name="child_died",
-                    data=dict(data),
-                )
+            event = Event(
+                id=0,
+                at_s=time.time(),
+                subject="platform",
+                kind=EventKind.ALARM,
+                name="child_died",
+                data={"child": name, "reason": reason},
             )
+            try:
+                await self._store.append_event(event)
+            except FlywheelError as error:  # the child is worth more than its alarm
+                log.warning("no alarm tells of it: %s", error)
             await asyncio.sleep(BACKOFF_S[min(deaths, len(BACKOFF_S)) - 1])
 
     async def _host(self, first: asyncio.Future[None]) -> str:

@@ -103,13 +103,17 @@ class EpisodeWorker:
 
     async def _slot(self) -> None:
         while True:
-            claimed = await self._queue.claim(self.name, self._limits.claim_s, self._limits.attempts)
+            claimed = None
+            try:
+                claimed = await self._queue.claim(self.name, self._limits.claim_s, self._limits.attempts)
+                if claimed is not None:
+                    with logs.about(task=claimed.id):
+                        log.info("attempt %d at %s began", claimed.attempts, claimed.task.id)
+                        await self.attempt(claimed)
+            except StoreUnavailable as error:  # a claim that could not be settled runs out by itself
+                log.warning("the queue is asked again: %s", error)
             if claimed is None:
                 await asyncio.sleep(self._limits.poll_s)
-                continue
-            with logs.about(task=claimed.id):
-                log.info("attempt %d at %s began", claimed.attempts, claimed.task.id)
-                await self.attempt(claimed)
 
     async def attempt(self, claimed: QueuedTask) -> None:
         """Work one claimed task and settle it."""
@@ -127,7 +131,8 @@ class EpisodeWorker:
         except asyncio.CancelledError:
             episode.cancel()
             await asyncio.wait([episode])
-            await self._queue.put_back(claimed, self.name, "the worker was stopped")
+            with suppress(StoreUnavailable):  # its claim runs out by itself, and the worker is to end
+                await self._queue.put_back(claimed, self.name, "the worker was stopped")
             raise
         finally:
             holding.cancel()
@@ -175,9 +180,8 @@ class EpisodeWorker:
                 policy = ReviewedPolicy(policy, self._proposals, wait_s=review_s)
                 deadlines = replace(deadlines, model_s=deadlines.model_s + review_s)
                 labels |= REVIEWED
-            steered_s = deadlines.model_s
-            deadlines = replace(deadlines, model_s=steered_s + LONGEST_S)
-            policy = SteeredPolicy(policy, self._takeovers, model_s=steered_s)
+            policy = SteeredPolicy(policy, self._takeovers, model_s=deadlines.model_s)
+            deadlines = replace(deadlines, model_s=deadlines.model_s + LONGEST_S)
             task = done.limited(claimed.task)
             if claimed.branch is not None:
                 order = BranchOrder(
@@ -363,9 +367,7 @@ async def serve_queue(settings: Settings, stop: asyncio.Event) -> None:
 
     def sources() -> SandboxSource | None:
         address = host_address.published(settings.home)
-        if address is None:
-            return None
-        return clients.setdefault(address, SandboxClient(*address))
+        return None if address is None else clients.setdefault(address, SandboxClient(*address))
 
     async with await Store.open(
         settings.db_url, settings.blobs_url, near_frames=settings.near_frames
@@ -386,9 +388,8 @@ async def serve_queue(settings: Settings, stop: asyncio.Event) -> None:
 
 async def _main(parent_pid: int) -> None:
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
     die_with_parent(parent_pid)
     settings = load_settings()
     logs.configure(settings.logs, process="worker")

@@ -33,7 +33,7 @@ from deskhand_sandbox.errors import SandboxDied, UnknownName
 from deskhand_sandbox.manager import PoolSettings, SandboxManager
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.splits import seeds
-from deskhand_sandbox.types import Finish, JsonValue, Limits, Observation, Split, Wait
+from deskhand_sandbox.types import Finish, JsonValue, Limits, Observation, Outcome, Split, Wait
 
 LIMITS = WorkerSettings(slots=2, attempts=3, claim_s=5.0, poll_s=0.02)
 SCRIPTED = PolicyRef(name="scripted", settings={})
@@ -95,9 +95,13 @@ async def sandboxes(tmp_path: Path) -> AsyncIterator[SandboxSource]:
 
 @asynccontextmanager
 async def working(
-    store: Store, policies: Make, source: SandboxSource | None, quotas: Quotas | None = None
+    store: Store,
+    policies: Make,
+    source: SandboxSource | None,
+    quotas: Quotas | None = None,
+    kind: type[TaskQueue] = TaskQueue,
 ) -> AsyncGenerator[TaskQueue]:
-    queue, stop = TaskQueue(store.database, quotas), asyncio.Event()
+    queue, stop = kind(store.database, quotas), asyncio.Event()
     worker = EpisodeWorker(queue=queue, sink=store, policies=policies, sources=lambda: source, limits=LIMITS)
     task = asyncio.create_task(worker.work(stop))
     try:
@@ -285,6 +289,58 @@ async def test_a_task_that_ends_every_worker_is_given_up(store: Store, sandboxes
     async with working(store, always(GivesUp()), sandboxes) as queue:
         found = await over(queue, submitted)
     assert (found.state, found.attempts) == (WorkState.FAILED, LIMITS.attempts)
+
+
+class Away(TaskQueue):
+    """Whose database does not answer the first who claims or settles, nor anybody who gives a task back."""
+
+    answers = frozenset[str]()
+
+    def _refuse(self, what: str) -> None:
+        if what not in self.answers:
+            self.answers |= {what}
+            raise StoreUnavailable("the database does not answer")
+
+    async def claim(self, worker: str, hold_s: float, attempts: int | None = None) -> QueuedTask | None:
+        self._refuse("claim")
+        return await super().claim(worker, hold_s, attempts)
+
+    async def settle(
+        self,
+        claimed: QueuedTask,
+        worker: str,
+        state: WorkState,
+        *,
+        outcome: Outcome | None,
+        reason: str | None,
+    ) -> bool:
+        if "settle" not in self.answers:
+            await super().put_back(claimed, worker, "its claim ran out")
+        self._refuse("settle")
+        return await super().settle(claimed, worker, state, outcome=outcome, reason=reason)
+
+    async def put_back(self, claimed: QueuedTask, worker: str, reason: str) -> None:
+        raise StoreUnavailable("the database does not answer")
+
+
+async def test_a_database_that_is_away_for_a_moment_ends_no_worker(
+    store: Store, sandboxes: SandboxSource
+) -> None:
+    async with working(store, always(GivesUp()), sandboxes, kind=Away) as queue:
+        found = await over(
+            queue, await queue.submit(TaskOrder(task=make_task("fake/press-button", 0), policy=SCRIPTED))
+        )
+    assert (found.state, found.attempts) == (WorkState.DONE, 2)
+
+
+async def test_a_worker_ends_when_told_to_though_its_database_is_away(
+    store: Store, sandboxes: SandboxSource
+) -> None:
+    dawdles = Dawdles()
+    async with asyncio.timeout(30), working(store, always(dawdles), sandboxes, kind=Away) as queue:
+        submitted = await queue.submit(TaskOrder(task=ENDLESS, policy=SCRIPTED))
+        await dawdles.began.wait()
+    assert (await queue.get(submitted.id)).state is WorkState.RUNNING
 
 
 async def test_a_policy_that_cannot_be_had_is_not_tried_again(store: Store, sandboxes: SandboxSource) -> None:

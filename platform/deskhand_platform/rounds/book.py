@@ -253,14 +253,16 @@ class RoundBook:
                 sa.update(rounds).where(rounds.c.id == round_id).values(policy_in=policy_in)
             )
 
-    async def set_going(self, round_id: int) -> None:
-        """Note that a round that waited runs; any other stays as it is."""
-        waits = (rounds.c.id == round_id, rounds.c.state == WorkState.QUEUED)
+    async def set_going(self, round_id: int, life: int) -> bool:
+        """Note that a round runs; False of one that neither waits nor runs, or is in another life by now."""
+        open_states = [WorkState.QUEUED, WorkState.RUNNING]
+        where = (rounds.c.id == round_id, rounds.c.life == life, rounds.c.state.in_(open_states))
         begun = sa.func.coalesce(rounds.c.started_at_s, time.time())
         async with self._database.write() as connection:
-            await connection.execute(
-                sa.update(rounds).where(*waits).values(state=WorkState.RUNNING, started_at_s=begun)
+            going = await connection.execute(
+                sa.update(rounds).where(*where).values(state=WorkState.RUNNING, started_at_s=begun)
             )
+        return going.rowcount == 1
 
     async def update(self, round_id: int, **values: Any) -> None:
         """Change columns of a round."""

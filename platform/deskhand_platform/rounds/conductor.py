@@ -2,12 +2,13 @@
 
 DBOS keeps its own database in the home folder. Its threads only wait; the work is done on the platform's
 event loop. When the platform stops or dies in a step, the step is not recorded, and the next start goes on
-at it.
+at it. A step whose database does not answer is done again until it does.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ from typing import Any, TypeVar
 from dbos import DBOS, SetWorkflowID
 
 from deskhand_agent.ids import new_id
+from deskhand_flywheel.errors import StorageFull, StoreUnavailable
 from deskhand_platform.rounds.book import RoundBook, RoundRecord
 from deskhand_platform.rounds.config import RoundConfig, merge
 from deskhand_platform.rounds.controls import RoundControls
@@ -22,11 +24,16 @@ from deskhand_platform.rounds.phases import Phases
 from deskhand_platform.rounds.presets import checked_config, checked_preset
 from deskhand_platform.states import WorkState
 
+log = logging.getLogger(__name__)
 T = TypeVar("T")
 APPLICATION_VERSION = "rounds-1"
 """Pinned: DBOS goes on only with workflows of its own version. Changes when steps change order or name."""
 QUEUE = "rounds"
 STOP_WAIT_S = 60
+AGAIN_S = 2.0
+"""Pause before a step is done again whose database did not answer."""
+UNDER_WAY = ("ENQUEUED", "DELAYED", "PENDING")
+"""What DBOS calls a workflow that is not over."""
 
 
 class _PlatformStops(BaseException):
@@ -63,6 +70,11 @@ class RoundConductor:
         await asyncio.to_thread(DBOS.launch)
         await asyncio.to_thread(DBOS.register_queue, QUEUE, global_concurrency=1, polling_interval_sec=0.3)
         for round_id in await self._book.unfinished():
+            record = await self._book.get(round_id)
+            found = await asyncio.to_thread(DBOS.get_workflow_status, _workflow_id(record))
+            if found is not None and found.status not in UNDER_WAY:
+                # it is over and could not say so in the round's row
+                await self._controls.take_up(round_id, record.life)
             # the platform may have died between the round's row and its workflow; a known id changes nothing
             await self._enqueue(round_id)
 
@@ -165,7 +177,7 @@ class RoundConductor:
         # rounds begun before there were lives have workflows without one
         def work(round_id: int, life: int = 0) -> None:
             try:
-                names = begin(round_id)
+                names = begin(round_id, life)
                 for name in names:
                     state, reason = phase(round_id, name)
                     if state != WorkState.DONE:
@@ -193,7 +205,7 @@ class RoundConductor:
             loop = self._loop
             if loop is None or self._stopping:
                 raise _PlatformStops
-            future = asyncio.run_coroutine_threadsafe(self._tracked(work(*arguments)), loop)
+            future = asyncio.run_coroutine_threadsafe(self._tracked(self._answered(work, *arguments)), loop)
             try:
                 return future.result()
             except CancelledError:
@@ -202,6 +214,16 @@ class RoundConductor:
         wait.__name__ = wait.__qualname__ = work.__name__
         return wait
 
+    async def _answered(self, work: Callable[..., Coroutine[Any, Any, T]], *arguments: Any) -> T:
+        """`work`, done again while the database does not answer: every step can be."""
+        while not self._stopping:
+            try:
+                return await work(*arguments)
+            except (StoreUnavailable, StorageFull) as error:
+                log.warning("a step of round %d is done again: %s", arguments[0], error)
+                await asyncio.sleep(AGAIN_S)
+        raise asyncio.CancelledError
+
     async def _tracked(self, work: Coroutine[Any, Any, T]) -> T:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
@@ -209,12 +231,16 @@ class RoundConductor:
         return await task
 
     async def _enqueue(self, round_id: int) -> None:
-        life = (await self._book.get(round_id)).life
+        record = await self._book.get(round_id)
         workflow = self._workflow
         assert workflow is not None, "launch comes first"
 
         def enqueue() -> None:
-            with SetWorkflowID(f"round-{round_id}" + (f"-{life}" if life else "")):
-                DBOS.enqueue_workflow(QUEUE, workflow, round_id, life)
+            with SetWorkflowID(_workflow_id(record)):
+                DBOS.enqueue_workflow(QUEUE, workflow, round_id, record.life)
 
         await asyncio.to_thread(enqueue)
+
+
+def _workflow_id(record: RoundRecord) -> str:
+    return f"round-{record.id}" + (f"-{record.life}" if record.life else "")

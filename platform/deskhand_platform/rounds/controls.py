@@ -71,6 +71,20 @@ class RoundControls:
                 )
             await _again(connection, round_id, row["life"])
 
+    async def take_up(self, round_id: int, life: int) -> None:
+        """Back into the queue, one that waits or runs and whose workflow of that life is over; what somebody
+        asked of it holds. Any other stays as it is.
+        """
+        stuck = (
+            rounds.c.id == round_id,
+            rounds.c.life == life,
+            rounds.c.state.in_([WorkState.QUEUED, WorkState.RUNNING]),
+        )
+        async with self._database.write() as connection:
+            await connection.execute(
+                sa.update(rounds).where(*stuck).values(state=WorkState.QUEUED, life=life + 1)
+            )
+
     async def retry(self, round_id: int, phase: str | None, *, afresh: bool) -> None:
         """Back into the queue, from a phase on: one that was done is done anew, as are those after it; one
         that was not goes on from its checkpoint.

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from deskhand_agent.errors import ModelFilesError
-from deskhand_flywheel.errors import EmptySelection, FlywheelError, UnknownPolicy
+from deskhand_flywheel.errors import EmptySelection, FlywheelError, StoreUnavailable, UnknownPolicy
 from deskhand_flywheel.routing import Route, read_routes
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import Event, EventKind, TrajectoryFilter
@@ -60,11 +60,13 @@ class Phases:
         self._host = host
         self._promoted = PromotedPolicies(store)
 
-    async def begin(self, round_id: int) -> list[str]:
-        """Settle the start policy and the phases; their names, or none for a round that is over."""
-        record = await self._book.get(round_id)
-        if record.state.over or record.state is WorkState.PAUSED:
+    async def begin(self, round_id: int, life: int) -> list[str]:
+        """Settle the start policy and the phases; their names, or none for a round that is over, paused or in
+        another life by now.
+        """
+        if not await self._book.set_going(round_id, life):
             return []
+        record = await self._book.get(round_id)
         if not record.phases:
             config = round_config(record.config)
             promoted = await self._book.promoted_policy()
@@ -72,12 +74,15 @@ class Phases:
             policy_in = promoted if config.start == "promoted" and promoted else await self._named(start)
             await self._book.plan(round_id, policy_in, plan(config, policy_in, promoted))
             record = await self._book.get(round_id)
-        await self._book.set_going(round_id)
         await self.tell(round_id, "state", {"state": WorkState.RUNNING, "policy_in": record.policy_in})
         return [phase.name for phase in record.phases]
 
     async def do(self, round_id: int, name: str) -> tuple[WorkState, str | None]:
-        """Do one phase; the state it ended in, and why when that is not done."""
+        """Do one phase; the state it ended in, and why when that is not done.
+
+        Raises:
+            StoreUnavailable, StorageFull: it is to be done again; the database did not answer or is full.
+        """
         record = await self._book.get(round_id)
         phase = _phase(record, name)
         if phase.state is WorkState.DONE:
@@ -92,12 +97,14 @@ class Phases:
                 log.info("phase %s is done", name)
         except RunHalted as halt:
             return await self._ended(round_id, name, halt.state, _why(halt.state))
+        except StoreUnavailable:
+            raise
         except (PlatformError, FlywheelError, SandboxError, OSError) as error:
             return await self._ended(round_id, name, WorkState.FAILED, f"{name}: {error}")
         return await self._ended(round_id, name, WorkState.DONE, None, **changes)
 
     async def close(self, round_id: int, state: WorkState, reason: str | None, life: int) -> None:
-        """End the round, or what there is of it until it is resumed."""
+        """End the round, or what there is of it until it is resumed; one in another life stays as it is."""
         if state is WorkState.PAUSED and await self._book.halt_requested(round_id) is WorkState.CANCELLED:
             # cancelled after its run had stopped to pause
             state, reason = WorkState.CANCELLED, _why(WorkState.CANCELLED)
@@ -105,7 +112,9 @@ class Phases:
             await self._book.park(round_id, life)
         else:
             await self._book.close(round_id, state, reason, life)
-        await self.tell(round_id, "state", {"state": state, "reason": reason})
+        record = await self._book.get(round_id)
+        if (record.state, record.life) == (state, life):
+            await self.tell(round_id, "state", {"state": state, "reason": reason})
 
     async def tell(self, round_id: int, name: str, data: Mapping[str, JsonValue]) -> None:
         """Append an event about the round."""

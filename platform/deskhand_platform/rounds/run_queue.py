@@ -58,11 +58,17 @@ async def work_through(
             continue
         try:
             await bring(waiting)
+            continue
         except RunHalted as halt:
-            _close(waiting, halt.state, "cancelled")
+            ending = halt.state, "cancelled"
         except (PlatformError, OSError) as error:
             log.warning("%s failed: %s", waiting.name, error)
-            _close(waiting, WorkState.FAILED, str(error))
+            ending = WorkState.FAILED, str(error)
+        try:
+            _close(waiting, *ending)
+        except OSError as error:  # its folder was deleted, or the disk is full
+            log.warning("the end of %s could not be noted: %s", waiting.name, error)
+            await asyncio.sleep(POLL_S)
 
 
 def state_of(folder: Path) -> tuple[WorkState, str | None]:

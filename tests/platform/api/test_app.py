@@ -126,7 +126,7 @@ async def test_the_list_of_rounds_has_their_figures(client: httpx.AsyncClient, s
     bodies = [{"preset": "smoke", "key": key} for key in "ab"]
     first, second = [(await client.post("/v1/rounds", json=body)).json()["id"] for body in bodies]
     await book.plan(first, "s", phases)
-    await book.set_going(first)
+    await book.set_going(first, 0)
     assert (await client.get("/v1/info")).json()["active_round"] == first
     for name, success in (("evaluate-start", 0.25), ("evaluate-ppo", 0.75)):
         [now, *_] = (await client.get("/v1/rounds?limit=1&cursor=" + str(second))).json()["items"]

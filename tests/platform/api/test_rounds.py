@@ -36,7 +36,7 @@ async def test_a_round_is_paused_resumed_and_cloned(client: httpx.AsyncClient, s
     assert (status, error["type"]) == (409, "wrong_state") and "is paused" in error["message"]
     assert (await client.post(f"/v1/rounds/{number}/resume")).json()["state"] == "queued"
 
-    await services.book.set_going(number)
+    await services.book.set_going(number, 1)
     pausing = (await client.post(f"/v1/rounds/{number}/pause")).json()
     assert (pausing["state"], pausing["pausing"]) == ("running", True)
     status, error = await refused(client, f"/v1/rounds/{number}/resume")
@@ -59,7 +59,7 @@ async def test_a_phase_is_retried_and_its_log_read(client: httpx.AsyncClient, se
     book, number = services.book, (await start(client))["id"]
     phases = [PhasePlan(name=name, kind=name, config={}) for name in ("sft", "ppo", "promote")]
     await book.plan(number, None, phases)
-    await book.set_going(number)
+    await book.set_going(number, 0)
     assert (await refused(client, f"/v1/rounds/{number}/retry", {}))[0] == 409
     await book.update_phase(number, "sft", state=WorkState.DONE, run_id=f"round-{number}-sft")
     failed = {"state": WorkState.FAILED, "run_id": f"round-{number}-ppo", "reason": "out of luck"}

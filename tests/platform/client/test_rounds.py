@@ -31,7 +31,7 @@ async def test_a_round_is_paused_resumed_cloned_and_retried(
 
     book = services.book
     await book.plan(number, None, [PhasePlan(name=name, kind=name, config={}) for name in ("sft", "ppo")])
-    await book.set_going(number)
+    await book.set_going(number, 1)
     with pytest.raises(NotOver, match=f"round {number} is running after"):
         await client.wait_round(number, timeout_s=0.1)
     await book.update_phase(number, "sft", state=WorkState.DONE, run_id="round-sft")

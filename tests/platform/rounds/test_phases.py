@@ -8,6 +8,7 @@ from deskhand_flywheel.routing import read_routes
 from deskhand_flywheel.store import Store
 from deskhand_platform.rounds.book import PhaseRecord, RoundBook, RoundRecord
 from deskhand_platform.rounds.config import RoundConfig
+from deskhand_platform.rounds.controls import RoundControls
 from deskhand_platform.rounds.phases import Phases, routed_to
 from deskhand_platform.rounds.promoted import PromotedPolicies
 from deskhand_platform.settings import Settings
@@ -52,7 +53,7 @@ async def test_a_round_replaces_no_policy_that_it_was_not_measured_beside(
 
     async def begun(key: str) -> int:
         number, _ = await book.create("x", config, key)
-        await phases.begin(number)
+        await phases.begin(number, 0)
         return number
 
     async def promotion(number: int, policy: str, success: float) -> dict[str, Any]:
@@ -77,6 +78,25 @@ async def test_a_round_replaces_no_policy_that_it_was_not_measured_beside(
     record = await book.get(paused)
     assert (record.promoted, record.policy_out, record.reason) == (False, "first", late["why"])
     assert [one.policy_id for one in await promoted.list()] == ["better", "first"]
+
+
+async def test_what_a_workflow_of_an_earlier_life_says_changes_nothing(
+    settings: Settings, store: Store
+) -> None:
+    book, controls = RoundBook(store.database), RoundControls(store.database)
+    phases = Phases(settings, store, book, cast("Any", None))
+    number, _ = await book.create("x", RoundConfig(ppo={}), "a")
+    await controls.pause(number)
+    await controls.resume(number)
+    assert await phases.begin(number, 0) == []
+    assert (await book.get(number)).state is WorkState.QUEUED
+    assert "ppo" in await phases.begin(number, 1)
+    await phases.close(number, WorkState.FAILED, "ppo: out of luck", 0)
+    await phases.close(number, WorkState.PAUSED, None, 0)
+    assert (await book.get(number)).state is WorkState.RUNNING
+    await phases.close(number, WorkState.DONE, None, 1)
+    told = await store.events_after(0, subjects=[f"round:{number}"])
+    assert [event.data["state"] for event in told] == ["running", "done"]
 
 
 async def test_a_round_takes_what_its_own_runs_played(
