@@ -15,15 +15,13 @@ from deskhand_agent.formats import Format
 from deskhand_agent.grammar import format_reply
 from deskhand_agent.memory import Screens, WindowMemory, memory_of
 from deskhand_agent.memory.base import newest_within
-from deskhand_agent.memory.room import clipped, fair_share, size
+from deskhand_agent.memory.room import LINES_IN_ROOM, clipped, each_within, fair_share, size
 from deskhand_agent.memory.summary import SUMMARISE
 from deskhand_agent.types import Context, Step
 from deskhand_sandbox.types import Image, Observation
 
 MAX_OUTPUT_CHARS = 4000
 """Longest stretch of a command's or tool's output shown; the middle is left out beyond it."""
-LINES_IN_ROOM = 8
-"""Past turns as lines that there is room for at least, where the text of a prompt is bounded."""
 NOTES = "Your notes from earlier tasks here:"
 """What stands before notes of earlier episodes."""
 MANY = 10**9
@@ -121,7 +119,7 @@ def build_prompt(
             text = f"{result}\n" if result else ""
         return [*said, _user(text, context.observation, memory.screens, clip)]
 
-    kept = newest_within(lines, memory.action_chars)
+    kept = newest_within(each_within(lines, memory.action_chars), memory.action_chars)
     numbered = [f"{n}. {line}\n" for n, line in enumerate(kept, start=first - len(kept))]
     built = _within(memory.text_bytes, numbered, messages)
     opening = [PromptMessage(role="system", segments=(Text(text=system),))] if system else []

@@ -116,12 +116,25 @@ def test_no_more_pictures_than_asked_for_and_the_current_one_last(
 
 
 def test_old_actions_are_dropped_and_counted_beyond_the_budget(stub: SimpleNamespace) -> None:
-    memory = WindowMemory(action_chars=60)
+    memory = WindowMemory(action_chars=61)
     messages = build_prompt(context(stub, *three_steps(stub)), memory=memory, coordinates=PIXEL)
     assert messages[0].text == (
         "Click it.\nDone so far:\n(2 earlier left out)\n"
         "3. type(content='a')\nclick(point='<point>3 4</point>')\n"
     )
+
+
+def test_an_action_longer_than_the_budget_hides_neither_itself_nor_those_before(
+    stub: SimpleNamespace,
+) -> None:
+    long = step(stub, 2, TypeText(text="a" * 600))
+    steps = (*three_steps(stub)[:2], long, step(stub, 3, Click(x=3, y=4)))
+    memory = WindowMemory(action_chars=600)
+    for past in (steps[:3], steps):
+        text = build_prompt(context(stub, *past), memory=memory, coordinates=PIXEL)[0].text
+        lines = text.splitlines()[2:]
+        assert [line[:2] for line in lines] == ["1.", "2.", "3.", "4."][: len(past)]
+        assert lines[2] == "3. type(content='aaaaaaaaaa (shortened from 616 bytes) aaaaaaaaaaaaaaaaaaaaa')"
 
 
 def test_past_actions_are_written_in_the_models_own_frame(stub: SimpleNamespace) -> None:

@@ -157,7 +157,7 @@ def _renamed(text: str) -> str:
 
 def _pointed(text: str) -> str:
     def pair(x: str, y: str) -> str:
-        return f"'<point>{_whole(x)} {_whole(y)}</point>'"
+        return f"'<point>{' '.join(_whole(x, y))}</point>'"
 
     def bare(match: re.Match[str]) -> str:
         x, y = (number for number in match.groups()[1:] if number is not None)
@@ -168,7 +168,8 @@ def _pointed(text: str) -> str:
         return f"{name}={pair(match.group(2), match.group(3))}"
 
     def region(match: re.Match[str]) -> str:
-        opening, left, top, right, bottom = match.groups()
+        opening, *numbers = match.groups()
+        left, top, right, bottom = _whole(*numbers)
         return f"{opening}start_point={pair(left, top)}, end_point={pair(right, bottom)}"
 
     def mend(words: str) -> str:
@@ -181,8 +182,11 @@ def _pointed(text: str) -> str:
     return _TAGGED.sub(lambda match: pair(match.group(2), match.group(3)), text)
 
 
-def _whole(number: str) -> str:
-    return number if "." not in number else str(round(float(number)))
+def _whole(*numbers: str) -> tuple[str, ...]:
+    """Pixels without fractions; shares of the screen, from 0 to 1, stay what they are and cannot be read."""
+    if all("." in number and 0 <= float(number) <= 1 for number in numbers):
+        return numbers
+    return tuple(str(round(float(number))) if "." in number else number for number in numbers)
 
 
 def _named(text: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from deskhand_agent.memory.base import Recall, newest_within, since_writing, turns, writings
+from deskhand_agent.memory.room import each_within
 
 if TYPE_CHECKING:
     from deskhand_agent.types import Step
@@ -32,7 +33,7 @@ class Episodic:
         """
         Args:
             after: turns after which a note is asked for.
-            chars: of all notes together, at most.
+            chars: of all notes together, at most; a note longer than that is cut.
             working: turns that stay shown when they have been noted.
         """
         self._after, self._chars, self._working = after, chars, working
@@ -44,7 +45,7 @@ class Episodic:
     def recall(self, steps: Sequence[Step]) -> Recall:
         """The notes, then the turns since, or the working memory's where those are more."""
         lines = [f"{n}. {' '.join(text.split())}" for n, text in enumerate(writings(steps), start=1)]
-        notes = newest_within(lines, self._chars)
+        notes = newest_within(each_within(lines, self._chars), self._chars)
         shown = max(len(since_writing(steps)), self._working)
         acted = turns(steps)
         return Recall(written="\n".join(notes), steps=acted[max(0, len(acted) - shown) :])

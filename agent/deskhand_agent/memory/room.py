@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+LINES_IN_ROOM = 8
+"""Lines that there is room for at least, where one alone would take more than all of it."""
+
 
 def size(text: str) -> int:
     """Bytes in UTF-8. A tokenizer of bytes or characters makes no more tokens of it, save for the few
@@ -42,3 +45,13 @@ def clipped(text: str, longest: int) -> str:
         return data[:longest].decode("utf-8", "ignore")
     head, tail = data[: half + odd].decode("utf-8", "ignore"), data[-half:].decode("utf-8", "ignore")
     return f"{head}{mark}{tail}"
+
+
+def each_within(lines: Sequence[str], room: int) -> tuple[str, ...]:
+    """The lines, those cut that alone would not fit: one long line hides neither itself nor all before it.
+
+    Args:
+        room: characters for all that are shown, line ends included.
+    """
+    share = room // LINES_IN_ROOM
+    return tuple(line if len(line) < room or not share else clipped(line, share) for line in lines)

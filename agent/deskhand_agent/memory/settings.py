@@ -25,7 +25,8 @@ class WindowMemory:
     n_screenshots: int = 1
     """Screenshots shown in all, the current one included."""
     action_chars: int = 2000
-    """Most characters of past actions as text; the oldest are dropped, and counted, beyond it."""
+    """Most characters of past actions as text; the oldest are dropped, and counted, beyond it. One that alone
+    has more is cut to an eighth."""
     screens: Screens = "picture"
     summary_after: int = 0
     """Turns after which the model is asked to write what it is shown in their place from then on: a summary
@@ -38,7 +39,8 @@ class WindowMemory:
     strategy: Strategy = "window"
     """A window in which summaries are asked for is a "summary" by itself."""
     notes_chars: int = 2000
-    """Most characters of notes kept by "episodic" and "operations"; the oldest are dropped beyond it."""
+    """Most characters of notes kept by "episodic" and "operations"; the oldest are dropped beyond it. One
+    that alone has more is cut to an eighth by the former and refused by the latter."""
     text_bytes: int = 0
     """Most bytes of text in a prompt, beside the system message and what is asked for; 0: no bound but those
     above. A text has no more tokens than bytes, so this bounds tokens whatever the page, the terminal or the

@@ -13,6 +13,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from deskhand_agent.errors import ModelFilesError
 from deskhand_agent.model_files import ADAPTERS_WEIGHTS
 
 LAYERS = r"model\.language_model\.layers\..*\.(q|k|v|o|gate|up|down)_proj"
@@ -48,12 +49,14 @@ def with_kept_adapters(model: nn.Module, folder: Path) -> nn.Module:
         model: their base; it is changed.
 
     Raises:
+        ModelFilesError: what they do is more than other weights of their base.
         ValueError, KeyError, TypeError, RuntimeError: they are for another one, or damaged.
         ModuleNotFoundError: peft is not installed.
     """
-    from peft import PeftConfig, inject_adapter_in_model, set_peft_model_state_dict
+    from peft import PEFT_TYPE_TO_TUNER_MAPPING, PeftConfig, set_peft_model_state_dict
 
-    inject_adapter_in_model(PeftConfig.from_pretrained(str(folder)), model)
+    config = PeftConfig.from_pretrained(str(folder))
+    tuner: Any = PEFT_TYPE_TO_TUNER_MAPPING[cast(Any, config.peft_type)](model, config, "default")
     kept = {
         name.removeprefix(_WRAPPED): tensor for name, tensor in load_file(folder / ADAPTERS_WEIGHTS).items()
     }
@@ -61,7 +64,13 @@ def with_kept_adapters(model: nn.Module, folder: Path) -> nn.Module:
     lacking = [name for name in read.missing_keys if ".lora_" in name]
     if wrong := [*lacking, *read.unexpected_keys]:
         raise ValueError(f"they do not fit the model: {', '.join(wrong[:3])}")
-    return _merged(model)
+    try:
+        return tuner.merge_and_unload()
+    except (RuntimeError, ValueError) as error:
+        raise ModelFilesError(
+            f"the adapters in {folder} come to no plain model ({error}): train some without that, or serve "
+            "them with their base behind an OpenAI-compatible endpoint and use the policy 'openai'"
+        ) from error
 
 
 def adapted(model: nn.Module) -> dict[str, Any]:

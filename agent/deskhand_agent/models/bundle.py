@@ -10,6 +10,7 @@ Where the folder brings checksums (`deskhand_agent.checksums`), they are checked
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import uuid
 from dataclasses import asdict, dataclass, field, replace
@@ -19,6 +20,7 @@ from typing import Any, cast
 
 import blake3
 import torch
+from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
 from torch import Tensor
 from transformers import AutoProcessor, AutoTokenizer, PreTrainedTokenizerBase
@@ -215,7 +217,7 @@ def load_bundle(path: Path | str, *, device: str = "cpu", dtype: torch.dtype = t
         described = _described(folder)
         loaded: Any = _load_model(folder, family, dtype)
         model = loaded.to(device).eval()
-        tokenizer = AutoTokenizer.from_pretrained(folder)
+        tokenizer = _load_tokenizer(folder)
         if described is None or described.keys() <= {"format", REPLY_FORMAT}:
             return _released(folder, model, tokenizer, (described or {}).get(REPLY_FORMAT, OURS))
         tiny = described["tiny"]
@@ -232,7 +234,9 @@ def load_bundle(path: Path | str, *, device: str = "cpu", dtype: torch.dtype = t
             system=str(described.get("system", "")),
             reply_format=described.get(REPLY_FORMAT, OURS),
         )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
+    except (
+        OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError, StrictDataclassError
+    ) as error:  # fmt: skip
         raise ModelFilesError(
             f"the model folder {folder} is damaged ({type(error).__name__}: {error}): copy or download it "
             "again, or materialise the policy again from the store"
@@ -272,15 +276,32 @@ def _described(folder: Path) -> dict[str, Any] | None:
 
 def _load_model(folder: Path, family: str, dtype: torch.dtype) -> VisionLanguageModel:
     classes: dict[str, Any] = dict(zip(FAMILIES, (Qwen3, Qwen25), strict=True))
-    model, info = classes[family].from_pretrained(folder, dtype=dtype, output_loading_info=True)
-    missing = sorted(info["missing_keys"])
-    if missing or info["mismatched_keys"]:
-        wrong = ", ".join([*missing, *map(str, info["mismatched_keys"])][:4])
+    model, info = classes[family].from_pretrained(
+        folder, dtype=dtype, ignore_mismatched_sizes=True, output_loading_info=True
+    )
+    known = {_in_any_layer(name) for name in model.state_dict()}
+    beyond = [name for name in info["unexpected_keys"] if _in_any_layer(name) in known]
+    if wrong := sorted(map(str, [*info["missing_keys"], *info["mismatched_keys"], *beyond])):
         raise ModelFilesError(
-            f"the weights in {folder} do not fit its config.json (missing or of another shape: {wrong}): "
-            "copy or download the folder again"
+            f"the weights in {folder} do not fit its config.json (missing, of another shape or of layers it "
+            f"does not have: {', '.join(wrong[:4])}): copy or download the folder again"
         )
     return model
+
+
+def _in_any_layer(name: str) -> str:
+    """The name of a weight without the numbers of its layers. Released folders may hold weights beside those
+    of the model, such as buffers that are computed; one that has only another number is of a lost layer."""
+    return re.sub(r"\.\d+\.", ".*.", name)
+
+
+def _load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
+    try:
+        return AutoTokenizer.from_pretrained(folder)
+    except Exception as error:
+        if type(error) is Exception:  # all that the tokenizers library makes of a file it cannot read
+            raise ValueError(f"tokenizer.json: {error}") from error
+        raise
 
 
 def _released(

@@ -14,6 +14,8 @@ from deskhand_sandbox.types import Action, Observation, Point, Region, Zoom
 
 LEAST_PX = 4
 """Sides of a part, at least: fewer pixels show nothing."""
+MOST_RATIO = 100
+"""Of a part's longer side to its shorter one: Qwen's models take no picture of a ratio above 200."""
 
 
 def on_screen(action: Action, seen: Observation) -> Action:
@@ -35,7 +37,7 @@ def zoomed(action: Zoom, screen: Observation) -> Observation:
         screen: all of it, with the bytes of its screenshot.
 
     Raises:
-        InvalidAction: the part does not lie on the screen, or is too small to show anything.
+        InvalidAction: the part does not lie on the screen, or is too small or too thin to show anything.
     """
     region = _region(action.start, action.end, screen.size_px)
     left, top, right, bottom = region
@@ -52,8 +54,14 @@ def _region(start: Point, end: Point, size_px: tuple[int, int]) -> Region:
     top, bottom = sorted((start[1], end[1]))
     if left < 0 or top < 0 or right >= size_px[0] or bottom >= size_px[1]:
         raise InvalidAction(f"{start} to {end} is not on the screen of {size_px[0]} x {size_px[1]}")
-    if min(right - left, bottom - top) < LEAST_PX - 1:
+    shorter, longer = sorted((right + 1 - left, bottom + 1 - top))
+    if shorter < LEAST_PX:
         raise InvalidAction(
             f"{start} to {end} is too small to show anything: {LEAST_PX} pixels each way at least"
+        )
+    if longer > MOST_RATIO * shorter:
+        least = -(-longer // MOST_RATIO)
+        raise InvalidAction(
+            f"{start} to {end} is too thin to show: take {least} pixels or more the shorter way"
         )
     return left, top, right + 1, bottom + 1

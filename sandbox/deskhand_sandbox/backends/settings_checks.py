@@ -44,7 +44,7 @@ def task_settings(task: Task, kind: str, record: type[T]) -> T:
         raise InvalidTask(f"task {task.id}: {error}") from None
 
 
-def check_size(name: str, size: object, *, least: int = 1) -> None:
+def check_size(name: str, size: object, *, least: int) -> None:
     """Refuse what is not a width and a height in pixels."""
     sides = cast("tuple[object, ...]", size) if isinstance(size, tuple) else ()
     if len(sides) != 2 or not all(type(side) is int and least <= side <= MAX_SIDE_PX for side in sides):

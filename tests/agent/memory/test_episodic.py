@@ -31,6 +31,14 @@ def test_the_oldest_notes_make_room(step: Callable[..., Step]) -> None:
     assert Episodic(after=1, chars=3, working=0).recall(steps).written == ""
 
 
+def test_a_note_longer_than_all_may_be_hides_no_other(step: Callable[..., Step]) -> None:
+    steps = [step(0, "short", wrote=True), step(1, "long" * 99, wrote=True), step(2, "new", wrote=True)]
+    memory = Episodic(after=1, chars=300, working=0)
+    for shown in (steps[:2], steps):
+        first, long, *_ = memory.recall(shown).written.splitlines()
+        assert first == "1. short" and long == "2. lo (shortened from 399 bytes) long"
+
+
 def test_one_is_due_after_so_many_turns(step: Callable[..., Step]) -> None:
     memory = Episodic(after=2, chars=20, working=5)
     steps = [step(0, "a"), step(1, "b")]

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskhand_agent.memory.room import clipped, fair_share, size
+from deskhand_agent.memory.base import newest_within
+from deskhand_agent.memory.room import LINES_IN_ROOM, clipped, each_within, fair_share, size
 
 
 @pytest.mark.parametrize(
@@ -44,3 +45,11 @@ def test_both_ends_are_kept_and_it_says_how_long_it_was() -> None:
     assert cut == "a" * 15 + " (shortened from 100 bytes) " + "b" * 15 or (cut[0], cut[-1]) == ("a", "b")
     assert "(shortened from 100 bytes)" in cut
     assert clipped("naïve", 3) == "na"
+
+
+@given(st.lists(st.text(max_size=40), max_size=6), st.integers(0, 30))
+def test_no_line_hides_those_before_and_what_fits_stays(lines: list[str], room: int) -> None:
+    cut = each_within(lines, room)
+    assert all(new == old for new, old in zip(cut, lines, strict=True) if len(old) < room)
+    if room >= LINES_IN_ROOM:
+        assert newest_within(cut, room)[-1:] == cut[-1:]

@@ -18,6 +18,7 @@ from deskhand_agent.models.bundle import ModelBundle, build_tiny, load_bundle, s
 # peft asks transformers for it by its former name
 pytestmark = pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing:FutureWarning")
 IDS = (60, 61, 62, 63)
+LAYERS = r".*language_model.*\.[qv]_proj"
 
 
 @torch.no_grad()
@@ -25,34 +26,63 @@ def logits(bundle: ModelBundle) -> torch.Tensor:
     return cast(Any, bundle.model)(input_ids=torch.tensor([IDS])).logits
 
 
-@pytest.fixture
-def kept(bundle: ModelBundle, tmp_path: Path) -> Path:
-    """The folder that peft's own `save_pretrained` writes; its base is beside it."""
-    save_bundle(bundle, tmp_path / "base")
-    wrapped: Any = get_peft_model(
-        load_bundle(tmp_path / "base").model, LoraConfig(r=2, target_modules=r".*language_model.*\.[qv]_proj")
-    )
+@torch.no_grad()
+def keep(base: Path, folder: Path, **settings: Any) -> None:
+    """What peft's own `save_pretrained` writes of adapters that change something."""
+    torch.manual_seed(0)
+    config = LoraConfig(r=2, target_modules=LAYERS, **settings)
+    wrapped: Any = get_peft_model(load_bundle(base).model, config)
     for name, parameter in wrapped.named_parameters():
         if "lora_B" in name:
             torch.nn.init.normal_(parameter, std=0.5)
-    wrapped.save_pretrained(tmp_path / "adapters")
+        elif parameter.requires_grad and "lora_A" not in name:
+            parameter *= 1.5
+    wrapped.save_pretrained(folder)
+
+
+@pytest.fixture
+def kept(bundle: ModelBundle, tmp_path: Path) -> Path:
+    """A folder of adapters; its base is beside it."""
+    save_bundle(bundle, tmp_path / "base")
+    keep(tmp_path / "base", tmp_path / "adapters")
     return tmp_path / "adapters"
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"use_dora": True},
+        {"use_rslora": True, "rank_pattern": {"q_proj": 4}},
+        {"modules_to_save": ["lm_head"]},
+    ],
+    ids=["plain", "dora", "ranks", "head"],
+)
 def test_a_folder_of_adapters_is_the_model_they_come_to(
-    bundle: ModelBundle, kept: Path, tmp_path: Path
+    bundle: ModelBundle, tmp_path: Path, settings: dict[str, Any]
 ) -> None:
-    loaded = load_bundle(kept)
+    save_bundle(bundle, tmp_path / "base")
+    keep(tmp_path / "base", tmp_path / "adapters", **settings)
+    loaded = load_bundle(tmp_path / "adapters")
     with torch.no_grad():
-        wrapped: Any = PeftModel.from_pretrained(load_bundle(tmp_path / "base").model, str(kept)).eval()
+        wrapped: Any = PeftModel.from_pretrained(
+            load_bundle(tmp_path / "base").model, str(tmp_path / "adapters")
+        ).eval()
         theirs = wrapped(input_ids=torch.tensor([IDS])).logits
-    torch.testing.assert_close(logits(loaded), theirs, atol=1e-5, rtol=0)
+    torch.testing.assert_close(logits(loaded), theirs, atol=1e-4, rtol=0)
     assert not torch.allclose(logits(loaded), logits(bundle), atol=1e-3)
     # and is written as a plain one
     save_bundle(loaded, tmp_path / "plain")
     check_model_folder(tmp_path / "plain")
     assert torch.equal(logits(load_bundle(tmp_path / "plain")), logits(loaded))
     assert loaded.processor_hash == bundle.processor_hash
+
+
+@pytest.mark.filterwarnings("ignore:.*(lora_bias=True|invalid shape)")
+def test_adapters_that_come_to_no_plain_model_are_refused(kept: Path) -> None:
+    keep(kept.parent / "base", kept, lora_bias=True)
+    with pytest.raises(ModelFilesError, match=r"come to no plain model \(.*has no bias.*serve them"):
+        load_bundle(kept)
 
 
 def test_the_base_is_found_from_the_folder_of_the_adapters(kept: Path) -> None:

@@ -5,11 +5,13 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from PIL import Image as PilImage
 from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
 from transformers import AutoProcessor, Qwen3VLForConditionalGeneration
 
 from deskhand_agent.errors import ModelFilesError
@@ -202,12 +204,28 @@ def damage(folder: Path, how: str) -> None:
         (folder / "config.json").write_text("{")
     elif how == "settings":
         (folder / BUNDLE_FILE).write_text('{"tiny": null}')
-    elif how == "foreign":
+    elif how == "tokens":
+        tokenizer = json.loads((folder / "tokenizer.json").read_text())
+        tokenizer["model"]["vocab"]["x"] = "y"
+        (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    else:
         config = json.loads((folder / "config.json").read_text())
-        (folder / "config.json").write_text(json.dumps({**config, "model_type": "llama"}))
+        part, name, value = OTHERS[how]
+        (config[part] if part else config)[name] = value
+        (folder / "config.json").write_text(json.dumps(config))
 
 
-@pytest.mark.parametrize("how", ["missing", "cut", "no weights", "config", "settings", "foreign"])
+OTHERS: dict[str, tuple[str, str, Any]] = {
+    "foreign": ("", "model_type", "llama"),
+    "type": ("text_config", "hidden_size", "wide"),
+    "shape": ("text_config", "intermediate_size", 8),
+    "fewer layers": ("text_config", "num_hidden_layers", 1),
+    "more layers": ("text_config", "num_hidden_layers", 9),
+}
+"""What another version of a model has in its config.json."""
+
+
+@pytest.mark.parametrize("how", ["missing", "cut", "no weights", "config", "settings", "tokens", *OTHERS])
 def test_damaged_and_foreign_folders_are_refused_with_the_mend(
     bundle: ModelBundle, tmp_path: Path, how: str
 ) -> None:
@@ -215,6 +233,15 @@ def test_damaged_and_foreign_folders_are_refused_with_the_mend(
     damage(tmp_path / "policy", how)
     with pytest.raises(ModelFilesError, match=r"give the folder|again|endpoint"):
         load_bundle(tmp_path / "policy")
+
+
+def test_weights_that_no_model_of_its_kind_has_are_left_out(bundle: ModelBundle, tmp_path: Path) -> None:
+    save_bundle(bundle, tmp_path / "hub")
+    file = tmp_path / "hub" / "model.safetensors"
+    computed = "model.language_model.layers.0.self_attn.rotary_emb.inv_freq"
+    more = {computed: torch.ones(2), "mtp.layers.0.mlp.up_proj.weight": torch.ones(2, 2)}
+    save_file({**load_file(file), **more}, file, {"format": "pt"})
+    assert same_weights(load_bundle(tmp_path / "hub"), bundle)
 
 
 @pytest.mark.parametrize("what", ["format", "template"])

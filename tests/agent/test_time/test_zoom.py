@@ -49,17 +49,25 @@ def test_what_is_seen_in_the_part_is_found_on_the_screen() -> None:
     assert on_screen(Click(x=7, y=8), screen()) == Click(x=7, y=8)
 
 
+def test_a_thin_part_is_looked_at_while_models_take_its_picture() -> None:
+    assert zoomed(Zoom(start=(0, 100), end=(1279, 112)), screen(1280, 720)).size_px == (1280, 13)
+    assert zoomed(Zoom(start=(9, 0), end=(14, 599)), screen(1280, 720)).size_px == (7, 720)
+
+
 @pytest.mark.parametrize(
     ("start", "end", "says"),
     [
         ((10, 10), (160, 50), "not on the screen of 160 x 120"),
         ((-1, 10), (50, 50), "not on the screen"),
         ((10, 10), (12, 50), "too small to show anything"),
+        ((0, 100), (1279, 111), "too thin to show: take 13 pixels or more the shorter way"),
+        ((9, 599), (13, 0), "too thin to show: take 6 pixels or more the shorter way"),
     ],
 )
 def test_what_cannot_be_looked_at_is_said(start: Any, end: Any, says: str) -> None:
+    seen = screen(1280, 720) if "thin" in says else screen()
     with pytest.raises(InvalidAction, match=says):
-        zoomed(Zoom(start=start, end=end), screen())
+        zoomed(Zoom(start=start, end=end), seen)
 
 
 class Screen:

@@ -18,6 +18,7 @@ from deskhand_sandbox.errors import InvalidTask
 from deskhand_sandbox.tools.policy import Network, check_network
 from deskhand_sandbox.types import Task
 
+MIN_SIDE_PX = 64
 FASTEST = 1000.0
 """Most a page's time can be sped up."""
 
@@ -58,7 +59,7 @@ class PageSettings:
     site: str | None = None
     """Pages the backend serves itself: "miniwob"; None for the network."""
     viewport_px: tuple[int, int] = (1280, 720)
-    """Width and height of the page and of its screenshots."""
+    """Width and height of the page and of its screenshots, each from `MIN_SIDE_PX` on."""
     image_format: Literal["png", "jpeg", "webp"] = "png"
     image_quality: int = 80
     """1 to 100; PNG ignores it."""
@@ -119,7 +120,7 @@ def page_settings(task: Task) -> PageSettings:
 
 
 def _check(settings: PageSettings) -> None:
-    check_size("viewport_px", settings.viewport_px)
+    check_size("viewport_px", settings.viewport_px, least=MIN_SIDE_PX)
     check_image(settings.image_format, settings.image_quality)
     check_positive(settings, "settle_deadline_ms", "load_deadline_s")
     check_text(settings, "ready", "start", "site")
