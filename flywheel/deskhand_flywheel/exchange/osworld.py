@@ -44,6 +44,7 @@ from deskhand_flywheel.exchange.records import (
     json_object,
     read,
     read_head,
+    read_number,
 )
 from deskhand_flywheel.exchange.types import Add, Format, Guidance, Recorded
 from deskhand_flywheel.records import decode, encode_action
@@ -280,7 +281,7 @@ def _turns(folder: Path, screen: Image | None) -> Iterator[_Turn]:
         else:
             turn.actions += actions
             pointer = pointer_after(actions, pointer)
-        turn.reward += _number(row.get("reward") or 0.0, "reward", place)
+        turn.reward += read_number(row.get("reward") or 0.0, "reward", place)
         turn.done = turn.done or row.get("done") is True
         turn.after = _picture_after(row, folder, place) or turn.after
     if turn is not None:
@@ -328,17 +329,7 @@ def _result(folder: Path) -> float | None:
     if not path.exists():
         return None
     text = read_bytes(path, folder).decode(errors="replace").strip()
-    return _number(text, "the result", str(path))
-
-
-def _number(value: object, what: str, place: str) -> float:
-    try:
-        number = float(str(value))
-    except ValueError:
-        number = float("nan")
-    if not abs(number) < 1e9:
-        raise DamagedInput(place, f"{what} is {value!r:.60}, not a number")
-    return number
+    return read_number(text, "the result", str(path), least=0, most=1)
 
 
 def _response(row: JsonObject) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -65,7 +66,8 @@ def assembled(
     """The episode of these records.
 
     Raises:
-        DamagedInput: its id is none that its files can be named after, or the steps do not count from 0.
+        DamagedInput: its id is none that its files can be named after, the steps do not count from 0, or a
+            reward is no finite number.
     """
     if not _ID.fullmatch(start.id):
         raise DamagedInput(
@@ -75,6 +77,8 @@ def assembled(
     for index, step in enumerate(steps):
         if step.index != index:
             raise DamagedInput(place, f"step {step.index} stands where step {index} should")
+        if not math.isfinite(step.reward):
+            raise DamagedInput(place, f"the reward of step {index} is {step.reward}, not a finite number")
     return Trajectory(start=start, steps=tuple(steps), end=end)
 
 
@@ -152,6 +156,21 @@ def read_text(kind: type[T], text: str, place: str) -> T:
         return loads(kind, text)
     except RecordError as error:
         raise DamagedInput(place, str(error)) from error
+
+
+def read_number(value: object, what: str, place: str, *, least: float = -1e9, most: float = 1e9) -> float:
+    """A number that others wrote, or its text.
+
+    Raises:
+        DamagedInput: it is none, or none from `least` to `most`.
+    """
+    try:
+        found = float(value if isinstance(value, int | float) else str(value))
+    except (ValueError, OverflowError):
+        found = math.nan
+    if not least <= found <= most:
+        raise DamagedInput(place, f"{what} is {value!r:.60}, not a number from {least:g} to {most:g}")
+    return found
 
 
 def agree(found: object, expected: object, what: str, place: str) -> None:

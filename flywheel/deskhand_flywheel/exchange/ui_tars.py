@@ -46,6 +46,7 @@ from deskhand_flywheel.exchange.records import (
     json_lines,
     read,
     read_head,
+    read_number,
 )
 from deskhand_flywheel.exchange.types import Add, Format, Guidance, Recorded
 from deskhand_sandbox.dialects import read as read_dialect
@@ -190,8 +191,9 @@ def _read_foreign(conversation: JsonObject, folder: Path, guidance: Guidance, pl
                 raise DamagedInput(
                     where, f"{shown} pictures were shown before it and {len(images)} are listed"
                 )
-            reward = rewards[len(turns)] if isinstance(rewards, list) and len(turns) < len(rewards) else 0.0
-            turns.append(_turn(text, images[shown - 1], reward, guidance.dialect, turns))
+            reward = rewards[len(turns)] if isinstance(rewards, list) and len(turns) < len(rewards) else None
+            earned = 0.0 if reward is None else read_number(reward, "its reward", where)
+            turns.append(_turn(text, images[shown - 1], earned, guidance.dialect))
             continue
         shown += text.count(_IMAGE)
         if not turns:
@@ -205,7 +207,7 @@ def _read_foreign(conversation: JsonObject, folder: Path, guidance: Guidance, pl
         instruction=_instruction(told),
         turns=turns,
         final=images[shown] if shown < len(images) else None,
-        result=float(outcome) if isinstance(outcome, int | float) else None,
+        result=None if outcome is None else read_number(outcome, "outcome", place, least=0, most=1),
         done=False,
         environment="desktop",
         verifier="osworld",
@@ -213,9 +215,7 @@ def _read_foreign(conversation: JsonObject, folder: Path, guidance: Guidance, pl
     )
 
 
-def _turn(
-    text: str, screen: Image, reward: JsonValue, dialect: str, before: Sequence[ForeignTurn]
-) -> ForeignTurn:
+def _turn(text: str, screen: Image, reward: float, dialect: str) -> ForeignTurn:
     thought = _THOUGHT.match(text)
     actions, error = _actions(text, screen, dialect)
     return ForeignTurn(
@@ -224,7 +224,7 @@ def _turn(
         actions=actions,
         thought=thought.group("thought").strip() if thought else None,
         error=error,
-        reward=float(reward) if isinstance(reward, int | float) else 0.0,
+        reward=reward,
     )
 
 
