@@ -207,7 +207,8 @@ def _said(said: str) -> StoreError | None:
         return StorageFull("the disk is full: the database could not grow; free some space and start again")
     if "locked" in low or "busy" in low:
         return _kept_locked()
-    if "malformed" in low or "not a database" in low:
+    # a value's, not the file's
+    if ("malformed" in low and low != "malformed json") or "not a database" in low:
         return CorruptStore(f"the database file is damaged or is no database ({said}); restore a copy of it")
     if "unable to open" in low or "readonly" in low or "disk i/o" in low:
         return StoreUnavailable(

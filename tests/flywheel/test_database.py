@@ -15,6 +15,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from flywheel_episodes import Urls
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import OperationalError
 
 import deskhand_flywheel.database as database_module
 from deskhand_flywheel import tables
@@ -107,6 +108,14 @@ async def test_a_file_that_is_no_database_is_named(file: Path, url: str) -> None
     file.write_bytes(b"not a database at all, but long enough to look at" * 100)
     with pytest.raises(CorruptStore, match="no database"):
         await Database.open(url)
+
+
+async def test_a_value_that_is_no_json_does_not_make_the_file_a_damaged_one(url: str) -> None:
+    database = await Database.open(url)
+    with pytest.raises(OperationalError, match="malformed JSON"):
+        async with database.read() as connection:
+            await connection.scalar(text("SELECT json_extract('{', '$')"))
+    await database.close()
 
 
 @pytest.mark.parametrize(
