@@ -25,7 +25,14 @@ from sqlalchemy import Connection, RowMapping, Select, event, text
 from sqlalchemy.connectors.asyncio import AsyncAdapt_terminate
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.engine.url import URL, make_url
-from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DataError,
+    DBAPIError,
+    IntegrityError,
+    NoSuchModuleError,
+    OperationalError,
+)
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 from sqlalchemy.util.concurrency import in_greenlet
@@ -185,6 +192,8 @@ def storage_errors() -> Generator[None]:
         yield
     except OverflowError as error:
         raise InvalidQuery("a number is larger than the database can hold") from error
+    except IntegrityError:  # PostgreSQL quotes the values, which may say anything
+        raise
     except DBAPIError as error:
         if isinstance(error, DataError):
             raise InvalidQuery(f"a value is none that the database can hold: {error.orig}") from error
