@@ -324,6 +324,9 @@ async def test_a_damaged_picture_in_the_store_ends_the_export(
 async def test_what_cannot_be_imported_says_what_can(store: Store, tmp_path: Path) -> None:
     with pytest.raises(UnknownFormat, match="holds nothing that can be imported"):
         await import_trajectories(store, tmp_path)
+    for format in IMPORTABLE:
+        with pytest.raises(UnknownFormat, match=f"holds nothing of the format {format}"):
+            await import_trajectories(store, tmp_path, format=format)
     with pytest.raises(UnknownFormat, match="only goes out"):
         await import_trajectories(store, tmp_path, format="webdataset")
     with pytest.raises(UnknownFormat, match="is not there"):
