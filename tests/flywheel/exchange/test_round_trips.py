@@ -18,7 +18,7 @@ from deskhand_flywheel.errors import (
     UnknownFormat,
     UnknownTrajectory,
 )
-from deskhand_flywheel.exchange import export_trajectories, import_trajectories
+from deskhand_flywheel.exchange import export_trajectories, format_names, import_trajectories
 from deskhand_flywheel.exchange.pictures import data_of, other_pictures, screens_of
 from deskhand_flywheel.exchange.records import assembled
 from deskhand_flywheel.store import Store
@@ -307,6 +307,19 @@ async def test_an_export_is_there_whole_or_not_at_all(store: Store, tmp_path: Pa
     with pytest.raises(FolderTaken, match="taken"):
         await export_trajectories(store, ["one"], tmp_path / "taken", "parquet")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["home", "taken"]
+
+
+@pytest.mark.parametrize("format", format_names())
+async def test_an_id_that_is_given_twice_is_exported_once(store: Store, tmp_path: Path, format: str) -> None:
+    await write(store, make_trajectory("one", end=make_end()))
+    exported = await export_trajectories(store, ["one", "one"], tmp_path / "twice", format)
+    assert (exported.trajectories, exported.steps) == (1, 3)
+    await export_trajectories(store, ["one"], tmp_path / "once", format)
+    twice, once = (
+        {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        for folder in (tmp_path / "twice", tmp_path / "once")
+    )
+    assert twice == once
 
 
 async def test_a_damaged_picture_in_the_store_ends_the_export(
