@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from sqlalchemy import Column, String
 
@@ -173,12 +174,36 @@ def read_number(value: object, what: str, place: str, *, least: float = -1e9, mo
     return found
 
 
+@contextmanager
+def exported_again(place: str) -> Generator[None]:
+    """For writing once more what an export of the records wrote.
+
+    Raises:
+        DamagedInput: none can have been made of them: a screen without a pixel, a time before all calendars.
+    """
+    try:
+        yield
+    except (ArithmeticError, ValueError, OSError) as error:
+        raise DamagedInput(place, f"its records are none that can be exported: {error}") from error
+
+
+def agree_all(found: Mapping[str, Any], expected: Mapping[str, Any], place: str) -> None:
+    """What stands beside a record against what an export of the record writes there.
+
+    Raises:
+        DamagedInput: a field was changed after the export.
+    """
+    for name, value in expected.items():
+        agree(found.get(name), value, name, place)
+
+
 def agree(found: object, expected: object, what: str, place: str) -> None:
     """
     Raises:
         DamagedInput: a field was changed after the export.
     """
-    if found != expected:
+    # NaN is equal to nothing
+    if found != expected and repr(found) != repr(expected):
         raise DamagedInput(
             place,
             f"{what} is {found!r:.80}, and the record beside it says {expected!r:.80}: it was changed after "

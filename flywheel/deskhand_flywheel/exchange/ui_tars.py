@@ -23,7 +23,7 @@ from typing import cast
 
 from deskhand_agent.errors import ActionSyntaxError
 from deskhand_agent.grammar import format_reply, parse_reply
-from deskhand_agent.types import Step
+from deskhand_agent.types import Step, Trajectory
 from deskhand_flywheel.errors import DamagedInput
 from deskhand_flywheel.exchange.foreign import ForeignEpisode, ForeignTurn, adopted
 from deskhand_flywheel.exchange.pictures import (
@@ -40,8 +40,10 @@ from deskhand_flywheel.exchange.records import (
     KEY,
     JsonObject,
     agree,
+    agree_all,
     as_json,
     as_object,
+    exported_again,
     head,
     json_lines,
     read,
@@ -77,13 +79,15 @@ def write(folder: Path) -> Generator[Add]:
                 path = folder / IMAGES / file_name(image)
                 if not path.exists():
                     path.write_bytes(data_of(image))
-            file.write(json.dumps(_conversation(recorded)) + "\n")
+            steps: list[JsonValue] = [as_json(step) for step in trajectory.steps]
+            ours: JsonObject = {**head(recorded), "records": steps}
+            file.write(json.dumps({**_conversation(trajectory), KEY: ours}) + "\n")
 
         yield add
 
 
-def _conversation(recorded: Recorded) -> JsonObject:
-    trajectory = recorded.trajectory
+def _conversation(trajectory: Trajectory) -> JsonObject:
+    """What others read."""
     messages: list[JsonValue] = []
     dialect = _dialect([action for step in trajectory.steps for action in step.decision.actions])
     for step in trajectory.steps:
@@ -91,14 +95,12 @@ def _conversation(recorded: Recorded) -> JsonObject:
         messages.append({"role": "user", "content": asked})
         messages.append({"role": "assistant", "content": _reply(step, dialect)})
     outcome = trajectory.end.outcome if trajectory.end else None
-    steps: list[JsonValue] = [as_json(step) for step in trajectory.steps]
     return {
         "id": trajectory.id,
         "messages": messages,
         "images": [f"{IMAGES}/{file_name(step.observation.screenshot)}" for step in trajectory.steps],
         "rewards": [step.reward for step in trajectory.steps],
         "outcome": outcome and outcome.score,
-        KEY: {**head(recorded), "records": steps},
     }
 
 
@@ -166,12 +168,16 @@ def _conversations(file: Path) -> Iterator[tuple[str, JsonObject]]:
 
 def _read_own(conversation: JsonObject, folder: Path, place: str) -> Recorded:
     about = as_object(conversation[KEY], f"{place}, {KEY}")
-    records, rewards = _list(about, "records", place), _list(conversation, "rewards", place)
-    steps = [read(Step, value, f"{place}, step {index}") for index, value in enumerate(records)]
+    records = enumerate(_list(about, "records", place))
+    steps = [read(Step, value, f"{place}, step {index}") for index, value in records]
     recorded = read_head(about, steps, place)
     trajectory = recorded.trajectory
-    agree(conversation.get("id"), trajectory.id, "id", place)
-    agree(rewards, [step.reward for step in trajectory.steps], "rewards", place)
+    with exported_again(place):
+        expected = _conversation(trajectory)
+    messages, written = _list(conversation, "messages", place), _list(expected, "messages", place)
+    for number, (message, said) in enumerate(zip(messages, written, strict=False), start=1):
+        agree(message, said, "the message", f"{place}, message {number}")
+    agree_all(conversation, expected, place)
     pictures: dict[str, bytes] = {}
     for image in (*screens_of(trajectory), *other_pictures(trajectory)):
         if image.digest not in pictures:
