@@ -25,7 +25,14 @@ from sqlalchemy import Connection, RowMapping, Select, event, text
 from sqlalchemy.connectors.asyncio import AsyncAdapt_terminate
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.engine.url import URL, make_url
-from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DataError,
+    DBAPIError,
+    IntegrityError,
+    NoSuchModuleError,
+    OperationalError,
+)
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 from sqlalchemy.util.concurrency import in_greenlet
@@ -185,6 +192,8 @@ def storage_errors() -> Generator[None]:
         yield
     except OverflowError as error:
         raise InvalidQuery("a number is larger than the database can hold") from error
+    except IntegrityError:  # PostgreSQL quotes the values, which may say anything
+        raise
     except DBAPIError as error:
         if isinstance(error, DataError):
             raise InvalidQuery(f"a value is none that the database can hold: {error.orig}") from error
@@ -207,7 +216,8 @@ def _said(said: str) -> StoreError | None:
         return StorageFull("the disk is full: the database could not grow; free some space and start again")
     if "locked" in low or "busy" in low:
         return _kept_locked()
-    if "malformed" in low or "not a database" in low:
+    # a value's, not the file's
+    if ("malformed" in low and low != "malformed json") or "not a database" in low:
         return CorruptStore(f"the database file is damaged or is no database ({said}); restore a copy of it")
     if "unable to open" in low or "readonly" in low or "disk i/o" in low:
         return StoreUnavailable(

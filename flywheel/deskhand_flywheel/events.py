@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -13,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from deskhand_flywheel import tables
 from deskhand_flywheel.errors import InvalidQuery
 from deskhand_flywheel.parts import StorePart
+from deskhand_flywheel.records import finite
 from deskhand_flywheel.types import Event, EventKind
 from deskhand_sandbox.types import JsonValue
 
@@ -112,14 +112,4 @@ class Events(StorePart):
 
 
 def _finite(event: Event) -> dict[str, JsonValue]:
-    return {key: _plain(value) for key, value in event.data.items()}
-
-
-def _plain(value: JsonValue) -> JsonValue:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    return value
+    return {key: finite(value) for key, value in event.data.items()}

@@ -60,10 +60,12 @@ class NearFrames:
 
     async def end(self, trajectory_id: str, end: TrajectoryEnd) -> TrajectoryEnd:
         """The end with a kept frame."""
-        if end.final_observation is None:
-            return end
-        seen = await self._seen(self._of(trajectory_id), end.final_observation)
-        return replace(end, final_observation=seen)
+        kept = self._of(trajectory_id)
+        if end.final_observation is not None:
+            end = replace(end, final_observation=await self._seen(kept, end.final_observation))
+        # megabytes each, and no other frame is to come: told again, the end is known by its digest
+        kept.pixels = None
+        return end
 
     def _of(self, trajectory_id: str) -> _Kept:
         kept = self._kept.setdefault(trajectory_id, _Kept())

@@ -7,6 +7,7 @@ never saw its acknowledgement may try again); writing something else under the s
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -19,7 +20,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from deskhand_agent.types import Step, Trajectory, TrajectoryEnd, TrajectoryStart
 from deskhand_flywheel import tables
 from deskhand_flywheel.citing import Citing, refuse_condemned
-from deskhand_flywheel.errors import ConflictingRecord, CorruptBlob, MissingBlob, UnknownTrajectory
+from deskhand_flywheel.errors import (
+    ConflictingRecord,
+    CorruptBlob,
+    MalformedRecord,
+    MissingBlob,
+    UnknownTrajectory,
+)
 from deskhand_flywheel.near_frames import NearFrames
 from deskhand_flywheel.parts import column_text
 from deskhand_flywheel.records import dumps
@@ -47,6 +54,7 @@ class Recording(Citing):
         Raises:
             UnknownTrajectory: `begin` was not called for it.
             ConflictingRecord: another step has that index.
+            MalformedRecord: its reward is no finite number.
             MissingBlob: a picture came without data and is not in the blob store.
             StorageFull, StoreUnavailable, StoreClosed: nothing was written.
         """
@@ -82,6 +90,7 @@ class Recording(Citing):
 
         Raises:
             ConflictingRecord: another trajectory has the id, or its steps or its end differ.
+            MalformedRecord: a reward is no finite number.
             MissingBlob: a picture came without data and is not in the blob store.
             StorageFull, StoreUnavailable, StoreClosed: nothing was written.
         """
@@ -188,6 +197,9 @@ class _StepRow(NamedTuple):
 
     @classmethod
     def of(cls, trajectory_id: str, step: Step) -> _StepRow:
+        if not math.isfinite(step.reward):
+            what = f"step {step.index} of trajectory {trajectory_id}"
+            raise MalformedRecord(f"the reward of {what} is {step.reward}, not a finite number")
         values = {
             "trajectory_id": trajectory_id,
             "step_index": step.index,

@@ -10,6 +10,7 @@ a default reads old rows; anything else is a new version with a converter here.
 from __future__ import annotations
 
 import json
+import math
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
@@ -73,6 +74,17 @@ def decode(kind: type[T], value: JsonValue) -> T:
 def encode_action(action: object) -> JsonValue:
     """An action with its name in "type", as it stands inside a decision."""
     return {"type": _tag(type(action)), **cast(dict[str, JsonValue], encode(action))}
+
+
+def finite(value: JsonValue) -> JsonValue:
+    """A JSON value with None for the figures that only Python takes for JSON: NaN and infinities."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, list):
+        return [finite(item) for item in value]
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    return value
 
 
 @cache

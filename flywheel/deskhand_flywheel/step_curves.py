@@ -26,10 +26,14 @@ class Curves(StorePart):
     async def step_curves(self, trajectory_id: str) -> StepCurves:
         """Of one trajectory; empty where there is none."""
         table = tables.steps
+        text = table.c.step
+        # neither database knows these as JSON, and one word more in a text that is not read does no harm
+        for word in ("NaN", "-Infinity", "Infinity"):
+            text = func.replace(text, word, "null")
         # PostgreSQL refuses a whole record for an escaped NUL or half a surrogate pair in any of its texts,
         # and none is read here. Of \\u, a backslash before a u, comes \/u, which is JSON as well
-        unescaped = cast(func.replace(table.c.step, r"\u", "/u"), JSON)
-        record = type_coerce(table.c.step, JSON) if self.database.is_sqlite else unescaped
+        unescaped = cast(func.replace(text, r"\u", "/u"), JSON)
+        record = type_coerce(text, JSON) if self.database.is_sqlite else unescaped
         value = record[("record", "decision", "completion", "value")].as_float()
         query = (
             select(table.c.reward, type_coerce(value, Float))

@@ -17,7 +17,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_flywheel.database import Database
-from deskhand_flywheel.errors import StoreClosed
+from deskhand_flywheel.errors import StorageFull, StoreClosed, StoreUnavailable
 
 T = TypeVar("T")
 Write = Callable[[AsyncConnection], Awaitable[T]]
@@ -96,7 +96,8 @@ class GroupWriter:
         try:
             results = await self._commit(group)
         except Exception as error:  # noqa: BLE001  whose write it is decides what it means
-            if len(group) == 1:
+            # a lock, a full disk or a lost connection is no write's own: each alone would wait for it anew
+            if len(group) == 1 or isinstance(error, StoreUnavailable | StorageFull):
                 _fail(group, error)
                 return
             # one write of the group failed and undid the rest: only it is to fail

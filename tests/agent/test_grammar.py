@@ -170,6 +170,7 @@ def test_a_damaged_reply_is_read_or_refused(actions: list[Action], data: st.Data
         "call_tool(name='x', arguments=" + '{"a":' * 50_000,
         "call_tool(name='x', arguments={\"a\": " + "9" * 5000 + "})",
         "call_tool(name='x', arguments={\"a\": NaN})",
+        "call_tool(name='x', arguments={\"a\": [-1e999]})",
         "scroll(point='<point>1 2</point>', dx=" + "9" * 5000 + ")",
         "wait(time=1e999)",
         "click(point='<point>" + "9" * 5000 + " 1</point>')",

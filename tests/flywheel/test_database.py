@@ -15,6 +15,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from flywheel_episodes import Urls
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import IntegrityError, OperationalError
 
 import deskhand_flywheel.database as database_module
 from deskhand_flywheel import tables
@@ -109,6 +110,14 @@ async def test_a_file_that_is_no_database_is_named(file: Path, url: str) -> None
         await Database.open(url)
 
 
+async def test_a_value_that_is_no_json_does_not_make_the_file_a_damaged_one(url: str) -> None:
+    database = await Database.open(url)
+    with pytest.raises(OperationalError, match="malformed JSON"):
+        async with database.read() as connection:
+            await connection.scalar(text("SELECT json_extract('{', '$')"))
+    await database.close()
+
+
 @pytest.mark.parametrize(
     "url",
     [
@@ -160,6 +169,16 @@ async def test_a_full_disk_is_a_typed_error_and_undoes_the_transaction(url: str)
                 await connection.execute(tables.datasets.insert(), row)
     async with database.read() as connection:
         assert await connection.scalar(text("SELECT count(*) FROM datasets")) == 0
+    await database.close()
+
+
+@pytest.mark.parametrize("urls", ["sqlite", "postgresql"], indirect=True)
+async def test_a_name_that_is_taken_is_no_trouble_of_the_database_whatever_it_says(urls: Urls) -> None:
+    database = await Database.open(urls.database)
+    row = {"name": "connect: busy, locked", "version": 1, "kind": "sft", "recipe": "{}", "created_at_s": 0.0}
+    with pytest.raises(IntegrityError):
+        async with database.write() as connection:
+            await connection.execute(tables.datasets.insert(), [row, row])
     await database.close()
 
 

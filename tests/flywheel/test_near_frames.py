@@ -146,6 +146,18 @@ async def test_writing_twice_and_other_sizes_and_no_picture_at_all(urls: Urls) -
         assert await _blobs(store) == {frames[n].digest for n in (0, 2, 3, 4)}
 
 
+@pytest.mark.parametrize("last", [_screen(), _screen(caret=True), _screen(text="another page"), None])
+async def test_of_an_episode_that_has_ended_no_pixels_are_remembered(urls: Urls, last: Image | None) -> None:
+    written = _episode("a", [_screen()] * 2, last or _screen())
+    assert written.end is not None
+    end = written.end if last is not None else replace(written.end, final_observation=None)
+    async with await Store.open(urls.database, urls.blobs, near_frames=0.01) as store:
+        await write(store, replace(written, end=end))
+        await store.end("a", end)
+        assert store.near_frames is not None
+        assert [kept.pixels for kept in store.near_frames._kept.values()] == [None]
+
+
 @pytest.mark.parametrize("near", [None, 0.0])
 async def test_an_alpha_channel_is_a_part_of_the_picture(urls: Urls, near: float | None) -> None:
     frames = [encoded(Pil.new("RGBA", SIZE, (9, 9, 9, alpha))) for alpha in (0, 255)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf, nan
 
 import pytest
 from flywheel_episodes import make_end, make_start, make_step, make_trajectory, write
@@ -12,6 +13,7 @@ from deskhand_flywheel.errors import InvalidQuery, UnknownTrajectory
 from deskhand_flywheel.records import loads
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import StepScore
+from deskhand_sandbox.types import CallTool
 
 DATABASES = ("sqlite", "postgresql")
 
@@ -62,6 +64,20 @@ async def test_curves_are_read_whatever_a_step_says(store: Store, text: str) -> 
     assert (await store.trajectory("a")).steps[0].decision.text == text
     curves = await store.step_curves("a")
     assert (curves.rewards, curves.values) == ((0.5, 0.0), (0.4, None))
+
+
+async def test_curves_are_read_whatever_figures_a_step_holds(store: Store) -> None:
+    whole = make_step(0)
+    completion = whole.decision.completion
+    assert completion is not None
+    called = CallTool(name="NaN", arguments={"a": [-inf, inf, nan], "-Infinity": "\\Infinity"})
+    odd = replace(whole.decision, actions=(called,), cost={"usd": nan})
+    unsure = replace(whole.decision, completion=replace(completion, value=nan))
+    await write(
+        store, make_trajectory("a", steps=(make_step(0, decision=odd), make_step(1, decision=unsure)))
+    )
+    curves = await store.step_curves("a")
+    assert (curves.rewards, curves.values) == ((0.0, 0.0), (0.4, None))
 
 
 @pytest.mark.parametrize(("offset", "limit"), [(-1, 5), (0, 0), (0, 501)])

@@ -23,6 +23,7 @@ from deskhand_flywheel.errors import (
     ConflictingRecord,
     CorruptBlob,
     InvalidQuery,
+    MalformedRecord,
     MissingBlob,
     StoreClosed,
     UnknownTrajectory,
@@ -106,6 +107,17 @@ async def test_steps_and_ends_of_nothing_are_refused(store: Store) -> None:
         await store.trajectory("nobody")
     with pytest.raises(UnknownTrajectory):
         await store.summary("nobody")
+
+
+@pytest.mark.parametrize("reward", [float("nan"), float("inf")])
+async def test_a_reward_that_is_no_number_is_refused_by_name(store: Store, reward: float) -> None:
+    await store.begin(make_start("a"))
+    odd = make_step(0, reward=reward)
+    with pytest.raises(MalformedRecord, match="the reward of step 0 of trajectory a is"):
+        await store.step("a", odd)
+    with pytest.raises(MalformedRecord, match="the reward of step 0 of trajectory b is"):
+        await store.add_trajectory(make_trajectory("b", steps=(odd,), end=make_end()))
+    assert await store.trajectory_ids() == ("a",)
 
 
 async def test_a_picture_without_bytes_must_be_there_already(store: Store) -> None:

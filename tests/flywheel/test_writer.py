@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_flywheel.database import Database
-from deskhand_flywheel.errors import StoreClosed
+from deskhand_flywheel.errors import StorageFull, StoreClosed, StoreError, StoreUnavailable
 from deskhand_flywheel.tables import datasets
 from deskhand_flywheel.writer import GroupWriter
 
@@ -59,6 +60,28 @@ async def test_one_refused_write_fails_alone(database: Database) -> None:
     assert isinstance(results[1], IntegrityError)
     assert results[2] == "b"
     assert await _names(database) == {"taken", "a", "b"}
+    await writer.close()
+
+
+@pytest.mark.parametrize("trouble", [StoreUnavailable, StorageFull])
+async def test_what_is_no_write_s_own_fails_all_of_them_at_once(
+    database: Database, monkeypatch: pytest.MonkeyPatch, trouble: type[StoreError]
+) -> None:
+    tries: list[str] = []
+
+    @asynccontextmanager
+    async def kept_locked() -> AsyncGenerator[AsyncConnection]:
+        tries.append("a wait of half a minute")
+        raise trouble("locked")
+        yield
+
+    writer = GroupWriter(database)
+    with monkeypatch.context() as patched:
+        patched.setattr(database, "write", kept_locked)
+        results = await asyncio.gather(*(writer.submit(_add(name)) for name in "abc"), return_exceptions=True)
+    assert [type(result) for result in results] == [trouble] * 3 and len(tries) == 1
+    assert await writer.submit(_add("after")) == "after"
+    assert await _names(database) == {"after"}
     await writer.close()
 
 

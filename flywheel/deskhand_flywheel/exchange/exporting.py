@@ -31,7 +31,7 @@ async def export_trajectories(
     *,
     progress: Progress = lambda done, total: None,
 ) -> Exported:
-    """Write trajectories with their pictures and what was said of them, in the order of the ids.
+    """Write trajectories with their pictures and what was said of them, each once, in the order of the ids.
 
     Args:
         folder: to be made; must not be there, or be empty.
@@ -44,6 +44,7 @@ async def export_trajectories(
             no folder is left.
     """
     chosen = format_named(format)
+    trajectory_ids = [*dict.fromkeys(trajectory_ids)]
     staging = await asyncio.to_thread(_staging, folder)
     steps = 0
     try:

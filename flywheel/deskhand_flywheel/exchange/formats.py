@@ -36,7 +36,8 @@ def format_of(path: Path, name: str | None) -> Format:
     """The format to import a path with: the one named, else the one its files are of.
 
     Raises:
-        UnknownFormat: nothing there is of a format that can be imported, or the named one only goes out.
+        UnknownFormat: nothing there is of a format that can be imported, or of the named one, or that one
+            only goes out.
     """
     if not path.exists():
         raise UnknownFormat(f"{path} is not there")
@@ -46,6 +47,8 @@ def format_of(path: Path, name: str | None) -> Format:
         chosen = format_named(name)
         if chosen.read is None:
             raise UnknownFormat(f"{name} only goes out; what can be imported is {known}")
+        if not chosen.found(path):
+            raise UnknownFormat(f"{path} holds nothing of the format {name}: name the folder that does")
         return chosen
     for each in importable:
         if each.found(path):

@@ -37,13 +37,16 @@ from deskhand_flywheel.exchange.records import (
     KEY,
     JsonObject,
     agree,
+    agree_all,
     as_json,
     as_object,
+    exported_again,
     head,
     json_lines,
     json_object,
     read,
     read_head,
+    read_number,
 )
 from deskhand_flywheel.exchange.types import Add, Format, Guidance, Recorded
 from deskhand_flywheel.records import decode, encode_action
@@ -53,7 +56,8 @@ from deskhand_sandbox.dialects.pointing import pointer_after
 from deskhand_sandbox.errors import InvalidAction
 from deskhand_sandbox.types import Action, Fail, Finish, Image, JsonValue, Point
 
-ROWS, RECORD, RESULT, FIRST_SCREEN = "traj.jsonl", "deskhand.json", "result.txt", "step_0"
+ROWS, RECORD, RESULT, TASK = "traj.jsonl", "deskhand.json", "result.txt", "task.json"
+FIRST_SCREEN = "step_0"
 STAMP = "%Y%m%d@%H%M%S"
 _PICTURES = ("png", "jpg", "jpeg", "webp")
 
@@ -76,21 +80,39 @@ def _write_episode(recorded: Recorded, folder: Path) -> None:
     folder.mkdir(parents=True)
     trajectory = recorded.trajectory
     (folder / RECORD).write_text(json.dumps(head(recorded)))
-    task = {"id": trajectory.start.task.id, "instruction": trajectory.start.instruction}
-    (folder / "task.json").write_text(json.dumps(task))
+    (folder / TASK).write_text(json.dumps(_task(trajectory)))
     for image in other_pictures(trajectory):
         (folder / file_name(image)).write_bytes(data_of(image))
-    screens = screens_of(trajectory)
-    names = [_screen_name(number, trajectory, screen) for number, screen in enumerate(screens)]
-    for name, screen in zip(names, screens, strict=True):
+    for name, screen in _screens(trajectory).items():
         (folder / name).write_bytes(data_of(screen))
     with (folder / ROWS).open("w", encoding="utf-8") as file:
-        for step in trajectory.steps:
-            after = names[step.index + 1] if step.index + 1 < len(names) else None
-            for row in _rows(step, after, last=step is trajectory.steps[-1] and trajectory.terminated):
-                file.write(json.dumps(row) + "\n")
-    if trajectory.end is not None and trajectory.end.outcome is not None:
-        (folder / RESULT).write_text(f"{trajectory.end.outcome.score}\n")
+        for step, rows in _rows_by_step(trajectory):
+            rows[0][KEY] = as_json(step)
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+    score = _score(trajectory)
+    if score is not None:
+        (folder / RESULT).write_text(f"{score}\n")
+
+
+def _task(trajectory: Trajectory) -> JsonObject:
+    return {"id": trajectory.start.task.id, "instruction": trajectory.start.instruction}
+
+
+def _score(trajectory: Trajectory) -> float | None:
+    return trajectory.end.outcome.score if trajectory.end and trajectory.end.outcome else None
+
+
+def _screens(trajectory: Trajectory) -> dict[str, Image]:
+    """By the names of their files, in the order they were seen."""
+    screens = enumerate(screens_of(trajectory))
+    return {_screen_name(number, trajectory, screen): screen for number, screen in screens}
+
+
+def _rows_by_step(trajectory: Trajectory) -> Iterator[tuple[Step, list[JsonObject]]]:
+    names = dict(enumerate(_screens(trajectory)))
+    for step in trajectory.steps:
+        last = step is trajectory.steps[-1] and trajectory.terminated
+        yield step, _rows(step, names.get(step.index + 1), last=last)
 
 
 def _rows(step: Step, after: str | None, *, last: bool) -> list[JsonObject]:
@@ -111,7 +133,6 @@ def _rows(step: Step, after: str | None, *, last: bool) -> list[JsonObject]:
                 "screenshot_file": after,
             }
         )
-    rows[0][KEY] = as_json(step)
     return rows
 
 
@@ -175,32 +196,31 @@ def read_all(path: Path, guidance: Guidance) -> Iterator[Recorded]:
 def _read_own(folder: Path) -> Recorded:
     place = str(folder / RECORD)
     about = json_object(read_bytes(folder / RECORD, folder).decode(errors="replace"), place)
-    steps: list[Step] = []
-    names: list[str] = []
-    for where, row in json_lines(folder / ROWS):
-        if KEY in row:
-            step = read(Step, row[KEY], where)
-            agree(row.get("response"), step.decision.text, "response", where)
-            steps.append(step)
-            names.append(str(row.get("screenshot_file")))
-        agree(row.get("step_num"), len(steps), "step_num", where)
+    rows = list(json_lines(folder / ROWS))
+    steps = [read(Step, row[KEY], where) for where, row in rows if KEY in row]
     recorded = read_head(about, steps, str(folder))
-    pictures = _own_pictures(recorded.trajectory, names, folder)
-    trajectory = with_pictures(recorded.trajectory, pictures, str(folder))
-    return Recorded(trajectory=trajectory, remarks=recorded.remarks)
-
-
-def _own_pictures(trajectory: Trajectory, names: Sequence[str], folder: Path) -> dict[str, bytes]:
-    screens = screens_of(trajectory)
-    first = [f"{FIRST_SCREEN}.{suffix(screens[0])}"] if screens and trajectory.steps else []
-    files = zip([*first, *names], screens, strict=False)
-    files = [*files, *((file_name(image), image) for image in other_pictures(trajectory))]
-    if not trajectory.steps and screens:
-        files.append((f"{FIRST_SCREEN}.{suffix(screens[0])}", screens[0]))
-    return {
+    trajectory = recorded.trajectory
+    _agree_beside(trajectory, rows, folder)
+    files = {**_screens(trajectory), **{file_name(image): image for image in other_pictures(trajectory)}}
+    pictures = {
         image.digest: checked(read_bytes(folder / name, folder), image.digest, str(folder / name))
-        for name, image in files
+        for name, image in files.items()
     }
+    return Recorded(trajectory=with_pictures(trajectory, pictures, str(folder)), remarks=recorded.remarks)
+
+
+def _agree_beside(trajectory: Trajectory, rows: Sequence[tuple[str, JsonObject]], folder: Path) -> None:
+    """What others read against the records."""
+    with exported_again(str(folder)):
+        written = [row for _, of_step in _rows_by_step(trajectory) for row in of_step]
+    for (place, row), expected in zip(rows, written, strict=False):
+        agree_all(row, expected, place)
+    agree(len(rows), len(written), "the number of rows", str(folder / ROWS))
+    score = _score(trajectory)
+    agree(_result(folder), None if score is None else str(score), "the result", str(folder / RESULT))
+    place = str(folder / TASK)
+    task = json_object(read_bytes(folder / TASK, folder).decode(errors="replace"), place)
+    agree_all(task, _task(trajectory), place)
 
 
 @dataclass(slots=True)
@@ -228,7 +248,7 @@ def _read_foreign(folder: Path, guidance: Guidance) -> ForeignEpisode:
         else:
             unseen = True
         screen, last = turn.after or screen, turn
-    result = _result(folder)
+    result, place = _result(folder), str(folder / RESULT)
     *above, name = _names(folder, guidance) or ("",)
     about = _about(folder, name, guidance)
     example = about.get("id") or name
@@ -242,7 +262,7 @@ def _read_foreign(folder: Path, guidance: Guidance) -> ForeignEpisode:
         instruction=str(about.get("instruction") or ""),
         turns=turns,
         final=screen,
-        result=result,
+        result=None if result is None else read_number(result, "the result", place, least=0, most=1),
         done=last is not None and last.done,
         environment="desktop",
         verifier="osworld",
@@ -280,7 +300,7 @@ def _turns(folder: Path, screen: Image | None) -> Iterator[_Turn]:
         else:
             turn.actions += actions
             pointer = pointer_after(actions, pointer)
-        turn.reward += _number(row.get("reward") or 0.0, "reward", place)
+        turn.reward += read_number(row.get("reward") or 0.0, "reward", place)
         turn.done = turn.done or row.get("done") is True
         turn.after = _picture_after(row, folder, place) or turn.after
     if turn is not None:
@@ -323,22 +343,9 @@ def _first_screen(folder: Path) -> Image | None:
     return None
 
 
-def _result(folder: Path) -> float | None:
+def _result(folder: Path) -> str | None:
     path = folder / RESULT
-    if not path.exists():
-        return None
-    text = read_bytes(path, folder).decode(errors="replace").strip()
-    return _number(text, "the result", str(path))
-
-
-def _number(value: object, what: str, place: str) -> float:
-    try:
-        number = float(str(value))
-    except ValueError:
-        number = float("nan")
-    if not abs(number) < 1e9:
-        raise DamagedInput(place, f"{what} is {value!r:.60}, not a number")
-    return number
+    return read_bytes(path, folder).decode(errors="replace").strip() if path.exists() else None
 
 
 def _response(row: JsonObject) -> str:
@@ -365,7 +372,7 @@ def _names(folder: Path, guidance: Guidance) -> tuple[str, ...]:
 
 def _about(folder: Path, name: str, guidance: Guidance) -> JsonObject:
     """The task's file: beside the rows, or among OSWorld's examples."""
-    places = [folder / "task.json", folder / f"{name}.json"]
+    places = [folder / TASK, folder / f"{name}.json"]
     if guidance.examples is not None:
         places += sorted(guidance.examples.rglob(f"{name}.json"))
     for path in places:

@@ -12,12 +12,13 @@ imported; what was said of turns and episodes is in lists of structs, each with 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from deskhand_agent.types import Step, TrajectoryEnd, TrajectoryStart
+from deskhand_agent.types import Step, Trajectory, TrajectoryEnd, TrajectoryStart
 from deskhand_flywheel.errors import DamagedInput
 from deskhand_flywheel.exchange.parquet_columns import (
     ADDED,
@@ -25,14 +26,15 @@ from deskhand_flywheel.exchange.parquet_columns import (
     STEPS,
     Row,
     arrow,
+    beside_episode,
+    beside_step,
     episode_row,
     schema,
     step_row,
 )
 from deskhand_flywheel.exchange.pictures import checked, with_pictures
-from deskhand_flywheel.exchange.records import agree, assembled, read_remarks, read_text
+from deskhand_flywheel.exchange.records import agree, agree_all, assembled, read_remarks, read_text
 from deskhand_flywheel.exchange.types import Add, Format, Guidance, Recorded, Remarks
-from deskhand_flywheel.parts import column_text
 from deskhand_sandbox.types import Split
 
 SHARD_BYTES = 256 << 20
@@ -176,8 +178,8 @@ def _read_episode(episode: _Placed, rows: Iterator[_Placed]) -> Recorded:
     row, place = episode
     start = read_text(TrajectoryStart, _text(row, "start", place), f"{place}, start")
     end = None if row["end"] is None else read_text(TrajectoryEnd, row["end"], f"{place}, end")
-    agree(row["id"], start.id, "id", place)
     pictures: dict[str, bytes] = {}
+    turns: list[_Placed] = []
     steps: list[Step] = []
     said: dict[str, list[Any]] = {name: [] for name in ("scores", "step_values", "notes")}
     for _ in range(row["steps"] or 0):
@@ -185,30 +187,32 @@ def _read_episode(episode: _Placed, rows: Iterator[_Placed]) -> Recorded:
         if found is None or found.row["trajectory_id"] != start.id:
             there = place if found is None else found.place
             raise DamagedInput(there, f"step {len(steps)} of trajectory {start.id} is missing")
-        steps.append(_read_step(found, pictures))
+        turns.append(found)
+        steps.append(read_text(Step, _text(found.row, "record", found.place), f"{found.place}, record"))
+        _keep(found.row["screenshot"], pictures, found.place)
         for name, of_all in said.items():
             of_step = {"trajectory_id": start.id, "step_index": steps[-1].index}
             of_all += [{**of_step, **each} for each in found.row.get(name) or []]
     for column in (row["final_screenshot"], *(row["other_images"] or [])):
         _keep(column, pictures, place)
-    trajectory = assembled(start, steps, end, place)
+    trajectory = with_pictures(assembled(start, steps, end, place), pictures, place)
+    for turn, step in zip(turns, trajectory.steps, strict=True):
+        agree_all(turn.row, beside_step(trajectory, step), turn.place)
+    _agree_whole(trajectory, episode)
     of_whole: list[Any] = [{"trajectory_id": start.id, **each} for each in row.get("outcome_scores") or []]
     return Recorded(
-        trajectory=with_pictures(trajectory, pictures, place),
+        trajectory=trajectory,
         remarks=read_remarks({**said, "outcome_scores": of_whole}, trajectory, place),
     )
 
 
-def _read_step(found: _Placed, pictures: dict[str, bytes]) -> Step:
-    row, place = found
-    step = read_text(Step, _text(row, "record", place), f"{place}, record")
-    agree(row["step"], step.index, "step", place)
-    agree(row["reward"], step.reward, "reward", place)
-    agree(row["text"], column_text(step.decision.text), "text", place)
-    completion = step.decision.completion
-    agree(row["completion_ids"], completion and list(completion.ids), "completion_ids", place)
-    _keep(row["screenshot"], pictures, place)
-    return step
+def _agree_whole(trajectory: Trajectory, episode: _Placed) -> None:
+    expected = beside_episode(trajectory)
+    # a sum, of which the last digits are the Python's that made it
+    found, total = episode.row["reward"], expected.pop("reward")
+    if found is None or not math.isclose(found, total, abs_tol=1e-9):
+        agree(found, total, "reward", episode.place)
+    agree_all(episode.row, expected, episode.place)
 
 
 def _keep(column: Mapping[str, Any] | None, pictures: dict[str, bytes], place: str) -> None:

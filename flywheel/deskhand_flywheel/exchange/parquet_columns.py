@@ -114,6 +114,17 @@ def _feature(pa: Any, kind: Any, image: Any) -> Any:
 
 def step_row(trajectory: Trajectory, step: Step, said: Remarks) -> Row:
     """A turn, with what was said of it."""
+    return {
+        **beside_step(trajectory, step),
+        "scores": _listed(said.scores),
+        "step_values": _listed(said.step_values),
+        "notes": _listed(said.notes),
+        "record": dumps(step),
+    }
+
+
+def beside_step(trajectory: Trajectory, step: Step) -> Row:
+    """What a turn's record says, in columns of its own."""
     decision = step.decision
     request, completion = decision.request, decision.completion
     return {
@@ -132,16 +143,22 @@ def step_row(trajectory: Trajectory, step: Step, said: Remarks) -> Row:
         "completion_ids": completion and list(completion.ids),
         "logprobs": completion and list(completion.logprobs),
         "trainable": decision.trainable,
-        "scores": _listed(said.scores),
-        "step_values": _listed(said.step_values),
-        "notes": _listed(said.notes),
-        "record": dumps(step),
     }
 
 
 def episode_row(recorded: Recorded) -> Row:
     """An episode without its turns, with what was said of the whole of it."""
-    trajectory = recorded.trajectory
+    start, end = recorded.trajectory.start, recorded.trajectory.end
+    return {
+        **beside_episode(recorded.trajectory),
+        "outcome_scores": _listed(recorded.remarks.outcome_scores),
+        "start": dumps(start),
+        "end": end and dumps(end),
+    }
+
+
+def beside_episode(trajectory: Trajectory) -> Row:
+    """What an episode's records say, in columns of its own."""
     end, start = trajectory.end, trajectory.start
     seen = end.final_observation if end else None
     return {
@@ -157,9 +174,6 @@ def episode_row(recorded: Recorded) -> Row:
         "stop_reason": end and end.stop_reason.value,
         "final_screenshot": seen and _picture(seen.screenshot),
         "other_images": [_picture(image) for image in other_pictures(trajectory)],
-        "outcome_scores": _listed(recorded.remarks.outcome_scores),
-        "start": dumps(start),
-        "end": end and dumps(end),
     }
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from sqlalchemy import Column, String
 
@@ -65,7 +67,8 @@ def assembled(
     """The episode of these records.
 
     Raises:
-        DamagedInput: its id is none that its files can be named after, or the steps do not count from 0.
+        DamagedInput: its id is none that its files can be named after, the steps do not count from 0, or a
+            reward is no finite number.
     """
     if not _ID.fullmatch(start.id):
         raise DamagedInput(
@@ -75,6 +78,8 @@ def assembled(
     for index, step in enumerate(steps):
         if step.index != index:
             raise DamagedInput(place, f"step {step.index} stands where step {index} should")
+        if not math.isfinite(step.reward):
+            raise DamagedInput(place, f"the reward of step {index} is {step.reward}, not a finite number")
     return Trajectory(start=start, steps=tuple(steps), end=end)
 
 
@@ -154,12 +159,51 @@ def read_text(kind: type[T], text: str, place: str) -> T:
         raise DamagedInput(place, str(error)) from error
 
 
+def read_number(value: object, what: str, place: str, *, least: float = -1e9, most: float = 1e9) -> float:
+    """A number that others wrote, or its text.
+
+    Raises:
+        DamagedInput: it is none, or none from `least` to `most`.
+    """
+    try:
+        found = float(value if isinstance(value, int | float) else str(value))
+    except (ValueError, OverflowError):
+        found = math.nan
+    if not least <= found <= most:
+        raise DamagedInput(place, f"{what} is {value!r:.60}, not a number from {least:g} to {most:g}")
+    return found
+
+
+@contextmanager
+def exported_again(place: str) -> Generator[None]:
+    """For writing once more what an export of the records wrote.
+
+    Raises:
+        DamagedInput: none can have been made of them: a screen without a pixel, a time before all calendars.
+    """
+    try:
+        yield
+    except (ArithmeticError, ValueError, OSError) as error:
+        raise DamagedInput(place, f"its records are none that can be exported: {error}") from error
+
+
+def agree_all(found: Mapping[str, Any], expected: Mapping[str, Any], place: str) -> None:
+    """What stands beside a record against what an export of the record writes there.
+
+    Raises:
+        DamagedInput: a field was changed after the export.
+    """
+    for name, value in expected.items():
+        agree(found.get(name), value, name, place)
+
+
 def agree(found: object, expected: object, what: str, place: str) -> None:
     """
     Raises:
         DamagedInput: a field was changed after the export.
     """
-    if found != expected:
+    # NaN is equal to nothing
+    if found != expected and repr(found) != repr(expected):
         raise DamagedInput(
             place,
             f"{what} is {found!r:.80}, and the record beside it says {expected!r:.80}: it was changed after "

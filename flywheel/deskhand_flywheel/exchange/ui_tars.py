@@ -23,7 +23,7 @@ from typing import cast
 
 from deskhand_agent.errors import ActionSyntaxError
 from deskhand_agent.grammar import format_reply, parse_reply
-from deskhand_agent.types import Step
+from deskhand_agent.types import Step, Trajectory
 from deskhand_flywheel.errors import DamagedInput
 from deskhand_flywheel.exchange.foreign import ForeignEpisode, ForeignTurn, adopted
 from deskhand_flywheel.exchange.pictures import (
@@ -40,12 +40,15 @@ from deskhand_flywheel.exchange.records import (
     KEY,
     JsonObject,
     agree,
+    agree_all,
     as_json,
     as_object,
+    exported_again,
     head,
     json_lines,
     read,
     read_head,
+    read_number,
 )
 from deskhand_flywheel.exchange.types import Add, Format, Guidance, Recorded
 from deskhand_sandbox.dialects import read as read_dialect
@@ -76,13 +79,15 @@ def write(folder: Path) -> Generator[Add]:
                 path = folder / IMAGES / file_name(image)
                 if not path.exists():
                     path.write_bytes(data_of(image))
-            file.write(json.dumps(_conversation(recorded)) + "\n")
+            steps: list[JsonValue] = [as_json(step) for step in trajectory.steps]
+            ours: JsonObject = {**head(recorded), "records": steps}
+            file.write(json.dumps({**_conversation(trajectory), KEY: ours}) + "\n")
 
         yield add
 
 
-def _conversation(recorded: Recorded) -> JsonObject:
-    trajectory = recorded.trajectory
+def _conversation(trajectory: Trajectory) -> JsonObject:
+    """What others read."""
     messages: list[JsonValue] = []
     dialect = _dialect([action for step in trajectory.steps for action in step.decision.actions])
     for step in trajectory.steps:
@@ -90,14 +95,12 @@ def _conversation(recorded: Recorded) -> JsonObject:
         messages.append({"role": "user", "content": asked})
         messages.append({"role": "assistant", "content": _reply(step, dialect)})
     outcome = trajectory.end.outcome if trajectory.end else None
-    steps: list[JsonValue] = [as_json(step) for step in trajectory.steps]
     return {
         "id": trajectory.id,
         "messages": messages,
         "images": [f"{IMAGES}/{file_name(step.observation.screenshot)}" for step in trajectory.steps],
         "rewards": [step.reward for step in trajectory.steps],
         "outcome": outcome and outcome.score,
-        KEY: {**head(recorded), "records": steps},
     }
 
 
@@ -165,12 +168,16 @@ def _conversations(file: Path) -> Iterator[tuple[str, JsonObject]]:
 
 def _read_own(conversation: JsonObject, folder: Path, place: str) -> Recorded:
     about = as_object(conversation[KEY], f"{place}, {KEY}")
-    records, rewards = _list(about, "records", place), _list(conversation, "rewards", place)
-    steps = [read(Step, value, f"{place}, step {index}") for index, value in enumerate(records)]
+    records = enumerate(_list(about, "records", place))
+    steps = [read(Step, value, f"{place}, step {index}") for index, value in records]
     recorded = read_head(about, steps, place)
     trajectory = recorded.trajectory
-    agree(conversation.get("id"), trajectory.id, "id", place)
-    agree(rewards, [step.reward for step in trajectory.steps], "rewards", place)
+    with exported_again(place):
+        expected = _conversation(trajectory)
+    messages, written = _list(conversation, "messages", place), _list(expected, "messages", place)
+    for number, (message, said) in enumerate(zip(messages, written, strict=False), start=1):
+        agree(message, said, "the message", f"{place}, message {number}")
+    agree_all(conversation, expected, place)
     pictures: dict[str, bytes] = {}
     for image in (*screens_of(trajectory), *other_pictures(trajectory)):
         if image.digest not in pictures:
@@ -190,8 +197,9 @@ def _read_foreign(conversation: JsonObject, folder: Path, guidance: Guidance, pl
                 raise DamagedInput(
                     where, f"{shown} pictures were shown before it and {len(images)} are listed"
                 )
-            reward = rewards[len(turns)] if isinstance(rewards, list) and len(turns) < len(rewards) else 0.0
-            turns.append(_turn(text, images[shown - 1], reward, guidance.dialect, turns))
+            reward = rewards[len(turns)] if isinstance(rewards, list) and len(turns) < len(rewards) else None
+            earned = 0.0 if reward is None else read_number(reward, "its reward", where)
+            turns.append(_turn(text, images[shown - 1], earned, guidance.dialect))
             continue
         shown += text.count(_IMAGE)
         if not turns:
@@ -205,7 +213,7 @@ def _read_foreign(conversation: JsonObject, folder: Path, guidance: Guidance, pl
         instruction=_instruction(told),
         turns=turns,
         final=images[shown] if shown < len(images) else None,
-        result=float(outcome) if isinstance(outcome, int | float) else None,
+        result=None if outcome is None else read_number(outcome, "outcome", place, least=0, most=1),
         done=False,
         environment="desktop",
         verifier="osworld",
@@ -213,9 +221,7 @@ def _read_foreign(conversation: JsonObject, folder: Path, guidance: Guidance, pl
     )
 
 
-def _turn(
-    text: str, screen: Image, reward: JsonValue, dialect: str, before: Sequence[ForeignTurn]
-) -> ForeignTurn:
+def _turn(text: str, screen: Image, reward: float, dialect: str) -> ForeignTurn:
     thought = _THOUGHT.match(text)
     actions, error = _actions(text, screen, dialect)
     return ForeignTurn(
@@ -224,7 +230,7 @@ def _turn(
         actions=actions,
         thought=thought.group("thought").strip() if thought else None,
         error=error,
-        reward=float(reward) if isinstance(reward, int | float) else 0.0,
+        reward=reward,
     )
 
 

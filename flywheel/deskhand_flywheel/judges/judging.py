@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -185,9 +186,11 @@ class _Run:
             try:
                 score = await case.ask()
             except NoVerdict as error:
-                await self._failed(case, error)
+                kept = self._failed(case, error)
             else:
-                await self._keep(case, score)
+                kept = self._keep(case, score)
+            with suppress(UnknownTrajectory):  # dropped meanwhile
+                await kept
 
     async def _keep(self, case: _Case, score: StepScore | OutcomeScore) -> None:
         if isinstance(score, StepScore):
@@ -203,7 +206,6 @@ class _Run:
         self._in_a_row = 0
 
     async def _failed(self, case: _Case, error: NoVerdict) -> None:
-        self._failures[error.trouble] += 1
         await self._store.add_judge_failure(
             JudgeFailure(
                 trajectory_id=case.trajectory_id,
@@ -213,6 +215,7 @@ class _Run:
                 detail=str(error),
             )
         )
+        self._failures[error.trouble] += 1
         of_the_case = error.trouble in (JudgeTrouble.PICTURE, JudgeTrouble.RECORD) or (
             # a model that came to one verdict can
             error.trouble is JudgeTrouble.NONSENSE and self._judged

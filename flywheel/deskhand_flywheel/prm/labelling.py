@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from deskhand_agent.types import Policy, Trajectory
-from deskhand_flywheel.errors import BlobError, NotReplayable, RecordError
+from deskhand_flywheel.errors import BlobError, FlywheelError, NotReplayable, RecordError, UnknownTrajectory
 from deskhand_flywheel.prm.continuation import Continuing, StateValue, step_values
 from deskhand_flywheel.retracing import look_of
 from deskhand_flywheel.store import Store
@@ -133,9 +133,9 @@ async def label_store(
                 values = await values_of(trajectory, owner)
                 if values is None:
                     continue
-            except (NotReplayable, BlobError, RecordError) as error:
-                what = "replayed" if isinstance(error, NotReplayable) else f"read: {type(error).__name__}"
-                left_out[f"cannot be {what}"] += 1
+                await store.add_step_values(values)
+            except (NotReplayable, UnknownTrajectory, BlobError, RecordError) as error:
+                left_out[_why(error)] += 1
                 if behind:  # what never can be must not keep a limited run from all others
                     waiting.append(behind.pop())
                     total += 1
@@ -144,7 +144,6 @@ async def label_store(
             except InfrastructureError as error:
                 left_out[f"broke: {error}"] += 1
             else:
-                await store.add_step_values(values)
                 done.update(trajectories=1, steps=len(values), inexact=sum(not v.exact for v in values))
             if progress is not None:
                 progress(done["trajectories"] + left_out.total(), total)
@@ -163,6 +162,16 @@ async def label_store(
         inexact=done["inexact"],
         left_out=dict(left_out),
     )
+
+
+def _why(error: FlywheelError) -> str:
+    match error:
+        case NotReplayable():
+            return "cannot be replayed"
+        case UnknownTrajectory():
+            return "dropped meanwhile"
+        case _:
+            return f"cannot be read: {type(error).__name__}"
 
 
 async def _values(

@@ -15,7 +15,7 @@ from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.scoring import Turn
 from deskhand_agent.precision import Device, device_named
 from deskhand_agent.types import Trajectory
-from deskhand_flywheel.errors import RewardModelError, UnreadablePicture
+from deskhand_flywheel.errors import RewardModelError, UnknownTrajectory, UnreadablePicture
 from deskhand_flywheel.prm.examples import read_steps
 from deskhand_flywheel.prm.model import (
     ScoreHead,
@@ -174,7 +174,10 @@ async def score_store(
         group = ids[begin : begin + _TRAJECTORIES_AT_ONCE]
         read = store.each_trajectory(group, images=True, on_damaged=on_damaged)
         for scores in await _scores_of([found async for found in read], model, on_damaged):
-            await store.add_scores(scores)
+            try:
+                await store.add_scores(scores)
+            except UnknownTrajectory:  # dropped meanwhile
+                continue
             scored += 1
             if scores:
                 await store.find_disagreements_of(scores[0].trajectory_id, rules)

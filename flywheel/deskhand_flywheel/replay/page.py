@@ -19,7 +19,7 @@ from typing import Any
 
 from deskhand_agent.accounts import Account
 from deskhand_agent.types import Review, Step, Trajectory
-from deskhand_flywheel.records import encode_action
+from deskhand_flywheel.records import encode_action, finite
 from deskhand_flywheel.replay.actions import describe
 from deskhand_flywheel.types import StepScore
 from deskhand_sandbox.types import Image, JsonValue, Observation
@@ -69,7 +69,8 @@ def _hash(text: str) -> str:
 
 
 def _island(value: JsonValue) -> str:
-    text = json.dumps(value, separators=(",", ":"))
+    # the browser's JSON knows neither NaN nor Infinity
+    text = json.dumps(finite(value), separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
@@ -107,7 +108,7 @@ def _outcome(trajectory: Trajectory) -> JsonValue:
     outcome = trajectory.end.outcome if trajectory.end else None
     if outcome is None:
         return None
-    return {"score": _finite(outcome.score), "success": outcome.success, "detail": outcome.detail}
+    return {"score": outcome.score, "success": outcome.success, "detail": outcome.detail}
 
 
 def _step(step: Step, scores: Sequence[StepScore]) -> JsonValue:
@@ -123,22 +124,22 @@ def _step(step: Step, scores: Sequence[StepScore]) -> JsonValue:
         "fault": decision.fault,
         "repairs": list(decision.repairs),
         "review": None if decision.review is None else _reviewed(decision.review),
-        "cost": {name: _finite(amount) for name, amount in decision.cost.items()},
+        "cost": dict(decision.cost),
         "action_error": step.action_error,
         "answer": step.answer,
-        "reward": _finite(step.reward),
-        "value": _finite(completion.value) if completion else None,
-        "entropy": _finite(completion.entropy) if completion else None,
-        "logprob": _finite(sum(completion.logprobs)) if completion else None,
+        "reward": step.reward,
+        "value": completion.value if completion else None,
+        "entropy": completion.entropy if completion else None,
+        "logprob": sum(completion.logprobs) if completion else None,
         "prompt_tokens": len(request.prompt_ids) if request else None,
         "reply_tokens": len(completion.ids) if completion else None,
         "scores": [
-            {"scorer": s.scorer, "score": _finite(s.score), "rationale": s.rationale}
+            {"scorer": s.scorer, "score": s.score, "rationale": s.rationale}
             for s in sorted(scores, key=lambda s: s.scorer)
         ],
-        "model_ms": _finite(step.timings.model_ms),
-        "act_ms": _finite(step.timings.act_ms),
-        "settle_ms": _finite(step.timings.settle_ms),
+        "model_ms": step.timings.model_ms,
+        "act_ms": step.timings.act_ms,
+        "settle_ms": step.timings.settle_ms,
         "finished": _time(step.finished_at_s),
     }
 
@@ -180,11 +181,6 @@ def _images(trajectory: Trajectory) -> _Json:
 
 def _data_uri(image: Image, data: bytes) -> str:
     return f"data:image/{image.format};base64,{base64.b64encode(data).decode()}"
-
-
-def _finite(value: float | None) -> float | None:
-    # the browser's JSON knows neither NaN nor Infinity
-    return value if value is not None and abs(value) < float("inf") else None
 
 
 def _time(at_s: float) -> str:

@@ -47,8 +47,13 @@ async def cited_blobs(database: Database, *, without: frozenset[str] = frozenset
                 if trajectory_id in without:
                     continue
                 for text in texts:
-                    found.update(map(bytes.fromhex, _DIGEST.findall(text or "")))
+                    found.update(map(bytes.fromhex, digests_in(text or "")))
     return found
+
+
+def digests_in(text: str) -> set[str]:
+    """Whatever in a text looks like a digest."""
+    return set(_DIGEST.findall(text))
 
 
 def _tables(connection: Connection) -> list[Table]:

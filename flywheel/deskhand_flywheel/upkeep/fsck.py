@@ -21,7 +21,7 @@ from deskhand_flywheel.database import Database
 from deskhand_flywheel.errors import MissingBlob
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.upkeep import repairs
-from deskhand_flywheel.upkeep.citations import cited_blobs
+from deskhand_flywheel.upkeep.citations import cited_blobs, digests_in
 from deskhand_flywheel.upkeep.findings import Finding, FindingKind, Progress, Report, quiet
 from deskhand_flywheel.upkeep.rows import RowsRead, read_rows
 
@@ -117,16 +117,20 @@ async def _damage(blobs: BlobStore, digest: str) -> Damage | None:
 
 async def _with_citers(database: Database, findings: list[Finding]) -> list[Finding]:
     """Lost blobs' findings with what cites them."""
-    lost = [f for f in findings if not f.mended and f.kind in (FindingKind.MISSING_BLOB, *_KINDS.values())]
+    lost = {finding.subject for finding in findings if _is_lost(finding)}
     if not lost:
         return findings
-    by = await _citers(database, {finding.subject for finding in lost})
+    by = await _citers(database, lost)
     return [
         replace(finding, detail=f"{finding.detail}; cited by {by[finding.subject]}")
-        if finding in lost and finding.subject in by
+        if _is_lost(finding) and finding.subject in by
         else finding
         for finding in findings
     ]
+
+
+def _is_lost(finding: Finding) -> bool:
+    return not finding.mended and finding.kind in (FindingKind.MISSING_BLOB, *_KINDS.values())
 
 
 async def _citers(database: Database, digests: set[str]) -> dict[str, str]:
@@ -141,9 +145,7 @@ async def _citers(database: Database, digests: set[str]) -> dict[str, str]:
     async with database.read() as connection:
         for said, query in queries:
             async for row in await connection.stream(query):
-                for digest in digests:
-                    if digest not in row[0]:
-                        continue
+                for digest in digests_in(row[0]) & digests:
                     if digest in first:
                         more[digest] += 1
                     first.setdefault(digest, said.format(*row[1:]))

@@ -96,6 +96,12 @@ async def test_an_osworld_run(store: Store, tmp_path: Path) -> None:
     assert again.added == () and again.present == (episode.id,)
 
 
+async def test_a_result_that_is_no_share_of_success_is_refused(store: Store, tmp_path: Path) -> None:
+    osworld_run(tmp_path / "run" / "os" / "a", RUN, result="70")
+    with pytest.raises(DamagedInput, match="the result is '70', not a number from 0 to 1"):
+        await import_trajectories(store, tmp_path / "run")
+
+
 async def test_several_actions_of_one_reply_are_one_turn(store: Store, tmp_path: Path) -> None:
     rows = [
         {"step_num": 1, "action": "pyautogui.click(1, 2)", "response": "Both.", "reward": 0.5},
@@ -219,6 +225,11 @@ async def test_a_foreign_conversation(store: Store, tmp_path: Path, name: str) -
         ({"conversations": []}, "line 2", "no reply"),
         ({"conversations": [{"from": "human", "value": 3}]}, "line 2, message 1", "expected from"),
         ({"conversations": [{"from": "gpt", "value": "Action: wait()"}]}, "line 2, message 1", "0 pictures"),
+        ({"rewards": [0.5, float("nan")]}, "line 2, message 6", "its reward is nan, not a number"),
+        ({"rewards": [10**400]}, "line 2, message 4", "its reward is 1000"),
+        ({"outcome": float("nan")}, "line 2", "outcome is nan"),
+        ({"outcome": 7}, "line 2", "outcome is 7, not a number from 0 to 1"),
+        ({"outcome": 10**400}, "line 2", "outcome is 1000"),
     ],
 )
 async def test_a_damaged_conversation(

@@ -18,7 +18,7 @@ from deskhand_flywheel.errors import (
     UnknownFormat,
     UnknownTrajectory,
 )
-from deskhand_flywheel.exchange import export_trajectories, import_trajectories
+from deskhand_flywheel.exchange import export_trajectories, format_names, import_trajectories
 from deskhand_flywheel.exchange.pictures import data_of, other_pictures, screens_of
 from deskhand_flywheel.exchange.records import assembled
 from deskhand_flywheel.store import Store
@@ -177,6 +177,14 @@ def edit(old: str, new: str) -> Callable[[Path], None]:
     return change
 
 
+def add_a_line(path: Path) -> None:
+    path.write_text(path.read_text() + '{"step_num": 9}\n')
+
+
+def stand_on_the_head(path: Path) -> None:
+    path.write_text(path.read_text().replace('"height_px": ', '"height_px": -'))
+
+
 def drop_last_line(path: Path) -> None:
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
 
@@ -195,14 +203,50 @@ def drop_last_line(path: Path) -> None:
             "osworld",
             "*/*/traj.jsonl",
             edit('"screenshot_file": "', '"screenshot_file": "../'),
-            "..",
-            "outside",
+            "line 1",
+            "screenshot_file is '../",
         ),
+        ("osworld", "*/*/traj.jsonl", edit('"action": "', '"action": "x'), "line 1", "action is 'x"),
+        ("osworld", "*/*/traj.jsonl", edit('"reward": ', '"reward": 7'), "line 1", "reward is 7"),
+        ("osworld", "*/*/traj.jsonl", add_a_line, "traj.jsonl", "the number of rows is"),
+        (
+            "osworld",
+            "*/*/traj.jsonl",
+            edit('hed_at_s": ', 'hed_at_s": 99999999'),
+            "/",
+            "none that can",
+        ),
+        ("osworld", "*/*/result.txt", edit(".0", ".5"), "result.txt", "the result is '"),
+        ("osworld", "*/*/result.txt", Path.unlink, "result.txt", "the result is None"),
+        ("osworld", "*/*/task.json", edit("instruction", "told"), "task.json", "instruction is None"),
         ("osworld", "*/*/deskhand.json", cut, "deskhand.json", "no JSON"),
         ("osworld", "*/*/step_1_*.png", flip, "step_1_", "damaged"),
         ("osworld", "*/*/step_0.png", Path.unlink, "step_0.png", "No such file"),
         ("ui-tars", "conversations.jsonl", cut, "conversations.jsonl, line 6", "no JSON"),
         ("ui-tars", "conversations.jsonl", edit('"rewards": [', '"rewards": [9, '), "line 1", "rewards is"),
+        (
+            "ui-tars",
+            "conversations.jsonl",
+            edit("User Instruction", "Instruction"),
+            "line 1, message 1",
+            "the message is",
+        ),
+        (
+            "ui-tars",
+            "conversations.jsonl",
+            edit("Action: ", "Act: "),
+            "line 1, message 2",
+            "the message is",
+        ),
+        (
+            "ui-tars",
+            "conversations.jsonl",
+            stand_on_the_head,
+            "line 1",
+            "none that can",
+        ),
+        ("ui-tars", "conversations.jsonl", edit('"outcome": ', '"outcome": 7'), "line 1", "outcome is 7"),
+        ("ui-tars", "conversations.jsonl", edit('"images": [', '"images": ["x", '), "line 1", "images is"),
         ("ui-tars", "conversations.jsonl", edit('"steps": ', '"steps": 1'), "line 1", "steps were exported"),
         ("ui-tars", "conversations.jsonl", edit('"scorer"', '"said_by"'), "scores", "missing"),
         ("ui-tars", "images/*.png", flip, ".png", "damaged"),
@@ -267,7 +311,9 @@ async def test_a_changed_cell_is_refused_with_its_row(played: Store, store: Stor
     (path,) = (tmp_path / "out" / "steps").glob("train-*.parquet")
     table = pq.read_table(path)
 
-    async def refused(name: str, row: int, value: object) -> DamagedInput:
+    async def refused(name: str, row: int, value: object, folder: str = "steps") -> DamagedInput:
+        (path,) = (tmp_path / "out" / folder).glob("train-*.parquet")
+        table = pq.read_table(path)
         values = table.column(name).to_pylist()
         values[row] = value
         index = table.schema.get_field_index(name)
@@ -276,11 +322,17 @@ async def test_a_changed_cell_is_refused_with_its_row(played: Store, store: Stor
         with pytest.raises(DamagedInput) as error:
             await import_trajectories(store, tmp_path / "out")
         assert await store.count_trajectories() == 0
+        pq.write_table(table, path)
         return error.value
 
     assert "row 2" in (error := await refused("reward", 1, 5.0)).place and "reward is 5.0" in error.what
     assert "row 1" in (error := await refused("record", 0, "{")).place and "not readable" in error.what
     assert "row 1" in (await refused("completion_ids", 0, [1])).place
+    for column, value in (("instruction", "x"), ("thought", "x"), ("actions", []), ("success", None)):
+        assert "row 1" in (error := await refused(column, 0, value)).place and column in error.what
+    for column, value in (("instruction", "x"), ("score", 0.25), ("reward", 7.0), ("labels", "{}")):
+        assert "row 1" in (error := await refused(column, 0, value, "trajectories")).place
+        assert f"trajectories/{path.name}" in error.place and column in error.what
     lost = await refused("screenshot", 2, None)
     assert "picture" in lost.what
     wrong = {"bytes": picture(5).data, "path": table.column("screenshot").to_pylist()[0]["path"]}
@@ -309,6 +361,19 @@ async def test_an_export_is_there_whole_or_not_at_all(store: Store, tmp_path: Pa
     assert sorted(path.name for path in tmp_path.iterdir()) == ["home", "taken"]
 
 
+@pytest.mark.parametrize("format", format_names())
+async def test_an_id_that_is_given_twice_is_exported_once(store: Store, tmp_path: Path, format: str) -> None:
+    await write(store, make_trajectory("one", end=make_end()))
+    exported = await export_trajectories(store, ["one", "one"], tmp_path / "twice", format)
+    assert (exported.trajectories, exported.steps) == (1, 3)
+    await export_trajectories(store, ["one"], tmp_path / "once", format)
+    twice, once = (
+        {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        for folder in (tmp_path / "twice", tmp_path / "once")
+    )
+    assert twice == once
+
+
 async def test_a_damaged_picture_in_the_store_ends_the_export(
     store: Store, urls: Urls, tmp_path: Path
 ) -> None:
@@ -324,6 +389,9 @@ async def test_a_damaged_picture_in_the_store_ends_the_export(
 async def test_what_cannot_be_imported_says_what_can(store: Store, tmp_path: Path) -> None:
     with pytest.raises(UnknownFormat, match="holds nothing that can be imported"):
         await import_trajectories(store, tmp_path)
+    for format in IMPORTABLE:
+        with pytest.raises(UnknownFormat, match=f"holds nothing of the format {format}"):
+            await import_trajectories(store, tmp_path, format=format)
     with pytest.raises(UnknownFormat, match="only goes out"):
         await import_trajectories(store, tmp_path, format="webdataset")
     with pytest.raises(UnknownFormat, match="is not there"):

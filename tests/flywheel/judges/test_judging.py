@@ -402,6 +402,24 @@ async def test_an_end_in_the_middle_keeps_what_was_judged(store: Store, endpoint
     assert (await judge_store(store, make())).judged == 2
 
 
+@pytest.mark.parametrize("reply", [says(1), chat("no")], ids=["verdict", "nonsense"])
+async def test_an_episode_that_is_dropped_meanwhile_is_passed_over(
+    store: Store, endpoint: Any, make: Make, reply: Response
+) -> None:
+    for name in "ab":
+        await write(store, make_trajectory(name, end=make_end()))
+
+    async def dropping() -> Response:
+        async with store.database.write() as connection:
+            for column in (tables.steps.c.trajectory_id, tables.trajectories.c.id):
+                await connection.execute(column.table.delete().where(column == "a"))
+        return reply
+
+    endpoint.queue = [dropping, *[reply] * 8]
+    report = await judge_store(store, make(), concurrency=1)
+    assert (report.judged, report.failures, report.trajectories) == (3, {}, ("b",))
+
+
 async def test_a_judge_of_one_trajectory_says_what_went_wrong(endpoint: Any, make: Make) -> None:
     endpoint.queue = [chat("no")] * 3
     with pytest.raises(NoVerdict, match="held no verdict") as caught:

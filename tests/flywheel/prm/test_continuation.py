@@ -21,6 +21,7 @@ from deskhand_flywheel.prm.continuation import Continuing, standard_error, step_
 from deskhand_flywheel.prm.labelling import LabelSettings, label_store, labeller_of
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import StepValue
+from deskhand_flywheel.upkeep import Drop, RetentionRule, collect
 from deskhand_sandbox.backends.world import WorldSandbox
 from deskhand_sandbox.base import Capability, Sandbox
 from deskhand_sandbox.errors import SandboxDied
@@ -290,6 +291,22 @@ async def test_an_episode_that_cannot_be_read_or_replayed_is_left_out_and_counte
     # though they are the newest they are not in its way
     assert (done.trajectories, done.steps) == (1, 3) and told == [(1, 2), (2, 3), (3, 3)]
     assert done.left_out == {"cannot be replayed": 1, "cannot be read: MalformedRecord": 1}
+
+
+async def test_episodes_that_are_dropped_meanwhile_are_passed_over(store: Store) -> None:
+    for ways in ("rrr", "rlrrr"):
+        await walked(store, ways)
+
+    class Dropping(Walker):
+        async def act(self, context: Context) -> Decision:
+            if self.starts == 0:
+                all_of_them = RetentionRule(drop=(Drop(older_than_days=0.0),))
+                assert len((await collect(store, all_of_them, apply=True)).trajectories) == 2
+            return await super().act(context)
+
+    few = LabelSettings(continuing=Continuing(continuations=1), concurrency=1)
+    done = await label_store(store, policy=Dropping(), source=Worlds(), labeller="mc1:w:1", settings=few)
+    assert done.trajectories == 0 and done.left_out == {"dropped meanwhile": 2}
 
 
 async def test_a_browser_replays(store: Store) -> None:

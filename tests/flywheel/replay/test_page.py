@@ -6,7 +6,9 @@ import json
 import re
 from collections.abc import AsyncGenerator
 from dataclasses import replace
+from math import inf, nan
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from flywheel_episodes import make_end, make_start, make_step, make_trajectory, write
@@ -18,7 +20,7 @@ from deskhand_flywheel.replay import render_replay
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import StepScore
 from deskhand_sandbox.backends.browser.chromium import find_chromium
-from deskhand_sandbox.types import Click, Drag, Press, TypeText
+from deskhand_sandbox.types import CallTool, Click, Drag, Press, TypeText
 
 HOSTILE = (
     "</script><script>window.owned=1</script><img src=x onerror=window.owned=1>{{script}}\u2028&lt;b&gt;"
@@ -202,9 +204,15 @@ async def test_missing_pictures_and_an_unfinished_episode_are_shown_as_such(
 
 
 def test_figures_no_browser_can_read_are_left_out() -> None:
-    html = render_replay(make_trajectory("a", steps=(make_step(0, reward=float("nan")),)))
+    odd = make_step(0, actions=(CallTool(name="t", arguments={"a": [inf, 1.5]}),), reward=nan)
+    html = render_replay(make_trajectory("a", steps=(odd,)))
     island = html.split('id="episode">')[1].split("</script>")[0]
-    assert json.loads(island)["steps"][0]["reward"] is None
+
+    def unknown(word: str) -> NoReturn:
+        raise AssertionError(f"{word} is no JSON")
+
+    (step,) = json.loads(island, parse_constant=unknown)["steps"]
+    assert step["reward"] is None and step["actions"][0]["mark"]["arguments"] == {"a": [None, 1.5]}
 
 
 @pytest.mark.browser

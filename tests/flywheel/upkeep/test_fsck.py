@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -18,6 +19,7 @@ from deskhand_flywheel.blobs import BlobStore, digest_of
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import StepScore, StepValue
 from deskhand_flywheel.upkeep import FindingKind, Report, fsck
+from deskhand_flywheel.upkeep.citations import digests_in
 from deskhand_sandbox.pictures import Format, encoded
 
 
@@ -70,6 +72,23 @@ async def test_lost_and_damaged_blobs_are_told_apart_and_say_what_cites_them(
     assert not report.ok
     (missing,) = (f for f in report.findings if f.kind is FindingKind.MISSING_BLOB)
     assert "cited by step 0 of trajectory a and 1 more" in missing.detail
+
+
+async def test_however_many_blobs_are_lost_each_row_is_searched_once_for_all_of_them(
+    filled: Store, urls: Urls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def counted(text: str) -> set[str]:
+        read.append(text)
+        return digests_in(text)
+
+    for number in (0, 1, 2, 99):
+        _blob(urls, picture(number).digest).unlink()
+    monkeypatch.setattr(sys.modules[fsck.__module__], "digests_in", counted)
+    report = await fsck(filled)
+    assert len(report.findings) == 4 and all("and 1 more" in each.detail for each in report.findings)
+    assert len(read) == 6 + 2  # steps and ends
 
 
 async def test_a_repair_takes_lost_blobs_from_a_spare_store_and_else_makes_room_for_them(

@@ -460,7 +460,8 @@ async def test_one_damaged_picture_keeps_all_out_and_an_id_is_taken_once(
     picture.write_bytes(whole)
     [*_, rows] = sorted((tmp_path / "files").rglob("deskhand.json"))
     assert len((await into.import_trajectories(tmp_path / "files")).added) == 3
-    rows.write_text(rows.read_text().replace("Open the door", "Open the window"))
+    for file in (rows, rows.with_name("task.json")):
+        file.write_text(file.read_text().replace("Open the door", "Open the window"))
     with pytest.raises(Conflict, match="other content"):
         await into.import_trajectories(tmp_path / "files")
 
