@@ -30,7 +30,8 @@ from deskhand_flywheel import database
 
 def pytest_configure() -> None:
     """Undo what nohup or a background job had ignored: programs that tests start would inherit it. And let no
-    example fail for the time it takes."""
+    example fail for the time it takes. The garbage collector has its turn once all is imported."""
+    gc.disable()
     hypothesis.settings.register_profile("untimed", deadline=None)
     hypothesis.settings.load_profile("untimed")
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -41,6 +42,7 @@ def pytest_collection_finish() -> None:
     """Keep the garbage collector from all that was imported: it would look through it again and again."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture

@@ -41,7 +41,7 @@ def measure(name: str, source: Path, folder: Path) -> float:
         folder: where to clone to; the log stays beside the clone.
 
     Raises:
-        RuntimeError: it cannot be cloned, or the command failed; ends with the last lines it said.
+        RuntimeError: it cannot be cloned, or the command failed; says where the log is, and its last lines.
     """
     clone = folder / name
     cloned = subprocess.run(
@@ -63,7 +63,7 @@ def measure(name: str, source: Path, folder: Path) -> float:
     if status:
         tail = "\n".join(log.read_text(errors="replace").splitlines()[-TAIL_LINES:])
         raise RuntimeError(
-            f"`{' '.join(COMMANDS[name])}` ended with status {status}; its last lines:\n{tail}"
+            f"`{' '.join(COMMANDS[name])}` ended with status {status}, see {log}; its last lines:\n{tail}"
         )
     return (time.monotonic() - began) / 60
 
@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     # a shell has what it starts in the background ignore Ctrl-C, and what that starts too
     before = {each: signal.signal(each, signal.default_int_handler) for each in STOPPED}
-    folder = Path(tempfile.mkdtemp(prefix="deskhand-fresh-"))
+    folder, failed = Path(tempfile.mkdtemp(prefix="deskhand-fresh-")), False
     try:
         for name in [options.only] if options.only else COMMANDS:
             print(f"make {name} in a fresh clone under {folder} …", flush=True)
@@ -116,12 +116,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             write_results_page(options.results)
     except (RuntimeError, OSError) as error:
         print(f"cannot measure: {error}", file=sys.stderr)
+        failed = True
         return 1
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return 130
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        # the log of what failed stays
+        for gone in [folder / name for name in COMMANDS] if failed else [folder]:
+            shutil.rmtree(gone, ignore_errors=True)
         for each, handler in before.items():
             signal.signal(each, handler)
     return 0

@@ -40,12 +40,18 @@ def test_what_is_committed_runs_outside_this_environment(
 
 
 def test_a_command_that_fails_is_no_figure(
-    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    checkout: Path,
+    tmp_path: Path,
+    temporary: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(fresh_clone, "ROOT", checkout)
     assert fresh_clone.main(["--only", "run", "--results", str(tmp_path)]) == 1
-    assert "the port is taken" in capsys.readouterr().err
-    assert not (tmp_path / "loop.json").exists()
+    [log] = temporary.rglob("*.log")  # and nothing of the clone
+    said = capsys.readouterr().err
+    assert str(log) in said and "the port is taken" in said and "the port is taken" in log.read_text()
+    assert not (tmp_path / "loop.json").exists() and not (log.parent / "run").exists()
 
 
 def test_a_stop_ends_all_that_was_started(tmp_path: Path) -> None:
