@@ -83,7 +83,7 @@ async def open_tabs(sandbox: Sandbox, urls: Sequence[str]) -> None:
             except InvalidAction as error:
                 raise InfrastructureError(str(error)) from error
         else:
-            await _ask(Guest(sandbox), "PUT", f"/json/new?{quote(url, safe=':/?&=%#')}")
+            await _ask(Guest(sandbox), "PUT", f"/json/new?{quote(url, safe='')}")
 
 
 async def close_tabs(sandbox: Sandbox, urls: Sequence[str]) -> None:

@@ -131,6 +131,7 @@ async def test_what_cannot_be_done_is_right_when_the_agent_says_so() -> None:
     await backend.close()
 
 
+TWO = "data:text/html,two?a=b%2Fc&d=e#f"
 CHROME: dict[str, Any] = {
     "id": "tabs",
     "instruction": "Close the first of the two tabs.",
@@ -145,7 +146,7 @@ CHROME: dict[str, Any] = {
         },
         {
             "type": "chrome_open_tabs",
-            "parameters": {"urls_to_open": ["data:text/html,one", "data:text/html,two"]},
+            "parameters": {"urls_to_open": ["data:text/html,one", TWO]},
         },
         {"type": "activate_window", "parameters": {"window_name": "Google Chrome"}},
     ],
@@ -153,8 +154,8 @@ CHROME: dict[str, Any] = {
         "func": ["is_expected_active_tab", "check_include_exclude"],
         "result": [{"type": "active_tab_info"}, {"type": "active_url_from_accessTree"}],
         "expected": [
-            {"type": "rule", "rules": {"type": "url", "url": "data:text/html,two"}},
-            {"type": "rule", "rules": {"include": ["two"]}},
+            {"type": "rule", "rules": {"type": "url", "url": TWO}},
+            {"type": "rule", "rules": {"include": [TWO]}},
         ],
     },
 }
@@ -164,7 +165,7 @@ CHROME: dict[str, Any] = {
 async def test_tabs_of_a_browser_on_a_desktop() -> None:
     task = read_osworld(CHROME, "tabs.json").make(0)
     info = {"type": "open_tabs_info"}
-    wanted = {"type": "rule", "rules": {"type": "url", "urls": ["data:text/html,two", "about:blank"]}}
+    wanted = {"type": "rule", "rules": {"type": "url", "urls": [TWO, "about:blank"]}}
     tabs = create_verifier(
         VerifierSpec(
             name="osworld",
