@@ -20,8 +20,8 @@ from deskhand_sandbox.verifiers.osworld.metrics.likeness import ratio
 from deskhand_sandbox.verifiers.osworld.metrics.metric import Metric, Options
 from deskhand_sandbox.verifiers.osworld.values import Value, text_of
 
-_STEP = re.compile(r"\s*(?P<joint>>?)\s*(?P<tag>[\w-]+|\*)(?P<tests>(?:\[[^\]]*\])*)")
-_TEST = re.compile(r"""\[(?P<name>[\w|:-]+)=['"]?(?P<value>[^'"\]]*)['"]?\]""")
+_STEP = re.compile(r"\s*(?P<joint>>?)\s*(?P<tag>[\w-]+|\*)")
+_TEST = re.compile(r"""\[\s*(?P<name>[\w|:-]+)\s*=\s*(?P<value>"[^"\\]*"|'[^'\\]*'|[^'"\\\]]*?)\s*\]""")
 KNOWN = frozenset({"name", "focused", "checked", "selected", "expanded", "disabled"})
 
 
@@ -48,7 +48,7 @@ def elements_of(outline: str) -> ElementTree.Element:
 
 
 def path_of(selector: str) -> str:
-    """A CSS selector as a path of ElementTree: tags, attributes, " " and ">".
+    """A CSS selector as a path of ElementTree: tags, attributes by "=", " " and ">".
 
     Raises:
         InvalidTask: it asks for more, or for what is not in an outline.
@@ -57,21 +57,22 @@ def path_of(selector: str) -> str:
     while at < len(selector.rstrip()):
         found = _STEP.match(selector, at)
         if found is None:
-            raise InvalidTask(f"{selector!r} asks for more than tags, attributes and what is within")
-        path += ("/" if found["joint"] else "//") + found["tag"] + _tests(found["tests"], selector)
+            raise InvalidTask(f"{selector!r} asks for more than tags, attributes by = and what is within")
+        path += ("/" if found["joint"] else "//") + found["tag"]
         at = found.end()
+        while found := _TEST.match(selector, at):
+            path += _test(found, selector)
+            at = found.end()
     return path
 
 
-def _tests(text: str, selector: str) -> str:
-    tests = ""
-    for found in _TEST.finditer(text):
-        name = re.split(r"[|:]", found["name"])[-1]
-        if name not in KNOWN or found["name"].startswith("attr"):
-            known = ", ".join(sorted(KNOWN))
-            raise InvalidTask(f"{selector!r} asks for {found['name']!r}; the outline of a screen has {known}")
-        tests += f"[@{name}='{found['value']}']"
-    return tests
+def _test(found: re.Match[str], selector: str) -> str:
+    name, value = re.split(r"[|:]", found["name"])[-1], found["value"]
+    if name not in KNOWN or found["name"].startswith("attr"):
+        known = ", ".join(sorted(KNOWN))
+        raise InvalidTask(f"{selector!r} asks for {found['name']!r}; the outline of a screen has {known}")
+    quoted = value if value.startswith(("'", '"')) else f"'{value}'"
+    return f"[@{name}={quoted}]"
 
 
 def check_accessibility_tree(result: Value, expected: Value, options: Options) -> float:

@@ -62,6 +62,7 @@ OUTLINE = """application "mousepad"
   frame "Notes" [focused] (100, 80)
     text "body" value="milk" (50, 60)
     push button "Save it" [disabled] (10, 12)
+    label "Today's [x]"
 application "empty"
 """
 TABLE: list[list[object]] = [["name", "n"], ["Ada", 1.00001], ["Bo", None]]
@@ -175,10 +176,12 @@ CASES: list[tuple[str, Value, Value, dict[str, Any], float]] = [
     (
         "check_accessibility_tree",
         OUTLINE,
-        [{"selectors": ["frame push-button[name='Save it'][disabled=true]"]}],
+        [{"selectors": ["frame push-button[ name = 'Save it' ][disabled=true]"]}],
         {},
         1,
     ),
+    ("check_accessibility_tree", OUTLINE, [{"selectors": ['label[name="Today\'s [x]"]']}], {}, 1),
+    ("check_accessibility_tree", OUTLINE, [{"selectors": ['label[name="Today\'s [y]"]']}], {}, 0),
     ("check_text_enlarged", "1.25\n", None, {}, 1),
     ("check_text_enlarged", "1.0", None, {}, 0),
     ("is_utc_0", "  Time zone: Etc/UTC (UTC, +0000)\n", None, {}, 1),
@@ -242,6 +245,9 @@ def test_what_the_task_brings_must_be_usable(name: str) -> None:
         ({}, "selectors or xpath"),
         ({"selectors": ["page-tab-list[attr|id='tabs']"]}, "asks for 'attr|id'; the outline of a screen has"),
         ({"selectors": ["a:first-child"]}, "more than tags"),
+        ({"selectors": ["push-button[name*='Save']"]}, "more than tags"),
+        ({"selectors": ["push-button[name]"]}, "more than tags"),
+        ({"selectors": ["push-button[name='Save][disabled=true]"]}, "more than tags"),
         ({"xpath": "//a[contains(@name, 'x')]"}, "cannot be followed"),
     ],
 )
