@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import uuid
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -99,7 +100,7 @@ def _folder() -> Path:
 
 def _keep(place: Path, data: bytes) -> None:
     """Put the file in place whole; where it cannot be kept, it is fetched again the next time."""
-    partial = place.with_name(f"{place.name}.{os.getpid()}.part")
+    partial = place.with_name(f"{place.name}.{uuid.uuid4().hex}.part")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         partial.write_bytes(data)

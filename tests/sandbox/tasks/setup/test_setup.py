@@ -173,6 +173,24 @@ async def test_downloads_are_kept(site: str, tmp_path: Path) -> None:
         await downloads.get("file:///etc/passwd")
 
 
+async def test_each_download_is_written_to_a_draft_of_its_own(
+    site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drafts: set[Path] = set()
+    write = Path.write_bytes
+
+    def noted(draft: Path, data: bytes) -> int:
+        drafts.add(draft)
+        return write(draft, data)
+
+    monkeypatch.setattr(Path, "write_bytes", noted)
+    downloads = Downloads(tmp_path)
+    for _ in range(2):
+        await downloads.get(f"{site}/there")
+        downloads.place(f"{site}/there").unlink()
+    assert len(drafts) == 2 and not list(tmp_path.iterdir())
+
+
 async def test_a_file_put_by_hand_is_found(
     desktop: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
