@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
@@ -45,11 +46,13 @@ def check_schema(tool: Tool) -> None:
     Raises:
         InvalidTask: says what is wrong with it.
     """
-    from jsonschema import Draft202012Validator
+    from jsonschema import Draft202012Validator, FormatChecker
     from jsonschema.exceptions import SchemaError
 
+    # patterns are JavaScript's, and the check of formats would take them for Python's
+    formats = FormatChecker(formats=())
     try:
-        Draft202012Validator.check_schema(cast("dict[str, object]", tool.schema))
+        Draft202012Validator.check_schema(cast("dict[str, object]", tool.schema), format_checker=formats)
     except SchemaError as error:
         raise InvalidTask(f"the tool {tool.name} has a schema that is none: {error.message}") from error
 
@@ -68,7 +71,7 @@ def check_arguments(tool: Tool, arguments: Mapping[str, JsonValue]) -> None:
     validator = Draft202012Validator(cast("dict[str, object]", tool.schema), registry=EMPTY_REGISTRY)
     try:
         errors = sorted(validator.iter_errors(dict(arguments)), key=lambda error: error.json_path)
-    except Unresolvable:
+    except (Unresolvable, re.error):
         return  # the server itself knows what it means
     wrong = [f"{each.json_path}: {each.message:.300}".removeprefix("$: ") for each in errors[:SHOWN_ERRORS]]
     if wrong:

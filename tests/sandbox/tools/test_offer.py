@@ -30,6 +30,13 @@ def test_a_schema_elsewhere_is_not_fetched() -> None:
     check_arguments(elsewhere, {"x": 1})
 
 
+@pytest.mark.parametrize("pattern", [r"^\p{L}+$", r"(?<year>\d{4})"])
+def test_a_pattern_of_javascript_is_the_servers_to_check(pattern: str) -> None:
+    named = tool({"properties": {"x": {"type": "string", "pattern": pattern}}})
+    check_schema(named)
+    check_arguments(named, {"x": "é"})
+
+
 def test_what_is_wrong_is_said() -> None:
     nested = tool({"properties": {"x": {"items": {"maximum": 3}}}, "additionalProperties": False})
     check_arguments(nested, {"x": [1, 2]})
