@@ -22,14 +22,14 @@ exit 9
 
 
 async def titles(guest: Guest) -> list[str]:
-    """The titles of all windows.
+    """The titles of all windows, "" where one has none.
 
     Raises:
         BackendMissing: the guest has no wmctrl.
     """
     ran = await guest.run("wmctrl -l")
     _there(ran.code)
-    return [line.split(None, 3)[3] for line in ran.out.splitlines() if line.count(" ") >= 3]
+    return ["".join(line.split(None, 3)[3:]) for line in ran.out.splitlines()]
 
 
 async def activate(guest: Guest, name: str, *, strict: bool, by_class: bool, wait_s: float = WAIT_S) -> bool:

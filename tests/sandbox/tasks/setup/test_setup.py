@@ -15,8 +15,8 @@ from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.errors import InfrastructureError, InvalidTask
 from deskhand_sandbox.registry import create_backend
 from deskhand_sandbox.tasks import make_task
-from deskhand_sandbox.tasks.guest import Guest
-from deskhand_sandbox.tasks.setup import SETUP, check_steps, run_steps, set_up
+from deskhand_sandbox.tasks.guest import Guest, Ran
+from deskhand_sandbox.tasks.setup import SETUP, check_steps, run_steps, set_up, windows
 from deskhand_sandbox.tasks.setup.downloads import FOLDER_VARIABLE, Downloads
 from deskhand_sandbox.tasks.setup.steps import SetupContext
 from deskhand_sandbox.types import EnvironmentSpec, JsonValue, Task, VerifierSpec
@@ -68,6 +68,14 @@ async def test_files_commands_and_windows(desktop: Sandbox) -> None:
     assert "two words" in (await guest.run("ls")).out
     windows = (await guest.run("wmctrl -l")).out
     assert "Second one" in windows and "note.txt" in windows and "First one" not in windows
+
+
+async def test_a_window_without_a_title_counts(desktop: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def listed(guest: Guest, command: str) -> Ran:
+        return Ran(code=0, out="0x00400022  0 desk \n0x0060000c  0 desk Two  words\n", err="")
+
+    monkeypatch.setattr(Guest, "run", listed)
+    assert await windows.titles(Guest(desktop)) == ["", "Two  words"]
 
 
 async def test_a_failing_step_is_named(desktop: Sandbox) -> None:
