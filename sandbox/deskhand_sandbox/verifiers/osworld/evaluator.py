@@ -112,6 +112,10 @@ def _getter(value: object, where: str) -> Mapping[str, JsonValue]:
     for needed in GETTERS[name].needed:
         if needed not in getter:
             raise InvalidTask(f"evaluator.{where} ({name}): {needed} is missing")
+    try:
+        GETTERS[name].check(getter)
+    except InvalidTask as error:
+        raise InvalidTask(f"evaluator.{where} ({name}): {error}") from error
     return getter
 
 

@@ -18,6 +18,10 @@ Settings: TypeAlias = Mapping[str, JsonValue]
 Get: TypeAlias = Callable[[SetupContext, Settings], Awaitable[Value]]
 
 
+def _any(settings: Settings) -> None:
+    """Anything is taken."""
+
+
 @dataclass(frozen=True, slots=True)
 class Getter:
     """One way to get a value."""
@@ -25,6 +29,8 @@ class Getter:
     get: Get
     needed: tuple[str, ...] = ()
     """Settings that must be there."""
+    check: Callable[[Settings], object] = _any
+    """Refuses settings it cannot use (InvalidTask), when the task is read."""
 
 
 async def _rule(context: SetupContext, settings: Settings) -> Value:
@@ -158,12 +164,22 @@ async def _url_dash_part(context: SetupContext, settings: Settings) -> Value:
     url = await _front_url(context)
     if url is None:
         return None
-    part = url.split("/")[int(str(settings["partIndex"]))]
+    parts, index = url.split("/"), _part_index(settings)
+    if not -len(parts) <= index < len(parts):
+        raise Unusable(f"{url} has no part {index}")
+    part = parts[index]
     if settings.get("needDeleteId") is True:
         part = part.partition("?")[0]
     if settings.get("returnType") == "json":
         return {str(settings.get("key", "expected")): part}
     return part
+
+
+def _part_index(settings: Settings) -> int:
+    try:
+        return int(str(settings["partIndex"]))
+    except ValueError as error:
+        raise InvalidTask(f"partIndex must be a whole number, not {settings['partIndex']!r}") from error
 
 
 def _paths(settings: Settings) -> list[tuple[str, str]]:
@@ -199,16 +215,16 @@ GETTERS: Mapping[str, Getter] = {
     "active_tab_info": Getter(_active_tab),
     "active_url_from_accessTree": Getter(_active_url),
     "cache_file": Getter(_cache_file, ("path",)),
-    "cloud_file": Getter(_cloud_file, ("path", "dest")),
+    "cloud_file": Getter(_cloud_file, ("path", "dest"), _paths),
     "content_from_vm_file": Getter(_content, ("path", "file_type", "file_content")),
     "default_video_player": Getter(_default_video_player),
     "list_directory": Getter(_list_directory, ("path",)),
     "open_tabs_info": Getter(_open_tabs),
     "rule": Getter(_rule, ("rules",)),
-    "url_dashPart": Getter(_url_dash_part, ("partIndex",)),
+    "url_dashPart": Getter(_url_dash_part, ("partIndex",), _part_index),
     "vm_command_error": Getter(_command_error, ("command",)),
     "vm_command_line": Getter(_command_line, ("command",)),
-    "vm_file": Getter(_vm_file, ("path", "dest")),
+    "vm_file": Getter(_vm_file, ("path", "dest"), _paths),
     "vm_screen_size": Getter(_screen_size),
     "vm_terminal_output": Getter(_terminal_output),
 }

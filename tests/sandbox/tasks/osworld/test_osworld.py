@@ -75,6 +75,14 @@ def test_a_file_is_read_into_a_task() -> None:
             "'vlc_config'.*supported:.*vm_file",
         ),
         (lambda task: task["evaluator"]["result"][1].pop("dest"), r"vm_file\): dest is missing"),
+        (
+            lambda task: task["evaluator"]["result"][0].update(type="url_dashPart", partIndex="x"),
+            r"result \(url_dashPart\): partIndex must be a whole number, not 'x'",
+        ),
+        (
+            lambda task: task["evaluator"]["result"][1].update(path=3),
+            r"result \(vm_file\): path and dest must",
+        ),
         (lambda task: task["evaluator"]["expected"][0].update(rules={}), "include or exclude"),
         (lambda task: task["evaluator"].update(postconfig=[{"type": "nap"}]), "postconfig.*'nap'"),
         (lambda task: task.update(oracle=["Klick"]), "oracle: unknown action 'Klick'; did you mean Click"),

@@ -13,7 +13,7 @@ from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.errors import InvalidTask, VerifierError
 from deskhand_sandbox.registry import create_backend
 from deskhand_sandbox.tasks.guest import Guest
-from deskhand_sandbox.tasks.setup import set_up, windows
+from deskhand_sandbox.tasks.setup import set_up, tabs, windows
 from deskhand_sandbox.tasks.setup.downloads import FOLDER_VARIABLE, Downloads
 from deskhand_sandbox.types import EnvironmentSpec, Outcome, Run, Task, VerifierSpec
 from deskhand_sandbox.verifiers.osworld import create
@@ -91,6 +91,17 @@ async def test_what_is_not_there_scores_nothing(desktop: Sandbox) -> None:
     ):
         outcome = await score(desktop, func=func, result=result, expected=expected)
         assert outcome.score == 0 and not outcome.success, outcome
+
+
+async def test_a_part_of_an_address(desktop: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def listed(guest: Guest, wait_s: float) -> tuple[tabs.OpenTab, ...]:
+        return (tabs.OpenTab(id="1", url="https://x.org/a/b?id=3", title="B"),)
+
+    monkeypatch.setattr(tabs, "listed", listed)
+    for index, right in ((-1, True), ("4", True), (3, False), (5, False), (-6, False)):
+        part = {"type": "url_dashPart", "partIndex": index, "needDeleteId": True}
+        outcome = await score(desktop, func="exact_match", result=part, expected=rule(expected="b"))
+        assert outcome.success is right, (index, outcome)
 
 
 async def test_all_or_any(desktop: Sandbox) -> None:

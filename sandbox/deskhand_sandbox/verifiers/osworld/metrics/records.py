@@ -126,7 +126,10 @@ def is_included_all_json_objects(result: Value, expected: Value, options: Option
 
 def check_csv(result: Value, expected: Value, options: Options) -> float:
     """Each record of `expect` is there, and none of `unexpect`."""
-    rows = list(csv.DictReader(io.StringIO(text_of(file_of(result)))))
+    try:
+        rows = list(csv.DictReader(io.StringIO(text_of(file_of(result)))))
+    except csv.Error as error:
+        raise Unusable(f"it is no CSV: {error}") from error
 
     def there(one: JsonValue) -> bool:
         wanted = mapping_of(one, "a record")
@@ -160,7 +163,10 @@ def run_sqlite3(result: Value, expected: Value, options: Options) -> float:
                 row = connection.execute(str(rule(expected, "sql"))).fetchone()
         except sqlite3.Error as error:
             raise Unusable(f"the query fails: {error}") from error
-    return float(row[0] or 0) if row else 0.0
+    try:
+        return float(row[0] or 0) if row else 0.0
+    except ValueError as error:
+        raise Unusable(f"the query gives no number: {row[0]!r:.100}") from error
 
 
 def _mapping_in(value: Value) -> dict[str, JsonValue]:

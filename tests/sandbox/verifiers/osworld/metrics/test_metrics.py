@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import re
 import sqlite3
@@ -396,6 +397,14 @@ def test_queries(tmp_path: Path) -> None:
     for broken in (file("junk"), database):
         with pytest.raises(Unusable):
             measure("run_sqlite3", broken, {"sql": "select * from nowhere"})
+    with pytest.raises(Unusable, match="no number: 'three'"):
+        measure("run_sqlite3", database, {"sql": "select 'three' from t"})
+
+
+def test_a_field_without_end_is_no_csv() -> None:
+    endless = file('n,v\na,"' + "x" * (csv.field_size_limit() + 1))
+    with pytest.raises(Unusable, match="no CSV"):
+        measure("check_csv", endless, {"expect": [{"n": "a"}]})
 
 
 def test_rules_hold() -> None:
