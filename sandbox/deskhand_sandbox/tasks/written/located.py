@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import inf
 from typing import TypeAlias, cast
 
 import yaml
@@ -104,10 +105,10 @@ class Reader:
         return value
 
     def number(self, name: str, default: float) -> float:
-        """A number above zero."""
+        """A finite number above zero."""
         value = self._values.pop(name, default)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-            raise self.wrong(name, f"must be a number above zero, not {short(value)}")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < inf:
+            raise self.wrong(name, f"must be a finite number above zero, not {short(value)}")
         return value
 
     def mapping(self, name: str) -> dict[str, object]:

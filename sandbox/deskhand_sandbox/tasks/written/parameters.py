@@ -61,7 +61,7 @@ def _read(reader: Reader, name: str, value: object, before: Sequence[str]) -> Pa
         if missing := [each for each in unlike if each not in before]:
             raise _wrong(reader, name, f"unlike names {missing[0]!r}, which is no parameter above it")
         choices = _choices(reader, name, cast("list[object]", fields["of"]))
-        if len(choices) <= len(unlike):
+        if sum(each not in choices[:at] for at, each in enumerate(choices)) <= len(unlike):
             raise _wrong(reader, name, "there are too few values for one unlike the others")
         return Parameter(name=name, choices=choices, unlike=tuple(unlike))
     raise _wrong(
@@ -90,7 +90,8 @@ def draw(parameters: Sequence[Parameter], task_id: str, seed: int) -> dict[str, 
     drawn: dict[str, Value] = {}
     for parameter in parameters:
         taken = [drawn[name] for name in parameter.unlike]
-        free = [each for each in parameter.choices if each not in taken]
+        # a range may be too long for a list
+        free = [each for each in parameter.choices if each not in taken] if taken else parameter.choices
         drawn[parameter.name] = free[int(source.random() * len(free))]
     return drawn
 

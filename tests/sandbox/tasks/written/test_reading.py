@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from hypothesis import given
@@ -103,7 +104,10 @@ def test_seeds_differ_and_repeat() -> None:
         ("word: [apple, plum]", "word: []", 9, "nothing to choose from"),
         ("word: [apple, plum]", "word: apple", 9, "must be a list, {from, to}"),
         ("word: [apple, plum]", "word: {of: [a], unlike: file}", 9, "no parameter above it"),
+        ("word: [apple, plum]", "old: [a], word: {of: [a, a], unlike: old}", 9, "too few values"),
         ("    limits: {turns: 4}", "    limits: {turns: 0}", 15, "number above zero"),
+        ("    limits: {turns: 4}", "    limits: {turns: .inf}", 15, "finite number above zero"),
+        ("    limits: {turns: 4}", "    limits: {seconds: .inf}", 15, "finite number above zero"),
         ("    limits: {turns: 4}", "    limits: {truns: 4}", 15, "truns: unknown"),
         ("name: expression, ", "name: expresion, ", 26, "name must be one of"),
         ('expression: "true"}', 'expresion: "true"}', 26, "refuses its settings"),
@@ -173,6 +177,15 @@ def test_what_is_drawn_never_changes() -> None:
     # pinned: another value here means every recorded task is another one
     word = Parameter(name="word", choices=["a", "b", "c", "d"])
     assert [draw((word,), "x/y", seed)["word"] for seed in range(8)] == PINNED
+
+
+def test_one_of_many_numbers_is_drawn_without_a_look_at_all() -> None:
+    class Many(list[int]):
+        def __iter__(self) -> NoReturn:
+            raise AssertionError("all were looked at")
+
+    number = Parameter(name="number", choices=Many(range(9)))
+    assert 0 <= int(str(draw((number,), "x/y", 0)["number"])) < 9
 
 
 PINNED = ["a", "d", "b", "a", "b", "c", "c", "c"]
