@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+import signal
+import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from deskhand_sandbox.errors import SandboxError
 from deskhand_trainer.base.config import BaseModelConfig
 from deskhand_trainer.base.pages import SeenPage
 from deskhand_trainer.base.shards import write_shard
+from deskhand_trainer.errors import ResultsError
 from deskhand_trainer.studies import sizes
 from deskhand_trainer.studies.runs import StudyDiffers
 
@@ -62,3 +67,29 @@ def test_every_model_has_figures_of_its_own() -> None:
     made = sizes.figures(found, 30.0)
     assert len({figure.name for figure in made}) == len(made) == len(sizes.MODELS) * (len(sizes.MEASURED) + 2)
     assert all(figure.config["cpu_minutes"] == 30.0 for figure in made)
+
+
+def test_a_study_that_is_stopped_begins_no_other_model(tmp_path: Path) -> None:
+    begun = tmp_path / "later"
+    jobs = {
+        # what Ctrl-C raises in every process
+        "stopped": partial(signal.default_int_handler, signal.SIGINT, None),
+        "under way": partial(time.sleep, 30.0),
+        "later": partial(Path.touch, begun),
+    }
+    with pytest.raises(KeyboardInterrupt):
+        sizes.side_by_side(jobs, workers=1)
+    assert not begun.exists()
+
+
+@pytest.mark.parametrize("error", [SandboxError("there is no Chromium"), ResultsError("no results file")])
+def test_what_hinders_it_is_said_in_a_sentence(
+    tmp_path: Path, error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sizes, "_study", partial(_raise, error))
+    assert sizes.main([str(tmp_path)]) == 1
+    assert capsys.readouterr().err == f"{error}\n"
+
+
+def _raise(error: Exception, *_: object) -> None:
+    raise error
