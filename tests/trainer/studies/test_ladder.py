@@ -122,6 +122,25 @@ def test_differences_are_paired_by_seed(tmp_path: Path) -> None:
     assert "controls_passed" not in found
 
 
+def test_a_figure_is_made_where_all_its_runs_were(tmp_path: Path) -> None:
+    arms = {
+        f"sokoban/{arm}-{seed}": done(
+            0.5, commit=f"c{seed}", date=f"2026-01-0{seed + 1}", machine=machine, critic=critic
+        )
+        for arm, machine, critic in (
+            ("turn-ppo", "one", None), ("ppo", "two", None), (CONTROL, "two", {"real": 0.4, "shuffled": 0.0})
+        )
+        for seed in SEEDS
+    }  # fmt: skip
+    found = figures(tmp_path, arms)
+    for name, machines in (
+        ("sokoban_ppo_after", "two"), ("sokoban_ppo_after_min", "two"), ("sokoban_ppo_minutes", "two"),
+        ("sokoban_turn_minus_token", "one; two"), ("controls_passed", "two"), ("sabotage_gain_max", "two"),
+    ):  # fmt: skip
+        told = (found[name].commit, found[name].date, found[name].machine)
+        assert told == ("c0, c1, c2", "2026-01-03", machines), name
+
+
 @pytest.mark.parametrize(("seeds", "together"), [((0, 1, 2), 0.4), ((0, 1), 0.1)])
 def test_whole_rungs_are_told_of_together(tmp_path: Path, seeds: Any, together: float) -> None:
     rates = {"sokoban": (0.5, 0.4), "checkboxes": (0.9, 0.2)}

@@ -58,7 +58,7 @@ from deskhand_flywheel.store import Store
 from deskhand_trainer.config import CollectConfig, EvaluateConfig, PpoConfig, ValuePretrainingConfig
 from deskhand_trainer.errors import ResultsError
 from deskhand_trainer.presets import method
-from deskhand_trainer.results import this_machine, write_figures, write_results_page
+from deskhand_trainer.results import write_figures, write_results_page
 from deskhand_trainer.run_folder import write_json
 from deskhand_trainer.runs import RunKind
 from deskhand_trainer.sft.config import SftConfig
@@ -272,7 +272,6 @@ class LadderStudy:
         trained = self.runs.run(f"{spec.name}/train", RunKind.PPO, config, start)
         tested = self.runs.run(f"{spec.name}/{measure}", RunKind.EVALUATE, measured, trained["policy_out"])
         after = tested["metrics"]
-        labels = json.loads((self.runs.folder / spec.name / "train/spec.json").read_text())["labels"]
         arm = ArmRecord(
             base=base,
             start=start,
@@ -284,9 +283,7 @@ class LadderStudy:
             curve=read_curve(self.runs.store, f"{spec.name}/train"),
             critic=critic,
             config=json.loads(json.dumps(config)),
-            commit=labels["commit"],
-            date=labels["date"],
-            machine=this_machine(),
+            **self.runs.made(f"{spec.name}/train"),
         )
         print(f"done: {spec.name}", flush=True)
         with self._guard:

@@ -47,7 +47,8 @@ from deskhand_trainer.config_parsing import parse_config
 from deskhand_trainer.errors import ResultsError
 from deskhand_trainer.results import Figure, write_figures, write_results_page
 from deskhand_trainer.run_folder import hold, write_json
-from deskhand_trainer.studies.runs import StudyDiffers, refuse, until_done
+from deskhand_trainer.studies.publishing import made_by
+from deskhand_trainer.studies.runs import StudyDiffers, labels_now, refuse, until_done
 from deskhand_trainer.studies.spec_differences import differing, summary
 
 T = TypeVar("T")
@@ -107,7 +108,7 @@ def study_model(
     if not plan.exists():
         write_json(plan, asdict(_planned(size, shards, cpu_s)))
     config = parse_config(PretrainConfig, json.loads(plan.read_text()))
-    bundle = fresh_base(size)
+    bundle, made = fresh_base(size), labels_now()
     report = pretrain(bundle, shards, held_out, config, checkpoint_dir=folder / "checkpoints")
     save_bundle(bundle, folder / "model")
     found = {
@@ -116,6 +117,7 @@ def study_model(
         "parameters": sum(each.numel() for each in bundle.model.parameters()),
         "cpu_ms_per_action": asyncio.run(_cpu_ms_per_action(load_bundle(folder / "model"), held_out[0])),
         "steps": {"reading": config.reading_steps, "asking": config.asking_steps},
+        "made": made,
     }
     write_json(result, found)
     return found
@@ -200,6 +202,7 @@ def figures(found: Mapping[str, Mapping[str, Any]], cpu_minutes: float) -> list[
             "command": "deskhand study sizes",
             "config": {"model": asdict(MODELS[name]), "cpu_minutes": cpu_minutes, "steps": each["steps"]},
             "seeds": "validation",
+            **made_by([each.get("made", {})]),
         }
         for measure in MEASURED:
             note = f"answered rightly, each token given the right ones before it; {name} model"
