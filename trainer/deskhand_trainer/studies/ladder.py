@@ -336,7 +336,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", type=Path, nargs="?", default=FOLDER, help="store and runs (%(default)s)")
     parser.add_argument("--rungs", nargs="+", choices=names, default=names)
     parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    parser.add_argument(
+        "--seeds", nargs="+", type=int, default=[0, 1, 2],
+        help="to do (%(default)s); figures are of all seeds in the record, too",
+    )  # fmt: skip
     parser.add_argument("--workers", type=int, default=1, help="arms at a time (%(default)s)")
     parser.add_argument("--results", type=Path, default=Path("docs/results/ladder.json"))
     parser.add_argument(
@@ -367,8 +370,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _publish(results: Path, seeds: Sequence[int], record: LadderRecord) -> None:
-    """Write figures and curves of all that is done as registered; what was not stays in the record alone."""
-    record = record.told({spec.name: asdict(arm_config(spec)) for spec in arms_of(RUNGS, ARMS, seeds)})
+    """Write figures and curves of all that is done as registered; what was not stays in the record alone.
+
+    Args:
+        seeds: that are told of beside all the record has.
+    """
+    every = arms_of(RUNGS, ARMS, sorted({*seeds, *record.seeds}))
+    record = record.told({spec.name: asdict(arm_config(spec)) for spec in every})
+    seeds = sorted({*seeds, *record.seeds})
     for rung in RUNGS:
         named = {arm: [f"{rung.name}/{arm}-{seed}" for seed in seeds] for arm in ARMS}
         curves = {

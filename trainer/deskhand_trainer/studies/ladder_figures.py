@@ -83,12 +83,13 @@ def _difference(
 ) -> list[Figure]:
     """Of two arms on some rungs, paired by seed: a pair has one start, and the same test seeds."""
     pairs = [(seed, one[seed], other[seed]) for one, other in rungs for seed in common_seeds([one, other])]
-    if len(pairs) < 2:
+    seeds = sorted({seed for seed, _, _ in pairs})
+    if len(seeds) < 2:
         return []
     apart = [one.after - other.after for _, one, other in pairs]
     note = "sampled success on test seeds, mean of the differences of pairs; Student's interval"
     runs = [run for _, *both in pairs for run in both]
-    return [_mean(name, apart, runs, sorted({seed for seed, _, _ in pairs}), note)]
+    return [_mean(name, apart, runs, seeds, note)]
 
 
 def _controls(done: Mapping[int, ArmRecord], seeds: Sequence[int]) -> list[Figure]:
