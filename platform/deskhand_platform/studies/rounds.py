@@ -11,8 +11,8 @@ they began from, are measured greedily on the same test seeds.
 Registered before it was run: tasks, seeds and budgets are the preset's; what is reported is every task's
 success before, after and cloned, and the means; the gain is the mean's. Intervals are over the episodes of
 these tasks, one run each: they say nothing of other seeds of training. FOLDER holds the platform's home and
-a folder per run: what is done is not done again, what was stopped or failed goes on, and a round of other
-settings is refused.
+a folder per run: what is done is not done again, what was stopped or failed goes on, more rounds go on from
+fewer, and a round of other settings is refused.
 """
 
 from __future__ import annotations
@@ -155,9 +155,15 @@ class RoundsStudy:
             ("after", after, seconds),
             ("cloned", cloned, spent),
         ):
-            done = self.runs.run(f"measure-{name}", RunKind.EVALUATE, asdict(self._evaluation()), policy)
+            run = self.measurements[name]
+            done = self.runs.run(run, RunKind.EVALUATE, asdict(self._evaluation()), policy)
             found.append({**done["metrics"], "seconds": took})
         return found
+
+    @property
+    def measurements(self) -> dict[str, str]:
+        """Name of the run that measures each arm: all but the first are of so many rounds."""
+        return {arm: f"measure-{arm}" + (f"-{self._count}" if arm != ARMS[0] else "") for arm in ARMS}
 
     def _evaluation(self) -> EvaluateConfig:
         told = self.config.evaluate or {}
@@ -182,7 +188,7 @@ class RoundsStudy:
         # one epoch has told how long they take
         left = round((seconds - spent) / taken)
         if left > 0:
-            policy, taken = self._clone("cloning-rest", policy, epochs=left)
+            policy, taken = self._clone(f"cloning-rest-{self._count}", policy, epochs=left)
             spent += taken
         return policy, spent
 
@@ -224,7 +230,7 @@ def _study(options: argparse.Namespace) -> None:
         found,
         rounds=options.rounds,
         config=as_json(study.config),
-        made=study.runs.made(*(f"measure-{arm}" for arm in ARMS)),
+        made=study.runs.made(*study.measurements.values()),
     )
     write_figures(options.results, figures)
     write_results_page(options.results.parent)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -20,7 +21,7 @@ from deskhand_platform.studies.rounds import PRESET, SEED_SPACING, WORK, RoundsS
 from deskhand_platform.studies.rounds_figures import rounds_figures
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_trainer.studies.base_tasks import CANDIDATES, train_tasks
-from deskhand_trainer.studies.runs import StudyDiffers
+from deskhand_trainer.studies.runs import StudyDiffers, StudyRuns
 
 TASKS = ("miniwob/one", "miniwob/two")
 MADE = {"date": "2026-01-02", "commit": "abc", "machine": "a small one"}
@@ -117,3 +118,32 @@ async def test_a_round_that_failed_is_tried_again(tmp_path: Path, state: WorkSta
     async with one_round(study, state, {}) as up:
         done = await study.round_over(up, 0)
         assert done.state is WorkState.DONE and up.services.rounds.retried == [done.id]
+
+
+class Played(RoundsStudy):
+    """Its rounds are done, each took ten minutes, and the last was promoted."""
+
+    async def _rounds(self) -> tuple[str, str, float]:
+        return "first", f"after-{self._count}", 600.0 * self._count
+
+
+def test_more_rounds_in_the_same_folder_are_measured_beside_fewer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played: list[str] = []
+
+    def leave(_: StudyRuns, folder: Path, log: object) -> None:
+        played.append(folder.name)
+        result = {"seconds": 60.0, "policy_out": f"by-{folder.name}", "metrics": {"of": len(played)}}
+        (folder / "result.json").write_text(json.dumps(result))
+
+    monkeypatch.setattr(StudyRuns, "_wait", leave)
+    one = Played(tmp_path, rounds=1, changed={}).run()
+    once = len(played)
+    three = Played(tmp_path, rounds=3, changed={}).run()
+    # the same demonstrations, the same first epoch and the same start
+    assert len(played) == len({*played}) == once + 3 and three[0] == one[0]
+    assert (one[1]["seconds"], three[1]["seconds"]) == (600.0, 1800.0)
+    assert Played(tmp_path, rounds=1, changed={}).run() == one and len(played) == once + 3
+    measurements = Played(tmp_path, rounds=3, changed={}).measurements
+    assert {*measurements.values()} <= {*played[once:], "measure-before"}

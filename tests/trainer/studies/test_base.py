@@ -169,6 +169,8 @@ def test_figures_come_with_their_means(
     assert (minutes.value, minutes.goal, minutes.seeds) == (9.0, "<= 15", [1])
     chosen = known[f"miniwob_learnable_{CHOSEN[0].removeprefix('miniwob/')}"]
     assert (chosen.value, chosen.note, chosen.seeds) == (0.75, "pass@8, 12 validation seeds", "validation")
+    # runs that do not say where they were made were not made here and now
+    assert {figure.commit for figure in known.values()} == {"unknown"}
     assert "ppo_ten_tasks_after_low" in capsys.readouterr().out
     assert "miniwob_train_mean" in (tmp_path / "results/README.md").read_text()
 

@@ -50,7 +50,7 @@ def done(after: float, **changed: Any) -> ArmRecord:
     return ArmRecord(**told)
 
 
-def figures(tmp_path: Path, arms: dict[str, ArmRecord]) -> dict[str, Any]:
+def figures(tmp_path: Path, arms: dict[str, ArmRecord], *asked: str) -> dict[str, Any]:
     """What the command line writes of these arms, done as registered where nothing else is said."""
     told = {
         spec.name: json.loads(json.dumps(asdict(arm_config(spec)))) for spec in arms_of(RUNGS, ARMS, SEEDS)
@@ -58,7 +58,8 @@ def figures(tmp_path: Path, arms: dict[str, ArmRecord]) -> dict[str, Any]:
     arms = {name: replace(arm, config={**told[name], **arm.config}) for name, arm in arms.items()}
     results, record = tmp_path / "results/ladder.json", tmp_path / "results/runs/ladder.json"
     write_record(record, LadderRecord(arms=arms))
-    assert main([str(tmp_path), "--report", "--results", str(results), "--record", str(record)]) == 0
+    places = ["--results", str(results), "--record", str(record)]
+    assert main([str(tmp_path), "--report", *places, *asked]) == 0
     return {figure.name: figure for figure in read_figures(results)} if results.exists() else {}
 
 
@@ -120,6 +121,49 @@ def test_differences_are_paired_by_seed(tmp_path: Path) -> None:
     assert (turn.commit, turn.date, turn.machine) == ("abc", "2026-01-02", "a small one")
     assert turn.config == json.loads(json.dumps(asdict(arm_config(arms_of(RUNGS, ("turn-ppo",), [0])[0]))))
     assert "controls_passed" not in found
+
+
+def test_a_figure_is_made_where_all_its_runs_were(tmp_path: Path) -> None:
+    arms = {
+        f"sokoban/{arm}-{seed}": done(
+            0.5, commit=f"c{seed}", date=f"2026-01-0{seed + 1}", machine=machine, critic=critic
+        )
+        for arm, machine, critic in (
+            ("turn-ppo", "one", None), ("ppo", "two", None), (CONTROL, "two", {"real": 0.4, "shuffled": 0.0})
+        )
+        for seed in SEEDS
+    }  # fmt: skip
+    found = figures(tmp_path, arms)
+    for name, machines in (
+        ("sokoban_ppo_after", "two"), ("sokoban_ppo_after_min", "two"), ("sokoban_ppo_minutes", "two"),
+        ("sokoban_turn_minus_token", "one; two"), ("controls_passed", "two"), ("sabotage_gain_max", "two"),
+    ):  # fmt: skip
+        told = (found[name].commit, found[name].date, found[name].machine)
+        assert told == ("c0, c1, c2", "2026-01-03", machines), name
+
+
+def test_some_seeds_are_told_of_together_with_those_that_are_done(tmp_path: Path) -> None:
+    critic = {"real": 0.4, "shuffled": 0.0}
+    arms = {
+        f"sokoban/{arm}-{seed}": done(0.3 + seed / 10, before=0.5, critic=critic if arm == CONTROL else None)
+        for arm in (*RATES, CONTROL)
+        for seed in SEEDS
+    }
+    whole = figures(tmp_path, arms)
+    assert whole["seeds"].value == 3 and whole["controls_passed"].seeds == [0, 1, 2]
+    assert figures(tmp_path, arms, "--seeds", "2") == whole
+    # one of other settings is not done
+    arms["sokoban/ppo-2"] = done(0.1, config={"environment_steps": 500})
+    found = figures(tmp_path, arms, "--seeds", "0")
+    assert found["seeds"].value == 3 and found["sokoban_ppo_after"].seeds == [0, 1]
+    # what is asked for and not done is missed
+    found = figures(tmp_path, arms, "--seeds", "7")
+    assert found["seeds"].seeds == [0, 1, 2, 7] and found["arms_reported"].value == 0
+
+
+def test_two_rungs_of_one_seed_make_no_interval(tmp_path: Path) -> None:
+    names = [f"{rung}/{arm}-0" for rung in ("sokoban", "checkboxes") for arm in ("turn-ppo", "unpretrained")]
+    assert "value_pretraining_gain" not in figures(tmp_path, dict.fromkeys(names, done(0.5)), "--seeds", "0")
 
 
 @pytest.mark.parametrize(("seeds", "together"), [((0, 1, 2), 0.4), ((0, 1), 0.1)])

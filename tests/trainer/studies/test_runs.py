@@ -11,6 +11,7 @@ import pytest
 
 from deskhand_trainer.config import CollectConfig, EvaluateConfig
 from deskhand_trainer.runs import RunKind
+from deskhand_trainer.studies.publishing import made_by
 from deskhand_trainer.studies.runs import NotDone, StudyDiffers, StudyRuns, if_done
 
 ASKED = EvaluateConfig(tasks=("fake/press-button",), episodes=5, targets=False)
@@ -69,6 +70,9 @@ def test_a_figure_is_made_where_its_runs_were(tmp_path: Path) -> None:
         told["labels"] = {"date": f"2020-01-0{number + 1}", "commit": f"c{number}", "machine": "a, b"}
         (tmp_path / name / "spec.json").write_text(json.dumps(told))
     assert runs.made("first", "second") == {"date": "2020-01-02", "commit": "c0, c1", "machine": "a, b"}
+    # by several, and by one of them: each is told once
+    parts = [runs.made("first", "second"), runs.made("second")]
+    assert made_by(parts) == runs.made("first", "second")
     # what was made of them is as old as it is, whoever finds it again
     made = runs.kept("both", lambda: {"value": 1})
     (tmp_path / "both/result.json").write_text(json.dumps({**made, "made": {**made["made"], "commit": "c2"}}))

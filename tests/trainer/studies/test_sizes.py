@@ -1,15 +1,21 @@
 from __future__ import annotations
 
+import signal
+import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from deskhand_sandbox.errors import SandboxError
 from deskhand_trainer.base.config import BaseModelConfig
 from deskhand_trainer.base.pages import SeenPage
 from deskhand_trainer.base.shards import write_shard
+from deskhand_trainer.errors import ResultsError
 from deskhand_trainer.studies import sizes
-from deskhand_trainer.studies.runs import StudyDiffers
+from deskhand_trainer.studies.runs import StudyDiffers, labels_now
 
 TINY = BaseModelConfig(
     patch_px=16, vision_width=16, vision_depth=1, vision_heads=2, text_width=32, text_depth=1, text_heads=2,
@@ -30,7 +36,7 @@ def test_a_model_gets_the_steps_its_processor_time_allows_and_is_measured_once(
     monkeypatch.setattr(sizes, "TIMED_STEPS", 2)
     found = sizes.study_model(tmp_path / "tiny", TINY, shards, shards, cpu_s=3.0)
     assert found["steps"]["reading"] >= 1 and found["steps"]["asking"] >= 1
-    assert found["cpu_ms_per_action"] > 0
+    assert found["cpu_ms_per_action"] > 0 and set(found["made"]) == set(labels_now())
     assert set(sizes.MEASURED) - {"state"} <= {*found["figures"]}  # Pillow's pages show nothing that has one
     assert (tmp_path / "tiny" / "model" / "model.safetensors").exists()
     monkeypatch.setattr(sizes, "pretrain", None)
@@ -50,7 +56,7 @@ def test_a_model_that_does_not_say_what_it_was_told_is_refused(tmp_path: Path) -
 
 
 def test_every_model_has_figures_of_its_own() -> None:
-    found = {
+    found: dict[str, dict[str, Any]] = {
         name: {
             "figures": dict.fromkeys(sizes.MEASURED, 0.5),
             "parameters": 4_000_000,
@@ -59,6 +65,36 @@ def test_every_model_has_figures_of_its_own() -> None:
         }
         for name in sizes.MODELS
     }
+    found["small"]["made"] = {"commit": "c1", "date": "2026-01-02", "machine": "a small one"}
     made = sizes.figures(found, 30.0)
     assert len({figure.name for figure in made}) == len(made) == len(sizes.MODELS) * (len(sizes.MEASURED) + 2)
     assert all(figure.config["cpu_minutes"] == 30.0 for figure in made)
+    # those of models that do not say where they were made were not made here and now
+    assert {figure.commit for figure in made if "_small_" not in figure.name} == {"unknown"}
+    assert {figure.commit for figure in made if "_small_" in figure.name} == {"c1"}
+
+
+def test_a_study_that_is_stopped_begins_no_other_model(tmp_path: Path) -> None:
+    begun = tmp_path / "later"
+    jobs = {
+        # what Ctrl-C raises in every process
+        "stopped": partial(signal.default_int_handler, signal.SIGINT, None),
+        "under way": partial(time.sleep, 30.0),
+        "later": partial(Path.touch, begun),
+    }
+    with pytest.raises(KeyboardInterrupt):
+        sizes.side_by_side(jobs, workers=1)
+    assert not begun.exists()
+
+
+@pytest.mark.parametrize("error", [SandboxError("there is no Chromium"), ResultsError("no results file")])
+def test_what_hinders_it_is_said_in_a_sentence(
+    tmp_path: Path, error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sizes, "_study", partial(_raise, error))
+    assert sizes.main([str(tmp_path)]) == 1
+    assert capsys.readouterr().err == f"{error}\n"
+
+
+def _raise(error: Exception, *_: object) -> None:
+    raise error

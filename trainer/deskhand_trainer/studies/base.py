@@ -212,8 +212,9 @@ class BaseStudy:
             told = {**config, "policy": model_named(start.manifest)}
             if all(self._known([task_figure_name(part, task)], {**told, "tasks": [task]}) for task in tasks):
                 continue
-            found = self.runs.run(f"{part}/{index}", RunKind.EVALUATE, config, start.id)
-            self._tell(task_figures(part, tasks, found["metrics"], told), start)
+            name = f"{part}/{index}"
+            found = self.runs.run(name, RunKind.EVALUATE, config, start.id)
+            self._tell(self._made(task_figures(part, tasks, found["metrics"], told), name), start)
 
     def _probe(self, task: str, episodes: int, start: PolicyRecord) -> None:
         name, part = f"probe-{episodes}/{task.removeprefix('miniwob/')}", f"held-out-{episodes}"
@@ -223,7 +224,8 @@ class BaseStudy:
             return
         trained = self.runs.run(f"{name}/ppo", RunKind.PPO, training, start.id)
         found = self.runs.run(f"{name}/after", RunKind.EVALUATE, config, trained["policy_out"])
-        self._tell(task_figures(part, (task,), found["metrics"], told), start)
+        figures = task_figures(part, (task,), found["metrics"], told)
+        self._tell(self._made(figures, f"{name}/ppo", f"{name}/after"), start)
 
     def _ten(self, task: str, seed: int, start: PolicyRecord) -> None:
         short = task.removeprefix("miniwob/")
@@ -236,7 +238,14 @@ class BaseStudy:
         trained = self.runs.run(f"{short}/ppo-{seed}", RunKind.PPO, training, start.id)
         after = self.runs.run(f"{short}/after-{seed}", RunKind.EVALUATE, config, trained["policy_out"])
         measured: tuple[dict[str, Any], ...] = (before["metrics"], after["metrics"], trained["metrics"])
-        self._tell(ten_figures(short, seed, *measured, {**config, "policy": told["policy"]}, told), start)
+        first, *others = ten_figures(short, seed, *measured, {**config, "policy": told["policy"]}, told)
+        figures = self._made(others, f"{short}/ppo-{seed}", f"{short}/after-{seed}")
+        self._tell([*self._made([first], f"{short}/before"), *figures], start)
+
+    def _made(self, figures: Sequence[Figure], *runs: str) -> list[Figure]:
+        """The same, with day, commit and machine of the runs they stand on."""
+        made = self.runs.made(*runs)
+        return [replace(figure, **made) for figure in figures]
 
     def _known(self, names: Sequence[str], config: Mapping[str, Any]) -> bool:
         """Whether the results have these figures, found with these settings."""

@@ -58,7 +58,7 @@ from deskhand_flywheel.store import Store
 from deskhand_trainer.config import CollectConfig, EvaluateConfig, PpoConfig, ValuePretrainingConfig
 from deskhand_trainer.errors import ResultsError
 from deskhand_trainer.presets import method
-from deskhand_trainer.results import this_machine, write_figures, write_results_page
+from deskhand_trainer.results import write_figures, write_results_page
 from deskhand_trainer.run_folder import write_json
 from deskhand_trainer.runs import RunKind
 from deskhand_trainer.sft.config import SftConfig
@@ -272,7 +272,6 @@ class LadderStudy:
         trained = self.runs.run(f"{spec.name}/train", RunKind.PPO, config, start)
         tested = self.runs.run(f"{spec.name}/{measure}", RunKind.EVALUATE, measured, trained["policy_out"])
         after = tested["metrics"]
-        labels = json.loads((self.runs.folder / spec.name / "train/spec.json").read_text())["labels"]
         arm = ArmRecord(
             base=base,
             start=start,
@@ -284,9 +283,7 @@ class LadderStudy:
             curve=read_curve(self.runs.store, f"{spec.name}/train"),
             critic=critic,
             config=json.loads(json.dumps(config)),
-            commit=labels["commit"],
-            date=labels["date"],
-            machine=this_machine(),
+            **self.runs.made(f"{spec.name}/train"),
         )
         print(f"done: {spec.name}", flush=True)
         with self._guard:
@@ -339,7 +336,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", type=Path, nargs="?", default=FOLDER, help="store and runs (%(default)s)")
     parser.add_argument("--rungs", nargs="+", choices=names, default=names)
     parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    parser.add_argument(
+        "--seeds", nargs="+", type=int, default=[0, 1, 2],
+        help="to do (%(default)s); figures are of all seeds in the record, too",
+    )  # fmt: skip
     parser.add_argument("--workers", type=int, default=1, help="arms at a time (%(default)s)")
     parser.add_argument("--results", type=Path, default=Path("docs/results/ladder.json"))
     parser.add_argument(
@@ -370,8 +370,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _publish(results: Path, seeds: Sequence[int], record: LadderRecord) -> None:
-    """Write figures and curves of all that is done as registered; what was not stays in the record alone."""
-    record = record.told({spec.name: asdict(arm_config(spec)) for spec in arms_of(RUNGS, ARMS, seeds)})
+    """Write figures and curves of all that is done as registered; what was not stays in the record alone.
+
+    Args:
+        seeds: that are told of beside all the record has.
+    """
+    every = arms_of(RUNGS, ARMS, sorted({*seeds, *record.seeds}))
+    record = record.told({spec.name: asdict(arm_config(spec)) for spec in every})
+    seeds = sorted({*seeds, *record.seeds})
     for rung in RUNGS:
         named = {arm: [f"{rung.name}/{arm}-{seed}" for seed in seeds] for arm in ARMS}
         curves = {

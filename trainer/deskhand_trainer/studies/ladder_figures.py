@@ -8,6 +8,7 @@ from typing import Any
 from deskhand_trainer.results import Figure
 from deskhand_trainer.student import student_mean
 from deskhand_trainer.studies.ladder_record import ArmRecord, LadderRecord, common_seeds
+from deskhand_trainer.studies.publishing import made_by
 
 COMMAND = "deskhand study ladder"
 CONTROL = "shuffled"
@@ -54,8 +55,8 @@ def ladder_figures(
         figures += _difference(name, [pair for pair in pairs if len(common_seeds(pair)) == len(seeds)])
     if figures:
         note = f"arms of which {len(seeds)} seeds are done"
-        figures.append(_of("arms_reported", whole, "arms", None, [], note=note))
-        figures.append(_of("seeds", len(seeds), "seeds", None, seeds, goal=">= 3"))
+        figures.append(_of("arms_reported", whole, "arms", [], [], note=note))
+        figures.append(_of("seeds", len(seeds), "seeds", [], seeds, goal=">= 3"))
     return figures
 
 
@@ -64,16 +65,16 @@ def _arm(name: str, done: Mapping[int, ArmRecord]) -> list[Figure]:
     if len(done) < 2:
         return []
     runs, seeds = list(done.values()), sorted(done)
-    worst = min(runs, key=lambda each: each.after)
+    ranked = sorted(runs, key=lambda each: each.after)
     greedy = [run.greedy for run in runs if run.greedy is not None]
     spread = "mean over the seeds, test seeds, {}; Student's interval"
     longest = f"of training, longest of the seeds; {max(r.turns for r in runs)} turns at most"
     return [
-        _mean(f"{name}_before", [r.before for r in runs], runs[0], seeds, spread.format("sampled")),
-        _mean(f"{name}_after", [r.after for r in runs], runs[0], seeds, spread.format("sampled")),
-        _mean(f"{name}_after_greedy", greedy, runs[0], seeds, spread.format("greedy")),
-        _of(f"{name}_after_min", worst.after, "share", worst, seeds, note="worst seed, sampled"),
-        _of(f"{name}_minutes", max(r.minutes for r in runs), "minutes", runs[0], seeds, note=longest),
+        _mean(f"{name}_before", [r.before for r in runs], runs, seeds, spread.format("sampled")),
+        _mean(f"{name}_after", [r.after for r in runs], runs, seeds, spread.format("sampled")),
+        _mean(f"{name}_after_greedy", greedy, runs, seeds, spread.format("greedy")),
+        _of(f"{name}_after_min", ranked[0].after, "share", ranked, seeds, note="worst seed, sampled"),
+        _of(f"{name}_minutes", max(r.minutes for r in runs), "minutes", runs, seeds, note=longest),
     ]
 
 
@@ -82,18 +83,20 @@ def _difference(
 ) -> list[Figure]:
     """Of two arms on some rungs, paired by seed: a pair has one start, and the same test seeds."""
     pairs = [(seed, one[seed], other[seed]) for one, other in rungs for seed in common_seeds([one, other])]
-    if len(pairs) < 2:
+    seeds = sorted({seed for seed, _, _ in pairs})
+    if len(seeds) < 2:
         return []
     apart = [one.after - other.after for _, one, other in pairs]
     note = "sampled success on test seeds, mean of the differences of pairs; Student's interval"
-    return [_mean(name, apart, pairs[0][1], sorted({seed for seed, _, _ in pairs}), note)]
+    runs = [run for _, *both in pairs for run in both]
+    return [_mean(name, apart, runs, seeds, note)]
 
 
 def _controls(done: Mapping[int, ArmRecord], seeds: Sequence[int]) -> list[Figure]:
     """What was learned from shuffled rewards: a gain of success, and explained variance of a critic."""
     if len(done) < len(seeds):
         return []
-    arm = done[seeds[0]]
+    runs = [done[seed] for seed in seeds]
     gain = max(each.after - each.before for each in done.values())
     critics = [each.critic for each in done.values() if each.critic is not None]
     explained = max(abs(each["shuffled"]) for each in critics)
@@ -105,17 +108,17 @@ def _controls(done: Mapping[int, ArmRecord], seeds: Sequence[int]) -> list[Figur
         f"{limit} in every seed; of real returns it must explain more there, and the least is {real:.3f}"
     )
     figures = [
-        _of("controls_passed", float(passed), "yes or no", arm, seeds, goal="== 1", note=note),
+        _of("controls_passed", float(passed), "yes or no", runs, seeds, goal="== 1", note=note),
         _of(
-            "sabotage_gain_max", gain, "share", arm, seeds, goal=limit,
+            "sabotage_gain_max", gain, "share", runs, seeds, goal=limit,
             note="largest gain of sampled success under shuffled rewards",
         ),
         _of(
-            "sabotage_explained_variance_max", explained, "share", arm, seeds, goal=limit,
+            "sabotage_explained_variance_max", explained, "share", runs, seeds, goal=limit,
             note="largest |explained variance| on untouched episodes of a critic trained on shuffled returns",
         ),
         _of(
-            "critic_explained_variance_min", real, "share", arm, seeds,
+            "critic_explained_variance_min", real, "share", runs, seeds,
             note="the same critic on real returns, least of the seeds",
         ),
     ]  # fmt: skip
@@ -123,7 +126,7 @@ def _controls(done: Mapping[int, ArmRecord], seeds: Sequence[int]) -> list[Figur
     if len(whole) == len(critics):
         note = "on the same episodes a critic with a model of its own, least of the seeds"
         figures.append(
-            _of("critic_separate_explained_variance_min", min(whole), "share", arm, seeds, note=note)
+            _of("critic_separate_explained_variance_min", min(whole), "share", runs, seeds, note=note)
         )
     return figures
 
@@ -134,16 +137,18 @@ def _done(record: LadderRecord, rung: str, arm: str, seeds: Sequence[int]) -> di
     return {seed: record.arms[name] for seed, name in named.items() if name in record.arms}
 
 
-def _mean(name: str, values: Sequence[float], arm: ArmRecord, seeds: Sequence[int], note: str) -> Figure:
+def _mean(
+    name: str, values: Sequence[float], runs: Sequence[ArmRecord], seeds: Sequence[int], note: str
+) -> Figure:
     found = student_mean(values)
-    return _of(name, found.value, "share", arm, seeds, note=note, low=found.low, high=found.high)
+    return _of(name, found.value, "share", runs, seeds, note=note, low=found.low, high=found.high)
 
 
 def _of(
     name: str,
     value: float,
     unit: str,
-    arm: ArmRecord | None,
+    runs: Sequence[ArmRecord],
     seeds: Sequence[int],
     *,
     goal: str | None = None,
@@ -151,12 +156,10 @@ def _of(
     high: float | None = None,
     note: str = "",
 ) -> Figure:
-    """A figure with commit, day and machine of an arm it stands for; without one, of now."""
-    measured: Mapping[str, Any] = (
-        {}
-        if arm is None
-        else {"commit": arm.commit, "date": arm.date, "machine": arm.machine, "config": dict(arm.config)}
-    )
+    """A figure with commit, day and machine of the runs it stands on, and the first one's config; without
+    any, of now."""
+    made = made_by({"commit": run.commit, "date": run.date, "machine": run.machine} for run in runs)
+    measured: Mapping[str, Any] = {"config": dict(runs[0].config), **made} if runs else {}
     return Figure(
         name=name,
         value=round(float(value), 4),

@@ -56,6 +56,12 @@ class LadderRecord:
     arms: Mapping[str, ArmRecord] = field(default_factory=dict[str, ArmRecord])
     """By the name of the arm's folder."""
 
+    @property
+    def seeds(self) -> frozenset[int]:
+        """Of any arm."""
+        ends = (name.rpartition("-")[2] for name in self.arms)
+        return frozenset(int(end) for end in ends if end.isdecimal())
+
     def made_of(self, bases: Mapping[str, str | None]) -> LadderRecord:
         """The arms that are of these models.
 

@@ -26,14 +26,19 @@ def made_by(parts: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     whoever reports it.
 
     Args:
-        parts: "date", "commit" and "machine" of each; what it does not say is told as unknown.
+        parts: "date", "commit" and "machine" of each, made by several or by one; what it does not say is told
+            as unknown.
     """
     told = [*parts] or [{}]
 
-    def of(name: str) -> list[str]:
-        return sorted({str(part.get(name, "unknown")) for part in told})
+    def of(name: str, apart: str) -> list[str]:
+        return sorted({each for part in told for each in str(part.get(name, "unknown")).split(apart)})
 
-    return {"date": of("date")[-1], "commit": ", ".join(of("commit")), "machine": "; ".join(of("machine"))}
+    return {
+        "date": of("date", ", ")[-1],
+        "commit": ", ".join(of("commit", ", ")),
+        "machine": "; ".join(of("machine", "; ")),
+    }
 
 
 def publish(results: Path, found: Sequence[Figure | Unknown]) -> None:

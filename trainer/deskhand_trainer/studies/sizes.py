@@ -18,13 +18,13 @@ import multiprocessing
 import random
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -32,6 +32,7 @@ from deskhand_agent.inference import CompletionRequest, Sampling
 from deskhand_agent.models.bundle import ModelBundle, load_bundle, save_bundle
 from deskhand_agent.models.engine import EngineSettings, LocalEngine
 from deskhand_agent.models.prompting import image_run, message_header
+from deskhand_sandbox.errors import SandboxError
 from deskhand_sandbox.host import HostSettings, SandboxClient, start_host
 from deskhand_sandbox.manager import PoolSettings
 from deskhand_sandbox.types import Split
@@ -43,11 +44,14 @@ from deskhand_trainer.base.questions import Kind, ask
 from deskhand_trainer.base.shards import read_shard
 from deskhand_trainer.base.train import StageProgress, pretrain
 from deskhand_trainer.config_parsing import parse_config
+from deskhand_trainer.errors import ResultsError
 from deskhand_trainer.results import Figure, write_figures, write_results_page
 from deskhand_trainer.run_folder import hold, write_json
-from deskhand_trainer.studies.runs import StudyDiffers, refuse, until_done
+from deskhand_trainer.studies.publishing import made_by
+from deskhand_trainer.studies.runs import StudyDiffers, labels_now, refuse, until_done
 from deskhand_trainer.studies.spec_differences import differing, summary
 
+T = TypeVar("T")
 FOLDER = Path(".deskhand/studies/sizes")
 MODELS: Mapping[str, BaseModelConfig] = {
     "small": BaseModelConfig(vision_width=96, vision_depth=3, text_width=128, text_depth=4, text_mlp=352),
@@ -104,7 +108,7 @@ def study_model(
     if not plan.exists():
         write_json(plan, asdict(_planned(size, shards, cpu_s)))
     config = parse_config(PretrainConfig, json.loads(plan.read_text()))
-    bundle = fresh_base(size)
+    bundle, made = fresh_base(size), labels_now()
     report = pretrain(bundle, shards, held_out, config, checkpoint_dir=folder / "checkpoints")
     save_bundle(bundle, folder / "model")
     found = {
@@ -113,6 +117,7 @@ def study_model(
         "parameters": sum(each.numel() for each in bundle.model.parameters()),
         "cpu_ms_per_action": asyncio.run(_cpu_ms_per_action(load_bundle(folder / "model"), held_out[0])),
         "steps": {"reading": config.reading_steps, "asking": config.asking_steps},
+        "made": made,
     }
     write_json(result, found)
     return found
@@ -197,6 +202,7 @@ def figures(found: Mapping[str, Mapping[str, Any]], cpu_minutes: float) -> list[
             "command": "deskhand study sizes",
             "config": {"model": asdict(MODELS[name]), "cpu_minutes": cpu_minutes, "steps": each["steps"]},
             "seeds": "validation",
+            **made_by([each.get("made", {})]),
         }
         for measure in MEASURED:
             note = f"answered rightly, each token given the right ones before it; {name} model"
@@ -228,9 +234,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error("minutes and workers must be positive")
     folder: Path = options.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    return until_done(
-        partial(_work, folder, options.models, options.cpu_minutes, options.workers, options.results)
-    )
+    work = partial(_work, folder, options.models, options.cpu_minutes, options.workers, options.results)
+    return until_done(work, SandboxError, ResultsError)
 
 
 def _work(folder: Path, models: Sequence[str], cpu_minutes: float, workers: int, results: Path) -> None:
@@ -249,13 +254,27 @@ def _study(
         begin(folder / name, MODELS[name], cpu_minutes * 60.0)
     shards, held_out = asyncio.run(draw(folder))
     torch.set_num_threads(1)
-    # a process each: processor time is counted by process
+    cpu_s = cpu_minutes * 60.0
+    return side_by_side(
+        {name: partial(study_model, folder / name, MODELS[name], shards, held_out, cpu_s) for name in models},
+        workers,
+    )
+
+
+def side_by_side(jobs: Mapping[str, Callable[[], T]], workers: int) -> dict[str, T]:
+    """What the jobs come to, in processes that each do one at a time: processor time is counted by process.
+
+    Ctrl-C, or the error of a job, ends those under way, and no other is begun.
+    """
     with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-        begun = {
-            name: pool.submit(study_model, folder / name, MODELS[name], shards, held_out, cpu_minutes * 60.0)
-            for name in models
-        }
-        return {name: each.result() for name, each in begun.items()}
+        begun = {name: pool.submit(job) for name, job in jobs.items()}
+        try:
+            return {name: each.result() for name, each in begun.items()}
+        except BaseException:
+            # a process would take the next job, and the pool waits for all; a model keeps its checkpoints
+            for process in multiprocessing.active_children():
+                process.terminate()
+            raise
 
 
 if __name__ == "__main__":
