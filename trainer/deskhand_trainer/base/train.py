@@ -95,6 +95,7 @@ def pretrain(
     Raises:
         RunStopped: `should_stop` said so; the state is safe where a checkpoint folder was given.
         CheckpointDamaged, DiskFull: see `deskhand_trainer.checkpoints`.
+        TrainingDiverged: no gradient was finite, many times in a row.
         ShardDamaged: a file of pages cannot be used.
         ValueError: a released model, fewer pages or changes than a step takes, or heads of another model.
     """

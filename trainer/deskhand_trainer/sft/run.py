@@ -70,7 +70,7 @@ async def run_sft(
         ConfigError: a held-out task is asked for.
         InfrastructureError: pages could not be collected.
         RunRefused: there are demonstrations, and nothing is done in any.
-        RunStopped, CheckpointDamaged, DiskFull: see `train_sft`.
+        RunStopped, CheckpointDamaged, DiskFull, TrainingDiverged: see `train_sft`.
     """
     shown = [*trajectories]
     samples = samples_from_trajectories(shown, bundle, memory)
