@@ -11,7 +11,7 @@ import pytest
 import torch
 from PIL import Image as Picture
 
-from deskhand_agent.models.bundle import build_tiny
+from deskhand_agent.models.bundle import ModelBundle, build_tiny
 from deskhand_agent.models.tiny import TinyConfig
 from deskhand_agent.reviewing import REVIEWED
 from deskhand_agent.types import (
@@ -32,6 +32,7 @@ from deskhand_sandbox.pictures import as_image, encoded
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_sandbox.types import Click, Observation, Outcome, Split
+from deskhand_trainer.base.config import PretrainConfig
 from deskhand_trainer.config import PpoConfig, ScoreConfig
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.loop_state import PpoOutcome, PpoSetting
@@ -212,6 +213,18 @@ async def test_pretraining_goes_on_with_the_failures_it_began_with(context: RunC
     assert await pretrain._failures(context) == ["lost"]  # pyright: ignore[reportPrivateUsage]
     await add("later")
     assert await pretrain._failures(context) == ["lost"]  # pyright: ignore[reportPrivateUsage]
+
+
+async def test_a_released_model_is_refused_before_pages_are_drawn(
+    context: RunContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def released(*_: object) -> ModelBundle:
+        return replace(build_tiny(TinyConfig()), tiny=None)
+
+    monkeypatch.setattr(pretrain, "_bundle", released)
+    monkeypatch.setattr(pretrain, "_pages", None)
+    with pytest.raises(RunRefused, match="already sees"):
+        await pretrain.run(context, PretrainConfig())
 
 
 @pytest.mark.parametrize("pairs", ["corrections", "others"])

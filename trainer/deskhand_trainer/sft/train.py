@@ -98,7 +98,7 @@ def train_sft(
         CheckpointDamaged: the newest checkpoint is incomplete or altered.
         DiskFull: no room for a checkpoint.
         TrainingDiverged: no gradient was finite, many times in a row.
-        ValueError: a perception stage asked of a released model, or heads of another one.
+        RunRefused: a perception stage asked of a released model, or heads of another one.
     """
     torch.set_num_threads(config.threads)
     return _WarmStart(
