@@ -12,6 +12,7 @@ from deskhand_trainer.base.drawing import count_in, size_px_of
 from deskhand_trainer.base.feed import Feed
 from deskhand_trainer.base.pages import SeenPage
 from deskhand_trainer.base.shards import read_shard, write_shard
+from deskhand_trainer.errors import RunRefused
 
 
 @pytest.fixture
@@ -61,5 +62,5 @@ def test_seeds_and_stages_differ(shards: list[Path]) -> None:
 
 
 def test_too_few_pages_are_refused(shards: list[Path]) -> None:
-    with pytest.raises(ValueError, match="draw more, or take fewer"):
+    with pytest.raises(RunRefused, match="draw more, or take fewer"):
         Feed(shards[:1], read_shard, per_step=lambda _: 8, seed=0, name="asking")

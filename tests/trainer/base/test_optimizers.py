@@ -5,7 +5,8 @@ import torch
 from torch import nn
 
 from deskhand_trainer.base.config import PretrainConfig
-from deskhand_trainer.base.optimizers import Muon, WarmStartOptimizer, orthogonal
+from deskhand_trainer.base.optimizers import MOST_SKIPPED, Muon, WarmStartOptimizer, orthogonal
+from deskhand_trainer.errors import TrainingDiverged
 
 
 def test_singular_values_end_near_one() -> None:
@@ -55,3 +56,40 @@ def test_parts_add_up_whatever_the_threads() -> None:
         assert optimizer.step(losses, 0.0, threads=threads) == pytest.approx(expected)
         ends.append(layer.weight.detach().clone())
     assert torch.equal(*ends)
+
+
+def test_a_limit_of_0_is_none() -> None:
+    ends: list[torch.Tensor] = []
+    for limit in (0.0, 1e9):
+        torch.manual_seed(0)
+        layer = nn.Linear(4, 4)
+        start = layer.weight.detach().clone()
+        optimizer = WarmStartOptimizer({"m": layer}, PretrainConfig(warmup_steps=0, max_grad_norm=limit))
+        optimizer.step([lambda layer=layer: (layer(torch.ones(4)) ** 2).sum()], 0.0)
+        assert not torch.equal(layer.weight, start)
+        ends.append(layer.weight.detach().clone())
+    assert torch.equal(*ends)
+
+
+def test_a_gradient_that_is_not_finite_changes_nothing_and_many_in_a_row_end_the_training() -> None:
+    torch.manual_seed(0)
+    layer = nn.Linear(4, 4)
+
+    def loss(worth: float) -> torch.Tensor:
+        return worth * (layer(torch.ones(4)) ** 2).sum()
+
+    optimizer = WarmStartOptimizer({"m": layer}, PretrainConfig(warmup_steps=0))
+    start = layer.weight.detach().clone()
+    for _ in range(MOST_SKIPPED - 1):
+        optimizer.step([lambda: loss(float("nan"))], 0.0)
+    assert torch.equal(layer.weight, start)
+    optimizer.step([lambda: loss(1.0)], 0.0)
+    good = layer.weight.detach().clone()
+    assert not torch.equal(good, start)
+    for _ in range(MOST_SKIPPED - 1):
+        optimizer.step([lambda: loss(float("inf"))], 0.0)
+    resumed = WarmStartOptimizer({"m": layer}, PretrainConfig(warmup_steps=0))
+    resumed.restore(optimizer.state())
+    with pytest.raises(TrainingDiverged, match="lower lr"):
+        resumed.step([lambda: loss(float("nan"))], 0.0)
+    assert torch.equal(layer.weight, good)

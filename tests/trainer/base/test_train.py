@@ -18,7 +18,7 @@ from deskhand_trainer.base.pages import SeenPage
 from deskhand_trainer.base.perception import Perception, Studied
 from deskhand_trainer.base.shards import write_changes, write_shard
 from deskhand_trainer.base.train import StageProgress, pretrain
-from deskhand_trainer.errors import RunStopped, ShardDamaged
+from deskhand_trainer.errors import RunRefused, RunStopped, ShardDamaged
 
 CONFIG = PretrainConfig(
     reading_steps=4,
@@ -204,5 +204,5 @@ def test_heads_that_lie_beside_a_model_are_gone_on_with(
     pretrain(bundle.clone(), [shards[0]], [], further, heads_from=tmp_path)
     assert aids[4:] == [True, True]
     (tmp_path / "perception.safetensors").write_bytes(b"nonsense")
-    with pytest.raises(ValueError, match="does not fit the model beside it"):
+    with pytest.raises(RunRefused, match="does not fit the model beside it"):
         pretrain(bundle.clone(), [shards[0]], [], further, heads_from=tmp_path)

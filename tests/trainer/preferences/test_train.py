@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from deskhand_trainer.errors import RunStopped
+from deskhand_trainer.errors import RunRefused, RunStopped
 from deskhand_trainer.preferences.config import PreferenceConfig
 from deskhand_trainer.preferences.losses import trajectory_dpo
 from deskhand_trainer.preferences.pairs import Pair, Played, first_reply_pairs, trajectory_pairs
@@ -128,6 +128,14 @@ def test_stopped_and_gone_on_with_it_ends_bit_for_bit_the_same(tmp_path: Path) -
             stopped.logits.fill_(7.0)  # what a new process begins with is not looked at
     assert train_preferences(stopped, pairs(), CONFIG, checkpoint_dir=tmp_path) == report
     assert torch.equal(stopped.logits, whole.logits)
+
+
+@pytest.mark.parametrize("other", [slice(1, None), slice(None, None, -1)])
+def test_it_goes_on_with_the_pairs_it_began_with_alone(tmp_path: Path, other: slice) -> None:
+    with pytest.raises(RunStopped):
+        train_preferences(model(), pairs(), CONFIG, checkpoint_dir=tmp_path, should_stop=lambda: True)
+    with pytest.raises(RunRefused, match="other pairs"):
+        train_preferences(model(), pairs()[other], CONFIG, checkpoint_dir=tmp_path)
 
 
 def test_a_gradient_that_is_not_finite_is_left_out() -> None:

@@ -11,7 +11,7 @@ import pytest
 import torch
 from PIL import Image as Picture
 
-from deskhand_agent.models.bundle import build_tiny
+from deskhand_agent.models.bundle import ModelBundle, build_tiny
 from deskhand_agent.models.tiny import TinyConfig
 from deskhand_agent.reviewing import REVIEWED
 from deskhand_agent.types import (
@@ -32,15 +32,17 @@ from deskhand_sandbox.pictures import as_image, encoded
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_sandbox.types import Click, Observation, Outcome, Split
-from deskhand_trainer.config import PpoConfig, ScoreConfig
+from deskhand_trainer.base.config import PretrainConfig
+from deskhand_trainer.config import PpoConfig, ScoreConfig, SftConfig
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.loop_state import PpoOutcome, PpoSetting
 from deskhand_trainer.preferences.config import PreferenceConfig
 from deskhand_trainer.run_folder import RunFolder, read_spec
-from deskhand_trainer.run_kinds import ppo, prefer, pretrain
+from deskhand_trainer.run_kinds import ppo, prefer, pretrain, sft
 from deskhand_trainer.run_kinds.context import RunContext, open_context
 from deskhand_trainer.run_kinds.score import _to_score  # pyright: ignore[reportPrivateUsage]
 from deskhand_trainer.runs import RunKind, RunSpec
+from deskhand_trainer.types import TrainingSample
 
 NAMES = ("a", "b", "c")
 
@@ -212,6 +214,58 @@ async def test_pretraining_goes_on_with_the_failures_it_began_with(context: RunC
     assert await pretrain._failures(context) == ["lost"]  # pyright: ignore[reportPrivateUsage]
     await add("later")
     assert await pretrain._failures(context) == ["lost"]  # pyright: ignore[reportPrivateUsage]
+
+
+async def test_training_goes_on_with_the_episodes_of_its_checkpoint(
+    context: RunContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without one it begins anew, with what the store holds by then."""
+
+    async def play(name: str, *, purpose: str, score: float = 1.0) -> None:
+        found = episode(name)
+        assert found.end is not None
+        end = replace(found.end, outcome=Outcome(score=score, success=score == 1))
+        start = replace(found.start, labels={"purpose": purpose})
+        await context.store.add_trajectory(replace(found, start=start, end=end))
+
+    def turns(shown: list[Trajectory], _: object) -> list[TrainingSample]:
+        return [
+            TrainingSample(
+                trajectory_id=each.start.id, turn_index=0, prompt_ids=(1,), reply_ids=(2,), images=(),
+                behaviour_logprobs=(0.0,), reward=0.0,
+            )
+            for each in shown
+        ]  # fmt: skip
+
+    async def learned_from() -> tuple[int, list[str]]:
+        tasks, nowhere = ("fake/press-button",), build_tiny(TinyConfig())
+        paired = await prefer._pairs(context, nowhere, PreferenceConfig(tasks=tasks))  # pyright: ignore[reportPrivateUsage]
+        shown = await sft._demonstrations(context, SftConfig(tasks=tasks))  # pyright: ignore[reportPrivateUsage]
+        return len(paired), [each.start.id for each in shown]
+
+    monkeypatch.setattr(prefer, "samples_from_trajectories", turns)
+    for name in "123":
+        await play(f"won {name}", purpose="rollout")
+        await play(f"lost {name}", purpose="rollout", score=0.0)
+        await play(f"shown {name}", purpose="demonstration")
+        begun_with = min(int(name), 2)
+        assert await learned_from() == (begun_with, [f"shown {i + 1}" for i in range(begun_with)])
+        if name == "2":
+            context.folder.checkpoints.mkdir()
+    (context.folder.path / "episodes.json").unlink()
+    assert (await learned_from())[0] == 3
+
+
+async def test_a_released_model_is_refused_before_pages_are_drawn(
+    context: RunContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def released(*_: object) -> ModelBundle:
+        return replace(build_tiny(TinyConfig()), tiny=None)
+
+    monkeypatch.setattr(pretrain, "_bundle", released)
+    monkeypatch.setattr(pretrain, "_pages", None)
+    with pytest.raises(RunRefused, match="already sees"):
+        await pretrain.run(context, PretrainConfig())
 
 
 @pytest.mark.parametrize("pairs", ["corrections", "others"])

@@ -34,3 +34,9 @@ async def test_demonstrations_in_which_nothing_is_done_are_refused_and_change_no
     with pytest.raises(RunRefused, match="none of 2 demonstrations has a turn with an action to imitate"):
         await run_sft(bundle, [void, void], nowhere, SftConfig(perception_tasks=()))
     assert all((a == b).all() for a, b in zip(before, bundle.model.parameters(), strict=True))
+
+
+async def test_a_released_model_is_refused_before_pages_are_collected(bundle: ModelBundle) -> None:
+    nowhere: Any = None
+    with pytest.raises(RunRefused, match=r"already sees.*perception_tasks=\[\]"):
+        await run_sft(replace(bundle, tiny=None), [], nowhere, SftConfig())

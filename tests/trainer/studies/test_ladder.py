@@ -264,6 +264,17 @@ def test_a_damaged_record_is_refused_in_a_sentence(
         assert "is not a record of the ladder" in capsys.readouterr().err
 
 
+def test_damaged_results_are_refused_in_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results, record = tmp_path / "results/ladder.json", tmp_path / "results/runs/ladder.json"
+    arms = {f"sokoban/turn-ppo-{seed}": done(0.5) for seed in SEEDS}
+    assert figures(tmp_path, arms)
+    results.write_text("{}")
+    assert main([str(tmp_path), "--report", "--results", str(results), "--record", str(record)]) == 1
+    assert "is not a results file" in capsys.readouterr().err
+
+
 def test_curves_are_what_the_runs_reported(tmp_path: Path) -> None:
     async def report() -> None:
         async with await Store.open(*StudyRuns(tmp_path).store) as store:

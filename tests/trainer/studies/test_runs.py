@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from deskhand_trainer.config import CollectConfig, EvaluateConfig
+from deskhand_trainer.errors import DiskFull, ResultsError
 from deskhand_trainer.runs import RunKind
 from deskhand_trainer.studies.publishing import made_by
-from deskhand_trainer.studies.runs import NotDone, StudyDiffers, StudyRuns, if_done
+from deskhand_trainer.studies.runs import NotDone, StudyDiffers, StudyRuns, if_done, until_done
 
 ASKED = EvaluateConfig(tasks=("fake/press-button",), episodes=5, targets=False)
 
@@ -128,3 +129,14 @@ def test_a_run_that_goes_on_is_told_of(
     told = capsys.readouterr().err.splitlines()
     assert told and all(line.startswith("  part/arm: ") for line in told)
     assert any(line.endswith("/40") for line in told)
+
+
+@pytest.mark.parametrize("error", [ResultsError("mend or remove it"), DiskFull("free some space")])
+def test_what_the_trainer_refuses_is_told_in_a_sentence(
+    error: Exception, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def study() -> None:
+        raise error
+
+    assert until_done(study) == 1
+    assert capsys.readouterr().err == f"{error}\n"

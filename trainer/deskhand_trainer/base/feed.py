@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from deskhand_trainer.base.drawing import count_in
+from deskhand_trainer.errors import RunRefused
 
 MIXED = 4
 """Shards whose pages take turns, so that sizes do."""
@@ -37,13 +38,13 @@ class Feed(Generic[Kept]):
             name: of the stage, so that stages differ in their order.
 
         Raises:
-            ValueError: no shard has enough for a step.
+            RunRefused: no shard has enough for a step.
         """
         self._shards, self._read, self._per_step = list(shards), read, per_step
         self._named = f"{seed}/{name}"
         self._steps = sum(count_in(shard) // per_step(shard) for shard in shards)
         if not self._steps:
-            raise ValueError("there are fewer pages than a step takes: draw more, or take fewer per step")
+            raise RunRefused("there are fewer pages than a step takes: draw more, or take fewer per step")
         self._plans: OrderedDict[int, list[tuple[Path, int]]] = OrderedDict()
         self._kept: OrderedDict[Path, list[Kept]] = OrderedDict()
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import torch
 from torch import nn
 
+from deskhand_sandbox import logs
+from deskhand_trainer.errors import TrainingDiverged
 from deskhand_trainer.side_by_side import add_gradients, side_by_side
 
+log = logging.getLogger(__name__)
+MOST_SKIPPED = 20
+"""Steps in a row without a finite gradient, each left out, that end the training."""
 _NOT_MATRICES = ("embed", "lm_head", "heads.", "patch_embed")
 """Embeddings, output layers and the first projection learn better under AdamW."""
 
@@ -124,11 +131,12 @@ class WarmStartOptimizer:
         self._muon = Muon(matrices, lr=self._peaks[0], precision=precision)
         self._adamw = torch.optim.AdamW(others, lr=self._peaks[1], betas=(0.9, 0.98), weight_decay=0.0)
         self._steps = 0
+        self._skipped_in_row = 0
 
     def step(
         self, losses: Sequence[Callable[[], torch.Tensor]], progress: float, *, threads: int = 1
     ) -> float:
-        """One update.
+        """One update; left out where its gradient is not finite, for one step on NaN would end all weights.
 
         Args:
             losses: each computes a part; their sum is what falls.
@@ -137,6 +145,9 @@ class WarmStartOptimizer:
 
         Returns:
             The sum.
+
+        Raises:
+            TrainingDiverged: no gradient was finite in `MOST_SKIPPED` steps in a row.
         """
         self._muon.zero_grad()
         self._adamw.zero_grad()
@@ -149,7 +160,12 @@ class WarmStartOptimizer:
         for value, found in side_by_side(gradients, losses, threads=threads):
             total += value
             add_gradients(self._parameters, found)
-        nn.utils.clip_grad_norm_(self._parameters, self._config.max_grad_norm)
+        limit = self._config.max_grad_norm
+        norm = nn.utils.clip_grad_norm_(self._parameters, limit if limit > 0 else math.inf)
+        if not torch.isfinite(norm):
+            self._skip()
+            return total
+        self._skipped_in_row = 0
         rise = min(1.0, (self._steps + 1) / max(1, self._config.warmup_steps))
         fall = min(1.0, max(0.0, 1.0 - progress) / max(1e-9, self._config.decay_share))
         for optimizer, peak in ((self._muon, self._peaks[0]), (self._adamw, self._peaks[1])):
@@ -159,12 +175,27 @@ class WarmStartOptimizer:
         self._steps += 1
         return total
 
+    def _skip(self) -> None:
+        self._skipped_in_row += 1
+        logs.say(log, "a step was left out: its gradient was not finite", level=logging.WARNING)
+        if self._skipped_in_row >= MOST_SKIPPED:
+            raise TrainingDiverged(
+                f"no gradient was finite in {self._skipped_in_row} steps in a row: lower lr and matrix_lr or "
+                "start from an earlier policy; the weights are those of the last good step"
+            )
+
     def state(self) -> dict[str, Any]:
         """What `restore` takes."""
-        return {"muon": self._muon.state_dict(), "adamw": self._adamw.state_dict(), "steps": self._steps}
+        return {
+            "muon": self._muon.state_dict(),
+            "adamw": self._adamw.state_dict(),
+            "steps": self._steps,
+            "skipped_in_row": self._skipped_in_row,
+        }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a kept state."""
         self._muon.load_state_dict(state["muon"])
         self._adamw.load_state_dict(state["adamw"])
         self._steps = int(state["steps"])
+        self._skipped_in_row = int(state.get("skipped_in_row", 0))

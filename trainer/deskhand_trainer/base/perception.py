@@ -43,6 +43,7 @@ from deskhand_trainer.base.labels import (
 from deskhand_trainer.base.packing import Prefix, answer, prefix_of
 from deskhand_trainer.base.pages import SeenPage
 from deskhand_trainer.base.questions import ask_many
+from deskhand_trainer.errors import RunRefused
 
 SOFTNESS = 0.7
 """Width of a coordinate target, in steps of the grid."""
@@ -126,7 +127,7 @@ class PerceptionHeads(nn.Module):
         that ask about fewer places of a patch say of each what they said of the one around it.
 
         Raises:
-            ValueError: they are damaged or another model's.
+            RunRefused: they are damaged or another model's.
         """
         if not (folder / HEADS_FILE).is_file():
             return False
@@ -138,8 +139,19 @@ class PerceptionHeads(nn.Module):
                         kept[part] = _spread(kept[part], classes)
             self.load_state_dict({**self.state_dict(), **kept})
         except (SafetensorError, RuntimeError) as error:
-            raise ValueError(f"{folder / HEADS_FILE} does not fit the model beside it: {error}") from error
+            raise RunRefused(f"{folder / HEADS_FILE} does not fit the model beside it: {error}") from error
         return True
+
+
+def refuse_released(bundle: ModelBundle) -> None:
+    """Raises:
+    RunRefused: the model is not a tiny one, and nothing here can teach it to see.
+    """
+    if bundle.tiny is None or not fast.supports(bundle.model):
+        raise RunRefused(
+            "pretraining and perception pages are for tiny Qwen3-VL models: a released one already sees; "
+            "leave pretraining out, and set perception_tasks=[] for sft"
+        )
 
 
 def _spread(kept: Tensor, classes: int) -> Tensor:
@@ -155,10 +167,10 @@ class Perception:
 
     def __init__(self, bundle: ModelBundle) -> None:
         """Raises:
-        ValueError: the model is not a tiny one.
+        RunRefused: the model is not a tiny one.
         """
-        if bundle.tiny is None or not fast.supports(bundle.model):
-            raise ValueError("the perception stage is for tiny Qwen3-VL models: a released one already sees")
+        refuse_released(bundle)
+        assert bundle.tiny is not None
         self.bundle = bundle
         self.heads = PerceptionHeads(bundle.tiny.vision_width, bundle.text_width)
         self.asker = Asker(bundle)

@@ -95,8 +95,9 @@ def pretrain(
     Raises:
         RunStopped: `should_stop` said so; the state is safe where a checkpoint folder was given.
         CheckpointDamaged, DiskFull: see `deskhand_trainer.checkpoints`.
+        TrainingDiverged: no gradient was finite, many times in a row.
         ShardDamaged: a file of pages cannot be used.
-        ValueError: a released model, fewer pages or changes than a step takes, or heads of another model.
+        RunRefused: a released model, fewer pages or changes than a step takes, or heads of another model.
     """
     torch.set_num_threads(config.threads)
     training = _Pretraining(bundle, shards, held_out, config, progress, checkpoint_dir, should_stop)

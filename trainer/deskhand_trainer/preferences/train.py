@@ -23,7 +23,7 @@ from torch import Tensor
 from deskhand_trainer.actor_critic import ActorCritic, by_length, reply_mask
 from deskhand_trainer.base.train import StageProgress
 from deskhand_trainer.checkpoints import load_checkpoint, save_checkpoint, take_up, take_up_moments
-from deskhand_trainer.errors import RunStopped
+from deskhand_trainer.errors import RunRefused, RunStopped
 from deskhand_trainer.preferences.config import PreferenceConfig
 from deskhand_trainer.preferences.losses import refuel, trajectory_dpo
 from deskhand_trainer.preferences.pairs import Pair
@@ -65,6 +65,7 @@ def train_preferences(
         should_stop: asked after every step; True writes a checkpoint and raises.
 
     Raises:
+        RunRefused: the checkpoint is of other pairs.
         RunStopped: `should_stop` said so; the state is safe where a checkpoint folder was given.
         CheckpointDamaged, DiskFull: see `deskhand_trainer.checkpoints`.
     """
@@ -88,8 +89,9 @@ class _Training:
         self.done, self.skipped = 0, 0
         self.saved_at = time.monotonic()
         found = None if checkpoints is None else load_checkpoint(checkpoints)
-        self.start = self._sums(pairs) if found is None else found[1]["start"]
-        if found is not None:
+        if found is None:
+            self.start = self._sums(pairs)
+        else:
             self._restore(*found)
 
     def step(self) -> float:
@@ -139,6 +141,7 @@ class _Training:
                 "actor": {name: p.detach() for name, p in self.model.actor_parameters()},
                 "optimizer": self.optimizer.state_dict(),
                 "start": self.start,
+                "pairs": _names(self.pairs),
                 "skipped": self.skipped,
             }
             save_checkpoint(self.checkpoints, self.done, state)
@@ -147,6 +150,14 @@ class _Training:
             raise RunStopped("learning from pairs was asked to stop")
 
     def _restore(self, done: int, kept: dict[str, Any]) -> None:
+        self.start = kept["start"]
+        # what they were worth at the start is kept by their places
+        names = _names(self.pairs)
+        if len(self.start) != len(names) or kept.get("pairs", names) != names:
+            raise RunRefused(
+                "the checkpoint is of other pairs than the store and the settings give now: go on with the "
+                "settings the run began with, or begin it in a new folder"
+            )
         self.done, self.skipped = done, int(kept["skipped"])
         take_up(self.model.actor_parameters(), kept["actor"])
         take_up_moments(self.optimizer, kept["optimizer"])
@@ -198,3 +209,10 @@ class _Training:
         order = list(range(len(self.pairs)))
         random.Random(f"{self.config.seed}/{epoch}").shuffle(order)
         return order
+
+
+def _names(pairs: Sequence[Pair]) -> list[list[str]]:
+    """Which turns each holds, the better side's first."""
+    return [
+        [f"{turn.trajectory_id}/{turn.turn_index}" for side in pair.sides for turn in side] for pair in pairs
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -35,7 +36,7 @@ from deskhand_trainer.admission import is_probe, only_measured
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.metrics import Reporter
 from deskhand_trainer.ranks import ALONE, Ranks
-from deskhand_trainer.run_folder import RunFolder
+from deskhand_trainer.run_folder import RunFolder, write_json
 from deskhand_trainer.runs import RunKind, RunSpec
 
 TOKEN_VARIABLE = "DESKHAND_SANDBOX_TOKEN"
@@ -120,6 +121,16 @@ class RunContext:
             raise RunRefused(f"the dataset {self.spec.dataset} cannot be used: {error}") from error
         found = set(await self.store.trajectory_ids(chosen))
         return [each for each in routed.trajectory_ids if each in found]
+
+    async def settled_episodes(self, chosen: TrajectoryFilter) -> list[str]:
+        """As `episodes`; where there is a checkpoint, as they were in the life that began it: training goes
+        on with what it began with, whatever the store has gained since."""
+        listed, asked = self.folder.path / "episodes.json", repr(chosen)
+        known: dict[str, list[str]] = json.loads(listed.read_text()) if listed.exists() else {}
+        if asked not in known or not self.folder.checkpoints.exists():
+            known[asked] = await self.episodes(chosen)
+            write_json(listed, known)
+        return known[asked]
 
     async def read(self, ids: Iterable[str]) -> AsyncGenerator[Trajectory]:
         """Whole episodes with their pictures; those that cannot be read are left out, which is an alarm.

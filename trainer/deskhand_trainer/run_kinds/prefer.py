@@ -75,7 +75,7 @@ async def _pairs(context: RunContext, bundle: ModelBundle, config: PreferenceCon
         task_ids=config.tasks, split=Split.TRAIN, labels={"purpose": "rollout"}, ended=True
     )
     played: list[Played] = []
-    async for trajectory in context.read(await context.episodes(chosen)):
+    async for trajectory in context.read(await context.settled_episodes(chosen)):
         samples = tuple(samples_from_trajectories([trajectory], bundle))
         end = trajectory.end
         if end is None or end.outcome is None or not samples:
@@ -94,12 +94,12 @@ async def _pairs(context: RunContext, bundle: ModelBundle, config: PreferenceCon
 
 async def _corrected(context: RunContext, bundle: ModelBundle, config: PreferenceConfig) -> list[Pair]:
     chosen = TrajectoryFilter(task_ids=config.tasks, split=Split.TRAIN, labels=REVIEWED, ended=True)
-    read = context.read(await context.episodes(chosen))
+    read = context.read(await context.settled_episodes(chosen))
     return correction_pairs([each async for each in read], bundle, limit=config.pairs_per_task)
 
 
 async def _not_taken(context: RunContext, bundle: ModelBundle, config: PreferenceConfig) -> list[Pair]:
     chosen = TrajectoryFilter(task_ids=config.tasks, split=Split.TRAIN, ended=True)
-    read = context.read(await context.episodes(chosen))
+    read = context.read(await context.settled_episodes(chosen))
     drawn = [each async for each in read if any(step.decision.others for step in each.steps)]
     return other_pairs(drawn, bundle, margin=config.margin, limit=config.pairs_per_task)

@@ -19,6 +19,7 @@ from deskhand_trainer.base.drawing import draw_changes, draw_pages
 from deskhand_trainer.base.experience import write_experience
 from deskhand_trainer.base.fresh import fresh_base
 from deskhand_trainer.base.pages import TASK
+from deskhand_trainer.base.perception import refuse_released
 from deskhand_trainer.base.train import pretrain
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.run_folder import write_json
@@ -29,6 +30,7 @@ from deskhand_trainer.run_kinds.training_thread import Teller, stopping
 async def run(context: RunContext, config: PretrainConfig) -> tuple[str, dict[str, JsonValue]]:
     """Draw, train, keep."""
     bundle = await _bundle(context, config)
+    refuse_released(bundle)
     train, held_out = await _pages(context, config)
     failures = await _failures(context) if config.experience else []
     if config.experience:

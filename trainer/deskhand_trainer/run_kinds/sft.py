@@ -94,7 +94,7 @@ async def _demonstrations(context: RunContext, config: SftConfig) -> list[Trajec
                 labels={"purpose": purpose},
                 ended=True,
             )
-            found += await context.episodes(chosen)
+            found += await context.settled_episodes(chosen)
         hard = task in config.hard_tasks
         ids += found[: config.hard_demonstrations if hard else config.demonstrations_per_task]
     read = [t async for t in context.read(ids)]

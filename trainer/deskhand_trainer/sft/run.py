@@ -15,6 +15,7 @@ from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS, seeds
 from deskhand_sandbox.types import Split, Task
 from deskhand_trainer.base.collection import collect
 from deskhand_trainer.base.pages import look
+from deskhand_trainer.base.perception import refuse_released
 from deskhand_trainer.base.train import StageProgress
 from deskhand_trainer.errors import ConfigError, RunRefused
 from deskhand_trainer.sft.config import SftConfig
@@ -69,16 +70,17 @@ async def run_sft(
     Raises:
         ConfigError: a held-out task is asked for.
         InfrastructureError: pages could not be collected.
-        RunRefused: there are demonstrations, and nothing is done in any.
-        RunStopped, CheckpointDamaged, DiskFull: see `train_sft`.
+        RunRefused: there are demonstrations, and nothing is done in any; or see `train_sft`.
+        RunStopped, CheckpointDamaged, DiskFull, TrainingDiverged: see `train_sft`.
     """
+    to_see = perception_tasks(config)
+    if to_see:
+        refuse_released(bundle)
     shown = [*trajectories]
     samples = samples_from_trajectories(shown, bundle, memory)
     if shown and not samples:
         raise RunRefused(f"none of {len(shown)} demonstrations has a turn with an action to imitate")
-    pages = await collect(
-        source, perception_tasks(config), look, owner=owner, concurrency=concurrency, progress=on_page
-    )
+    pages = await collect(source, to_see, look, owner=owner, concurrency=concurrency, progress=on_page)
     return await asyncio.to_thread(
         train_sft,
         bundle,

@@ -97,7 +97,8 @@ def train_sft(
         RunStopped: `should_stop` said so; the state is safe where a checkpoint folder was given.
         CheckpointDamaged: the newest checkpoint is incomplete or altered.
         DiskFull: no room for a checkpoint.
-        ValueError: a perception stage asked of a released model, or heads of another one.
+        TrainingDiverged: no gradient was finite, many times in a row.
+        RunRefused: a perception stage asked of a released model, or heads of another one.
     """
     torch.set_num_threads(config.threads)
     return _WarmStart(

@@ -56,7 +56,6 @@ from deskhand_agent.shipped import DESKHAND_TINY
 from deskhand_flywheel.errors import FlywheelError
 from deskhand_flywheel.store import Store
 from deskhand_trainer.config import CollectConfig, EvaluateConfig, PpoConfig, ValuePretrainingConfig
-from deskhand_trainer.errors import ResultsError
 from deskhand_trainer.presets import method
 from deskhand_trainer.results import write_figures, write_results_page
 from deskhand_trainer.run_folder import write_json
@@ -351,22 +350,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--report", action="store_true", help="only write the figures of what is done")
     options = parser.parse_args(argv)
     rungs = [rung for rung in RUNGS if rung.name in options.rungs]
-    try:
-        record = read_record(options.record)
-    except ResultsError as error:
-        print(error, file=sys.stderr)
-        return 1
-    if options.report:
-        _publish(options.results, options.seeds, record)
-        return 0
 
     def tell(done: LadderRecord) -> None:
         write_record(options.record, done)
         _publish(options.results, options.seeds, done)
 
-    study = LadderStudy(options.folder, record, tell)
-    specs = arms_of(rungs, options.arms, options.seeds)
-    return until_done(partial(study.run, specs, workers=options.workers), AgentError, FlywheelError)
+    def work() -> None:
+        record = read_record(options.record)
+        if options.report:
+            _publish(options.results, options.seeds, record)
+            return
+        specs = arms_of(rungs, options.arms, options.seeds)
+        LadderStudy(options.folder, record, tell).run(specs, workers=options.workers)
+
+    return until_done(work, AgentError, FlywheelError)
 
 
 def _publish(results: Path, seeds: Sequence[int], record: LadderRecord) -> None:

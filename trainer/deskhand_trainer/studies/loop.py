@@ -252,17 +252,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     tasks = [task for task in TASKS if task.name in options.tasks]
     study = LoopStudy(options.folder)
-    if not options.report:
-        arms = arms_of(tasks, options.seeds, options.arms)
-        stopped = until_done(partial(study.run, arms, workers=options.workers))
-        if stopped:
-            return stopped
-    figures = study_figures(study.folder, [task.name for task in TASKS], options.seeds)
-    if figures:
-        write_figures(options.results, figures)
-        write_results_page(options.results.parent)
-    print(*figures, sep="\n")
-    return 0
+
+    def work() -> None:
+        if not options.report:
+            study.run(arms_of(tasks, options.seeds, options.arms), workers=options.workers)
+        figures = study_figures(study.folder, [task.name for task in TASKS], options.seeds)
+        if figures:
+            write_figures(options.results, figures)
+            write_results_page(options.results.parent)
+        print(*figures, sep="\n")
+
+    return until_done(work)
 
 
 if __name__ == "__main__":

@@ -51,7 +51,6 @@ from deskhand_agent.test_time.settings import Deliberation
 from deskhand_flywheel.errors import FlywheelError
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_trainer.config import CollectConfig, EvaluateConfig, LabelConfig, PpoConfig, ScoreConfig
-from deskhand_trainer.errors import ResultsError
 from deskhand_trainer.results import Figure
 from deskhand_trainer.runs import RunKind
 from deskhand_trainer.studies.base import MAX_TOKENS
@@ -388,7 +387,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             done = PrmStudy(*told, only_done=True)
             publish(options.results, done.figures(options.parts, options.seeds))
 
-    return until_done(work, AgentError, FlywheelError, ResultsError)
+    return until_done(work, AgentError, FlywheelError)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, TypeVar
 
 from deskhand_flywheel.store import Store
-from deskhand_trainer.errors import RunRefused
+from deskhand_trainer.errors import RunRefused, TrainerError
 from deskhand_trainer.results import current_commit, this_machine
 from deskhand_trainer.run_folder import RunFolder, hold, read_state, write_json
 from deskhand_trainer.runs import RunKind, RunSpec
@@ -53,7 +53,7 @@ def until_done(study: Callable[[], object], *refused: type[Exception]) -> int:
     """Do a study for a command line: Ctrl-C, or being told to end, lets its runs end first.
 
     Args:
-        refused: errors that are told in a sentence, beside `StudyStopped`.
+        refused: errors that are told in a sentence, beside `StudyStopped` and `TrainerError`.
 
     Returns:
         the exit status.
@@ -64,7 +64,7 @@ def until_done(study: Callable[[], object], *refused: type[Exception]) -> int:
     except KeyboardInterrupt:
         print("stopped; the same command goes on from here", file=sys.stderr)
         return 130
-    except (StudyStopped, *refused) as error:
+    except (StudyStopped, TrainerError, *refused) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

@@ -40,7 +40,6 @@ from deskhand_flywheel.errors import FlywheelError
 from deskhand_flywheel.store import Store
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_trainer.config import CollectConfig, EvaluateConfig
-from deskhand_trainer.errors import ResultsError
 from deskhand_trainer.runs import RunKind
 from deskhand_trainer.studies.base import MAX_TOKENS
 from deskhand_trainer.studies.base_tasks import train_tasks
@@ -211,7 +210,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     if min(options.episodes, options.scored) < 1:
         parser.error("--episodes and --scored: give 1 or more")
-    return until_done(partial(_study, options), AgentError, FlywheelError, ResultsError)
+    return until_done(partial(_study, options), AgentError, FlywheelError)
 
 
 def _study(options: argparse.Namespace) -> None:
