@@ -95,10 +95,10 @@ def leased(platform: Platform) -> Iterator[Callable[..., None]]:
     async def enter() -> tuple[AsyncExitStack, Sandbox]:
         stack = AsyncExitStack()
         source = await stack.enter_async_context(SandboxClient(*published))
-        return stack, await stack.enter_async_context(source.lease("desktop", owner="e2e", wait_s=60))
+        return stack, await stack.enter_async_context(source.lease("desktop", owner="e2e", wait_s=120))
 
     def run(work: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, loop).result(120)
+        return asyncio.run_coroutine_threadsafe(work, loop).result(150)
 
     stack, sandbox = run(enter())
 
