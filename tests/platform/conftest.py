@@ -172,13 +172,19 @@ def services(settings: Settings, store: Store, accounts: Accounts) -> Services:
     return services_over(settings, store, accounts, rounds=rounds, hosting=HostUp())
 
 
-_prepared = functools.cache(create_app)
+@functools.cache
+def _prepared() -> FastAPI:
+    app = create_app()
+    app.openapi()
+    return app
 
 
 def app_over(services: Services) -> FastAPI:
-    """What `create_app` makes, with routes made before: every app makes its own at the first request."""
+    """What `create_app` makes, with the routes and the description of one made before: on its own every app
+    makes them at its first request and its first refusal."""
     app = create_app(services)
     app.router.routes[:] = _prepared().router.routes
+    app.openapi_schema = _prepared().openapi_schema
     return app
 
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,7 +34,7 @@ from deskhand_sandbox.errors import SandboxDied, UnknownName
 from deskhand_sandbox.manager import PoolSettings, SandboxManager
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.splits import seeds
-from deskhand_sandbox.types import Finish, JsonValue, Limits, Observation, Outcome, Split, Wait
+from deskhand_sandbox.types import Finish, JsonValue, Limits, Observation, Split, Wait
 
 LIMITS = WorkerSettings(slots=2, attempts=3, claim_s=5.0, poll_s=0.02)
 SCRIPTED = PolicyRef(name="scripted", settings={})
@@ -305,19 +306,11 @@ class Away(TaskQueue):
         self._refuse("claim")
         return await super().claim(worker, hold_s, attempts)
 
-    async def settle(
-        self,
-        claimed: QueuedTask,
-        worker: str,
-        state: WorkState,
-        *,
-        outcome: Outcome | None,
-        reason: str | None,
-    ) -> bool:
+    async def settle(self, claimed: QueuedTask, worker: str, state: WorkState, **told: Any) -> bool:
         if "settle" not in self.answers:
             await super().put_back(claimed, worker, "its claim ran out")
         self._refuse("settle")
-        return await super().settle(claimed, worker, state, outcome=outcome, reason=reason)
+        return await super().settle(claimed, worker, state, **told)
 
     async def put_back(self, claimed: QueuedTask, worker: str, reason: str) -> None:
         raise StoreUnavailable("the database does not answer")

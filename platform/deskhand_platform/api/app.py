@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 from fastapi import Depends, FastAPI
@@ -87,7 +86,7 @@ def create_app(services: Services | None = None, *, version: str = "0.1.0") -> F
         dependencies=[Depends(admit)],
         generate_unique_id_function=lambda route: route.name,
     )
-    app.openapi = lambda: _description(version)
+    app.openapi = lambda: described(app)
     app.state.services = services
     app.state.feed = None if services is None else EventFeed(services.store)
     errors.install(app)
@@ -111,12 +110,6 @@ def create_app(services: Services | None = None, *, version: str = "0.1.0") -> F
         open_to_all = services.settings.host in ("0.0.0.0", "::")
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=["*"] if open_to_all else hosts)
     return app
-
-
-@cache
-def _description(version: str) -> dict[str, Any]:
-    """What every application of that version says of itself: to make it takes a second."""
-    return described(create_app(version=version))
 
 
 class _Hardened:

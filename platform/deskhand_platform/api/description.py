@@ -227,27 +227,29 @@ MOMENT = 1767225600.0
 
 
 def described(app: FastAPI) -> dict[str, Any]:
-    """The description of what an application answers, with examples."""
-    made = FastAPI.openapi(app)
-    made.setdefault("components", {})["securitySchemes"] = SCHEMES
-    made["security"] = [{"token": []}, {"session": []}]
-    for name, example in BODIES.items():
-        _exemplify(made["components"]["schemas"][name], example)
-    for name, schema in made["components"]["schemas"].items():
-        _fill_in(made, name, schema)
-    for path, operations in made["paths"].items():
-        for operation in operations.values():
-            for status, answered in operation["responses"].items():
-                content = answered.get("content", {}).get("application/json")
-                if status.startswith("2") and content is not None:
-                    content["example"] = value_of(made, content["schema"])
-            if path in OPEN:
-                operation["security"] = []
-            for parameter in operation.get("parameters", ()):
-                schema = parameter["schema"]
-                example = _of_parameter(path, parameter)
-                schema["examples"] = [value_of(made, schema) if example is None else example]
-    return made
+    """The description, made once."""
+    if app.openapi_schema is None:
+        made = FastAPI.openapi(app)
+        made.setdefault("components", {})["securitySchemes"] = SCHEMES
+        made["security"] = [{"token": []}, {"session": []}]
+        for name, example in BODIES.items():
+            _exemplify(made["components"]["schemas"][name], example)
+        for name, schema in made["components"]["schemas"].items():
+            _fill_in(made, name, schema)
+        for path, operations in made["paths"].items():
+            for operation in operations.values():
+                for status, answered in operation["responses"].items():
+                    content = answered.get("content", {}).get("application/json")
+                    if status.startswith("2") and content is not None:
+                        content["example"] = value_of(made, content["schema"])
+                if path in OPEN:
+                    operation["security"] = []
+                for parameter in operation.get("parameters", ()):
+                    schema = parameter["schema"]
+                    example = _of_parameter(path, parameter)
+                    schema["examples"] = [value_of(made, schema) if example is None else example]
+    assert app.openapi_schema is not None
+    return app.openapi_schema
 
 
 def _exemplify(schema: dict[str, Any], example: Mapping[str, Any]) -> None:

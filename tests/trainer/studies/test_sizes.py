@@ -83,7 +83,7 @@ def test_a_study_that_is_stopped_begins_no_other_model(tmp_path: Path) -> None:
         "later": partial(Path.touch, begun),
     }
     with pytest.raises(KeyboardInterrupt):
-        sizes.side_by_side(jobs, workers=1)
+        sizes.in_processes(jobs, workers=1)
     assert not begun.exists()
 
 

@@ -372,9 +372,8 @@ def _publish(results: Path, seeds: Sequence[int], record: LadderRecord) -> None:
     Args:
         seeds: that are told of beside all the record has.
     """
-    every = arms_of(RUNGS, ARMS, sorted({*seeds, *record.seeds}))
-    record = record.told({spec.name: asdict(arm_config(spec)) for spec in every})
     seeds = sorted({*seeds, *record.seeds})
+    record = record.told({spec.name: asdict(arm_config(spec)) for spec in arms_of(RUNGS, ARMS, seeds)})
     for rung in RUNGS:
         named = {arm: [f"{rung.name}/{arm}-{seed}" for seed in seeds] for arm in ARMS}
         curves = {

@@ -44,7 +44,6 @@ from deskhand_trainer.base.questions import Kind, ask
 from deskhand_trainer.base.shards import read_shard
 from deskhand_trainer.base.train import StageProgress, pretrain
 from deskhand_trainer.config_parsing import parse_config
-from deskhand_trainer.errors import ResultsError
 from deskhand_trainer.results import Figure, write_figures, write_results_page
 from deskhand_trainer.run_folder import hold, write_json
 from deskhand_trainer.studies.publishing import made_by
@@ -235,7 +234,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     folder: Path = options.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     work = partial(_work, folder, options.models, options.cpu_minutes, options.workers, options.results)
-    return until_done(work, SandboxError, ResultsError)
+    return until_done(work, SandboxError)
 
 
 def _work(folder: Path, models: Sequence[str], cpu_minutes: float, workers: int, results: Path) -> None:
@@ -255,13 +254,13 @@ def _study(
     shards, held_out = asyncio.run(draw(folder))
     torch.set_num_threads(1)
     cpu_s = cpu_minutes * 60.0
-    return side_by_side(
+    return in_processes(
         {name: partial(study_model, folder / name, MODELS[name], shards, held_out, cpu_s) for name in models},
         workers,
     )
 
 
-def side_by_side(jobs: Mapping[str, Callable[[], T]], workers: int) -> dict[str, T]:
+def in_processes(jobs: Mapping[str, Callable[[], T]], workers: int) -> dict[str, T]:
     """What the jobs come to, in processes that each do one at a time: processor time is counted by process.
 
     Ctrl-C, or the error of a job, ends those under way, and no other is begun.

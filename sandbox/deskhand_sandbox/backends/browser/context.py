@@ -185,6 +185,11 @@ class Context:
         self.touched = True
         await self._permit(name)
 
+    async def _permit(self, name: str) -> None:
+        # Playwright's own way takes back what was granted before
+        named = {"permission": {"name": name}, "browserContextId": self.id}
+        await self._chromium.control.send("Browser.setPermission", {**named, "setting": "granted"})
+
     async def close_tab(self, page: Page) -> None:
         """Close a tab; the last one leaves an empty tab behind."""
         await page.close()
@@ -318,11 +323,6 @@ class Context:
         return [] if self._proxy is None else self._proxy.told()
 
     # ---- downloads
-
-    async def _permit(self, name: str) -> None:
-        # Playwright's own way takes back what was granted before
-        named = {"permission": {"name": name}, "browserContextId": self.id}
-        await self._chromium.control.send("Browser.setPermission", {**named, "setting": "granted"})
 
     async def _receive_downloads(self) -> None:
         await self._chromium.control.send(
