@@ -20,7 +20,6 @@ from deskhand_trainer.studies.base import (
     PROBE_EPISODES,
     evaluation,
     main,
-    model_named,
     ppo_config,
     probe_config,
 )
@@ -242,12 +241,6 @@ def test_what_the_results_have_of_the_same_policy_is_not_measured_again(study: P
     results.write_text(json.dumps(other))
     assert main([str(study), "--results", str(results)]) == 0
     assert json.loads(results.read_text()) == json.loads(found)
-
-
-def test_a_model_keeps_its_name_when_its_card_learns_of_the_figures() -> None:
-    files = {"model.safetensors": "a", "tokenizer.json": "b", "README.md": "c", "SHA256SUMS": "d"}
-    assert model_named(files) == model_named({**files, "README.md": "e", "SHA256SUMS": "f"})
-    assert model_named(files) != model_named({**files, "model.safetensors": "e"})
 
 
 def test_a_policy_that_is_not_there_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -9,11 +10,19 @@ from typing import Any
 
 import pytest
 
+from deskhand_flywheel.store import Store
 from deskhand_trainer.config import CollectConfig, EvaluateConfig
 from deskhand_trainer.errors import DiskFull, ResultsError
 from deskhand_trainer.runs import RunKind
 from deskhand_trainer.studies.publishing import made_by
-from deskhand_trainer.studies.runs import NotDone, StudyDiffers, StudyRuns, if_done, until_done
+from deskhand_trainer.studies.runs import (
+    NotDone,
+    StudyDiffers,
+    StudyRuns,
+    if_done,
+    model_named,
+    until_done,
+)
 
 ASKED = EvaluateConfig(tasks=("fake/press-button",), episodes=5, targets=False)
 
@@ -140,3 +149,26 @@ def test_what_the_trainer_refuses_is_told_in_a_sentence(
 
     assert until_done(study) == 1
     assert capsys.readouterr().err == f"{error}\n"
+
+
+def test_a_model_keeps_its_name_when_its_card_learns_of_the_figures() -> None:
+    files = {"model.safetensors": "a", "tokenizer.json": "b", "README.md": "c", "SHA256SUMS": "d"}
+    assert model_named(files) == model_named({**files, "README.md": "e", "SHA256SUMS": "f"})
+    assert model_named(files) != model_named({**files, "model.safetensors": "e"})
+
+
+def test_a_policy_trained_again_to_the_same_weights_has_the_same_name(tmp_path: Path) -> None:
+    runs = StudyRuns(tmp_path)
+
+    async def keep(weights: str, run: str) -> str:
+        folder = tmp_path / run
+        folder.mkdir()
+        (folder / "model.safetensors").write_text(weights)
+        async with await Store.open(*runs.store) as store:
+            kept = await store.keep_policy(folder, parent_id=None, metadata={"run": run})
+            return kept.id
+
+    ids = [asyncio.run(keep(weights, run)) for weights, run in (("a", "here"), ("a", "there"), ("b", "else"))]
+    assert len(set(ids)) == 3  # an id is of where it came from, too
+    first, again, other = (asyncio.run(runs.model_of(each)) for each in ids)
+    assert first == again != other

@@ -37,16 +37,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from blake3 import blake3
-
 from deskhand_agent.errors import AgentError
 from deskhand_agent.shipped import DESKHAND_TINY
 from deskhand_flywheel.errors import FlywheelError
-from deskhand_flywheel.policies import DESCRIBING
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import PolicyRecord
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
-from deskhand_trainer.base import HEADS_FILE
 from deskhand_trainer.config import EvaluateConfig, PpoConfig
 from deskhand_trainer.results import Figure, read_figures, write_figures, write_results_page
 from deskhand_trainer.runs import RunKind
@@ -66,7 +62,7 @@ from deskhand_trainer.studies.base_tasks import (
     the_ten,
     train_tasks,
 )
-from deskhand_trainer.studies.runs import StudyRuns, until_done
+from deskhand_trainer.studies.runs import StudyRuns, model_named, until_done
 
 Part = Literal["train", "never-shown", "held-out", "probe", "ten"]
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -83,8 +79,6 @@ TEN_TURNS = 8
 MAX_TOKENS = 40
 """Of a reply."""
 SEED_SPACING = 20_000
-NOT_ACTING = (*DESCRIBING, HEADS_FILE)
-"""Files of a model's folder that change nothing of what it does."""
 FOLDER = Path(".deskhand/studies/base")
 
 
@@ -268,16 +262,6 @@ class BaseStudy:
             write_results_page(self._results.parent)
             for each in (*figures, *made):
                 print(each, flush=True)
-
-
-def model_named(manifest: Mapping[str, str]) -> str:
-    """The same for a model whose card has learned of its figures: by weights, tokenizer and settings alone.
-
-    Args:
-        manifest: of a policy, file to digest.
-    """
-    acting = {name: digest for name, digest in manifest.items() if name not in NOT_ACTING}
-    return f"model-{blake3(json.dumps(acting, sort_keys=True).encode()).hexdigest()[:16]}"
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -259,9 +259,10 @@ class LadderStudy:
 
     def _arm(self, spec: ArmSpec, base: str | None) -> None:
         start = self._start(spec, base)
+        model = asyncio.run(self.runs.model_of(start)) if start != base else start
         config = asdict(arm_config(spec))
         kept = self._record.have(spec.name, config)
-        if kept is not None and kept.start == start:
+        if kept is not None and kept.start == model:
             return
         control = spec.arm == CONTROL
         measure = "control" if control else "evaluate"
@@ -273,7 +274,7 @@ class LadderStudy:
         after = tested["metrics"]
         arm = ArmRecord(
             base=base,
-            start=start,
+            start=model,
             before=before["success_sampled"],
             after=after["success_sampled"],
             greedy=after.get("success_greedy"),

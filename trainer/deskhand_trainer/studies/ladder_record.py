@@ -29,7 +29,8 @@ class ArmRecord:
     base: str | None
     """Id of the model that its start was made of; None: a new one."""
     start: str
-    """Id of the policy it began from: arms of a seed are compared where it is one."""
+    """What it began from: a trained policy by what acts, which is the same wherever training came to the same
+    weights, and the `base` by its id. Arms of a seed are compared where it is one."""
     before: float
     """Sampled success on test seeds, of that policy."""
     after: float

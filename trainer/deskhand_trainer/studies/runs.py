@@ -16,7 +16,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, TypeVar
 
+from blake3 import blake3
+
+from deskhand_flywheel.policies import DESCRIBING
 from deskhand_flywheel.store import Store
+from deskhand_trainer.base import HEADS_FILE
 from deskhand_trainer.errors import RunRefused, TrainerError
 from deskhand_trainer.results import current_commit, this_machine
 from deskhand_trainer.run_folder import RunFolder, hold, read_state, write_json
@@ -27,6 +31,8 @@ from deskhand_trainer.studies.spec_differences import differences, summary
 T = TypeVar("T")
 TOLD_EVERY_S = 60.0
 """How often a run that goes on is told of."""
+NOT_ACTING = (*DESCRIBING, HEADS_FILE)
+"""Files of a model's folder that change nothing of what it does."""
 
 
 class StudyStopped(RuntimeError):
@@ -108,6 +114,15 @@ class StudyRuns:
         self.folder.mkdir(parents=True, exist_ok=True)
         async with await Store.open(*self.store) as opened:
             return (await opened.policy_named(name)).id
+
+    async def model_of(self, policy: str) -> str:
+        """A policy's name by what acts: the same wherever the same weights were trained.
+
+        Raises:
+            AgentError, FlywheelError: it cannot be had.
+        """
+        async with await Store.open(*self.store) as opened:
+            return model_named((await opened.policy_named(policy)).manifest)
 
     def work(self, jobs: Iterable[Callable[[], object]], *, workers: int = 1) -> None:
         """Do jobs that call `run`, several at a time.
@@ -271,6 +286,16 @@ def labels_now() -> dict[str, str]:
         "date": datetime.now(tz=UTC).date().isoformat(),
         "machine": this_machine(),
     }
+
+
+def model_named(manifest: Mapping[str, str]) -> str:
+    """The same for a model whose card has learned of its figures: by weights, tokenizer and settings alone.
+
+    Args:
+        manifest: of a policy, file to digest.
+    """
+    acting = {name: digest for name, digest in manifest.items() if name not in NOT_ACTING}
+    return f"model-{blake3(json.dumps(acting, sort_keys=True).encode()).hexdigest()[:16]}"
 
 
 def run_id(name: str) -> str:
