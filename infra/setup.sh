@@ -22,7 +22,7 @@ apt_packages=(
   dbus-daemon at-spi2-core python3-gi gir1.2-atspi-2.0
   mousepad galculator gnumeric chromium
   adb mksh toybox
-  libvirt-daemon libvirt-daemon-driver-qemu libvirt-dev qemu-system-x86 qemu-utils mmdebstrap uidmap pkgconf gcc libc6-dev e2fsprogs
+  libvirt-daemon libvirt-daemon-driver-qemu libvirt-dev qemu-system-x86 qemu-utils mmdebstrap uidmap pkgconf gcc g++ libc6-dev e2fsprogs
   postgresql
 )
 

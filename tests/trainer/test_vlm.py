@@ -19,6 +19,7 @@ from deskhand_trainer.actor_critic import by_length
 from deskhand_trainer.base.pages import SeenPage
 from deskhand_trainer.checkpoints import load_checkpoint, save_checkpoint
 from deskhand_trainer.config import PpoConfig
+from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.learner import Learner
 from deskhand_trainer.tally import UpdateReport
 from deskhand_trainer.types import TrainingSample
@@ -156,6 +157,30 @@ def test_computing_again_gives_the_same_gradients(
     config, samples = replace(VARIANTS[name], microbatch=5), windows(bundle, pages)
     kept, _ = gradients(VlmActorCritic(bundle), config, samples)
     assert_same(gradients(VlmActorCritic(bundle, checkpointing=True), config, samples)[0], kept)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning")
+@pytest.mark.parametrize("more", [{}, {"checkpointing": True}, {"lora_rank": 2}, {"critic": "separate"}])
+def test_compiled_layers_give_the_same_gradients(
+    bundle: ModelBundle, pages: list[SeenPage], more: dict[str, Any]
+) -> None:
+    samples = windows(bundle, pages)
+    expected, _ = gradients(VlmActorCritic(bundle.clone(), **more), CONFIG, samples)
+    for packing, size in ((True, 5), (True, 100), (False, 5)):
+        model = VlmActorCritic(bundle.clone(), compile=True, packing=packing, **more)
+        assert_same(gradients(model, replace(CONFIG, microbatch=size), samples)[0], expected)
+
+
+def test_what_cannot_be_compiled_is_refused(bundle: ModelBundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(RunRefused, match=r"compile is for a Qwen3-VL .* in float32"):
+        VlmActorCritic(bundle.clone(), compile=True, precision="bfloat16")
+    assert bundle.tiny is not None
+    with pytest.raises(RunRefused, match="compile is for a Qwen3-VL"):
+        VlmActorCritic(build_tiny(replace(bundle.tiny, family="qwen2_5_vl")), compile=True)
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(RunRefused, match="compiler 'no-such-compiler', which is not in PATH"):
+        VlmActorCritic(bundle.clone(), compile=True)
 
 
 CRITICS: dict[str, Any] = {

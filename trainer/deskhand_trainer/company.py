@@ -82,6 +82,7 @@ class Company:
             packing=config.packing,
             freeze=config.freeze,
             checkpointing=config.checkpointing,
+            compile=config.compile,
             lora_rank=config.lora_rank,
             critic=config.critic,
             **where,

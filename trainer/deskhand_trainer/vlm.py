@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,15 +14,32 @@ from torch import Tensor
 
 from deskhand_agent.models.adapters import add_adapters
 from deskhand_agent.models.bundle import ModelBundle
+from deskhand_agent.models.fast import compile_layers, supports
 from deskhand_agent.models.features import FeatureCache
 from deskhand_agent.models.value import ValueHead
 from deskhand_agent.precision import Precision, multiplying, resolved
 from deskhand_trainer.actor_critic import TurnScores
 from deskhand_trainer.choices import CriticKind
+from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.passes import Scoring, Valuing, trunk_of
 from deskhand_trainer.ranks import ALONE, Ranks
 from deskhand_trainer.sharding import shard
 from deskhand_trainer.types import TrainingSample
+
+
+def _compile(model: Any, *, alone: bool, in_float32: bool) -> None:
+    compiler = os.environ.get("CXX", "g++")  # as PyTorch looks for it
+    if not (alone and in_float32 and supports(model)):
+        raise RunRefused(
+            "compile is for a Qwen3-VL without DeepStack, on the processor, in float32, in one process: "
+            "leave it out"
+        )
+    if shutil.which(compiler) is None:
+        raise RunRefused(
+            f"compile wants the C++ compiler {compiler!r}, which is not in PATH: install it, or leave "
+            "compile out"
+        )
+    compile_layers(model)
 
 
 class VlmActorCritic:
@@ -34,6 +53,7 @@ class VlmActorCritic:
         packing: bool = True,
         freeze: Literal["nothing", "vision"] = "nothing",
         checkpointing: bool = False,
+        compile: bool = False,
         lora_rank: int = 0,
         precision: Precision = "float32",
         critic: CriticKind = "head",
@@ -45,7 +65,10 @@ class VlmActorCritic:
             bundle: trained in place; among several ranks it is shared out, with rank 0's weights.
             value_head: None: a fresh one.
             device: where this rank computes; None: where the bundle is.
-            packing, freeze, checkpointing, lora_rank, precision, critic: see `PpoConfig`.
+            packing, freeze, checkpointing, compile, lora_rank, precision, critic: see `PpoConfig`.
+
+        Raises:
+            RunRefused: the model cannot be compiled as asked for.
         """
         self.bundle = bundle
         device = device or bundle.device
@@ -62,6 +85,8 @@ class VlmActorCritic:
             # transformers computes again only what is in training mode; these models have no dropout
             model.train()
             model.activation_checkpointing_enable({"use_reentrant": False})
+        if compile:
+            _compile(model, alone=ranks.alone, in_float32=self._dtype is torch.float32)
         trained = any(p.requires_grad for p in model.model.visual.parameters())
         self.features = None if trained else FeatureCache(bundle)
         """Of a vision tower that is not trained; None: it is."""

@@ -33,6 +33,8 @@ from deskhand_agent.models.apart import attend_apart
 
 LayerCache = tuple[Tensor, Tensor]
 """Keys and values of one layer, each [b, heads, t, d]."""
+_COMPILED = "deskhand_compiled"
+"""Attribute of a layer that `compile_layers` was asked for."""
 _Attend = Callable[[Any, Tensor, Tensor, Tensor], Tensor]
 """From a layer's attention module and its queries, keys and values to what they come to."""
 
@@ -207,25 +209,59 @@ def _decoder_layer(
 ) -> Tensor:
     """What comes out at the places `wanted` (None: everywhere); the others are attended to."""
     attention: Any = layer.self_attn
-    normed = _normed(layer.input_layernorm, hidden)
+    compiled = getattr(layer, _COMPILED, False) and torch.is_grad_enabled()
     if wanted is None:
-        projected = _projected(normed, attention.q_proj, attention.k_proj, attention.v_proj)
-        asking = cos, sin
+        query, key, value = (_compiled(_asking) if compiled else _asking)(layer, hidden, cos, sin)
     else:
+        normed = _normed(layer.input_layernorm, hidden)
+        hidden = hidden[:, wanted]
         own = attention.q_proj(normed[:, wanted])
         projected = own, *_projected(normed, attention.k_proj, attention.v_proj)
-        asking = cos[:, :, wanted], sin[:, :, wanted]
-        hidden = hidden[:, wanted]
+        query, key, value = _placed(attention, projected, (cos[:, :, wanted], sin[:, :, wanted]), (cos, sin))
+    mixed = attend(attention, query, key, value)
+    return (_compiled(_feeding) if compiled else _feeding)(layer, hidden, mixed)
+
+
+def _asking(
+    layer: Qwen3VLTextDecoderLayer, hidden: Tensor, cos: Tensor, sin: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """What comes before attention: queries, keys and values of everything, each [b, heads, t, d]."""
+    attention: Any = layer.self_attn
+    normed = _normed(layer.input_layernorm, hidden)
+    projected = _projected(normed, attention.q_proj, attention.k_proj, attention.v_proj)
+    return _placed(attention, projected, (cos, sin), (cos, sin))
+
+
+def _placed(
+    attention: Any, projected: Sequence[Tensor], own: tuple[Tensor, Tensor], all_of: tuple[Tensor, Tensor]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Heads apart, and turned to the places of the queries and of the keys."""
     query, key, value = (
         states.unflatten(-1, (-1, attention.head_dim)).transpose(1, 2) for states in projected
     )
-    query = _rotated(_normed(attention.q_norm, query), *asking)
-    key = _rotated(_normed(attention.k_norm, key), cos, sin)
-    mixed = attend(attention, query, key, value)
-    hidden = hidden + attention.o_proj(mixed.transpose(1, 2).flatten(2))
+    query = _rotated(_normed(attention.q_norm, query), *own)
+    return query, _rotated(_normed(attention.k_norm, key), *all_of), value
+
+
+def _feeding(layer: Qwen3VLTextDecoderLayer, hidden: Tensor, mixed: Tensor) -> Tensor:
+    """What comes after attention."""
+    hidden = hidden + layer.self_attn.o_proj(mixed.transpose(1, 2).flatten(2))
     mlp: Any = layer.mlp
     gate, up = _projected(_normed(layer.post_attention_layernorm, hidden), mlp.gate_proj, mlp.up_proj)
     return hidden + mlp.down_proj(mlp.act_fn(gate) * up)
+
+
+def compile_layers(model: Qwen3VLForConditionalGeneration) -> None:
+    """Let `torch.compile` join what is around attention in each layer of the language model, where gradients
+    are needed: attention itself differs with every batch. All layers share what is compiled, once for short
+    and once for long batches."""
+    for layer in model.model.language_model.layers:
+        setattr(layer, _COMPILED, True)
+
+
+@cache
+def _compiled(work: Callable[..., Any]) -> Callable[..., Any]:
+    return torch.compile(work, dynamic=True)
 
 
 def _normed(norm: Any, states: Tensor) -> Tensor:

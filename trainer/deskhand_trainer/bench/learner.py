@@ -30,7 +30,7 @@ from deskhand_agent.shipped import DESKHAND_TINY, shipped_model
 from deskhand_trainer.bench.encoder_calls import encoder_calls
 from deskhand_trainer.bench.peers import PeerMissing
 from deskhand_trainer.bench.trl import VERSION, trl_folder
-from deskhand_trainer.bench.turns import DISTRIBUTION, Lap, Turn, drawn_turns, lap_of, write_turns
+from deskhand_trainer.bench.turns import DISTRIBUTION, Lap, drawn_turns, lap_of, write_turns
 from deskhand_trainer.results import Figure, write_figures, write_results_page
 
 COMMAND = "deskhand bench learner"
@@ -140,11 +140,13 @@ def bench_learner(count: int, repeats: int, say: Callable[[str], None]) -> list[
         write_turns(file, turns)
 
         def arm(module: str, way: str, microbatch: int = count) -> Arm:
-            return opened.enter_context(Arm(module, file, way, microbatch, trl if module == THEIRS else {}))
+            told = trl if module == THEIRS else {"TORCHINDUCTOR_CACHE_DIR": str(Path(folder) / "compiled")}
+            return opened.enter_context(Arm(module, file, way, microbatch, told))
 
         arms = {
             "packed": arm(OURS, "packed"),
             "padded": arm(OURS, "padded"),
+            "compiled": arm(OURS, "compiled"),
             "trl": arm(THEIRS, "own"),
             "trl_thin_critic": arm(THEIRS, "thin"),
         }
@@ -158,13 +160,15 @@ def bench_learner(count: int, repeats: int, say: Callable[[str], None]) -> list[
                 lap = arms[name].update()
                 say(f"{number + 1}/{repeats} {name:14} {sum(lengths) / lap.seconds:8.0f} tokens/s")
         found = {name: each.laps[1:] for name, each in arms.items()}
+        compiling = arms["compiled"].laps[0]
     config = {
         "model": DESKHAND_TINY, "turns": count, "tokens": sum(lengths), "longest": max(lengths),
         "drawn": DISTRIBUTION, "microbatch": count, "trl_best_microbatch": best, "repeats": repeats,
         "threads": 1, "dtype": "float32", "trl": VERSION,
     }  # fmt: skip
     shared: dict[str, Any] = {"command": COMMAND, "config": config, "seeds": 0}
-    return _figures(_Compared(arms=found, useful=sum(lengths), shared=shared), longest_over_mean, turns)
+    seen = _Compared(arms=found, useful=sum(lengths), shared=shared)
+    return _figures(seen, longest_over_mean, compiling)
 
 
 def _quickest(whole: Arm, other: Callable[[int], Arm], count: int, say: Callable[[str], None]) -> int:
@@ -187,7 +191,7 @@ def _agree(arms: dict[str, Arm], say: Callable[[str], None]) -> None:
     say(f"log-probabilities of {len(ours.logprobs)} reply tokens agree to {apart:.1e}")
 
 
-def _figures(seen: _Compared, longest_over_mean: float, turns: Sequence[Turn]) -> list[Figure]:
+def _figures(seen: _Compared, longest_over_mean: float, first: Lap) -> list[Figure]:
     alone = (
         f"useful tokens per second of processor time of one update, ours packed over TRL {VERSION}'s PPO, on "
         "the language model alone, which is all that TRL's PPO takes"
@@ -215,6 +219,11 @@ def _figures(seen: _Compared, longest_over_mean: float, turns: Sequence[Turn]) -
             f"packed over padded, over the longest turn by the mean one ({longest_over_mean:.2f}); above 1 "
             "where attention gains too",
             ">= 0.9",
+        ),
+        seen.figure(
+            "learner_compiled_vs_eager", seen.ratios("compiled", "packed"), "times",
+            "useful tokens per second of processor time, turns packed, with `compile` over without it; the "
+            f"first update, which compiles, took {first.wall_s:.0f} s",
         ),
         seen.figure("learner_tokens_per_s", seen.rates("packed"), "tokens/s", "ours, packed"),
         seen.figure("trl_tokens_per_s", seen.rates("trl"), "tokens/s", "TRL's PPO"),

@@ -1,6 +1,6 @@
 """The learner of this package in a process of its own, updating when told to.
 
-python -m deskhand_trainer.bench.our_arm TURNS packed|padded MICROBATCH
+python -m deskhand_trainer.bench.our_arm TURNS packed|padded|compiled MICROBATCH
 """
 
 from __future__ import annotations
@@ -52,9 +52,10 @@ def main(turns_file: str, way: str, microbatch: str) -> None:
     turns = read_turns(Path(turns_file))
     config = PpoConfig(
         minibatch=len(turns), microbatch=int(microbatch), epochs=1, threads=1, ratio="token",
-        aggregation="token", advantage="token", critic_lr=LEARNING_RATE, packing=way == "packed",
+        aggregation="token", advantage="token", critic_lr=LEARNING_RATE, packing=way != "padded",
+        compile=way == "compiled",
     )  # fmt: skip
-    model = VlmActorCritic(load_bundle(shipped_model()), packing=config.packing)
+    model = VlmActorCritic(load_bundle(shipped_model()), packing=config.packing, compile=config.compile)
     with torch.no_grad():
         unscored = samples(turns, [(0.0,) * len(turn.reply) for turn in turns])
         scored = [model.score([each], temperature=1.0).logprobs[0].tolist() for each in unscored]
