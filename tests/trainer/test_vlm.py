@@ -161,10 +161,12 @@ def test_computing_again_gives_the_same_gradients(
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning")
-@pytest.mark.parametrize("more", [{}, {"checkpointing": True}, {"lora_rank": 2}, {"critic": "separate"}])
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("named", [{}, {"checkpointing": True}, {"lora_rank": 2}, {"critic": "separate"}])
 def test_compiled_layers_give_the_same_gradients(
-    bundle: ModelBundle, pages: list[SeenPage], more: dict[str, Any]
+    bundle: ModelBundle, pages: list[SeenPage], named: Any
 ) -> None:
+    more: dict[str, Any] = named
     samples = windows(bundle, pages)
     expected, _ = gradients(VlmActorCritic(bundle.clone(), **more), CONFIG, samples)
     for packing, size in ((True, 5), (True, 100), (False, 5)):

@@ -234,6 +234,13 @@ def test_what_the_results_have_of_the_same_policy_is_not_measured_again(study: P
     elsewhere = tmp_path / "elsewhere"
     assert main([str(elsewhere), "--results", str(results)]) == 0
     assert results.read_text() == found and {each.name for each in elsewhere.iterdir()} <= BESIDE_RUNS
+    # a setting that came since has its default in what was found before
+    early = json.loads(found)
+    for figure in early["figures"].values():
+        figure["config"].pop("compile", None)
+    results.write_text(json.dumps(early))
+    assert main([str(tmp_path / "later"), "--results", str(results)]) == 0
+    assert {each.name for each in (tmp_path / "later").iterdir()} <= BESIDE_RUNS
     other = json.loads(found)
     other["figures"][f"ppo_ten_{CHOSEN[0].removeprefix('miniwob/')}_after_1"]["config"]["policy"] = (
         "policy-of-before"

@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -44,6 +43,8 @@ from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import PolicyRecord
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_trainer.config import EvaluateConfig, PpoConfig
+from deskhand_trainer.config_parsing import parse_config
+from deskhand_trainer.errors import ConfigError
 from deskhand_trainer.results import Figure, read_figures, write_figures, write_results_page
 from deskhand_trainer.runs import RunKind
 from deskhand_trainer.studies.base_figures import (
@@ -202,10 +203,11 @@ class BaseStudy:
         """A few tasks at a time: what they came to is known then, wherever the study goes on."""
         for index in range(0, len(evaluating.tasks), AT_ONCE):
             tasks = evaluating.tasks[index : index + AT_ONCE]
+            each = {task: replace(evaluating, tasks=(task,)) for task in tasks}
+            if all(self._known([task_figure_name(part, task)], each[task], start) for task in tasks):
+                continue
             config = asdict(replace(evaluating, tasks=tasks))
             told = {**config, "policy": model_named(start.manifest)}
-            if all(self._known([task_figure_name(part, task)], {**told, "tasks": [task]}) for task in tasks):
-                continue
             name = f"{part}/{index}"
             found = self.runs.run(name, RunKind.EVALUATE, config, start.id)
             self._tell(self._made(task_figures(part, tasks, found["metrics"], told), name), start)
@@ -214,7 +216,7 @@ class BaseStudy:
         name, part = f"probe-{episodes}/{task.removeprefix('miniwob/')}", f"held-out-{episodes}"
         training, config = asdict(probe_config(task, episodes)), asdict(evaluation((task,), EPISODES))
         told = {**training, "policy": model_named(start.manifest)}
-        if self._known([task_figure_name(part, task)], told):
+        if self._known([task_figure_name(part, task)], probe_config(task, episodes), start):
             return
         trained = self.runs.run(f"{name}/ppo", RunKind.PPO, training, start.id)
         found = self.runs.run(f"{name}/after", RunKind.EVALUATE, config, trained["policy_out"])
@@ -226,7 +228,7 @@ class BaseStudy:
         config, training = asdict(evaluation((task,), TEN_EPISODES)), asdict(ppo_config(task, seed))
         told = {**training, "policy": model_named(start.manifest)}
         # what a task had before PPO is written with every seed
-        if self._known(ten_figure_names(short, seed)[1:], told):
+        if self._known(ten_figure_names(short, seed)[1:], ppo_config(task, seed), start):
             return
         before = self.runs.run(f"{short}/before", RunKind.EVALUATE, config, start.id)
         trained = self.runs.run(f"{short}/ppo-{seed}", RunKind.PPO, training, start.id)
@@ -241,13 +243,13 @@ class BaseStudy:
         made = self.runs.made(*runs)
         return [replace(figure, **made) for figure in figures]
 
-    def _known(self, names: Sequence[str], config: Mapping[str, Any]) -> bool:
+    def _known(self, names: Sequence[str], asked: EvaluateConfig | PpoConfig, start: PolicyRecord) -> bool:
         """Whether the results have these figures, found with these settings."""
         if not self._results.exists():
             return False
         found = {figure.name: figure.config for figure in read_figures(self._results)}
-        asked = json.loads(json.dumps(config))
-        return all(found.get(name) == asked for name in names)
+        policy = model_named(start.manifest)
+        return all(_told(found.get(name, {}), type(asked)) == (asked, policy) for name in names)
 
     def _tell(self, figures: Sequence[Figure], start: PolicyRecord) -> None:
         """Write figures of single tasks, and the means that are whole with them."""
@@ -262,6 +264,17 @@ class BaseStudy:
             write_results_page(self._results.parent)
             for each in (*figures, *made):
                 print(each, flush=True)
+
+
+def _told(
+    found: Mapping[str, Any], kind: type[EvaluateConfig | PpoConfig]
+) -> tuple[EvaluateConfig | PpoConfig, object] | None:
+    """Settings and model of a figure, a setting that came since at its default; None: of another kind."""
+    settings = {name: value for name, value in found.items() if name != "policy"}
+    try:
+        return parse_config(kind, settings), found.get("policy")
+    except ConfigError:
+        return None
 
 
 def main(argv: Sequence[str] | None = None) -> int:
