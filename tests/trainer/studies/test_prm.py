@@ -29,9 +29,11 @@ from deskhand_trainer.prm.train import train_reward_model
 from deskhand_trainer.results import Figure, read_figures, write_figures
 from deskhand_trainer.run_folder import write_json
 from deskhand_trainer.studies.base import MAX_TOKENS
-from deskhand_trainer.studies.prm import Plan, arms, main, verifying
+from deskhand_trainer.studies.done_elsewhere import DoneElsewhere
+from deskhand_trainer.studies.prm import main
 from deskhand_trainer.studies.prm_figures import quality_figures, speedup, turns_to
 from deskhand_trainer.studies.prm_measuring import measure
+from deskhand_trainer.studies.prm_plan import Plan, arms, reward_settings, verifying
 
 torch.set_num_threads(1)
 MADE = {"date": "2026-01-02", "commit": "abc", "machine": "a small one"}
@@ -86,10 +88,14 @@ def leave_models(folder: Path) -> None:
         leave(folder / "quality" / name, {}, name)
 
 
+def beside(results: Path) -> list[str]:
+    """Options."""
+    return ["--results", str(results), "--record", str(results.parent / "runs/prm.json")]
+
+
 def written(tmp_path: Path, ratios: dict[int, float]) -> dict[str, Any]:
     """Figures of a folder in which everything is done."""
     leave_models(tmp_path)
-    leave(tmp_path / "reward/demonstrations", {})
     model = {
         "auc": [0.93, 0.9, 0.95], "ece": [0.04, 0.02, 0.06], "brier": [0.1, 0.1, 0.1],
         "ece_before": [0.2, 0.1, 0.3], "ece_settled": [0.3, 0.2, 0.4],
@@ -99,6 +105,15 @@ def written(tmp_path: Path, ratios: dict[int, float]) -> dict[str, Any]:
     (tmp_path / "quality/measured").mkdir(parents=True)
     done = {"metrics": found, "labelled": {"labelled_steps": 200}, "made": MADE}
     write_json(tmp_path / "quality/measured/result.json", done)
+    leave_rewards(tmp_path, ratios)
+    results = tmp_path / "results/prm.json"
+    told = [str(tmp_path), "--report", *beside(results), "--seeds", *map(str, range(5))]
+    assert main(told) == 0
+    return {figure.name: figure for figure in read_figures(results)}
+
+
+def leave_rewards(tmp_path: Path, ratios: dict[int, float]) -> None:
+    leave(tmp_path / "reward/demonstrations", {})
     for seed, ratio in ratios.items():
         home = tmp_path / "reward" / str(seed)
         leave(home / "labels", {"labeller": "mc"})
@@ -108,10 +123,6 @@ def written(tmp_path: Path, ratios: dict[int, float]) -> dict[str, Any]:
         curves = {"outcome": CURVE, "process": [(turns / ratio, success) for turns, success in CURVE]}
         done = {"metrics": curves, "labelled": {"labelled_steps": 500}}
         write_json(tmp_path / f"reward/{seed}/compared/result.json", done)
-    results = tmp_path / "results/prm.json"
-    told = [str(tmp_path), "--report", "--results", str(results), "--seeds", *map(str, range(5))]
-    assert main(told) == 0
-    return {figure.name: figure for figure in read_figures(results)}
 
 
 def test_figures_of_what_is_done(tmp_path: Path, packaged: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -149,6 +160,28 @@ def test_other_tasks_were_not_measured_on_before() -> None:
     assert isinstance(auc, Figure) and "before" not in auc.note
 
 
+def test_seeds_that_are_done_elsewhere_are_not_done_again(
+    tmp_path: Path, packaged: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results, part = tmp_path / "results/prm.json", ["--parts", "reward", "--seeds", "0", "1"]
+    leave_rewards(tmp_path / "here", {0: 2.0, 1: 1.5})
+    assert main([str(tmp_path / "here"), *part, *beside(results)]) == 0
+    found = read_figures(results)
+    results.unlink()
+    there = tmp_path / "there"
+    assert main([str(there), *part, *beside(results)]) == 0
+    assert read_figures(results) == found and not (there / "reward").exists()
+    # by other settings it is not the same
+    record = DoneElsewhere(tmp_path / "results/runs/prm.json")
+    assert record.found("reward/0", reward_settings(Plan(), 0)) is not None
+    assert record.found("reward/0", reward_settings(Plan(), 1)) is None
+    assert record.found("reward/0", reward_settings(replace(Plan(), played=5), 0)) is None
+    for text in ("{", "[]", '{"reward/0": 3}', '{"reward/0": {"told": {}}}'):
+        (tmp_path / "results/runs/prm.json").write_text(text)
+        assert main([str(there), "--report", *part, *beside(results)]) == 1
+        assert "prm.json is not a study's record: mend or remove it" in capsys.readouterr().err
+
+
 def test_one_seed_makes_no_figure_of_a_reward(tmp_path: Path, packaged: Path) -> None:
     assert "reward_speedup" not in written(tmp_path, {0: 2.0})
 
@@ -163,7 +196,7 @@ def test_figures_are_not_written_under_another_plan_than_theirs(
     write_json(tmp_path / "quality/seen/spec.json", spec)
     results = tmp_path / "results/prm.json"
     before = results.read_text()
-    assert main([str(tmp_path), "--report", "--results", str(results)]) == 1
+    assert main([str(tmp_path), "--report", *beside(results)]) == 1
     assert "episodes_per_task is 5 there and 16 now" in capsys.readouterr().err
     assert results.read_text() == before
 
@@ -188,7 +221,7 @@ def test_what_a_verifier_adds_is_a_difference_of_means(tmp_path: Path, packaged:
         (tmp_path / "verifier" / name).mkdir(parents=True)
         write_json(tmp_path / "verifier" / name / "result.json", measured(rate))
     results = tmp_path / "results/prm.json"
-    assert main([str(tmp_path), "--report", "--results", str(results)]) == 0
+    assert main([str(tmp_path), "--report", *beside(results)]) == 0
     found = {figure.name: figure for figure in read_figures(results)}
     assert found["best_of_4_gain"].value == pytest.approx(0.2)
     assert all("learned from" in found[n].note for n in ("best_of_4_gain", "success_best_of_4"))

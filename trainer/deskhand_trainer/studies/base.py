@@ -43,8 +43,6 @@ from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import PolicyRecord
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_trainer.config import EvaluateConfig, PpoConfig
-from deskhand_trainer.config_parsing import parse_config
-from deskhand_trainer.errors import ConfigError
 from deskhand_trainer.results import Figure, read_figures, write_figures, write_results_page
 from deskhand_trainer.runs import RunKind
 from deskhand_trainer.studies.base_figures import (
@@ -63,6 +61,7 @@ from deskhand_trainer.studies.base_tasks import (
     the_ten,
     train_tasks,
 )
+from deskhand_trainer.studies.done_elsewhere import same_settings
 from deskhand_trainer.studies.runs import StudyRuns, model_named, until_done
 
 Part = Literal["train", "never-shown", "held-out", "probe", "ten"]
@@ -248,8 +247,13 @@ class BaseStudy:
         if not self._results.exists():
             return False
         found = {figure.name: figure.config for figure in read_figures(self._results)}
-        policy = model_named(start.manifest)
-        return all(_told(found.get(name, {}), type(asked)) == (asked, policy) for name in names)
+        policy = {"policy": model_named(start.manifest)}
+
+        def same(settings: Mapping[str, Any]) -> bool:
+            others = {name: value for name, value in settings.items() if name != "policy"}
+            return settings == {**others, **policy} and same_settings(others, asked)
+
+        return all(same(found.get(name, {})) for name in names)
 
     def _tell(self, figures: Sequence[Figure], start: PolicyRecord) -> None:
         """Write figures of single tasks, and the means that are whole with them."""
@@ -264,17 +268,6 @@ class BaseStudy:
             write_results_page(self._results.parent)
             for each in (*figures, *made):
                 print(each, flush=True)
-
-
-def _told(
-    found: Mapping[str, Any], kind: type[EvaluateConfig | PpoConfig]
-) -> tuple[EvaluateConfig | PpoConfig, object] | None:
-    """Settings and model of a figure, a setting that came since at its default; None: of another kind."""
-    settings = {name: value for name, value in found.items() if name != "policy"}
-    try:
-        return parse_config(kind, settings), found.get("policy")
-    except ConfigError:
-        return None
 
 
 def main(argv: Sequence[str] | None = None) -> int:

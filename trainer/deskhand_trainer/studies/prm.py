@@ -31,7 +31,8 @@ read how likely a reply is, the head to learn by dropout and at other rates, the
 chosen by trying on labels of the tasks that are trained on; and starts are tried several times: 3,481 labels
 in place of 1,293. So these tasks are no longer untouched, and their AUC says what was found before.
 
-FOLDER holds the store and a folder per run: a finished run is not done again, a killed one goes on.
+FOLDER holds the store and a folder per run: a finished run is not done again, a killed one goes on. A seed of
+"reward" that is done stands beside the results too, and is not done again where FOLDER is not.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -49,95 +50,36 @@ from deskhand_agent.errors import AgentError
 from deskhand_agent.shipped import DESKHAND_TINY
 from deskhand_agent.test_time.settings import Deliberation
 from deskhand_flywheel.errors import FlywheelError
-from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
-from deskhand_trainer.config import CollectConfig, EvaluateConfig, LabelConfig, PpoConfig, ScoreConfig
+from deskhand_trainer.config import CollectConfig, EvaluateConfig, LabelConfig, ScoreConfig
 from deskhand_trainer.results import Figure
 from deskhand_trainer.runs import RunKind
-from deskhand_trainer.studies.base import MAX_TOKENS
-from deskhand_trainer.studies.ladder import RUNGS, ArmSpec, Rung, arm_config, start_config
+from deskhand_trainer.studies.done_elsewhere import DoneElsewhere
 from deskhand_trainer.studies.ladder_curves import read_curve
 from deskhand_trainer.studies.prm_figures import quality_figures, reward_figures, verifier_figures
 from deskhand_trainer.studies.prm_measuring import measure
-from deskhand_trainer.studies.publishing import Unknown, publish
+from deskhand_trainer.studies.prm_plan import Plan, reward_settings, verifying
+from deskhand_trainer.studies.publishing import Unknown, made_by, publish
 from deskhand_trainer.studies.runs import StudyRuns, if_done, run_id, until_done
 
 Part = Literal["quality", "verifier", "reward"]
 PARTS: tuple[Part, ...] = get_args(Part)
 FOLDER = Path(".deskhand/studies/prm")
-SCORING_S = 3600.0
-"""For an iteration's episodes in the reward's arms: where scores come late, an arm would go without them."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Plan:
-    """What is done: as registered, and as amended after the first measurement (`model` and the tries)."""
-
-    tasks: tuple[str, ...] = (
-        "miniwob/ascending-numbers",
-        "miniwob/choose-list",
-        "miniwob/click-button-sequence",
-        "miniwob/click-checkboxes",
-        "miniwob/click-collapsible",
-        "miniwob/click-collapsible-2-nodelay",
-        "miniwob/click-color",
-        "miniwob/click-dialog-2",
-        "miniwob/click-link",
-        "miniwob/click-option",
-        "miniwob/click-tab-2",
-        "miniwob/click-tab-2-medium",
-        "miniwob/click-test-2",
-        "miniwob/click-widget",
-        "miniwob/count-shape",
-        "miniwob/enter-text",
-        "miniwob/focus-text-2",
-        "miniwob/grid-coordinate",
-        "miniwob/identify-shape",
-        "miniwob/navigate-tree",
-    )
-    """Labelled and trained on: some of several turns, some that the policy does now and then."""
-    unseen: tuple[str, ...] = tuple(sorted(HELD_OUT_TASKS))
-    episodes: int = 16
-    """Start states of each task."""
-    tries: int = 4
-    """At each of those that are learned from: they share what the start is worth, so that a first step that
-    ends an episode is labelled at no further cost."""
-    unseen_tries: int = 2
-    """At each of those that are measured on."""
-    continuations: int = 8
-    longest: int = 8
-    """Steps of the longest episodes that are labelled: from each state of one, others go on to their end."""
-    max_tokens: int = MAX_TOKENS
-    """Of a reply; one that is cut ends the episode."""
-    model: ScoreConfig = field(
-        default_factory=lambda: ScoreConfig(
-            labels=("monte-carlo",), epochs=10, dropout=0.8, max_trajectories=4096, minutes=60.0
-        )
-    )
-    """How the model is trained, here and for the reward; chosen by trying on the labels of tasks that are
-    trained on, some of them kept apart: shown more of the states, the head fitted their noise."""
-    candidates: int = 4
-    """Of which the verifier chooses."""
-    judged_episodes: int = 50
-    """Of each task, with and without it."""
-    rung: Rung = RUNGS[0]
-    """Task, start and size of the arms."""
-    played: int = 96
-    """Episodes that the reward's model learns from."""
-    reward_continuations: int = 4
-    process_weight: float = 0.5
-    concurrency: int = 16
 
 
 class PrmStudy:
     """Does what is left of the study in a folder."""
 
-    def __init__(self, folder: Path, plan: Plan, policy: str, *, only_done: bool = False) -> None:
+    def __init__(
+        self, folder: Path, plan: Plan, policy: str, record: Path, *, only_done: bool = False
+    ) -> None:
         """
         Args:
             policy: id in the study's store, or "deskhand-tiny".
+            record: file of the reward's seeds that are done, here or elsewhere.
             only_done: nothing is begun; it tells of what is done.
         """
         self.runs, self.plan, self._policy = StudyRuns(folder, only_done=only_done), plan, policy
+        self._elsewhere = DoneElsewhere(record)
 
     def run(self, parts: Sequence[Part], seeds: Sequence[int], *, workers: int = 1) -> None:
         """Label, train and measure.
@@ -181,8 +123,7 @@ class PrmStudy:
         if "reward" in parts:
             compared = {seed: if_done(partial(self._reward, base, seed)) for seed in seeds}
             done = {seed: each for seed, each in compared.items() if each}
-            on = [f"reward/{seed}/{arm}" for seed in done for arm in ("outcome", "process")]
-            found += reward_figures(done, config, made(*on))
+            found += reward_figures(done, config, made_by([each["made"] for each in done.values()]))
         return found
 
     # ---- quality ----
@@ -265,69 +206,33 @@ class PrmStudy:
     # ---- reward ----
 
     def _reward(self, policy: str, seed: int) -> dict[str, Any]:
-        """The curves of both arms, and what labelling came to."""
+        """The curves of both arms, what labelling came to, and where."""
         plan, rung, home = self.plan, self.plan.rung, f"reward/{seed}"
         base = None if rung.policy is None else policy
-        shown = CollectConfig(tasks=(rung.task,), episodes_per_task=rung.demonstrations)
-        self.runs.run("reward/demonstrations", RunKind.COLLECT, asdict(shown), None)
-        start = self.runs.run(f"{home}/start", RunKind.SFT, asdict(start_config(rung, seed)), base)
-        start = str(start["policy_out"])
-        played = CollectConfig(
-            tasks=(rung.task,),
-            policy="local",
-            episodes_per_task=plan.played,
-            max_tokens=rung.max_tokens,
-            concurrency=rung.concurrency,
-            seed=seed,
-            # behind those of every arm
-            seed_offset=400_000 + seed * plan.played,
-        )
-        self.runs.run(f"{home}/played", RunKind.COLLECT, asdict(played), start)
-        labels = LabelConfig(
-            tasks=(rung.task,),
-            runs=(run_id(f"{home}/played"),),
-            continuations=plan.reward_continuations,
-            max_tokens=rung.max_tokens,
-            concurrency=rung.concurrency,
-        )
-        labelled = self.runs.run(f"{home}/labels", RunKind.LABEL, asdict(labels), start)["metrics"]
-        told = replace(plan.model, labeller=labelled["labeller"], runs=labels.runs)
-        model = self.runs.run(f"{home}/model", RunKind.SCORE, asdict(told), start)["policy_out"]
-        outcome, process = arms(plan, seed)
-        self.runs.run(f"{home}/outcome", RunKind.PPO, asdict(outcome), start)
-        self.runs.run(f"{home}/process", RunKind.PPO, asdict(process), start, reward_model=model)
+        told = reward_settings(plan, seed)
+        if base is None and (found := self._elsewhere.found(home, told)):
+            return found
+        start_made, outcome, process = (asdict(told[each]) for each in ("start", "outcome", "process"))
+        self.runs.run("reward/demonstrations", RunKind.COLLECT, asdict(told["demonstrations"]), None)
+        start = str(self.runs.run(f"{home}/start", RunKind.SFT, start_made, base)["policy_out"])
+        self.runs.run(f"{home}/played", RunKind.COLLECT, asdict(told["played"]), start)
+        labels = asdict(told["labels"])
+        labelled = self.runs.run(f"{home}/labels", RunKind.LABEL, labels, start)["metrics"]
+        learned = replace(plan.model, labeller=labelled["labeller"], runs=told["labels"].runs)
+        model = self.runs.run(f"{home}/model", RunKind.SCORE, asdict(learned), start)["policy_out"]
+        self.runs.run(f"{home}/outcome", RunKind.PPO, outcome, start)
+        self.runs.run(f"{home}/process", RunKind.PPO, process, start, reward_model=model)
 
         def compared() -> dict[str, Any]:
             found = {arm: read_curve(self.runs.store, f"{home}/{arm}") for arm in ("outcome", "process")}
             return {"metrics": found, "labelled": labelled}
 
-        return self.runs.kept(f"{home}/compared", compared)
-
-
-def arms(plan: Plan, seed: int) -> tuple[PpoConfig, PpoConfig]:
-    """Paid for outcomes alone, and for process scores too; alike in everything else."""
-    rung = replace(plan.rung, environment_weight=0.0)
-    outcome = replace(
-        arm_config(ArmSpec(rung=rung, arm="turn-ppo", seed=seed)),
-        evaluate_every=4,
-        validation_episodes=128,
-        scoring_s=SCORING_S,
-    )
-    return outcome, replace(outcome, process_weight=plan.process_weight)
-
-
-def verifying(plan: Plan, test_time: Deliberation) -> EvaluateConfig:
-    """How the policy works with and without a verifier."""
-    return EvaluateConfig(
-        tasks=plan.tasks,
-        unproven=True,
-        episodes=plan.judged_episodes,
-        modes=("sampled",),
-        targets=False,
-        max_tokens=plan.max_tokens,
-        concurrency=plan.concurrency,
-        test_time=test_time,
-    )
+        kept = self.runs.kept(f"{home}/compared", compared)
+        found = {name: kept[name] for name in ("metrics", "labelled")}
+        made = self.runs.made(f"{home}/outcome", f"{home}/process")
+        if base is None and not self.runs.only_done:
+            self._elsewhere.keep(home, told, found, made)
+        return {**found, "made": made}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -363,6 +268,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--turns", type=int, default=plan.rung.turns, help="of each arm (%(default)s)")
     parser.add_argument("--workers", type=int, default=1, help="jobs at a time (%(default)s)")
     parser.add_argument("--results", type=Path, default=Path("docs/results/prm.json"))
+    parser.add_argument(
+        "--record",
+        type=Path,
+        default=Path("docs/results/runs/prm.json"),
+        help="what is kept of the reward's seeds that are done, here or elsewhere (%(default)s)",
+    )
     parser.add_argument("--report", action="store_true", help="only write the figures of what is done")
     options = parser.parse_args(argv)
     plan = replace(
@@ -379,7 +290,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
 
     def work() -> None:
-        told = options.folder, plan, options.policy
+        told = options.folder, plan, options.policy, options.record
         try:
             if not options.report:
                 PrmStudy(*told).run(options.parts, options.seeds, workers=options.workers)
