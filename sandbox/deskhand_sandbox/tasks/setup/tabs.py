@@ -64,7 +64,10 @@ def _program(command: str | Sequence[str]) -> str:
 
 
 def same_address(one: str, two: str) -> bool:
-    """Whether two addresses mean the same page: without scheme, "www." and a slash at the end."""
+    """Whether two addresses mean the same page: without scheme, "www." and a slash at the end.
+
+    One that is no URL means only itself, as "data:,[1" of a page an agent has typed.
+    """
     return _bare(one) == _bare(two)
 
 
@@ -118,6 +121,9 @@ async def _ask(guest: Guest, method: str, path: str, wait_s: float = WAIT_S) -> 
 
 
 def _bare(url: str) -> str:
-    parts = urlsplit(url if "//" in url else f"//{url}")
+    try:
+        parts = urlsplit(url if "//" in url else f"//{url}")
+    except ValueError:
+        return url
     query = f"?{parts.query}" if parts.query else ""
     return f"{parts.netloc.lower().removeprefix('www.')}{parts.path.rstrip('/')}{query}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import lzma
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -16,7 +17,16 @@ from deskhand_sandbox.verifiers.osworld.values import File, Unusable, Value, fil
 
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 LARGEST_PART = 64 * 1024 * 1024
-DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
+DAMAGED = (
+    EOFError,
+    LookupError,
+    OSError,
+    RuntimeError,
+    ValueError,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 """What comes of an archive that is none, is damaged, or has a password."""
 OPTIONS = (
     "ignore_blanks",
@@ -39,7 +49,7 @@ def paragraphs(file: File) -> list[str]:
         raise Unusable(f"{file.name} holds a document type, which no .docx does")
     try:
         root = ElementTree.fromstring(data)
-    except ElementTree.ParseError as error:
+    except (ElementTree.ParseError, LookupError, ValueError) as error:  # the latter two: of its encoding
         raise Unusable(f"{file.name} is no .docx") from error
     found: list[str] = []
     for paragraph in root.iter(f"{_WORD}p"):
@@ -90,7 +100,7 @@ def _part(file: File, name: str) -> bytes:
             if archive.getinfo(name).file_size > LARGEST_PART:
                 raise Unusable(f"{file.name} is too large")
             return archive.read(name)
-    except (*DAMAGED, KeyError) as error:
+    except DAMAGED as error:
         raise Unusable(f"{file.name} is no .docx") from error
 
 

@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Mapping
 from typing import cast
-from urllib.parse import urlsplit
 
 from deskhand_sandbox.errors import InvalidTask
 from deskhand_sandbox.tasks.setup.tabs import same_address
@@ -28,7 +27,7 @@ def check_gnome_favorite_apps(result: Value, expected: Value, options: Options) 
     """The favourites are these, in any order."""
     try:
         found = ast.literal_eval(text_of(result).strip().removeprefix("@as "))
-    except (ValueError, SyntaxError) as error:
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
         raise Unusable("the answer is no list") from error
     return float(
         isinstance(found, list) and set(map(str, found)) == set(map(str, rule_list(expected, "expected")))
@@ -60,9 +59,7 @@ def is_expected_active_tab_approximate(result: Value, expected: Value, options: 
     url = result.get("url") if isinstance(result, dict) else result
     if not isinstance(url, str):
         return 0.0
-    bare = [
-        urlsplit(each)._replace(query="", fragment="").geturl() for each in (url, str(rule(expected, "url")))
-    ]
+    bare = [re.split("[?#]", each, maxsplit=1)[0] for each in (url, str(rule(expected, "url")))]
     return float(same_address(*bare))
 
 

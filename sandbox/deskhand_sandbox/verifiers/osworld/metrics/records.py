@@ -22,6 +22,8 @@ from deskhand_sandbox.verifiers.osworld.metrics.metric import Metric, Options, w
 from deskhand_sandbox.verifiers.osworld.metrics.texts import rule, rule_list
 from deskhand_sandbox.verifiers.osworld.values import Unusable, Value, file_of, gold, mapping_of, text_of
 
+_NO_YAML = (yaml.YAMLError, ArithmeticError, AttributeError, LookupError, RecursionError, ValueError)
+"""What PyYAML raises, plain errors where a value is none of its type, such as a 30th of February."""
 _ORDER: Mapping[str, Callable[[Any, Any], bool]] = {
     "eq": operator.eq,
     "ne": operator.ne,
@@ -186,7 +188,7 @@ def _json(text: str) -> object:
 def _yaml(text: str) -> object:
     try:
         return yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError) as error:
+    except _NO_YAML as error:
         raise Unusable("it is no YAML") from error
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 PRECISION = 4
 """Decimals to which numbers of cells are the same, unless a rule says otherwise."""
-_NO_WORKBOOK = (LookupError, OSError, SyntaxError, TypeError, ValueError)
+_NO_WORKBOOK = (*DAMAGED, ArithmeticError, AttributeError, SyntaxError, TypeError)
 """What openpyxl raises where parts are missing, or their XML is broken (a SyntaxError) or wrong."""
 
 Rule: TypeAlias = Mapping[str, JsonValue]
@@ -44,7 +44,7 @@ class Book:
         self._shown = {file.name: file for file in files[1:]}
         try:
             self._book: Any = load_workbook(io.BytesIO(files[0].data), data_only=True)
-        except (*DAMAGED, *_NO_WORKBOOK, InvalidFileException) as error:
+        except (*_NO_WORKBOOK, InvalidFileException) as error:
             raise Unusable(f"{self.name} is no workbook") from error
 
     @property
@@ -55,10 +55,10 @@ class Book:
     def sheet(self, which: str) -> Worksheet:
         """
         Raises:
-            Unusable: there is no such sheet.
+            Unusable: there is no such sheet, or it is a chart.
         """
-        if which not in self._book.sheetnames:
-            raise Unusable(f"{self.name} has no sheet {which!r}")
+        if which not in [sheet.title for sheet in self._book.worksheets]:
+            raise Unusable(f"{self.name} has no sheet of cells {which!r}")
         return self._book[which]
 
     def shown(self, which: str) -> list[str]:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from openpyxl import Workbook
+from openpyxl.chart import BarChart
 
 from deskhand_sandbox.errors import InvalidTask, VerifierError
 from deskhand_sandbox.verifiers.osworld.metrics import METRICS
@@ -51,9 +52,9 @@ def docx(*paragraphs: str) -> File:
     )
 
 
-def archive(files: dict[str, str]) -> File:
+def archive(files: dict[str, str], packing: int = zipfile.ZIP_DEFLATED) -> File:
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as made:
+    with zipfile.ZipFile(out, "w", packing) as made:
         for name, text in files.items():
             made.writestr(name, text)
     return File("x.zip", out.getvalue())
@@ -205,6 +206,10 @@ CASES: list[tuple[str, Value, Value, dict[str, Any], float]] = [
         1,
     ),
     ("is_expected_tabs", [{"url": "a.org"}], {"type": "url", "urls": ["b.org", "a.org"]}, {}, 0),
+    ("is_expected_active_tab", {"url": "data:,[1"}, {"type": "url", "url": "a.org"}, {}, 0),
+    ("is_expected_active_tab", {"url": "data:,[1"}, {"type": "url", "url": "data:,[1"}, {}, 1),
+    ("is_expected_active_tab_approximate", {"url": "http://[x?y"}, {"type": "url", "url": "a.org"}, {}, 0),
+    ("is_expected_tabs", [{"url": "data:,[1"}], {"type": "url", "urls": ["a.org"]}, {}, 0),
 ]
 
 
@@ -382,6 +387,64 @@ def test_a_damaged_document_is_none() -> None:
     for each in damaged(docx("one"), "word/document.xml"):
         with pytest.raises(Unusable, match=r"is no .docx"):
             measure("compare_docx_files", each, docx("one"))
+
+
+@pytest.mark.parametrize("encoding", ["none-such", "utf-7", "big5", "punycode"])
+def test_a_document_in_an_encoding_that_cannot_be_read_is_none(encoding: str) -> None:
+    strange = archive({"word/document.xml": f'<?xml version="1.0" encoding="{encoding}"?><w/>'})
+    with pytest.raises(Unusable, match=r"is no .docx"):
+        measure("compare_docx_files", strange, docx("one"))
+
+
+def torn_archives() -> list[File]:
+    """Archives whose content cannot be unpacked, and some whose names cannot be read."""
+    torn: list[File] = []
+    for packing, name in ((zipfile.ZIP_BZIP2, "bzip2"), (zipfile.ZIP_LZMA, "lzma")):
+        data = bytearray(archive({"word/document.xml": "a" * 2000}, packing).data)
+        data[60] ^= 0xFF  # of what is packed
+        torn.append(File(name, bytes(data)))
+    named = archive({"é": "text"}).data
+    return [
+        *torn,
+        *(File(repr(other), named.replace("é".encode(), other)) for other in (b"\xff\xff", b"\0\0")),
+    ]
+
+
+@pytest.mark.parametrize("each", torn_archives(), ids=lambda file: file.name)
+def test_a_damaged_archive_is_none(each: File) -> None:
+    with pytest.raises(Unusable, match="is no archive that can be read"):
+        measure("compare_zip_files", each, archive({"a": "b"}))
+    with pytest.raises(Unusable, match=r"is no .docx"):
+        measure("compare_docx_files", each, docx("one"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["2024-02-30", "0x_", "!!int ''", "!!timestamp soon", "!!bool perhaps", "1:" * 200 + "1.5", "[" * 5000],
+)
+def test_values_that_are_none_of_their_type_are_no_yaml(text: str) -> None:
+    with pytest.raises(Unusable, match="no YAML"):
+        measure("check_json", file(f"due: {text}"), {"expect": [{"key": ["due"], "ref": 1}]}, is_yaml=True)
+
+
+@pytest.mark.parametrize("text", ["{[]: 1}", "(" + "-" * 5000 + "1)", "-" * 100_000 + "1"])
+def test_favourites_that_cannot_be_read_are_none(text: str) -> None:
+    with pytest.raises(Unusable, match="no list"):
+        measure("check_gnome_favorite_apps", text, {"expected": ["a"]})
+
+
+def test_a_sheet_that_is_a_chart_has_no_cells() -> None:
+    made = Workbook()
+    made.create_chartsheet("C", 0).add_chart(BarChart())
+    out = io.BytesIO()
+    made.save(out)
+    for rule in (
+        {"type": "sheet_data", **PAIR},
+        {"type": "freeze", **PAIR},
+        {"type": "check_cell", "sheet_idx": 0, "coordinate": "A1", "props": {"value": {"ref": 1}}},
+    ):
+        with pytest.raises(Unusable, match="has no sheet of cells 'C'"):
+            measure("compare_table", file(out.getvalue()), book(("A", TABLE)), **rules(rule))
 
 
 def test_queries(tmp_path: Path) -> None:
