@@ -91,7 +91,10 @@ _OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
 }
 
 _FENCE = re.compile(r"^[ \t]*```[\w-]*[ \t]*$", re.MULTILINE)
-_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
+_QUOTED = re.compile(
+    r"(?<=[=(,\[{:])\s*(?:'(?:[^'\\]|\\.?)*+(?:'|\Z)|\"(?:[^\"\\]|\\.?)*+(?:\"|\Z))", re.DOTALL
+)
+"""A text where a value can begin, so not an apostrophe; to the end where nothing closes it."""
 _CALLED = re.compile(r"\b([A-Za-z_]{2,40})\s*\(")
 _ANY_NAME = "|".join(sorted(ACTION_NAMES, key=len, reverse=True))
 _KNOWN = re.compile(rf"\b(?:{_ANY_NAME})\s*\(")
@@ -120,8 +123,7 @@ def _outside_quotes(text: str, mend: Callable[[str], str]) -> str:
 
 
 def _unfenced(text: str) -> str:
-    text = _FENCE.sub("", text)
-    return _outside_quotes(text, lambda words: words.replace("`", ""))
+    return _outside_quotes(text, lambda words: _FENCE.sub("", words).replace("`", ""))
 
 
 def _thought_marked(text: str) -> str:
@@ -139,7 +141,7 @@ def _straight(text: str) -> str:
         double, single = match.groups()
         return f"'{single}'" if double is None else f'"{double}"'
 
-    return _TYPOGRAPHIC.sub(quoted, text)
+    return _outside_quotes(text, lambda words: _TYPOGRAPHIC.sub(quoted, words))
 
 
 def _renamed(text: str) -> str:

@@ -11,7 +11,18 @@ from hypothesis import strategies as st
 from deskhand_agent.errors import ActionSyntaxError
 from deskhand_agent.grammar import format_reply, mend_reply, parse_reply
 from deskhand_agent.grammar.mending import REPAIRS, Repair, closed, without_prose
-from deskhand_sandbox.types import Action, Click, Drag, Finish, Navigate, Press, TypeText, Wait, Zoom
+from deskhand_sandbox.types import (
+    Action,
+    Click,
+    Drag,
+    Finish,
+    Navigate,
+    Press,
+    TypeText,
+    Wait,
+    WriteFile,
+    Zoom,
+)
 
 AT = "point='<point>1 2</point>'"
 CLICK = Click(x=1, y=2)
@@ -131,14 +142,38 @@ def test_what_is_right_is_never_mended(thought: str | None, actions: list[Action
     assert mend_reply(text).repairs == ()
 
 
-@settings(max_examples=200)
-@given(ACTION, st.sampled_from(["```\n{}\n```", "{}\nDone.", "I do it.\n{}", "Why</think>{}", "Action: {}."]))
+AROUND = (
+    *("```\n{}\n```", "{}\nDone.", "I do it.\n{}", "Why</think>{}", "Action: {}."),
+    *("I'll do it.\n{}", "Let's go: it's time.\n```\n{}\n```", "{}\nThat's it, isn't it?"),
+)
+
+
+@settings(max_examples=300)
+@given(ACTION, st.sampled_from(AROUND))
 @example(TypeText(text="```\nclick(1, 2)\n```"), "```\n{}\n```")
 @example(TypeText(text="“a” `b` <point>1.5 2</point>"), "I do it.\n{}")
+@example(TypeText(text="f(“a”) `date` key(1) goto(10, 20)"), "I'll do it.\n{}")
+@example(TypeText(text="'f(x=1, y=2)' \"done(2)\""), "{}\nThat's it, isn't it?")
 def test_what_stands_around_a_call_never_changes_it(action: Action, around: str) -> None:
     reply = mend_reply(around.format(format_reply(None, [action])))
     assert reply.actions == (action,)
     assert reply.repairs
+
+
+@pytest.mark.parametrize("prose", ["Here is it.", "I'll write it.", "So ('a' or \"b\"), they're all:"])
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_a_text_over_several_lines_is_kept_as_it_was_typed(prose: str, quote: str) -> None:
+    content = "# Run\n```sh\nmake `all`\n```\ndone(x=1, y=2)\n"
+    reply = mend_reply(f"{prose}\nWrite_file(path='a', content={quote}{content}{quote})")
+    assert reply.actions == (WriteFile(path="a", content=content),)
+
+
+@pytest.mark.parametrize(
+    "text", ["I'll type.\ntype(content='`a", "type(content=\"it's `a", "Run(command='`a\\"]
+)
+def test_a_text_that_nothing_closes_is_quoted_to_the_end(text: str) -> None:
+    for _, mend in REPAIRS:
+        assert mend(text).endswith(text[text.index("`") :])
 
 
 @settings(max_examples=400)
