@@ -41,7 +41,7 @@ class Repair(StrEnum):
 
 T = TypeVar("T")
 MOST_STARTS = 64
-"""Places looked at for calls among words."""
+"""Names of actions looked at among words."""
 _NUMBER = r"(-?\d{1,9}(?:\.\d{1,9})?)"
 _PAIR = rf"{_NUMBER}\s*(?:,\s*|\s){_NUMBER}"
 _NAMES = {
@@ -132,8 +132,8 @@ def _thought_marked(text: str) -> str:
         return f"<think>{text}"
     if opened < 0 or closing >= 0:
         return text
-    last = list(_ON_ITS_LINE.finditer(text, opened))[-1:]
-    return f"{text[: last[0].end()]}</think>{text[last[0].end() :]}" if last else text
+    run = _only_run(text)
+    return f"{text[: run[0]]}</think>{text[run[0] :]}" if run else text
 
 
 def _straight(text: str) -> str:
@@ -219,27 +219,29 @@ def closed(text: str) -> str:
     return text
 
 
+def _only_run(text: str) -> tuple[int, int] | None:
+    """Where the calls begin and end that follow each other on lines of their own; None where others begin a
+    line too, or one is not whole or has words behind it, so that none is meant for sure."""
+    first = end = None
+    while (start := _ON_ITS_LINE.search(text, end or 0)) is not None:
+        apart = end is not None and text[end : start.end()].strip()
+        try:
+            _, end = scan_call(text, start.end())
+        except CallSyntaxError:
+            return None
+        if apart or not _REST_OF_LINE.match(text, end):
+            return None
+        first = start.end() if first is None else first
+    return None if first is None or end is None else (first, end)
+
+
 def without_prose(text: str) -> str:
     """The only run of calls on lines of their own among other words, those before it as its thought; the text
-    itself where there are several runs, so that none is meant for sure."""
-    runs: list[tuple[int, int]] = []
-    position = 0
-    for _ in range(MOST_STARTS):
-        start = _ON_ITS_LINE.search(text, position)
-        if start is None:
-            break
-        position = start.end()
-        try:
-            _, end = scan_call(text, position)
-        except CallSyntaxError:
-            continue
-        if _REST_OF_LINE.match(text, end):
-            joins = bool(runs) and not text[runs[-1][1] : start.end()].strip()
-            runs[-1:] = [(runs[-1][0], end)] if joins else [*runs[-1:], (start.end(), end)]
-        position = end
-    if len(runs) != 1:
+    itself where there is none, or not one alone."""
+    run = _only_run(text)
+    if run is None:
         return text
-    before, calls = text[: runs[0][0]], text[runs[0][0] : runs[0][1]]
+    before, calls = text[: run[0]], text[run[0] : run[1]]
     before = before.rstrip(" \t*-\n").removesuffix("Action:").strip().removeprefix("Thought:").strip()
     if before.startswith("<think>"):
         before = before.removeprefix("<think>").partition("</think>")[0]

@@ -99,6 +99,11 @@ def test_every_repair_has_an_example() -> None:
     assert named == set(Repair)
 
 
+def test_all_calls_behind_a_thought_without_an_end_are_taken() -> None:
+    reply = mend_reply(f"<think>why\nclick({AT})\nwait()")
+    assert (reply.thought, reply.actions) == ("why\n", (CLICK, Wait()))
+
+
 def test_words_before_the_calls_are_the_thought() -> None:
     assert mend_reply(f"I see it.\n\nclick({AT})\nwait()\n\nDone.").thought == "I see it."
     assert mend_reply(f"I see it.\n\nclick({AT})\nwait()\n\nDone.").actions == (CLICK, Wait())
@@ -112,6 +117,10 @@ def test_words_before_the_calls_are_the_thought() -> None:
         "click(point='<point>1 2",
         f"First click({AT}) then wait() I think.",
         f"click({AT})\nor rather\nclick(point='<point>3 4</point>')",
+        f"<think>\nclick({AT})\nor rather\nclick(point='<point>3 4</point>')",
+        f"click({AT}) to focus the field, then\ntype(content='a')",
+        f"I do it.\nclick({AT})\ntype(content='it's')\nhotkey(key='enter')",
+        f"<think>One way:\n- run(command='rm -r old')\n- click({AT})\nThe first would lose",
         "I could click(1, 2) but will not.",
         "teleport(1, 2)",
         "click(1)",
