@@ -113,7 +113,7 @@ def format_reply(thought: str | None, actions: Sequence[Action]) -> str:
 
 _CLOSING = re.compile(r"<(\\*)/think>")
 _ESCAPED_CLOSING = re.compile(r"<\\(\\*)/think>")
-_THOUGHT_ACTION = re.compile(r"\s*(?:Thought:(?P<thought>.*?)^\s*)?Action:", re.DOTALL | re.MULTILINE)
+_THOUGHT_ACTION = re.compile(r"\s*(?:Thought:(?P<thought>.*?)^[^\S\n]*)?Action:", re.DOTALL | re.MULTILINE)
 _BLANK = re.compile(r"\s*")
 
 

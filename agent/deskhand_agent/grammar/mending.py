@@ -98,7 +98,7 @@ _QUOTED = re.compile(
 _CALLED = re.compile(r"\b([A-Za-z_]{2,40})\s*\(")
 _ANY_NAME = "|".join(sorted(ACTION_NAMES, key=len, reverse=True))
 _KNOWN = re.compile(rf"\b(?:{_ANY_NAME})\s*\(")
-_ON_ITS_LINE = re.compile(rf"^[ \t*-]*(?:Action:)?[ \t]*(?=(?:{_ANY_NAME})\s*\()", re.MULTILINE)
+_ON_ITS_LINE = re.compile(rf"^[ \t*-]*+(?:Action:[ \t]*)?(?=(?:{_ANY_NAME})\s*\()", re.MULTILINE)
 _REST_OF_LINE = re.compile(r"[ \t.;]*(?:\n|\Z)")
 _TAGGED = re.compile(rf"([\"'])\s*<point>\s*{_PAIR}\s*</point>\s*\1")
 _NAMED_PAIR = re.compile(
@@ -106,7 +106,7 @@ _NAMED_PAIR = re.compile(
 )
 _BARE_PAIR = re.compile(rf"\b([a-z_]{{2,20}}\s*\(\s*)(?:[\[(]\s*{_PAIR}\s*[\])]|{_PAIR})(?=\s*[,)])")
 _FOUR = rf"{_NUMBER}\s*,\s*{_NUMBER}\s*,\s*{_NUMBER}\s*,\s*{_NUMBER}"
-_REGION = re.compile(rf"\b(zoom\s*\(\s*)(?:(?:region|box)\s*=\s*)?[\[(]?\s*{_FOUR}\s*[\])]?(?=\s*\))")
+_REGION = re.compile(rf"\b(zoom\s*\(\s*)(?:(?:region|box)\s*=\s*)?(?:[\[(]\s*)?{_FOUR}(?:\s*[\])])?(?=\s*\))")
 _XY = re.compile(rf"\bx\s*=\s*{_NUMBER}\s*,\s*y\s*=\s*{_NUMBER}")
 _TYPOGRAPHIC = re.compile(r"(?<=[=(])(?:“([^“”\"]*)”|‘([^‘’']*)’)(?=\s*[,)])")
 

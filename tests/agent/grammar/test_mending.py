@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+import time
 
 import pytest
 from hypothesis import example, given, settings
@@ -209,6 +210,28 @@ def test_no_text_breaks_the_reader(text: str) -> None:
         mend(text)
     closed(text)
     without_prose(text)
+
+
+LONG = 30_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"x\n{' ' * LONG}x",
+        f"x\n{'* ' * LONG}x",
+        "Thought:" + "\n" * LONG,
+        "type(content='" + "\\'" * LONG,
+        f"zoom({' ' * LONG}",
+        f"zoom(1, 2, 3, 4{' ' * LONG}",
+        f"zoom([1, 2, 3, 4{' ' * LONG}]",
+    ],
+)
+def test_a_long_text_is_read_or_refused_at_once(text: str) -> None:
+    began_s = time.process_time()
+    with pytest.raises(ActionSyntaxError):
+        mend_reply(text)
+    assert time.process_time() - began_s < 1
 
 
 @settings(max_examples=150)
