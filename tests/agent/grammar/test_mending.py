@@ -199,6 +199,7 @@ def test_a_text_that_nothing_closes_is_quoted_to_the_end(text: str) -> None:
 @example("click(point='" * 500)
 @example("`" * 5000)
 @example("\nclick(1" * 2000)
+@example(f"hotkey(key='{'+' * 5000}')")
 def test_no_text_breaks_the_reader(text: str) -> None:
     try:
         reply = mend_reply(text)
