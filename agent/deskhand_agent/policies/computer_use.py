@@ -21,7 +21,7 @@ from deskhand_agent.coordinates import Frame
 from deskhand_agent.errors import ActionSyntaxError
 from deskhand_agent.grammar import GRAMMAR, format_reply, mend_reply
 from deskhand_agent.memory import WindowMemory
-from deskhand_agent.policies.conversation import fitted_px, shrunk
+from deskhand_agent.policies.conversation import fitted_px, shrunk, why_void
 from deskhand_agent.types import Context, Decision, Fault, Step
 from deskhand_sandbox.dialects import read, write_all
 from deskhand_sandbox.dialects.coordinates import shown_at
@@ -130,10 +130,7 @@ def decide(
     text = json.dumps(list(said.items), ensure_ascii=False)
     thought = "\n".join(part for part in (said.thought, said.text if said.calls else "") if part) or None
     if said.fault is not None:
-        error = {
-            Fault.CUT_OFF: "the reply ended before the action: it was too long",
-            Fault.REFUSED: f"the model refused: {said.text[:500]}",
-        }[said.fault]
+        error = why_void(said.fault, said.text)
         return Decision(
             actions=(), text=text, thought=said.thought or None, error=error, fault=said.fault, cost=cost
         )
