@@ -125,6 +125,7 @@ def test_words_before_the_calls_are_the_thought() -> None:
         "I could click(1, 2) but will not.",
         "teleport(1, 2)",
         "click(1)",
+        "scroll(0, 500)",
         "click(here)",
         "click(0.42, 0.37)",
         "left_click(x=0.5, y=1.0)",
