@@ -146,13 +146,13 @@ class _Arguments:
     def text_mapping(self, name: str) -> Mapping[str, str]:
         values = self.mapping(name)
         if not all(isinstance(value, str) for value in values.values()):
-            raise self.fail(f"{name}={{'name': 'text'}}")
+            raise self.fail(f'{name}={{"name": "text"}}')
         return cast("Mapping[str, str]", values)
 
     def texts(self, name: str) -> tuple[str, ...]:
         values = self._left.pop(name, None)
         if not isinstance(values, list) or not values or not all(isinstance(v, str) for v in values):
-            raise self.fail(f"{name}=['text', …]")
+            raise self.fail(f'{name}=["text", …]')
         return tuple(cast("list[str]", values))
 
     def index(self) -> int | None:
