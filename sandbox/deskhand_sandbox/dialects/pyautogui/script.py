@@ -193,9 +193,9 @@ class Script:
                 return value
             case ast.Name(id=name) if name in self._names:
                 return self._names[name]
-            case ast.Attribute(value=ast.Name(id=module), attr=name) if (
-                self._modules.get(module) == "pyautogui" and _TWEEN.fullmatch(name)
-            ):
+            case ast.Attribute(value=ast.Name(id=module), attr=name) if self._modules.get(
+                module
+            ) == "pyautogui" and _TWEEN.fullmatch(name):
                 return None  # how fast the pointer moves on its way
             case ast.List(elts=parts) | ast.Tuple(elts=parts):
                 return [self._value(part) for part in parts]
