@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 from deskhand_agent.apis import ApiClient, ApiReply, ApiSettings, Nonsense, Usage, whole
+from deskhand_agent.types import Fault
 
 BASE_URL = "https://api.openai.com/v1"
 KEY_VARIABLE = "OPENAI_API_KEY"
@@ -14,6 +16,16 @@ REASONED_TOKENS = 4096
 
 ChatMessage: TypeAlias = Mapping[str, Any]
 """A message as it goes over the wire: its role, and its content as text or as parts."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ChatReply:
+    """What a model said."""
+
+    text: str
+    """Empty where nothing was; of a refusal its words."""
+    fault: Fault | None = None
+    """Why it is not all that was asked for: refused, or cut off at its longest; None where it is."""
 
 
 def openai_client(settings: ApiSettings) -> ApiClient:
@@ -54,8 +66,8 @@ class ChatEndpoint:
 
     async def ask(
         self, messages: Sequence[ChatMessage], *, temperature: float | None, max_tokens: int
-    ) -> ApiReply[str]:
-        """One reply: what was said, empty where nothing was.
+    ) -> ApiReply[ChatReply]:
+        """One reply.
 
         Args:
             temperature: None: the model's own.
@@ -78,14 +90,19 @@ class ChatEndpoint:
         await self._client.close()
 
 
-def _read(body: object) -> tuple[str, Usage | None]:
+def _read(body: object) -> tuple[ChatReply, Usage | None]:
     try:
-        content = cast("Any", body)["choices"][0]["message"]["content"]
+        choice = cast("Any", body)["choices"][0]
+        message, ended = choice["message"], choice.get("finish_reason")
+        content, refusal = message["content"], message.get("refusal")
     except (KeyError, IndexError, TypeError):
-        content = 0
+        content = refusal = ended = 0
     if content is not None and not isinstance(content, str):
         raise Nonsense(f"it is no chat completion: {str(body)[:200]}")
-    return content or "", _usage(cast("Mapping[str, object]", body).get("usage"))
+    refused = bool(refusal) or ended == "content_filter"
+    fault = Fault.REFUSED if refused else Fault.CUT_OFF if ended == "length" else None
+    reply = ChatReply(text=str(refusal or content or ""), fault=fault)
+    return reply, _usage(cast("Mapping[str, object]", body).get("usage"))
 
 
 def _usage(told: object) -> Usage | None:

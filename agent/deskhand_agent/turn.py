@@ -12,6 +12,7 @@ from deskhand_agent.test_time.zoom import on_screen, zoomed
 from deskhand_agent.types import Decision, Step, StepTimings, StopReason
 from deskhand_agent.users import Conversation
 from deskhand_sandbox.base import RewardingVerifier, Sandbox, Verifier
+from deskhand_sandbox.deadlines import asked_s
 from deskhand_sandbox.dialects.pointing import letting_go
 from deskhand_sandbox.errors import InvalidAction, SandboxTimeout, UnsupportedCapability, VerifierError
 from deskhand_sandbox.types import (
@@ -145,8 +146,8 @@ class TurnRunner:
         return result
 
     async def _device(self, action: DeviceAction, result: TurnResult) -> TurnResult:
-        action, asked_s = self._bounded(action)
-        deadline_s = self._deadlines.act_s + asked_s
+        action = self._bounded(action)
+        deadline_s = self._deadlines.act_s + asked_s(action)
         late = SandboxTimeout(f"{type(action).__name__} took more than {deadline_s:g} s")
         try:
             observation = await within(deadline_s, self._sandbox.act(action), late)
@@ -191,16 +192,16 @@ class TurnRunner:
         except InvalidAction as error:
             return replace(result, action_error=str(error))
 
-    def _bounded(self, action: DeviceAction) -> tuple[DeviceAction, float]:
-        """The action asking for no more time than the episode has left, and that time in seconds."""
+    def _bounded(self, action: DeviceAction) -> DeviceAction:
+        """The action waiting no longer than the episode has left."""
         remaining = self._remaining_s()
         match action:
             case Wait(seconds=seconds):
-                return replace(action, seconds=min(seconds, remaining)), min(seconds, remaining)
+                return replace(action, seconds=min(seconds, remaining))
             case Run(timeout_s=timeout_s):
-                return replace(action, timeout_s=min(timeout_s, remaining)), min(timeout_s, remaining)
+                return replace(action, timeout_s=min(timeout_s, remaining))
             case _:
-                return action, 0.0
+                return action
 
     def _remaining_s(self) -> float:
         return max(0.1, self._ends_at_s - time.monotonic())

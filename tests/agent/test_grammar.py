@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import string
 from typing import get_args
 
@@ -226,3 +227,9 @@ def test_a_misspelt_action_is_answered_with_the_nearest_one() -> None:
 def test_the_grammar_told_to_models_names_every_action() -> None:
     aliases = {"left_single"}
     assert [name for name in ACTION_NAMES if f"{name}" not in GRAMMAR and name not in aliases] == []
+
+
+@pytest.mark.parametrize("line", GRAMMAR.splitlines())
+def test_the_grammar_is_told_in_calls_it_reads(line: str) -> None:
+    call = re.sub(r"x\d? y\d?", "1 2", line.partition("  ")[0]).replace("=…", "='1 2'")
+    assert parse_reply(call).actions

@@ -12,14 +12,17 @@ from deskhand_agent.types import StopReason
 from deskhand_agent.users import Conversation, by_rule
 from deskhand_sandbox.errors import InvalidAction, SandboxTimeout, UnsupportedCapability
 from deskhand_sandbox.types import (
+    Action,
     Answer,
     Click,
     Finish,
     KeyDown,
     KeyUp,
+    Observation,
     PointerDown,
     PointerUp,
     Run,
+    Touch,
     TypeText,
 )
 
@@ -93,6 +96,20 @@ async def test_a_command_gets_the_time_it_asks_for_and_no_more_than_is_left(stub
     with pytest.raises(SandboxTimeout, match="Run took more than"):
         await runner(stub, sandbox, seconds=0.2, act_s=0.1).run([Run(command="yes")], stub.observation())
     assert 0.25 < time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("action", [TypeText(text="a" * 8), Touch(x=1, y=1, hold_ms=400)])
+async def test_an_action_has_the_time_it_takes_in_itself(stub: SimpleNamespace, action: Action) -> None:
+    sandbox = stub.Sandbox()
+    act = sandbox.act
+
+    async def slowly(action: Action) -> Observation:
+        await asyncio.sleep(0.2)
+        return await act(action)
+
+    sandbox.act = slowly
+    result = await runner(stub, sandbox, act_s=0.1).run([action], stub.observation())
+    assert (result.action_error, sandbox.actions) == (None, [action])
 
 
 async def test_within_cancels_what_is_late() -> None:

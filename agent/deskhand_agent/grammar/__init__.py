@@ -45,7 +45,7 @@ hotkey(key='ctrl c')  keys together; press(key='shift') holds one, release(key='
 wait(time=2)  seconds
 navigate(url='https://…')  go_back(), go_forward(), reload()
 open_tab()  focus_tab(index=0), close_tab()
-upload(point='<point>x y</point>', paths=['a.txt'])  click and give the file chooser this opens files
+upload(point='<point>x y</point>', paths=["a.txt"])  click and give the file chooser this opens files
 accept_dialog(content='text')  or dismiss_dialog(): answer an alert, a confirm or a prompt
 tap(point='<point>x y</point>')  on touch screens; long_press, swipe(start_point=…, end_point=…)
 open_app(app_name='…')  press_home(), press_back()
@@ -113,7 +113,7 @@ def format_reply(thought: str | None, actions: Sequence[Action]) -> str:
 
 _CLOSING = re.compile(r"<(\\*)/think>")
 _ESCAPED_CLOSING = re.compile(r"<\\(\\*)/think>")
-_THOUGHT_ACTION = re.compile(r"\s*(?:Thought:(?P<thought>.*?)^\s*)?Action:", re.DOTALL | re.MULTILINE)
+_THOUGHT_ACTION = re.compile(r"\s*(?:Thought:(?P<thought>.*?)^[^\S\n]*)?Action:", re.DOTALL | re.MULTILINE)
 _BLANK = re.compile(r"\s*")
 
 

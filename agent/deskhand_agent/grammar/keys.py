@@ -63,8 +63,7 @@ def write_keys(keys: tuple[str, ...]) -> dict[str, Value]:
 
 
 def _split_plus(word: str) -> list[str]:
-    if len(word) < 3 or "+" not in word:
-        return [word]
-    if word.endswith("++"):
-        return [*_split_plus(word[:-2]), "+"]
-    return [part for part in word.split("+") if part]
+    pluses = min(len(word) - len(word.rstrip("+")), len(word) - 1) // 2
+    word = word[: len(word) - 2 * pluses]
+    names = [word] if len(word) < 3 else [part for part in word.split("+") if part]
+    return [*names, *("+" * pluses)]

@@ -41,7 +41,7 @@ class Repair(StrEnum):
 
 T = TypeVar("T")
 MOST_STARTS = 64
-"""Places looked at for calls among words."""
+"""Names of actions looked at among words."""
 _NUMBER = r"(-?\d{1,9}(?:\.\d{1,9})?)"
 _PAIR = rf"{_NUMBER}\s*(?:,\s*|\s){_NUMBER}"
 _NAMES = {
@@ -91,11 +91,14 @@ _OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
 }
 
 _FENCE = re.compile(r"^[ \t]*```[\w-]*[ \t]*$", re.MULTILINE)
-_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
+_QUOTED = re.compile(
+    r"(?<=[=(,\[{:])\s*(?:'(?:[^'\\]|\\.?)*+(?:'|\Z)|\"(?:[^\"\\]|\\.?)*+(?:\"|\Z))", re.DOTALL
+)
+"""A text where a value can begin, so not an apostrophe; to the end where nothing closes it."""
 _CALLED = re.compile(r"\b([A-Za-z_]{2,40})\s*\(")
 _ANY_NAME = "|".join(sorted(ACTION_NAMES, key=len, reverse=True))
 _KNOWN = re.compile(rf"\b(?:{_ANY_NAME})\s*\(")
-_ON_ITS_LINE = re.compile(rf"^[ \t*-]*(?:Action:)?[ \t]*(?=(?:{_ANY_NAME})\s*\()", re.MULTILINE)
+_ON_ITS_LINE = re.compile(rf"^[ \t*-]*+(?:Action:[ \t]*)?(?=(?:{_ANY_NAME})\s*\()", re.MULTILINE)
 _REST_OF_LINE = re.compile(r"[ \t.;]*(?:\n|\Z)")
 _TAGGED = re.compile(rf"([\"'])\s*<point>\s*{_PAIR}\s*</point>\s*\1")
 _NAMED_PAIR = re.compile(
@@ -103,7 +106,7 @@ _NAMED_PAIR = re.compile(
 )
 _BARE_PAIR = re.compile(rf"\b([a-z_]{{2,20}}\s*\(\s*)(?:[\[(]\s*{_PAIR}\s*[\])]|{_PAIR})(?=\s*[,)])")
 _FOUR = rf"{_NUMBER}\s*,\s*{_NUMBER}\s*,\s*{_NUMBER}\s*,\s*{_NUMBER}"
-_REGION = re.compile(rf"\b(zoom\s*\(\s*)(?:(?:region|box)\s*=\s*)?[\[(]?\s*{_FOUR}\s*[\])]?(?=\s*\))")
+_REGION = re.compile(rf"\b(zoom\s*\(\s*)(?:(?:region|box)\s*=\s*)?(?:[\[(]\s*)?{_FOUR}(?:\s*[\])])?(?=\s*\))")
 _XY = re.compile(rf"\bx\s*=\s*{_NUMBER}\s*,\s*y\s*=\s*{_NUMBER}")
 _TYPOGRAPHIC = re.compile(r"(?<=[=(])(?:“([^“”\"]*)”|‘([^‘’']*)’)(?=\s*[,)])")
 
@@ -120,8 +123,7 @@ def _outside_quotes(text: str, mend: Callable[[str], str]) -> str:
 
 
 def _unfenced(text: str) -> str:
-    text = _FENCE.sub("", text)
-    return _outside_quotes(text, lambda words: words.replace("`", ""))
+    return _outside_quotes(text, lambda words: _FENCE.sub("", words).replace("`", ""))
 
 
 def _thought_marked(text: str) -> str:
@@ -130,8 +132,8 @@ def _thought_marked(text: str) -> str:
         return f"<think>{text}"
     if opened < 0 or closing >= 0:
         return text
-    last = list(_ON_ITS_LINE.finditer(text, opened))[-1:]
-    return f"{text[: last[0].end()]}</think>{text[last[0].end() :]}" if last else text
+    run = _only_run(text)
+    return f"{text[: run[0]]}</think>{text[run[0] :]}" if run else text
 
 
 def _straight(text: str) -> str:
@@ -139,7 +141,7 @@ def _straight(text: str) -> str:
         double, single = match.groups()
         return f"'{single}'" if double is None else f'"{double}"'
 
-    return _TYPOGRAPHIC.sub(quoted, text)
+    return _outside_quotes(text, lambda words: _TYPOGRAPHIC.sub(quoted, words))
 
 
 def _renamed(text: str) -> str:
@@ -217,27 +219,29 @@ def closed(text: str) -> str:
     return text
 
 
+def _only_run(text: str) -> tuple[int, int] | None:
+    """Where the calls begin and end that follow each other on lines of their own; None where others begin a
+    line too, or one is not whole or has words behind it, so that none is meant for sure."""
+    first = end = None
+    while (start := _ON_ITS_LINE.search(text, end or 0)) is not None:
+        apart = end is not None and text[end : start.end()].strip()
+        try:
+            _, end = scan_call(text, start.end())
+        except CallSyntaxError:
+            return None
+        if apart or not _REST_OF_LINE.match(text, end):
+            return None
+        first = start.end() if first is None else first
+    return None if first is None or end is None else (first, end)
+
+
 def without_prose(text: str) -> str:
     """The only run of calls on lines of their own among other words, those before it as its thought; the text
-    itself where there are several runs, so that none is meant for sure."""
-    runs: list[tuple[int, int]] = []
-    position = 0
-    for _ in range(MOST_STARTS):
-        start = _ON_ITS_LINE.search(text, position)
-        if start is None:
-            break
-        position = start.end()
-        try:
-            _, end = scan_call(text, position)
-        except CallSyntaxError:
-            continue
-        if _REST_OF_LINE.match(text, end):
-            joins = bool(runs) and not text[runs[-1][1] : start.end()].strip()
-            runs[-1:] = [(runs[-1][0], end)] if joins else [*runs[-1:], (start.end(), end)]
-        position = end
-    if len(runs) != 1:
+    itself where there is none, or not one alone."""
+    run = _only_run(text)
+    if run is None:
         return text
-    before, calls = text[: runs[0][0]], text[runs[0][0] : runs[0][1]]
+    before, calls = text[: run[0]], text[run[0] : run[1]]
     before = before.rstrip(" \t*-\n").removesuffix("Action:").strip().removeprefix("Thought:").strip()
     if before.startswith("<think>"):
         before = before.removeprefix("<think>").partition("</think>")[0]

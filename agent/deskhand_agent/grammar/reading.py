@@ -146,13 +146,13 @@ class _Arguments:
     def text_mapping(self, name: str) -> Mapping[str, str]:
         values = self.mapping(name)
         if not all(isinstance(value, str) for value in values.values()):
-            raise self.fail(f"{name}={{'name': 'text'}}")
+            raise self.fail(f'{name}={{"name": "text"}}')
         return cast("Mapping[str, str]", values)
 
     def texts(self, name: str) -> tuple[str, ...]:
         values = self._left.pop(name, None)
         if not isinstance(values, list) or not values or not all(isinstance(v, str) for v in values):
-            raise self.fail(f"{name}=['text', …]")
+            raise self.fail(f'{name}=["text", …]')
         return tuple(cast("list[str]", values))
 
     def index(self) -> int | None:
@@ -215,11 +215,11 @@ def _pointer(action: type[PointerDown] | type[PointerUp]) -> _Reader:
 
 def _scroll(a: _Arguments) -> Action:
     x, y = a.point("point", "start_box")
-    if not a.has("direction"):
+    if not a.has("direction") and (a.has("dx") or a.has("dy")):
         return Scroll(x=x, y=y, dx_px=a.integer("dx", 0), dy_px=a.integer("dy", 0))
-    offset = DIRECTIONS.get(a.text("direction").lower())
+    offset = DIRECTIONS.get(a.text("direction", "").lower())
     if offset is None:
-        raise a.fail("direction='up', 'down', 'left' or 'right'")
+        raise a.fail("direction='up', 'down', 'left' or 'right', or dx=0, dy=500")
     return Scroll(x=x, y=y, dx_px=offset[0], dy_px=offset[1])
 
 

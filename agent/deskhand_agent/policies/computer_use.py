@@ -17,11 +17,13 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
 from deskhand_agent.apis import ApiSettings
-from deskhand_agent.coordinates import Frame
+from deskhand_agent.coordinates import Frame, Part
 from deskhand_agent.errors import ActionSyntaxError
 from deskhand_agent.grammar import GRAMMAR, format_reply, mend_reply
+from deskhand_agent.loop import told_again
 from deskhand_agent.memory import WindowMemory
-from deskhand_agent.policies.conversation import fitted_px, shrunk
+from deskhand_agent.policies.conversation import fitted_px, shrunk, why_void
+from deskhand_agent.test_time.zoom import on_screen
 from deskhand_agent.types import Context, Decision, Fault, Step
 from deskhand_sandbox.dialects import read, write_all
 from deskhand_sandbox.dialects.coordinates import shown_at
@@ -119,8 +121,24 @@ def act_call(name: object, arguments: object) -> object:
 
 
 def pointer_at(context: Context) -> Point | None:
-    """Where the turns before left the pointer; None where they do not say."""
-    return pointer_after(action for step in context.steps for action in step.decision.actions)
+    """Where the turns before left the pointer, in pixels of what is shown; None where they do not say."""
+    place: Point | None = None
+    for step in context.steps:
+        place = _left_at(step, place)
+    seen = context.observation
+    if place is None or seen.region is None:
+        return place
+    return Part(region=seen.region, shown_px=seen.size_px).to_part(place)
+
+
+def _left_at(step: Step, place: Point | None) -> Point | None:
+    """Where a turn leaves a pointer that was at this pixel of the screen."""
+    if step.action_error is not None or told_again(step):
+        return None  # what was done until it failed is not known, nor what the start state comes with
+    try:
+        return pointer_after([on_screen(action, step.observation) for action in step.decision.actions], place)
+    except InvalidAction:
+        return None
 
 
 def decide(
@@ -130,10 +148,7 @@ def decide(
     text = json.dumps(list(said.items), ensure_ascii=False)
     thought = "\n".join(part for part in (said.thought, said.text if said.calls else "") if part) or None
     if said.fault is not None:
-        error = {
-            Fault.CUT_OFF: "the reply ended before the action: it was too long",
-            Fault.REFUSED: f"the model refused: {said.text[:500]}",
-        }[said.fault]
+        error = why_void(said.fault, said.text)
         return Decision(
             actions=(), text=text, thought=said.thought or None, error=error, fault=said.fault, cost=cost
         )

@@ -86,6 +86,13 @@ def conversation(
     return Conversation(system=system, exchanges=(*past, now), summing_up=due)
 
 
+def why_void(fault: Fault, said: str, *, before: str = "the action") -> str:
+    """The error of a turn whose reply was refused, or cut off before what was asked for."""
+    if fault is Fault.REFUSED:
+        return f"the model refused: {said[:500]}"
+    return f"the reply ended before {before}: it was too long, reasoning included"
+
+
 def summed_up(
     text: str, memory: WindowMemory, cost: Mapping[str, float], *, fault: Fault | None = None
 ) -> Decision:
@@ -98,12 +105,9 @@ def summed_up(
     if fault is None and summary:
         summary = clipped(summary, memory.summary_tokens * BYTES_PER_TOKEN)
         return Decision(actions=(), text=text, summary=summary, cost=cost)
-    error = (
-        f"the model refused: {text[:500]}"
-        if fault is Fault.REFUSED
-        else "the reply ended before the summary was written: it was too long, reasoning included"
-    )
-    return Decision(actions=(), text=text, error=error, fault=fault or Fault.CUT_OFF, cost=cost)
+    fault = fault or Fault.CUT_OFF
+    error = why_void(fault, text, before="the summary was written")
+    return Decision(actions=(), text=text, error=error, fault=fault, cost=cost)
 
 
 def data_of(image: Image) -> bytes:

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deskhand_agent.apis import ApiReply, ApiSettings
-from deskhand_agent.chat import ChatEndpoint, ChatMessage
+from deskhand_agent.chat import ChatEndpoint, ChatMessage, ChatReply
 from deskhand_agent.coordinates import CoordinateSystem
 from deskhand_agent.formats import Format, find_format
 from deskhand_agent.memory import WindowMemory
-from deskhand_agent.policies.conversation import conversation, data_url, summed_up
+from deskhand_agent.policies.conversation import conversation, data_url, summed_up, why_void
 from deskhand_agent.policies.settings import read_settings
 from deskhand_agent.prompt import PromptMessage, Segment, Text
-from deskhand_agent.types import Context, Decision
+from deskhand_agent.types import Context, Decision, Fault
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,20 +63,26 @@ class OpenAIPolicy:
             EndpointError: it refused or broke, or what came back is no chat completion.
         """
         reply, summing_up = await self._replied(context)
+        said, cost = reply.content, reply.cost
         if summing_up:
-            return summed_up(reply.content, self.settings.memory, reply.cost)
-        return self._format.decision(reply.content, context.observation, reply.cost)
+            # one that came to its longest is as long as it is to be
+            refused = said.fault if said.fault is Fault.REFUSED else None
+            return summed_up(said.text, self.settings.memory, cost, fault=refused)
+        if said.fault is not None:
+            error = why_void(said.fault, said.text)
+            return Decision(actions=(), text=said.text, error=error, fault=said.fault, cost=cost)
+        return self._format.decision(said.text, context.observation, cost)
 
     async def ask(self, context: Context, question: str) -> Decision:
         """What the model says to a question; see `Answering.ask`."""
         reply, _ = await self._replied(context, question)
-        return Decision(actions=(), text=reply.content, cost=reply.cost)
+        return Decision(actions=(), text=reply.content.text, cost=reply.cost)
 
     async def close(self) -> None:
         """Close the connections."""
         await self._endpoint.close()
 
-    async def _replied(self, context: Context, asking: str = "") -> tuple[ApiReply[str], bool]:
+    async def _replied(self, context: Context, asking: str = "") -> tuple[ApiReply[ChatReply], bool]:
         """The reply, and whether it is the summary that was asked for."""
         memory = self.settings.memory
         shown = conversation(

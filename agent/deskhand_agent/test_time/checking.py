@@ -15,7 +15,7 @@ from deskhand_agent.errors import ActionSyntaxError
 from deskhand_agent.grammar import mend_reply
 from deskhand_agent.test_time.judging import StepJudge
 from deskhand_agent.types import Context, Decision, Step
-from deskhand_sandbox.types import Answer, Observation
+from deskhand_sandbox.types import Answer, Finish, Observation
 
 NOT_DONE = "That is not done yet. Go on."
 """What the agent is told that said it had finished."""
@@ -95,8 +95,9 @@ class SelfCheck:
 
 def _says_no(text: str) -> bool:
     try:
-        said = [action.text for action in mend_reply(text).actions if isinstance(action, Answer)]
+        # UI-TARS's formats have no other word for an answer than the end
+        said = [each.text for each in mend_reply(text).actions if isinstance(each, Answer | Finish)]
         text = said[-1] if said else ""
     except ActionSyntaxError:
-        pass
+        text = text.rpartition("</think>")[2]
     return re.match(r"\W*no\b", text, re.IGNORECASE) is not None

@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 
-from PIL import Image as Picture
-
 from deskhand_agent.coordinates import Part
 from deskhand_sandbox.errors import InvalidAction
 from deskhand_sandbox.pictures import encoded
@@ -39,6 +37,8 @@ def zoomed(action: Zoom, screen: Observation) -> Observation:
     Raises:
         InvalidAction: the part does not lie on the screen, or is too small or too thin to show anything.
     """
+    from PIL import Image as Picture
+
     region = _region(action.start, action.end, screen.size_px)
     left, top, right, bottom = region
     width, height = right - left, bottom - top

@@ -28,7 +28,7 @@ class PlayedUser:
         reply = await self._endpoint.ask(
             messages(question), temperature=self._endpoint.steady, max_tokens=LONGEST
         )
-        return " ".join(reply.content.split())
+        return " ".join(reply.content.text.split())
 
 
 def messages(question: Question) -> list[ChatMessage]:

@@ -56,7 +56,7 @@ class TaskProposer:
         reply = await self._endpoint.ask(
             [{"role": "user", "content": told}], temperature=TEMPERATURE, max_tokens=MAX_TOKENS
         )
-        return read_proposals(reply.content, page, by=self._endpoint.id)
+        return read_proposals(reply.content.text, page, by=self._endpoint.id)
 
 
 def read_proposals(text: str, page: Page, *, by: str) -> tuple[list[Proposal], list[str]]:

@@ -122,7 +122,7 @@ class Judge:
             raise NoVerdict(str(error), trouble=trouble) from error
         for name, amount in reply.cost.items():
             self.asked.cost[name] = self.asked.cost.get(name, 0.0) + amount
-        return reply.content
+        return reply.content.text
 
 
 class ProcessJudge(Judge):

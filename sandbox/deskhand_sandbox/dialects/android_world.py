@@ -12,6 +12,7 @@ over the whole screen. Written, a text says no Enter of its own, and a distance 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from string import ascii_lowercase, digits
 from typing import Literal, TypeAlias
@@ -37,6 +38,9 @@ from deskhand_sandbox.types import (
     TypeText,
     Wait,
 )
+
+_BEFORE = re.compile(r"\A(?!\s*\{).*Action:(?=\s*\{)", re.DOTALL)
+"""What stands before the object of a whole reply."""
 
 Direction: TypeAlias = Literal["up", "down", "left", "right"]
 
@@ -83,7 +87,7 @@ def read_action(source: object, view: View) -> tuple[Action, ...]:
         InvalidAction: no such kind of action, or wrong fields; says which.
     """
     if isinstance(source, str):
-        source = source.rpartition("Action:")[2].strip()
+        source = _BEFORE.sub("", source, count=1)
     fields = Fields("the action", as_object(source))
     kind = fields.text("action_type").lower()
     fields.what = kind

@@ -13,6 +13,8 @@ from deskhand_agent.grammar.keys import read_keys, write_keys
         ("Ctrl+Shift+T", ("Control", "Shift", "T")),
         ("ctrl++", ("Control", "+")),
         ("+", ("+",)),
+        ("ctrl++++", ("Control", "+", "+")),
+        ("++++", ("++", "+")),
         ("cmd space", ("Meta", " ")),
         ("Return", ("Enter",)),
         ("page_down", ("PageDown",)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+import time
 
 import pytest
 from hypothesis import example, given, settings
@@ -11,7 +12,18 @@ from hypothesis import strategies as st
 from deskhand_agent.errors import ActionSyntaxError
 from deskhand_agent.grammar import format_reply, mend_reply, parse_reply
 from deskhand_agent.grammar.mending import REPAIRS, Repair, closed, without_prose
-from deskhand_sandbox.types import Action, Click, Drag, Finish, Navigate, Press, TypeText, Wait, Zoom
+from deskhand_sandbox.types import (
+    Action,
+    Click,
+    Drag,
+    Finish,
+    Navigate,
+    Press,
+    TypeText,
+    Wait,
+    WriteFile,
+    Zoom,
+)
 
 AT = "point='<point>1 2</point>'"
 CLICK = Click(x=1, y=2)
@@ -88,6 +100,11 @@ def test_every_repair_has_an_example() -> None:
     assert named == set(Repair)
 
 
+def test_all_calls_behind_a_thought_without_an_end_are_taken() -> None:
+    reply = mend_reply(f"<think>why\nclick({AT})\nwait()")
+    assert (reply.thought, reply.actions) == ("why\n", (CLICK, Wait()))
+
+
 def test_words_before_the_calls_are_the_thought() -> None:
     assert mend_reply(f"I see it.\n\nclick({AT})\nwait()\n\nDone.").thought == "I see it."
     assert mend_reply(f"I see it.\n\nclick({AT})\nwait()\n\nDone.").actions == (CLICK, Wait())
@@ -101,9 +118,14 @@ def test_words_before_the_calls_are_the_thought() -> None:
         "click(point='<point>1 2",
         f"First click({AT}) then wait() I think.",
         f"click({AT})\nor rather\nclick(point='<point>3 4</point>')",
+        f"<think>\nclick({AT})\nor rather\nclick(point='<point>3 4</point>')",
+        f"click({AT}) to focus the field, then\ntype(content='a')",
+        f"I do it.\nclick({AT})\ntype(content='it's')\nhotkey(key='enter')",
+        f"<think>One way:\n- run(command='rm -r old')\n- click({AT})\nThe first would lose",
         "I could click(1, 2) but will not.",
         "teleport(1, 2)",
         "click(1)",
+        "scroll(0, 500)",
         "click(here)",
         "click(0.42, 0.37)",
         "left_click(x=0.5, y=1.0)",
@@ -131,14 +153,38 @@ def test_what_is_right_is_never_mended(thought: str | None, actions: list[Action
     assert mend_reply(text).repairs == ()
 
 
-@settings(max_examples=200)
-@given(ACTION, st.sampled_from(["```\n{}\n```", "{}\nDone.", "I do it.\n{}", "Why</think>{}", "Action: {}."]))
+AROUND = (
+    *("```\n{}\n```", "{}\nDone.", "I do it.\n{}", "Why</think>{}", "Action: {}."),
+    *("I'll do it.\n{}", "Let's go: it's time.\n```\n{}\n```", "{}\nThat's it, isn't it?"),
+)
+
+
+@settings(max_examples=300)
+@given(ACTION, st.sampled_from(AROUND))
 @example(TypeText(text="```\nclick(1, 2)\n```"), "```\n{}\n```")
 @example(TypeText(text="“a” `b` <point>1.5 2</point>"), "I do it.\n{}")
+@example(TypeText(text="f(“a”) `date` key(1) goto(10, 20)"), "I'll do it.\n{}")
+@example(TypeText(text="'f(x=1, y=2)' \"done(2)\""), "{}\nThat's it, isn't it?")
 def test_what_stands_around_a_call_never_changes_it(action: Action, around: str) -> None:
     reply = mend_reply(around.format(format_reply(None, [action])))
     assert reply.actions == (action,)
     assert reply.repairs
+
+
+@pytest.mark.parametrize("prose", ["Here is it.", "I'll write it.", "So ('a' or \"b\"), they're all:"])
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_a_text_over_several_lines_is_kept_as_it_was_typed(prose: str, quote: str) -> None:
+    content = "# Run\n```sh\nmake `all`\n```\ndone(x=1, y=2)\n"
+    reply = mend_reply(f"{prose}\nWrite_file(path='a', content={quote}{content}{quote})")
+    assert reply.actions == (WriteFile(path="a", content=content),)
+
+
+@pytest.mark.parametrize(
+    "text", ["I'll type.\ntype(content='`a", "type(content=\"it's `a", "Run(command='`a\\"]
+)
+def test_a_text_that_nothing_closes_is_quoted_to_the_end(text: str) -> None:
+    for _, mend in REPAIRS:
+        assert mend(text).endswith(text[text.index("`") :])
 
 
 @settings(max_examples=400)
@@ -154,6 +200,7 @@ def test_what_stands_around_a_call_never_changes_it(action: Action, around: str)
 @example("click(point='" * 500)
 @example("`" * 5000)
 @example("\nclick(1" * 2000)
+@example(f"hotkey(key='{'+' * 5000}')")
 def test_no_text_breaks_the_reader(text: str) -> None:
     try:
         reply = mend_reply(text)
@@ -165,6 +212,28 @@ def test_no_text_breaks_the_reader(text: str) -> None:
         mend(text)
     closed(text)
     without_prose(text)
+
+
+LONG = 30_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"x\n{' ' * LONG}x",
+        f"x\n{'* ' * LONG}x",
+        "Thought:" + "\n" * LONG,
+        "type(content='" + "\\'" * LONG,
+        f"zoom({' ' * LONG}",
+        f"zoom(1, 2, 3, 4{' ' * LONG}",
+        f"zoom([1, 2, 3, 4{' ' * LONG}]",
+    ],
+)
+def test_a_long_text_is_read_or_refused_at_once(text: str) -> None:
+    began_s = time.process_time()
+    with pytest.raises(ActionSyntaxError):
+        mend_reply(text)
+    assert time.process_time() - began_s < 1
 
 
 @settings(max_examples=150)

@@ -73,6 +73,7 @@ def test_what_calls_mean(text: str, actions: list[Action]) -> None:
         ("drag(start_point='1 2', end_point='3 4', button='far')", "button='left', 'middle' or 'right'"),
         ("scroll(point='1 2', direction='in')", "direction="),
         ("scroll(point='1 2', direction='up', dx=3)", "no argument named dx"),
+        ("scroll(point='1 2')", "'left' or 'right', or dx=0, dy=500"),
         ("type()", "content='text'"),
         ("type(content=3)", "content='text'"),
         ("hotkey(key='')", "at least one key"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,13 +12,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from deskhand_agent.apis import Nonsense
+from deskhand_agent.episode import TRY_AGAIN
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.policies.anthropic_computer import read_message
-from deskhand_agent.policies.computer_use import ComputerUseSettings, decide
+from deskhand_agent.policies.computer_use import ComputerUseSettings, decide, pointer_at
 from deskhand_agent.policies.conversation import summed_up
 from deskhand_agent.policies.openai_computer import read_response
-from deskhand_agent.types import Fault
+from deskhand_agent.types import Context, Decision, Fault, Step, StepTimings
 from deskhand_sandbox.dialects.coordinates import pixels
+from deskhand_sandbox.types import Click, Point, TypeText
 
 FRAME = pixels((100, 80))
 JSON = st.recursive(
@@ -105,6 +108,42 @@ def test_whatever_comes_is_a_turn_or_nonsense(read: Callable[[object], Any], dia
         assert usage is None or 0 <= usage.cached_tokens <= usage.prompt_tokens
 
     check()
+
+
+PART: dict[str, Any] = {"region": (40, 40, 50, 48)}
+"""The stub's screen of 100 x 80 enlarged by 10."""
+
+
+@pytest.mark.parametrize(
+    ("seen", "done", "now", "pointer"),
+    [
+        ({}, {}, {}, (50, 40)),
+        (PART, {}, {}, (45, 44)),
+        (PART, {}, PART, (50, 40)),
+        ({}, {}, PART, (100, 0)),
+        ({}, {"action_error": "nothing is there"}, {}, None),
+        ({}, {"answer": f"no. {TRY_AGAIN}"}, {}, None),
+    ],
+)
+def test_the_pointer_is_where_the_turns_before_left_it_on_the_screen(
+    stub: SimpleNamespace,
+    seen: dict[str, Any],
+    done: dict[str, Any],
+    now: dict[str, Any],
+    pointer: Point | None,
+) -> None:
+    step = Step(
+        index=0,
+        observation=stub.observation(**seen),
+        decision=Decision(actions=(Click(x=50, y=40), TypeText(text="a")), text=""),
+        reward=0.0,
+        timings=StepTimings(model_ms=1, act_ms=1, settle_ms=1),
+        finished_at_s=1.0,
+        **done,
+    )
+    shown = stub.observation("now", **now)
+    context = Context(task=stub.task(), instruction="Do.", steps=(step,), observation=shown)
+    assert pointer_at(context) == pointer
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from deskhand_sandbox.types import Click, Split
 CLICK = "<think>there</think>\nclick(point='<point>10 10</point>')"
 
 
-def reply(text: str | None = CLICK) -> JSONResponse:
+def reply(text: str | None = CLICK, *, ended: str = "stop", refusal: str | None = None) -> JSONResponse:
     return JSONResponse(
         {
             "id": "chat-1",
@@ -36,7 +36,11 @@ def reply(text: str | None = CLICK) -> JSONResponse:
             "created": 1,
             "model": "m",
             "choices": [
-                {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+                {
+                    "index": 0,
+                    "finish_reason": ended,
+                    "message": {"role": "assistant", "content": text, "refusal": refusal},
+                }
             ],
             "usage": {"prompt_tokens": 1000, "completion_tokens": 20, "total_tokens": 1020},
         }
@@ -123,14 +127,15 @@ async def test_it_can_be_asked_something_else(policy: OpenAIPolicy, endpoint: An
 async def test_a_summary_that_did_not_come_is_asked_for_again(endpoint: Any, stub: SimpleNamespace) -> None:
     memory = WindowMemory(summary_after=2, n_screenshots=9)
     policy = OpenAIPolicy(model="m", base_url=endpoint.url, memory=memory)
-    endpoint.queue = [reply(), reply(), reply(None), reply(" \n"), reply("clicked twice")]
+    refused = reply(None, refusal="I may not.")
+    endpoint.queue = [reply(), reply(), reply(None), refused, reply("clicked twice", ended="length")]
     played = await run_episode(
         stub.task(3), sandbox=stub.Sandbox(), policy=policy, verifier=stub.Rewards(), sink=MemorySink(),
         split=Split.TRAIN,
     )  # fmt: skip
     decided = [step.decision for step in played.steps]
     assert [(each.summary, each.fault) for each in decided[2:5]] == [
-        (None, Fault.CUT_OFF), (None, Fault.CUT_OFF), ("clicked twice", None),
+        (None, Fault.CUT_OFF), (None, Fault.REFUSED), ("clicked twice", None),
     ]  # fmt: skip
     assert decided[2].void and "too long, reasoning included" in (decided[2].error or "")
     assert SUMMARISE in json.dumps(endpoint.sent[4])
@@ -166,6 +171,24 @@ async def test_a_reply_without_an_action_is_a_void_turn(
     assert (decision.actions, decision.text) == ((), text or "")
     assert "expected" in str(decision.error)
     assert decision.cost["completion_tokens"] == 20.0
+
+
+@pytest.mark.parametrize(
+    ("came", "fault", "says"),
+    [
+        (reply("<think>I could now\nfinished()", ended="length"), Fault.CUT_OFF, "before the action"),
+        (reply("wait(time=1", ended="length"), Fault.CUT_OFF, "before the action"),
+        (reply(None, refusal="I can't do that."), Fault.REFUSED, "refused: I can't do that."),
+        (reply("", ended="content_filter"), Fault.REFUSED, "refused"),
+    ],
+)
+async def test_what_was_cut_off_or_refused_is_not_acted_on(
+    policy: OpenAIPolicy, endpoint: Any, context: Context, came: JSONResponse, fault: Fault, says: str
+) -> None:
+    endpoint.queue = [came]
+    decision = await policy.act(context)
+    assert (decision.actions, decision.fault, decision.cost["completion_tokens"]) == ((), fault, 20.0)
+    assert says in str(decision.error)
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])

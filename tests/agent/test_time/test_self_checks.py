@@ -10,6 +10,7 @@ import pytest
 
 from deskhand_agent.accounts import spent
 from deskhand_agent.episode import TRY_AGAIN, run_episode
+from deskhand_agent.formats import find_format
 from deskhand_agent.inference import Completion, CompletionRequest, FinishReason, Sampling
 from deskhand_agent.sinks import MemorySink
 from deskhand_agent.test_time.checking import NOT_DONE, QUESTION, AskedJudge, AskedModel, Check, SelfCheck
@@ -155,6 +156,10 @@ class Model:
         ("answer(content='no')", False),
         ("<think>the box is empty</think>answer(content='No.')", False),
         ("No, the form is not sent.", False),
+        ("<think>the box is empty</think>\nNo.", False),
+        (find_format("ui_tars", None).answering("no"), False),
+        (find_format("ui_tars", None).answering("yes"), True),
+        ("finished()", True),
         ("answer(content='yes')", True),
         ("Yes", True),
         ("click(point='<point>1 2</point>')", True),

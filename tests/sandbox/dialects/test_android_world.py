@@ -81,6 +81,7 @@ RECORDED: list[tuple[dict[str, Any], tuple[Action, ...]]] = [
     ({"action_type": "status", "goal_status": "complete"}, (Finish(),)),
     ({"action_type": "status", "goal_status": "infeasible"}, (Fail(),)),
     ({"action_type": "answer", "text": "Thursday"}, (Answer(text="Thursday"),)),
+    ({"action_type": "answer", "text": "Action: call Bob"}, (Answer(text="Action: call Bob"),)),
     ({"action_type": "press_keyboard", "keycode": "KEYCODE_DEL"}, (Press(keys=("Backspace",)),)),
     ({"action_type": "unknown"}, ()),
 ]

@@ -66,6 +66,10 @@ from deskhand_sandbox.types import (
         ("pyautogui.hotkey(['alt', 'f4'])", (Press(keys=("Alt", "F4")),)),
         ("keys = ['win', 'd']\npyautogui.hotkey(*keys)", (Press(keys=("Meta", "d")),)),
         (
+            "pyautogui.moveTo(1, 2, 1, pyautogui.easeInQuad)\npyautogui.drag(3, 4, tween=pyautogui.linear)",
+            (MovePointer(x=1, y=2), Drag(path=((1, 2), (4, 6)))),
+        ),
+        (
             "with pyautogui.hold('shift'):\n    pyautogui.press('left')",
             (KeyDown(key="Shift"), Press(keys=("ArrowLeft",)), KeyUp(key="Shift")),
         ),
@@ -120,6 +124,8 @@ def test_where_the_pointer_is_can_be_told() -> None:
         ("pyautogui.press(3)", "needs names of keys"),
         ("pyautogui.write(3)", "needs a text or a list of keys"),
         ("pyautogui.hotkey()", "needs keys"),
+        ("pyautogui.click(*5)", r"cannot read arguments by \*"),
+        ("x = pyautogui.size", "cannot read pyautogui.size"),
         ("with open('x'): pass", "cannot read a call of open"),
         ("with time.sleep(1): pass", "cannot read with time.sleep"),
         ("x, y = 1, 2, 3", "another length"),

@@ -8,6 +8,8 @@ cards.
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from deskhand_sandbox.dialects import read, usual_frame, write
@@ -190,6 +192,13 @@ def test_several_calls_in_one_reply_are_read_in_order_and_move_the_pointer() -> 
 def test_other_replies_are_refused(dialect: str, reply: object, said: str) -> None:
     with pytest.raises(InvalidAction, match=said):
         read(dialect, reply, FRAME)
+
+
+def test_a_place_of_blanks_is_refused_at_once() -> None:
+    began_s = time.process_time()
+    with pytest.raises(InvalidAction, match="a place such as"):
+        read("ui_tars", f"Action: click(point='{' ' * 1000}')", FRAME)
+    assert time.process_time() - began_s < 1
 
 
 def test_the_two_spellings() -> None:

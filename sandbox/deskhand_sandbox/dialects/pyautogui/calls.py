@@ -112,12 +112,12 @@ class CallReader:
             self._add(Click(x=place[0], y=place[1], button=side, count=times))
 
     def _move(self, call: Call) -> None:
-        found = call.bind("x", "y", "duration")
+        found = call.bind("x", "y", "duration", "tween")
         place = self._place(call, found) or self._known(call)
         self._go(place)
 
     def _move_by(self, call: Call) -> None:
-        self._go(self._offset(call, call.bind("xOffset", "yOffset", "duration")))
+        self._go(self._offset(call, call.bind("xOffset", "yOffset", "duration", "tween")))
 
     def _drag(self, call: Call) -> None:
         found = call.bind("x", "y", "duration", "tween", "button")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -20,6 +21,7 @@ MODULES = ("pyautogui", "time")
 
 _NO_MATTER = ("duration", "interval", "tween", "logScreenshot", "_pause")
 """Arguments of pyautogui that change nothing here: the sandbox has its own pace."""
+_TWEEN = re.compile(r"linear|ease[A-Za-z]+")
 _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -172,7 +174,10 @@ class Script:
         positional: list[Any] = []
         for each in node.args:
             if isinstance(each, ast.Starred):
-                positional += self._value(each.value)
+                values = self._value(each.value)
+                if not isinstance(values, list | str):
+                    raise self._refused(node, "arguments by * of this")
+                positional += values
             else:
                 positional.append(self._value(each))
         named: dict[str, Any] = {}
@@ -188,6 +193,10 @@ class Script:
                 return value
             case ast.Name(id=name) if name in self._names:
                 return self._names[name]
+            case ast.Attribute(value=ast.Name(id=module), attr=name) if self._modules.get(
+                module
+            ) == "pyautogui" and _TWEEN.fullmatch(name):
+                return None  # how fast the pointer moves on its way
             case ast.List(elts=parts) | ast.Tuple(elts=parts):
                 return [self._value(part) for part in parts]
             case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=operand):

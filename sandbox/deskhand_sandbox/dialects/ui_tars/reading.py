@@ -44,9 +44,9 @@ LONG_PRESS_MS = 800
 _NUMBER = r"-?\d{1,9}(?:\.\d{1,9})?"
 _NUMBERS = re.compile(_NUMBER)
 _PLACE = re.compile(
-    r"\s*(?:<\|box_start\|>|<point>|<bbox>)?\s*[(\[]?\s*"
+    r"\s*(?:(?:<\|box_start\|>|<point>|<bbox>)\s*)?(?:[(\[]\s*)?"
     rf"{_NUMBER}[\s,]+{_NUMBER}(?:[\s,]+{_NUMBER}[\s,]+{_NUMBER})?"
-    r"\s*[)\]]?\s*(?:<\|box_end\|>|</point>|</bbox>)?\s*"
+    r"(?:\s*[)\]])?(?:\s*(?:<\|box_end\|>|</point>|</bbox>))?\s*"
 )
 _SECONDS = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
 _LABEL = re.compile(r"^[ \t]*Action:", re.MULTILINE)
