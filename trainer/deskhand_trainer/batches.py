@@ -18,7 +18,7 @@ from deskhand_trainer.choices import BY_TOKEN
 from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.estimates import estimated, groups_of, token_returns, turn_returns
 from deskhand_trainer.filters import high_entropy_turns, in_policy_loss, low_covariance
-from deskhand_trainer.normalisation import normalise
+from deskhand_trainer.normalisation import alike, normalise
 from deskhand_trainer.rewards import RewardRule, turn_rewards
 from deskhand_trainer.side_by_side import side_by_side
 from deskhand_trainer.types import Episode, TrainingSample
@@ -146,7 +146,7 @@ def prepare(
     entries = (mask if config.advantage in BY_TOKEN else mask[:, :1]) & counted.unsqueeze(-1)
     seen = shared_advantages(estimates.advantages, rewarded, chosen)[:, : entries.shape[1]]
     scaled = normalise(seen, entries, config.normalisation, groups=_group_of_each_turn(rewarded))
-    if config.by_critic and _alike(_returns(rewarded, mask, config)[entries]):
+    if config.by_critic and alike(_returns(rewarded, mask, config)[entries]):
         # the difference is the critic's own error, which would be scaled up to a step of full size
         scaled = torch.zeros_like(scaled)
     advantages = torch.where(mask, scaled.expand(mask.shape), 0.0)
@@ -233,14 +233,10 @@ def _in_microbatches(
 
 def explained_variance(values: Tensor, returns: Tensor) -> float:
     """1 − Var(R − V)/Var(R); NaN when the returns do not vary, or there are none."""
-    if _alike(returns):
+    if alike(returns):
         return math.nan
     returns = returns.double()
     return float(1.0 - (returns - values.double()).var(unbiased=False) / returns.var(unbiased=False))
-
-
-def _alike(returns: Tensor) -> bool:
-    return returns.numel() == 0 or bool(returns.double().var(unbiased=False) <= 1e-12)
 
 
 def _returns(episodes: Sequence[Episode], mask: Tensor, config: PpoConfig) -> Tensor:
