@@ -34,7 +34,8 @@ which it teaches the policy's model too; or a head on a model of its own, a copy
 
 Truncation: TypeAlias = Literal["bootstrap", "end"]
 """What follows an episode that its turn or time limit cut off: V of its last state, or nothing. "end" suits a
-limit that belongs to the task (Pardo et al., ICML 2018): else to run into it costs little."""
+limit that belongs to the task (Pardo et al., ICML 2018): else to run into it costs little. Whose verdict paid
+has ended either way: V foretells it, and to go on would be worth more than to finish."""
 
 BY_CRITIC: tuple[AdvantageKind, ...] = ("turn", "token", "bilevel")
 BY_TOKEN: tuple[AdvantageKind, ...] = ("token", "bilevel")
