@@ -224,6 +224,49 @@ def test_truncated_episodes_bootstrap_and_terminated_ones_do_not() -> None:
         assert last.advantage[0] == pytest.approx(want - 0.5)
 
 
+SCORE = replace(BASE, **method("score").config)
+
+
+def attempts_at(name: str, outcome: float, attempts: Sequence[int]) -> Episode:
+    return Episode(
+        trajectory_id=name,
+        task_id="twice",
+        seed=0,
+        samples=tuple(
+            TrainingSample(
+                trajectory_id=name, turn_index=h, prompt_ids=(9, 0), reply_ids=(0, 1), images=(),
+                behaviour_logprobs=(-1.0, -1.0), reward=0.0, attempt=attempt,
+            )
+            for h, attempt in enumerate(attempts)
+        ),
+        outcome=outcome,
+        success=outcome == 1.0,
+        stop_reason=StopReason.TERMINATED,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        SCORE,
+        replace(SCORE, gamma=0.9),
+        *(replace(SCORE, advantage=kind) for kind in ("grpo", "rloo", "rebn", "step_episode")),
+        *(replace(SCORE, advantage=kind, ratio="token") for kind in ("turn", "token", "bilevel")),
+    ],
+)
+def test_to_fail_first_is_worth_nothing(config: PpoConfig) -> None:
+    right = [attempts_at(f"right{i}", 1.0, [0, 0]) for i in range(4)]
+    mended = [attempts_at(f"mended{i}", 1.0, [0, 0, 1]) for i in range(3)]
+    wrong = [attempts_at(f"wrong{i}", 0.0, [0, 0, 1]) for i in range(3)]
+    model = TabularActorCritic(states=1, tokens=2, reply_length=2)
+    batch = prepare([*right, *mended, *wrong], model, config)
+    earned = {(s.trajectory_id[:-1], s.attempt): s.advantage[0] for s in batch.samples}
+    assert earned["right", 0] > 0 > earned["mended", 0]
+    assert earned["mended", 0] == pytest.approx(earned["wrong", 0])
+    assert earned["mended", 1] > 0 > earned["wrong", 1]
+    assert dict(batch.reward_parts) == pytest.approx({"outcome": 0.7, "progress": 3.0})
+
+
 def test_turn_advantages_are_equal_within_the_turn_and_whitened_over_turns() -> None:
     samples = batch_for(BASE).samples
     firsts = torch.tensor([s.advantage[0] for s in samples])

@@ -16,7 +16,7 @@ from deskhand_trainer.archer import TurnCritic
 from deskhand_trainer.branches import repeated_turns, shared_advantages
 from deskhand_trainer.choices import BY_TOKEN
 from deskhand_trainer.config import PpoConfig
-from deskhand_trainer.estimates import estimated, groups_of, token_returns, turn_returns
+from deskhand_trainer.estimates import by_attempt, estimated, groups_of, token_returns, turn_returns
 from deskhand_trainer.filters import high_entropy_turns, in_policy_loss, low_covariance
 from deskhand_trainer.normalisation import alike, normalise
 from deskhand_trainer.rewards import RewardRule, turn_rewards
@@ -130,8 +130,10 @@ def prepare(
             of no turn.
     """
     rewarded = with_rewards(episodes, reward_rule(config), shuffle=shuffle)
+    parts = _mean_parts(rewarded)
     if turn_critic is not None:
         rewarded = turn_critic.judged(rewarded, model)
+    rewarded = by_attempt(rewarded, config)
     samples = [s for e in rewarded for s in e.samples]
     mask = reply_mask(samples)
     first = first_scores(samples, model, config) if needs_first_scores(config) else None
@@ -170,7 +172,7 @@ def prepare(
     return Batch(
         samples=tuple(done),
         explained_variance=explained_variance(values[judged], estimates.returns[judged]),
-        reward_parts=_mean_parts(rewarded),
+        reward_parts=parts,
         entropy=float(first.entropies.sum() / mask.sum()) if first and config.entropy_smoothing else None,
         effective_share=None if first is None else _effective_share(done, first.logprobs, mask, config),
     )

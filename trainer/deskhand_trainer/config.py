@@ -168,7 +168,8 @@ class PpoConfig:
     branches_in_a_row: int = field(default=2, metadata=bounds(1))
     """Turns one after another that may be branched at."""
     progress_bonus: float = field(default=0.0, metadata=bounds(0, 100))
-    """Weight of what a later attempt scored above a failed first one (SCoRe's α)."""
+    """Weight of what a later attempt scored above a failed first one (SCoRe's α). Above 0 a turn earns what
+    its own attempt does."""
     curate: bool = False
     """Fewer episodes of tasks that mostly succeed, and none longer than its task's longest success (DART)."""
     success_band: tuple[float, float] | None = field(default=None, metadata=bounds(0, 1))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
+from itertools import groupby
 
 import torch
 from torch import Tensor
@@ -73,6 +75,14 @@ def estimated(
     return Estimates(advantages=spread_over_tokens(table[mask], tokens), returns=torch.zeros(tokens.shape))
 
 
+def by_attempt(episodes: Sequence[Episode], config: PpoConfig) -> tuple[Episode, ...]:
+    """Rewarded episodes as their turns are compared; where progress is paid each attempt by itself, among
+    those of its number: an attempt that failed did not earn what the next one gained."""
+    if config.progress_bonus == 0:
+        return tuple(episodes)
+    return tuple(attempt for episode in episodes for attempt in _attempts(episode))
+
+
 def groups_of(episodes: Sequence[Episode]) -> Tensor:
     """[len(episodes)] the group of each: those of one start state, or of one task where each begins anew."""
     own = [e.group_id or e.task_id for e in episodes]
@@ -90,6 +100,25 @@ def token_returns(episodes: Sequence[Episode], *, gamma: float) -> Tensor:
     """[N] as `turn_returns`, of every reply token; γ is per token."""
     rewards, mask, _ = _token_table(episodes)
     return monte_carlo_returns(rewards, mask, gamma=gamma)[mask]
+
+
+def _attempts(episode: Episode) -> list[Episode]:
+    group, begin = episode.group_id or episode.task_id, 0
+    found: list[Episode] = []
+    for number, turns in groupby(episode.samples, key=lambda sample: sample.attempt):
+        own = tuple(turns)
+        end = begin + len(own)
+        found.append(
+            replace(
+                episode,
+                samples=own,
+                group_id=f"{group} attempt {number}",
+                after=episode.after if end == len(episode.samples) else None,
+                turn_advantages=episode.turn_advantages[begin:end],
+            )
+        )
+        begin = end
+    return found
 
 
 def _turn_table(episodes: Sequence[Episode]) -> tuple[Tensor, Tensor]:
