@@ -15,13 +15,13 @@ from deskhand_sandbox.pictures import encoded
 from deskhand_trainer.batches import Batch, prepare
 from deskhand_trainer.chain import STEP, chain_episodes
 from deskhand_trainer.clipping_bias import ClippingBias
-from deskhand_trainer.config import PpoConfig
+from deskhand_trainer.config import PpoConfig, parse_config
 from deskhand_trainer.errors import TrainingDiverged
 from deskhand_trainer.learner import Learner, actor_lr, by_advantages_alone
 from deskhand_trainer.minibatch import minibatch, of_whole_trajectories
 from deskhand_trainer.presets import method, method_names
 from deskhand_trainer.tabular import TabularActorCritic
-from deskhand_trainer.types import Episode, TrainingSample
+from deskhand_trainer.types import Conduct, Episode, TrainingSample
 
 LENGTH = 4
 PICTURE = encoded(Picture.new("RGB", (2, 2)))
@@ -265,6 +265,35 @@ def test_to_fail_first_is_worth_nothing(config: PpoConfig) -> None:
     assert earned["mended", 0] == pytest.approx(earned["wrong", 0])
     assert earned["mended", 1] > 0 > earned["wrong", 1]
     assert dict(batch.reward_parts) == pytest.approx({"outcome": 0.7, "progress": 3.0})
+
+
+@pytest.mark.parametrize("advantage", ["grpo", "rloo"])
+def test_groups_compare_what_was_earned_discounted_from_the_start(advantage: str) -> None:
+    config = parse_config(
+        PpoConfig,
+        {
+            "advantage": advantage, "normalisation": "none", "gamma": 0.9,
+            "process_form": "potential", "process_weight": 0.5, "shaping": {"void": 0.2},
+        },
+    )  # fmt: skip
+    late, soon = attempts_at("late", 1.0, [0] * 5), attempts_at("soon", 1.0, [0] * 2)
+    failed = [attempts_at(f"failed{turns}", 0.0, [0] * turns) for turns in (1, 3, 9)]
+
+    def first_turns(*episodes: Episode, gamma: float = 0.9) -> list[float]:
+        model = TabularActorCritic(states=1, tokens=2, reply_length=2)
+        samples = prepare(episodes, model, replace(config, gamma=gamma)).samples
+        return [s.advantage[0] for s in samples if s.turn_index == 0]
+
+    gain = 1.0 if advantage == "grpo" else 0.9 - 0.9**4
+    assert first_turns(soon, late) == pytest.approx([gain, -gain])
+    assert first_turns(soon, late, gamma=1.0) == [0.0, 0.0]
+    # potentials shift every way from a start alike
+    valued = [replace(e, potentials=(0.5,) * len(e.samples) + (0.0,)) for e in failed]
+    assert first_turns(*valued) == [0.0] * 3
+    # no failure earns more than a success, however each behaved
+    void = replace(late, conduct=(Conduct(void=True),) * 5)
+    assert first_turns(void, *failed)[0] > 0
+    assert first_turns(void, soon)[0] < 0
 
 
 def test_turn_advantages_are_equal_within_the_turn_and_whitened_over_turns() -> None:

@@ -71,7 +71,8 @@ def estimated(
         table = step_and_episode(rewards, mask, groups_of(episodes), kept, gamma=config.gamma)
     else:
         compare = group_relative if config.advantage == "grpo" else leave_one_out
-        table = compare(rewards.sum(-1), groups_of(episodes), kept).unsqueeze(-1).expand(mask.shape)
+        returns = (rewards * config.gamma ** torch.arange(mask.shape[1])).sum(-1)
+        table = compare(returns, groups_of(episodes), kept).unsqueeze(-1).expand(mask.shape)
     return Estimates(advantages=spread_over_tokens(table[mask], tokens), returns=torch.zeros(tokens.shape))
 
 
