@@ -154,6 +154,17 @@ def test_what_follows_a_turn_is_the_next_of_its_own_episode_or_the_state_it_was_
     assert turns.rewards.tolist() == [0.0, 0.0, 1.0, 0.0]
 
 
+def test_where_progress_is_paid_nothing_follows_an_attempt_that_failed() -> None:
+    model, config = walker(0.5), replace(CONFIG, attempts=2, progress_bonus=4.0, turn_critic_steps=200)
+    won = replace(episode(sample(0, STAY), replace(sample(1, STEP), attempt=1)), outcome=1.0, success=True)
+    critic = tables(config)
+    for _ in range(2):  # the second time of replay alike
+        first, second = prepare([won], model, config, turn_critic=critic).samples
+        q = critic.nets["q"](torch.eye(2 * (LENGTH + 1)))
+        assert q[2 * 0 + STAY] == 0.0 < q[2 * 1 + STEP]
+        assert first.advantage == (0.0,) and second.advantage[0] != 0.0
+
+
 def test_the_oldest_episodes_make_room_whole() -> None:
     three = [episode(*[sample(0, STEP)] * count) for count in (3, 2, 1)]
     assert [len(e.samples) for e in newest(three, turns=6)] == [3, 2, 1]

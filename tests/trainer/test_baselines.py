@@ -54,6 +54,28 @@ def test_only_differences_inside_a_group_count(episodes: list[tuple[int, float]]
         torch.testing.assert_close(sums, torch.zeros(4, dtype=torch.float64), rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("size", [2, 3, 5, 8, 16, 128])
+def test_who_earned_the_same_was_not_better_whatever_is_lost_in_rounding(size: int) -> None:
+    groups = torch.tensor([0] * size + [1, 1])
+    for hundredths in range(101):
+        returns = torch.tensor([hundredths / 100] * size + [0.0, 1.0])
+        for compare in (group_relative, leave_one_out):
+            got = compare(returns, groups)
+            assert not got[:size].any() and got[size:].all()
+        rewards = returns[:size, None]
+        assert not return_batch_normalised(rewards, torch.ones_like(rewards).bool(), gamma=0.9).any()
+
+
+def test_the_same_rewards_in_another_order_are_the_same() -> None:
+    g = torch.Generator().manual_seed(0)
+    moves = torch.tensor([-0.01] * 30 + [0.1, 0.1, -0.1, 1.0])
+    returns = torch.stack([moves[torch.randperm(34, generator=g)] for _ in range(8)]).sum(-1)
+    assert len(returns.unique()) > 1
+    for compare in (group_relative, leave_one_out):
+        assert not compare(returns, torch.zeros(8).long()).any()
+        assert compare(returns + torch.tensor([0.01] + [0.0] * 7), torch.zeros(8).long()).all()
+
+
 def test_golden_rebn() -> None:
     mask = torch.tensor([[True, True, True], [True, False, False]])
     rewards = torch.tensor([[0.0, 0, 1], [0, float("nan"), float("nan")]])

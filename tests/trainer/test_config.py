@@ -14,6 +14,8 @@ from deskhand_trainer.config import (
 )
 from deskhand_trainer.errors import ConfigError
 
+BY_TOKENS = {"advantage": "token", "ratio": "token", "gamma": 0.9}
+
 
 @pytest.mark.parametrize("cls", [CollectConfig, ScoreConfig, SftConfig, PpoConfig, EvaluateConfig])
 def test_defaults_stand_alone(cls: type[Any]) -> None:
@@ -76,9 +78,29 @@ def test_reads_every_kind_of_field() -> None:
         ({"critic": "separate", "advantage": "rloo"}, r"critic: .* 'rloo' trains no such critic"),
         ({"truncation": "end", "advantage": "grpo"}, r"truncation: .* 'grpo' reads no V after an episode"),
         ({"truncation": "end", "algorithm": "cloning"}, r"truncation: algorithm 'cloning' .* reads no V"),
+        (
+            {**BY_TOKENS, "process_form": "potential", "process_weight": 0.1},
+            r"process_form: .* discounted by turns, .* 'token' discounts by tokens: set gamma=1, or adv",
+        ),
+        ({**BY_TOKENS, "shaping": {"void": 0.1}}, r"shaping: .* discounted by turns, .* set gamma=1, or adv"),
         ({"critic_warmup": 5, "iterations": 5}, r"critic_warmup 5 leaves the policy none of 5 iterations"),
     ],
 )
 def test_mistakes_are_named(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         parse_config(PpoConfig, given)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"gamma": 1.0, "shaping": {"void": 0.1}},
+        {"advantage": "bilevel", "shaping": {"void": 0.1}},
+        {"advantage": "grpo", "shaping": {"void": 0.1}},
+        {"algorithm": "rejection", "shaping": {"void": 0.1}},
+        {"process_form": "potential"},
+        {"shaping": {"free_tokens": 8}},
+    ],
+)
+def test_what_is_discounted_by_turns_goes_with_all_that_is(changes: dict[str, Any]) -> None:
+    parse_config(PpoConfig, {**BY_TOKENS, **changes})

@@ -15,13 +15,13 @@ from deskhand_sandbox.pictures import encoded
 from deskhand_trainer.batches import Batch, prepare
 from deskhand_trainer.chain import STEP, chain_episodes
 from deskhand_trainer.clipping_bias import ClippingBias
-from deskhand_trainer.config import PpoConfig
+from deskhand_trainer.config import PpoConfig, parse_config
 from deskhand_trainer.errors import TrainingDiverged
 from deskhand_trainer.learner import Learner, actor_lr, by_advantages_alone
 from deskhand_trainer.minibatch import minibatch, of_whole_trajectories
 from deskhand_trainer.presets import method, method_names
 from deskhand_trainer.tabular import TabularActorCritic
-from deskhand_trainer.types import Episode, TrainingSample
+from deskhand_trainer.types import Conduct, Episode, TrainingSample
 
 LENGTH = 4
 PICTURE = encoded(Picture.new("RGB", (2, 2)))
@@ -222,6 +222,78 @@ def test_truncated_episodes_bootstrap_and_terminated_ones_do_not() -> None:
     for last, want in ((samples[len(cut[0].samples) - 1], 0.5), (samples[-1], 1.0)):
         assert last.returns[0] == pytest.approx(want)
         assert last.advantage[0] == pytest.approx(want - 0.5)
+
+
+SCORE = replace(BASE, **method("score").config)
+
+
+def attempts_at(name: str, outcome: float, attempts: Sequence[int]) -> Episode:
+    return Episode(
+        trajectory_id=name,
+        task_id="twice",
+        seed=0,
+        samples=tuple(
+            TrainingSample(
+                trajectory_id=name, turn_index=h, prompt_ids=(9, 0), reply_ids=(0, 1), images=(),
+                behaviour_logprobs=(-1.0, -1.0), reward=0.0, attempt=attempt,
+            )
+            for h, attempt in enumerate(attempts)
+        ),
+        outcome=outcome,
+        success=outcome == 1.0,
+        stop_reason=StopReason.TERMINATED,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        SCORE,
+        replace(SCORE, gamma=0.9),
+        *(replace(SCORE, advantage=kind) for kind in ("grpo", "rloo", "rebn", "step_episode")),
+        *(replace(SCORE, advantage=kind, ratio="token") for kind in ("turn", "token", "bilevel")),
+    ],
+)
+def test_to_fail_first_is_worth_nothing(config: PpoConfig) -> None:
+    right = [attempts_at(f"right{i}", 1.0, [0, 0]) for i in range(4)]
+    mended = [attempts_at(f"mended{i}", 1.0, [0, 0, 1]) for i in range(3)]
+    wrong = [attempts_at(f"wrong{i}", 0.0, [0, 0, 1]) for i in range(3)]
+    model = TabularActorCritic(states=1, tokens=2, reply_length=2)
+    batch = prepare([*right, *mended, *wrong], model, config)
+    earned = {(s.trajectory_id[:-1], s.attempt): s.advantage[0] for s in batch.samples}
+    assert earned["right", 0] > 0 > earned["mended", 0]
+    assert earned["mended", 0] == pytest.approx(earned["wrong", 0])
+    assert earned["mended", 1] > 0 > earned["wrong", 1]
+    assert dict(batch.reward_parts) == pytest.approx({"outcome": 0.7, "progress": 3.0})
+
+
+@pytest.mark.parametrize("advantage", ["grpo", "rloo"])
+def test_groups_compare_what_was_earned_discounted_from_the_start(advantage: str) -> None:
+    config = parse_config(
+        PpoConfig,
+        {
+            "advantage": advantage, "normalisation": "none", "gamma": 0.9,
+            "process_form": "potential", "process_weight": 0.5, "shaping": {"void": 0.2},
+        },
+    )  # fmt: skip
+    late, soon = attempts_at("late", 1.0, [0] * 5), attempts_at("soon", 1.0, [0] * 2)
+    failed = [attempts_at(f"failed{turns}", 0.0, [0] * turns) for turns in (1, 3, 9)]
+
+    def first_turns(*episodes: Episode, gamma: float = 0.9) -> list[float]:
+        model = TabularActorCritic(states=1, tokens=2, reply_length=2)
+        samples = prepare(episodes, model, replace(config, gamma=gamma)).samples
+        return [s.advantage[0] for s in samples if s.turn_index == 0]
+
+    gain = 1.0 if advantage == "grpo" else 0.9 - 0.9**4
+    assert first_turns(soon, late) == pytest.approx([gain, -gain])
+    assert first_turns(soon, late, gamma=1.0) == [0.0, 0.0]
+    # potentials shift every way from a start alike
+    valued = [replace(e, potentials=(0.5,) * len(e.samples) + (0.0,)) for e in failed]
+    assert first_turns(*valued) == [0.0] * 3
+    # no failure earns more than a success, however each behaved
+    void = replace(late, conduct=(Conduct(void=True),) * 5)
+    assert first_turns(void, *failed)[0] > 0
+    assert first_turns(void, soon)[0] < 0
 
 
 def test_turn_advantages_are_equal_within_the_turn_and_whitened_over_turns() -> None:

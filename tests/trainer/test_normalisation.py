@@ -5,7 +5,8 @@ import math
 import pytest
 import torch
 
-from deskhand_trainer.normalisation import normalise
+from deskhand_trainer.choices import Normalisation
+from deskhand_trainer.normalisation import alike, normalise
 
 A = torch.tensor([1.0, 2.0, 3.0, 6.0, math.nan])
 MASK = torch.tensor([1, 1, 1, 1, 0]).bool()
@@ -28,8 +29,24 @@ def test_group_mean_batch_std() -> None:
     torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-7)
 
 
-def test_no_spread_gives_zero_not_nan() -> None:
-    assert normalise(torch.full((4,), 0.7), torch.ones(4).bool(), "batch").abs().max() < 1e-6
+@pytest.mark.parametrize("how", ["batch", "group"])
+def test_no_spread_gives_zero_whatever_is_lost_in_rounding(how: Normalisation) -> None:
+    for count in (1, 2, 3, 8, 100, 1000):
+        for hundredths in range(101):
+            same = torch.full((count,), hundredths / 100)
+            groups = torch.arange(count) % 2
+            assert not normalise(same, torch.ones(count).bool(), how, groups=groups).any()
+
+
+def test_alike_is_what_sums_in_another_order_come_to() -> None:
+    g = torch.Generator().manual_seed(0)
+    moves = torch.tensor([-0.01] * 50 + [0.1] * 20 + [-0.1] * 20 + [1.3])
+    for size in (1.0, 1.7, 117.3):
+        sums = torch.stack([size * moves[torch.randperm(91, generator=g)] for _ in range(64)]).sum(-1)
+        assert len(sums.unique()) > 1 and alike(sums)
+        assert not alike(torch.cat([sums, sums[:1] + 0.01]))
+    assert alike(torch.zeros(0)) and not alike(torch.tensor([0.0, 1e-5]))
+    assert not alike(torch.tensor([0.5, 0.5 + 1e-9], dtype=torch.float64))
 
 
 def test_group_needs_groups() -> None:

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from deskhand_trainer.actor_critic import ActorCritic, by_length
 from deskhand_trainer.checkpoints import take_up_moments
 from deskhand_trainer.config import PpoConfig
+from deskhand_trainer.estimates import by_attempt
 from deskhand_trainer.replay import Restorer
 from deskhand_trainer.side_by_side import one_thread
 from deskhand_trainer.types import Episode, TrainingSample
@@ -83,10 +84,11 @@ class TurnCritic:
         Returns:
             The episodes with `turn_advantages`.
         """
-        fresh = turns_of(episodes, model, microbatch=self.config.microbatch)
+        fresh = turns_of(by_attempt(episodes, self.config), model, microbatch=self.config.microbatch)
         replayed = fresh
         if self.replay:
-            replayed = turns_of(self.replay, model, microbatch=self.config.microbatch).and_(fresh)
+            older = by_attempt(self.replay, self.config)
+            replayed = turns_of(older, model, microbatch=self.config.microbatch).and_(fresh)
         self.fit(replayed, fresh)
         self.replay = newest((*self.replay, *episodes), turns=self.config.turn_critic_replay)
         rows = iter(self.advantages(fresh).tolist())

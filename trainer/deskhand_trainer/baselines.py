@@ -1,7 +1,7 @@
 """How much better than others: advantages without a critic, from what other episodes earned.
 
 Pure functions on tensors. A group is the episodes of one start state; where all of them earned the same, none
-was better, and every advantage is exactly zero.
+was better, and every advantage is exactly zero: sums of the same rewards may differ by rounding.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from deskhand_trainer.advantages import monte_carlo_returns
+from deskhand_trainer.normalisation import alike
 
 EPSILON = 1e-9
 
@@ -30,7 +31,8 @@ def group_relative(returns: Tensor, groups: Tensor, counted: Tensor | None = Non
     mean = (_sums(torch.where(kept > 0, returns, 0.0), index) / count)[index]
     centred = torch.where(kept > 0, returns - mean, 0.0)
     std = (_sums(centred.square(), index) / count).sqrt()[index]
-    return torch.where(std > EPSILON, centred / std.clamp(min=EPSILON), 0.0)
+    apart = _apart(returns, kept, index) & (std > EPSILON)
+    return torch.where(apart, centred / std.clamp(min=EPSILON), 0.0)
 
 
 def leave_one_out(returns: Tensor, groups: Tensor, counted: Tensor | None = None) -> Tensor:
@@ -40,13 +42,13 @@ def leave_one_out(returns: Tensor, groups: Tensor, counted: Tensor | None = None
         returns, groups, counted: as in `group_relative`.
 
     Returns:
-        [N]; zero for an episode without others.
+        [N]; zero in a group without spread, one episode among them.
     """
     kept, index = _kept(returns, groups, counted)
     own = torch.where(kept > 0, returns, 0.0)
     others = _sums(kept, index)[index] - 1
     rest = (_sums(own, index)[index] - own) / others.clamp(min=1)
-    return torch.where((kept > 0) & (others > 0), own - rest, 0.0)
+    return torch.where((kept > 0) & _apart(returns, kept, index), own - rest, 0.0)
 
 
 def return_batch_normalised(rewards: Tensor, mask: Tensor, *, gamma: float) -> Tensor:
@@ -60,12 +62,12 @@ def return_batch_normalised(rewards: Tensor, mask: Tensor, *, gamma: float) -> T
         gamma: discount in [0, 1]; below 1, so that a turn near the end is worth more.
 
     Returns:
-        [N, H]; population std, 0 where the mask is False.
+        [N, H]; population std, 0 where the mask is False, and everywhere in a batch without spread.
     """
     returns = monte_carlo_returns(rewards, mask, gamma=gamma)
     kept = returns[mask]
-    if kept.numel() == 0:
-        return returns
+    if alike(kept):
+        return torch.zeros_like(returns)
     return torch.where(mask, (returns - kept.mean()) / (kept.std(unbiased=False) + EPSILON), 0.0)
 
 
@@ -105,6 +107,13 @@ def _kept(returns: Tensor, groups: Tensor, counted: Tensor | None) -> tuple[Tens
     _, index = torch.unique(groups, return_inverse=True)
     kept = torch.ones_like(returns) if counted is None else counted.to(returns.dtype)
     return kept, index
+
+
+def _apart(returns: Tensor, kept: Tensor, index: Tensor) -> Tensor:
+    """[N] bool: whether what the counted of the episode's group earned differs."""
+    size = int(index.max().item()) + 1
+    differs = [not alike(returns[(index == group) & (kept > 0)]) for group in range(size)]
+    return torch.tensor(differs)[index]
 
 
 def _sums(amounts: Tensor, index: Tensor) -> Tensor:

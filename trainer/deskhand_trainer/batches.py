@@ -16,9 +16,9 @@ from deskhand_trainer.archer import TurnCritic
 from deskhand_trainer.branches import repeated_turns, shared_advantages
 from deskhand_trainer.choices import BY_TOKEN
 from deskhand_trainer.config import PpoConfig
-from deskhand_trainer.estimates import estimated, groups_of, token_returns, turn_returns
+from deskhand_trainer.estimates import by_attempt, estimated, groups_of, token_returns, turn_returns
 from deskhand_trainer.filters import high_entropy_turns, in_policy_loss, low_covariance
-from deskhand_trainer.normalisation import normalise
+from deskhand_trainer.normalisation import alike, normalise
 from deskhand_trainer.rewards import RewardRule, turn_rewards
 from deskhand_trainer.side_by_side import side_by_side
 from deskhand_trainer.types import Episode, TrainingSample
@@ -130,8 +130,10 @@ def prepare(
             of no turn.
     """
     rewarded = with_rewards(episodes, reward_rule(config), shuffle=shuffle)
+    parts = _mean_parts(rewarded)
     if turn_critic is not None:
         rewarded = turn_critic.judged(rewarded, model)
+    rewarded = by_attempt(rewarded, config)
     samples = [s for e in rewarded for s in e.samples]
     mask = reply_mask(samples)
     first = first_scores(samples, model, config) if needs_first_scores(config) else None
@@ -146,7 +148,7 @@ def prepare(
     entries = (mask if config.advantage in BY_TOKEN else mask[:, :1]) & counted.unsqueeze(-1)
     seen = shared_advantages(estimates.advantages, rewarded, chosen)[:, : entries.shape[1]]
     scaled = normalise(seen, entries, config.normalisation, groups=_group_of_each_turn(rewarded))
-    if config.by_critic and _alike(_returns(rewarded, mask, config)[entries]):
+    if config.by_critic and alike(_returns(rewarded, mask, config)[entries]):
         # the difference is the critic's own error, which would be scaled up to a step of full size
         scaled = torch.zeros_like(scaled)
     advantages = torch.where(mask, scaled.expand(mask.shape), 0.0)
@@ -170,7 +172,7 @@ def prepare(
     return Batch(
         samples=tuple(done),
         explained_variance=explained_variance(values[judged], estimates.returns[judged]),
-        reward_parts=_mean_parts(rewarded),
+        reward_parts=parts,
         entropy=float(first.entropies.sum() / mask.sum()) if first and config.entropy_smoothing else None,
         effective_share=None if first is None else _effective_share(done, first.logprobs, mask, config),
     )
@@ -233,14 +235,10 @@ def _in_microbatches(
 
 def explained_variance(values: Tensor, returns: Tensor) -> float:
     """1 − Var(R − V)/Var(R); NaN when the returns do not vary, or there are none."""
-    if _alike(returns):
+    if alike(returns):
         return math.nan
     returns = returns.double()
     return float(1.0 - (returns - values.double()).var(unbiased=False) / returns.var(unbiased=False))
-
-
-def _alike(returns: Tensor) -> bool:
-    return returns.numel() == 0 or bool(returns.double().var(unbiased=False) <= 1e-12)
 
 
 def _returns(episodes: Sequence[Episode], mask: Tensor, config: PpoConfig) -> Tensor:

@@ -25,7 +25,8 @@ AdvantageKind: TypeAlias = Literal[
 ]
 """How much better than expected: by a critic over turns, tokens or both; or without one, by the return as it
 is, by other episodes of the group (GRPO, RLOO) and their turns of the same number (UI-S1), by all turns of
-the batch (ReBN), or by a critic of its own that learns from replayed turns (ArCHer)."""
+the batch (ReBN), or by a critic of its own that learns from replayed turns (ArCHer). γ discounts by turns;
+with "token" by reply tokens, with "bilevel" by turns and again within them."""
 
 CriticKind: TypeAlias = Literal["head", "shared", "separate"]
 """What the critic of `BY_CRITIC` is: a head on the policy's states, which it leaves as they are, or through
@@ -34,7 +35,8 @@ which it teaches the policy's model too; or a head on a model of its own, a copy
 
 Truncation: TypeAlias = Literal["bootstrap", "end"]
 """What follows an episode that its turn or time limit cut off: V of its last state, or nothing. "end" suits a
-limit that belongs to the task (Pardo et al., ICML 2018): else to run into it costs little."""
+limit that belongs to the task (Pardo et al., ICML 2018): else to run into it costs little. Whose verdict paid
+has ended either way: V foretells it, and to go on would be worth more than to finish."""
 
 BY_CRITIC: tuple[AdvantageKind, ...] = ("turn", "token", "bilevel")
 BY_TOKEN: tuple[AdvantageKind, ...] = ("token", "bilevel")

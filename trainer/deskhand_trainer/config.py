@@ -118,6 +118,8 @@ class PpoConfig:
     value_clip: float | None = field(default=0.2, metadata=bounds(0))
     """None: plain squared error."""
     gamma: float = field(default=1.0, metadata=bounds(0, 1))
+    """Discount per turn, of what GRPO and RLOO compare too; with advantage "token" per reply token, and with
+    "bilevel" also within a turn."""
     truncation: Truncation = "bootstrap"
     lambda_policy: float | Literal["adaptive"] = field(default=0.95, metadata=bounds(0, 1))
     """"adaptive": 1 − 1/(α·l) with l in turns (α = 1) or tokens (α = .05) by `advantage`."""
@@ -172,7 +174,8 @@ class PpoConfig:
     branches_in_a_row: int = field(default=2, metadata=bounds(1))
     """Turns one after another that may be branched at."""
     progress_bonus: float = field(default=0.0, metadata=bounds(0, 100))
-    """Weight of what a later attempt scored above a failed first one (SCoRe's α)."""
+    """Weight of what a later attempt scored above a failed first one (SCoRe's α). Above 0 a turn earns what
+    its own attempt does."""
     curate: bool = False
     """Fewer episodes of tasks that mostly succeed, and none longer than its task's longest success (DART)."""
     success_band: tuple[float, float] | None = field(default=None, metadata=bounds(0, 1))
@@ -282,6 +285,13 @@ class PpoConfig:
             raise ValueError(
                 f"truncation: algorithm {self.algorithm!r} with advantage {self.advantage!r} reads no V "
                 "after an episode, which ends where it was cut off: leave truncation out"
+            )
+        potential = self.process_form == "potential" and self.process_weight > 0
+        by_tokens = self.by_critic and self.advantage == "token" and self.gamma < 1
+        if by_tokens and (potential or self.shaping.in_use):
+            raise ValueError(
+                f"{'process_form' if potential else 'shaping'}: potentials and penalties are discounted by "
+                "turns, and advantage 'token' discounts by tokens: set gamma=1, or advantage='turn'"
             )
         asked = (("critic", self.critic != "head"), ("critic_warmup", self.critic_warmup > 0))
         of_critic = [name for name, given in asked if given]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
+from itertools import groupby
 
 import torch
 from torch import Tensor
@@ -69,8 +71,17 @@ def estimated(
         table = step_and_episode(rewards, mask, groups_of(episodes), kept, gamma=config.gamma)
     else:
         compare = group_relative if config.advantage == "grpo" else leave_one_out
-        table = compare(rewards.sum(-1), groups_of(episodes), kept).unsqueeze(-1).expand(mask.shape)
+        returns = (rewards * config.gamma ** torch.arange(mask.shape[1])).sum(-1)
+        table = compare(returns, groups_of(episodes), kept).unsqueeze(-1).expand(mask.shape)
     return Estimates(advantages=spread_over_tokens(table[mask], tokens), returns=torch.zeros(tokens.shape))
+
+
+def by_attempt(episodes: Sequence[Episode], config: PpoConfig) -> tuple[Episode, ...]:
+    """Rewarded episodes as their turns are compared; where progress is paid each attempt by itself, among
+    those of its number: an attempt that failed did not earn what the next one gained."""
+    if config.progress_bonus == 0:
+        return tuple(episodes)
+    return tuple(attempt for episode in episodes for attempt in _attempts(episode))
 
 
 def groups_of(episodes: Sequence[Episode]) -> Tensor:
@@ -90,6 +101,25 @@ def token_returns(episodes: Sequence[Episode], *, gamma: float) -> Tensor:
     """[N] as `turn_returns`, of every reply token; γ is per token."""
     rewards, mask, _ = _token_table(episodes)
     return monte_carlo_returns(rewards, mask, gamma=gamma)[mask]
+
+
+def _attempts(episode: Episode) -> list[Episode]:
+    group, begin = episode.group_id or episode.task_id, 0
+    found: list[Episode] = []
+    for number, turns in groupby(episode.samples, key=lambda sample: sample.attempt):
+        own = tuple(turns)
+        end = begin + len(own)
+        found.append(
+            replace(
+                episode,
+                samples=own,
+                group_id=f"{group} attempt {number}",
+                after=episode.after if end == len(episode.samples) else None,
+                turn_advantages=episode.turn_advantages[begin:end],
+            )
+        )
+        begin = end
+    return found
 
 
 def _turn_table(episodes: Sequence[Episode]) -> tuple[Tensor, Tensor]:

@@ -12,7 +12,9 @@ from deskhand_trainer.choices import Normalisation
 from deskhand_trainer.written import Written
 
 EPSILON = 1e-8
-"""Keeps a batch without spread at zero instead of NaN."""
+"""Added to the std."""
+ROUNDING = 8
+"""Steps of their type by which sums of like amounts may differ."""
 
 
 def normalise(
@@ -28,7 +30,7 @@ def normalise(
         groups: [...] integer group of each entry; needed for "group".
 
     Returns:
-        [...]; 0 where the mask is False.
+        [...]; 0 where the mask is False, and everywhere where all are alike.
 
     Raises:
         ValueError: `how` is "group" and `groups` is None.
@@ -37,12 +39,23 @@ def normalise(
     kept = written.of(advantages)
     if how == "none" or not len(kept):
         return written.spread(kept)
+    if alike(kept):
+        return written.spread(torch.zeros_like(kept))
     mean, std = kept.mean(), kept.std(unbiased=False)
     if how == "group":
         if groups is None:
             raise ValueError("normalising by group needs the group of each entry")
         mean = _group_means(kept, written.of(groups))
     return written.spread((kept - mean) / (std + EPSILON))
+
+
+def alike(amounts: Tensor) -> bool:
+    """Whether amounts, [N] of them or none, differ by rounding alone, which no scale may make anything of."""
+    if not len(amounts):
+        return True
+    spread = amounts.double().std(unbiased=False)
+    step = torch.finfo(amounts.dtype).eps * amounts.abs().max().clamp(min=1.0)
+    return bool(spread <= ROUNDING * step)
 
 
 def _group_means(kept: Tensor, index: Tensor) -> Tensor:

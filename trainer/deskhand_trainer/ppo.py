@@ -43,6 +43,7 @@ from deskhand_trainer.demonstrations import cloning_samples, shown_episodes
 from deskhand_trainer.diagnostics import TimeSplit, alarms, iteration_metrics, rollout_metrics, success_rate
 from deskhand_trainer.entropy import band_push
 from deskhand_trainer.errors import NoTrainableTurns
+from deskhand_trainer.estimates import by_attempt
 from deskhand_trainer.evaluation import as_metrics, evaluate, pooled
 from deskhand_trainer.gathering import Gatherer
 from deskhand_trainer.imitation import nothing_learned, oracle_episodes, to_learn
@@ -267,7 +268,7 @@ class PpoLoop:
             report = await self._compute(
                 pretrain_value,
                 self.model,
-                episodes,
+                by_attempt(episodes, self.config),
                 config,
                 gamma=self.config.gamma,
                 by_token=self.config.advantage in BY_TOKEN,

@@ -45,7 +45,7 @@ class RewardRule:
     """Weight of the environment's own step rewards; 0 where they repeat the outcome (MiniWoB++)."""
     progress_bonus: float = 0.0
     """Weight of the outcome of an episode whose first attempt failed: α·(r₂ − r₁), r₁ = 0 (SCoRe,
-    arXiv:2409.12917 §5.2)."""
+    arXiv:2409.12917 §5.2). Attempts then count each by itself (`estimates.by_attempt`)."""
     information_weight: float = 0.0
     """Weight of how much likelier a turn made the right answer (IGPO)."""
     shaping: ShapingConfig = field(default_factory=ShapingConfig)

@@ -258,11 +258,14 @@ def episode_of(
 
     Args:
         trajectory: with a verdict and at least one step, pictures with their bytes.
-        request: shows the final state of a truncated episode to the model, for V there; None: it ended there.
+        request: shows the final state of an episode that was cut off and paid nothing to the model, for V
+            there; None: it ended there.
         said: each turn, where it is not taken as it was drawn.
     """
     end = trajectory.end
     assert end is not None and end.outcome is not None
+    # V foretells the verdict, which would count twice where it paid already
+    goes_on = trajectory.truncated and end.outcome.score == 0
     samples: list[TrainingSample] = []
     attempt = 0
     for step in trajectory.steps:
@@ -284,7 +287,7 @@ def episode_of(
         success=end.outcome.success,
         stop_reason=end.stop_reason,
         environment_rewards=tuple(step.reward for step in trajectory.steps),
-        after=_state_after(trajectory, request) if trajectory.truncated and request is not None else None,
+        after=_state_after(trajectory, request) if goes_on and request is not None else None,
         attempt_turns=sum(
             step.decision.summary is None and sample.attempt == samples[-1].attempt
             for step, sample in zip(trajectory.steps, samples, strict=True)

@@ -24,3 +24,8 @@ class ShapingConfig:
     limit of summaries or plans."""
     free_tokens: int = field(default=0, metadata=bounds(0))
     """Tokens of a reply that cost nothing."""
+
+    @property
+    def in_use(self) -> bool:
+        """Whether anything is taken."""
+        return any((self.void, self.format, self.repetition, self.length))

@@ -103,8 +103,8 @@ class Episode:
     turn_advantages: tuple[float, ...] = ()
     """Of each turn, by a critic of its own (ArCHer); empty without one."""
     after: TrainingSample | None = None
-    """The state after the last turn of a truncated episode, with an empty reply: V is read there. None: it
-    ended with that turn."""
+    """The state after the last turn of an episode that was cut off and paid nothing, with an empty reply: V
+    is read there. None: it ended with that turn."""
     attempt_turns: int = 0
     """Turns of its last attempt, without those that wrote a summary: what a turn limit counts."""
     conduct: tuple[Conduct, ...] = ()
