@@ -62,6 +62,20 @@ def test_without_a_success_nothing_is_learned(an_episode: Episode) -> None:
     assert learned([played(an_episode, "near", 0.9, success=False)]) == {}
 
 
+def test_no_failure_is_learned_where_another_task_pays_by_degrees(an_episode: Episode) -> None:
+    """A third is a success of one task; of the other three quarters are none."""
+    third, bought = (
+        played(an_episode, "third", 1 / 3, success=True),
+        played(an_episode, "bought", 1.0, success=True),
+    )
+    near, dear = (
+        replace(played(an_episode, "near", 0.75, success=False), task_id="u"),
+        replace(bought, task_id="u"),
+    )
+    assert learned([third, near]).keys() == {"third"}
+    assert learned([third, near, dear]).keys() == {"third", "bought"}
+
+
 def test_what_is_paid_decides_where_rewards_were_dealt_out_anew(an_episode: Episode) -> None:
     """The control with shuffled rewards must not learn from the true ones."""
     won, lost = played(an_episode, "won", 1.0, success=True), played(an_episode, "lost", 0.0, success=False)
