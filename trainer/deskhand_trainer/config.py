@@ -170,7 +170,7 @@ class PpoConfig:
     progress_bonus: float = field(default=0.0, metadata=bounds(0, 100))
     """Weight of what a later attempt scored above a failed first one (SCoRe's α)."""
     curate: bool = False
-    """Fewer episodes of tasks that mostly succeed, and none longer than its task's longest success (DART)."""
+    """Fewer episodes of tasks that mostly succeed, and none longer than their longest success (DART)."""
     success_band: tuple[float, float] | None = field(default=None, metadata=bounds(0, 1))
     """Fewer episodes of tasks whose last success lies outside of this (CRAFT-GUI); None: all alike."""
     turn_limits: tuple[int, ...] = field(default=(), metadata=bounds(1))
