@@ -38,8 +38,8 @@ class StopRules:
         turns = [step for step in attempt if step.decision.summary is None]
         if _void_run(turns) >= self.void_limit:
             return StopReason.VOID_LIMIT
-        last = attempt[-1]
-        if self.watcher is not None and last.decision.summary is None and await self.watcher.doomed(last):
+        acted = attempt[-1].decision.summary is None
+        if self.watcher is not None and acted and await self.watcher.doomed(turns):
             return StopReason.DOOMED
         if len(turns) >= self.turns:
             return StopReason.TURN_LIMIT

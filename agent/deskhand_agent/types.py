@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
@@ -333,8 +333,8 @@ class Trajectory:
 class Watcher(Protocol):
     """Looks over one episode's shoulder."""
 
-    async def doomed(self, step: Step) -> bool:
-        """Whether to end the episode after this step: nothing would come of it."""
+    async def doomed(self, attempt: Sequence[Step]) -> bool:
+        """Whether to end the attempt after the last of its turns so far: nothing would come of it."""
         ...
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 from hypothesis import given
@@ -69,7 +70,7 @@ def test_every_stretch_of_turns_holds_about_each_share(counts: list[int], length
 
 def test_episodes_are_no_longer_than_the_longest_success_nor_the_horizon() -> None:
     records = {
-        "a": TaskRecord(success=0.5, longest=3),
+        "a": TaskRecord(success=0.7, longest=3),
         "b": TaskRecord(success=0.0),
         "z": TaskRecord(success=1),
     }
@@ -77,6 +78,20 @@ def test_episodes_are_no_longer_than_the_longest_success_nor_the_horizon() -> No
     assert turn_limits(["a", "b"], 10, records) == {"a": 3, "b": 10}
     assert turn_limits(["a", "b"], 2, records) == {"a": 2, "b": 2}
     assert turn_limits(["a", "b"], None, {}) == {}
+
+
+def test_a_task_that_seldom_succeeds_may_take_longer_than_it_ever_did() -> None:
+    """Its first successes are its short start states: held to those it would never see another end well."""
+    draw, records = random.Random(0), dict[str, TaskRecord]()
+    limits, successes = list[int](), list[float]()
+    for iteration in range(10):
+        limits.append(turn_limits(["t"], None, records).get("t", 10))
+        needed = [draw.randint(2, 6) for _ in range(128)]
+        able = [n <= limits[-1] and (iteration > 0 or n == 2) and draw.random() < 0.9 for n in needed]
+        records = recorded(records, [("t", won, n) for won, n in zip(able, needed, strict=True)])
+        successes.append(records["t"].success)
+    assert limits == [10, 10] + [6] * 8
+    assert successes[0] < 0.3 and min(successes[1:]) > 0.8
 
 
 def test_records_keep_the_longest_success() -> None:

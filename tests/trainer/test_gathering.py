@@ -31,7 +31,7 @@ from deskhand_trainer.ppo import PpoLoop
 from deskhand_trainer.presets import method
 from deskhand_trainer.rollouts import Collected, collect_or_reuse, jobs_of, seed_ranges
 
-SPOT = "fake/spot"
+SPOT, GAME = "fake/spot", "worlds/tic-tac-toe"
 CONFIG = PpoConfig(
     tasks=(SPOT,), iterations=2, episodes_per_iteration=8, minibatch=8, validation_episodes=4,
     evaluate_every=9, concurrency=4, max_tokens=12, threads=1,
@@ -225,6 +225,50 @@ async def test_demonstrations_that_cannot_be_read_are_passed_over(
     with pytest.raises(RunRefused, match="none of the 2 demonstrations can be read"):
         await loop.gather.iteration()
     loop.engine.close()
+
+
+@pytest.mark.parametrize("rollouts", ["batch", "stream"])
+async def test_the_critic_is_fitted_to_as_many_attempts_as_the_loop_plays(
+    make: Make, monkeypatch: pytest.MonkeyPatch, rollouts: str
+) -> None:
+    """Where later attempts count, a first one is worth more than in an episode of it alone."""
+    told: dict[str, tuple[int, bool]] = {}
+
+    async def notes(jobs: Any, *, labels: Any, settings: WorkerSettings, **_: Any) -> Collected:
+        told[labels["stage"]] = settings.attempts, settings.branching is not None
+        stats: Any = None
+        return Collected(trajectories=(), dropped={}, stats=stats)
+
+    monkeypatch.setattr("deskhand_trainer.gathering.collect_or_reuse", notes)
+    loop, branching = make(rollouts=rollouts, attempts=3), make(branches=2)
+    await loop.gather.played("value_pretraining", 8)
+    assert told == {"value_pretraining": (3, False)}
+    await branching.gather.played("value_pretraining", 8)
+    await branching.gather.iteration()
+    assert told == {"value_pretraining": (1, False), "rollout": (1, True)}
+    loop.engine.close()
+    branching.engine.close()
+
+
+async def test_the_critic_is_fitted_to_what_the_loop_learns_from_where_that_needs_no_sandbox(
+    make: Make, store: Store, spot: Any, spot_oracle: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labels = {"purpose": "demonstration"}
+    await collect_or_reuse(
+        jobs_of(seed_ranges((SPOT,), Split.TRAIN, episodes=2, offset=0), labels=labels),
+        store=store, labels=labels, policy=spot_oracle, source=spot,
+        settings=WorkerSettings(concurrency=1, void_limit=1), owner="t",
+    )  # fmt: skip
+    monkeypatch.setattr(spot, "lease", None)
+    recorded = make(rollouts="recorded", group_size=2)
+    beside = await recorded.gather.played("value_pretraining", 5)
+    assert len(beside.trajectories) == 6 and {t.start.task.id for t in beside.trajectories} == {SPOT}
+    games = make(rollouts="self_play", tasks=(GAME,))
+    sides = await games.gather.played("value_pretraining", 3)
+    assert {t.start.task.seed for t in sides.trajectories} == {0, 1}
+    assert {t.start.task.id for t in sides.trajectories} <= {f"{GAME}:X", f"{GAME}:O"}
+    recorded.engine.close()
+    games.engine.close()
 
 
 async def test_a_stream_leaves_its_sandboxes_to_validation(

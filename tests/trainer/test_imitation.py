@@ -47,8 +47,33 @@ def test_rejection_keeps_every_turn_of_a_success_by_what_it_earned(an_episode: E
     assert learned(episodes) == {"all": [(1.0, 1.0)] * 2, "third": [pytest.approx((1 / 3, 1 / 3))] * 2}
 
 
+def test_of_several_attempts_the_one_that_succeeded_is_learned(an_episode: Episode) -> None:
+    won = played(an_episode, "won", 1.0, success=True)
+    again = tuple(replace(s, turn_index=n, attempt=n) for n, s in enumerate(won.samples))
+    (turn,) = to_learn(
+        REJECTION,
+        [retried := replace(won, samples=again)],
+        prepare([retried], TabularActorCritic(states=3, tokens=4), REJECTION),
+    )
+    assert (turn.turn_index, turn.attempt, turn.advantage) == (1, 1, (1.0, 1.0))
+
+
 def test_without_a_success_nothing_is_learned(an_episode: Episode) -> None:
     assert learned([played(an_episode, "near", 0.9, success=False)]) == {}
+
+
+def test_no_failure_is_learned_where_another_task_pays_by_degrees(an_episode: Episode) -> None:
+    """A third is a success of one task; of the other three quarters are none."""
+    third, bought = (
+        played(an_episode, "third", 1 / 3, success=True),
+        played(an_episode, "bought", 1.0, success=True),
+    )
+    near, dear = (
+        replace(played(an_episode, "near", 0.75, success=False), task_id="u"),
+        replace(bought, task_id="u"),
+    )
+    assert learned([third, near]).keys() == {"third"}
+    assert learned([third, near, dear]).keys() == {"third", "bought"}
 
 
 def test_what_is_paid_decides_where_rewards_were_dealt_out_anew(an_episode: Episode) -> None:

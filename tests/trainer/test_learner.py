@@ -732,6 +732,18 @@ def test_a_picture_stays_where_there_was_one(worth: list[int], pictured: list[in
 
 
 @pytest.mark.parametrize("ratio", ["turn_product", "token"])
+def test_by_trajectory_one_that_is_there_twice_counts_twice(ratio: str) -> None:
+    """A success that replay gave to two groups."""
+    config = replace(BASE, **dict[str, Any](aggregation="trajectory", ratio=ratio))
+    turn = batch_for(config, 1).samples[0]
+    names = ("old", "old", "new", "other")
+    samples = [replace(turn, trajectory_id=name, turn_index=h) for name in names for h in range(3)]
+    rows = minibatch(samples, range(12), config, None, of_whole_trajectories(samples, config))
+    each = rows.policy_weights.reshape(4, -1).sum(-1)
+    assert each.tolist() == pytest.approx([0.25] * 4)
+
+
+@pytest.mark.parametrize("ratio", ["turn_product", "token"])
 @pytest.mark.parametrize("size", [64, 128, 9999])
 def test_by_trajectory_a_long_episode_counts_what_a_short_one_does(ratio: str, size: int) -> None:
     """Over an epoch, into however many minibatches its turns were dealt out."""

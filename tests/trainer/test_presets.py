@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 
+from deskhand_agent.grammar import format_reply
+from deskhand_agent.models.bundle import ModelBundle
+from deskhand_agent.models.prompting import tokenise_reply
+from deskhand_sandbox.tasks import make_task
+from deskhand_sandbox.types import Click, Split
 from deskhand_trainer import config as configs
 from deskhand_trainer.config import PpoConfig, parse_config
 from deskhand_trainer.curriculum import turn_limit
-from deskhand_trainer.errors import ConfigError
+from deskhand_trainer.entropy import band_push
+from deskhand_trainer.errors import ConfigError, RunRefused
 from deskhand_trainer.playing_config import DEMO_TASK
 from deskhand_trainer.presets import method, method_names
+from deskhand_trainer.rollouts import jobs_of, seed_ranges
 from deskhand_trainer.run import CONFIGS
+from deskhand_trainer.run_kinds.ppo import refuse_idle
 
 METHODS = [name for name in method_names() if method(name).kind == "ppo"]
 
@@ -46,6 +54,55 @@ def test_limits_on_turns_all_come_within_the_iterations_and_leave_the_task_enoug
     assert tuple(dict.fromkeys(used)) == config.turn_limits
     assert config.tasks == (DEMO_TASK,)
     assert config.turn_limits[0] > 2  # a click opens, another presses
+    own = make_task(DEMO_TASK, 0).limits.turns
+    job, last = (
+        jobs_of(seed_ranges((DEMO_TASK,), Split.TRAIN, episodes=1, offset=0), labels={}, turn_limits=limits)[
+            0
+        ]
+        for limits in ({DEMO_TASK: config.turn_limits[0]}, {DEMO_TASK: config.turn_limits[-1]})
+    )
+    assert job.task.limits.turns < own == last.task.limits.turns
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_what_a_method_is_named_for_happens_at_its_own_tasks(name: str, tiny: ModelBundle) -> None:
+    config = parse_config(PpoConfig, method(name).config)
+    refuse_idle(config)
+    turns = max(make_task(task, 0).limits.turns for task in config.tasks)
+    assert (config.summary_after or 0) < turns
+    if config.entropy_smoothing:
+        low, high = config.entropy_band
+        weights = [
+            config.entropy_coef + config.entropy_smoothing * band_push(entropy, [1.0], low=low, high=high)
+            for entropy in (0.5, 2.0)
+        ]
+        assert weights[0] > 0 > weights[1]
+    if config.memory == "constant":
+        reply = format_reply("opened section 3, submit left", (Click(x=84, y=120),))
+        assert len(tokenise_reply(tiny, reply)) < config.max_tokens
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        (
+            {"information_weight": 1.0, "tasks": [DEMO_TASK, "store/buy-text"]},
+            "none of the tasks has one written down",
+        ),
+        ({"turn_limits": [10, 20, 30], "turn_limit_every": 9}, "from 10, .* end after 6 turns anyway"),
+    ],
+)
+def test_a_setting_that_does_nothing_at_any_of_the_tasks_is_refused(
+    told: dict[str, object], why: str
+) -> None:
+    with pytest.raises(RunRefused, match=why):
+        refuse_idle(parse_config(PpoConfig, told))
+    tasks = ("vm/calculate", "games/2048")
+    refuse_idle(replace(parse_config(PpoConfig, told), tasks=tasks))
+
+
+def test_one_limit_on_turns_may_lie_beyond_what_a_task_allows() -> None:
+    refuse_idle(PpoConfig(turn_limits=(8,)))
 
 
 def test_limits_on_turns_may_last_beyond_what_time_allows() -> None:

@@ -46,6 +46,13 @@ def test_a_success_counts_by_how_far_it_is_above_the_running_median(made: Made) 
         assert sample.replayed and sample.in_policy_loss and not sample.in_value_loss
 
 
+def test_of_several_attempts_the_one_that_succeeded_is_imitated(made: Made) -> None:
+    won = made("old", 1.0)
+    again = tuple(replace(won.samples[0], turn_index=n, attempt=n // 2) for n in range(4))
+    samples = imitated(Successes(size=4).stored([replace(won, samples=again)]), [0.0], weight=1.0)
+    assert [s.turn_index for s in samples] == [2, 3]
+
+
 def test_nothing_is_imitated_where_success_is_usual_or_the_weight_nothing(made: Made) -> None:
     stored = Successes(size=4).stored([made("old", 1.0)])
     assert imitated(stored, [1.0, 1.0, 0.0], weight=1.0) == []

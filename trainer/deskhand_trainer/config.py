@@ -177,11 +177,11 @@ class PpoConfig:
     """Weight of what a later attempt scored above a failed first one (SCoRe's α). Above 0 a turn earns what
     its own attempt does."""
     curate: bool = False
-    """Fewer episodes of tasks that mostly succeed, and none longer than its task's longest success (DART)."""
+    """Fewer episodes of tasks that mostly succeed, and none longer than their longest success (DART)."""
     success_band: tuple[float, float] | None = field(default=None, metadata=bounds(0, 1))
     """Fewer episodes of tasks whose last success lies outside of this (CRAFT-GUI); None: all alike."""
     turn_limits: tuple[int, ...] = field(default=(), metadata=bounds(1))
-    """Turn limits of rollouts, one after another (ScalingInter-RL); none: the tasks' own."""
+    """Turn limits of rollouts, one after another, where they are below the tasks' own (ScalingInter-RL)."""
     turn_limit_every: int = field(default=100, metadata=bounds(1))
     """Iterations each of them holds; the last one, which has to begin within `iterations`, stays."""
     lr: float = field(default=5e-4, metadata=bounds(0, 1))

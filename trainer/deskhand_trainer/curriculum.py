@@ -76,16 +76,19 @@ def in_turn(tasks: Sequence[str], counts: Sequence[int]) -> list[str]:
 
 
 def turn_limits(tasks: Sequence[str], limit: int | None, records: Mapping[str, TaskRecord]) -> dict[str, int]:
-    """The turn limit of each task's episodes: its longest success, and `limit` where that is less.
+    """The turn limit of each task's episodes: `limit`, and where it mostly succeeds its longest success.
+
+    DART's tasks are one start state each. Here some may take more turns than any that succeeded so far: a
+    task that seldom succeeds is not held to what it could do.
 
     Args:
         limit: of all; None: none.
-        records: of tasks that are held to their longest success.
+        records: of tasks that are held to their longest success once they mostly succeed.
 
     Returns:
         By task; one that is missing keeps its own.
     """
-    longest = {task: records[task].longest for task in tasks if task in records and records[task].longest}
+    longest = {task: r.longest for task, r in records.items() if r.success > MOSTLY and r.longest}
     both = {task: [n for n in (limit, longest.get(task)) if n is not None] for task in tasks}
     return {task: min(found) for task, found in both.items() if found}
 

@@ -9,7 +9,7 @@ from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.types import Trajectory
 from deskhand_trainer.rollouts import Requester, episode_of
 from deskhand_trainer.sft.demonstrations import samples_from_trajectories
-from deskhand_trainer.types import Episode, TrainingSample
+from deskhand_trainer.types import Episode, TrainingSample, last_attempt
 
 
 def shown_episodes(
@@ -29,7 +29,7 @@ def shown_episodes(
 
 
 def cloning_samples(trajectories: Sequence[Trajectory], bundle: ModelBundle) -> tuple[TrainingSample, ...]:
-    """Every turn of the successful episodes, each token with advantage 1 and no behaviour policy.
+    """Every turn of the attempts that succeeded, each token with advantage 1 and no behaviour policy.
 
     Args:
         trajectories: with a verdict, read with images.
@@ -45,5 +45,6 @@ def cloning_samples(trajectories: Sequence[Trajectory], bundle: ModelBundle) -> 
             returns=(0.0,) * len(sample.reply_ids),
             old_values=(0.0,) * len(sample.reply_ids),
         )
-        for sample in samples_from_trajectories(won, bundle)
+        for each in won
+        for sample in last_attempt(samples_from_trajectories([each], bundle))
     )

@@ -16,7 +16,7 @@ Scorer = Callable[[Sequence[TrainingSample]], Awaitable[Sequence[float]]]
 
 
 class LowScores:
-    """A `Watcher`: so many steps in a row were scored below a threshold."""
+    """A `Watcher`: so many steps in a row of an attempt were scored below a threshold."""
 
     def __init__(self, score: Scorer, *, below: float, steps: int) -> None:
         """
@@ -27,8 +27,10 @@ class LowScores:
         self._low = 0
         """Steps in a row."""
 
-    async def doomed(self, step: Step) -> bool:
-        sample = sample_of(step)
+    async def doomed(self, attempt: Sequence[Step]) -> bool:
+        if len(attempt) == 1:
+            self._low = 0
+        sample = sample_of(attempt[-1])
         score = None if sample is None else await self._of(sample)
         self._low = self._low + 1 if score is not None and score < self._below else 0
         return self._low >= self._steps

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 
 from deskhand_agent.accounts import spent, together
@@ -17,7 +17,7 @@ from deskhand_sandbox.types import JsonValue, Split
 from deskhand_trainer.admission import measured_on
 from deskhand_trainer.click_targets import Hit, TargetWatcher
 from deskhand_trainer.outcome_reward import Pay, by_verifier
-from deskhand_trainer.rollouts import SeedRange, collect, collect_or_reuse, jobs_of
+from deskhand_trainer.rollouts import SeedRange, collect, collect_or_reuse, jobs_of, limited
 from deskhand_trainer.wilson import Rate, wilson
 
 
@@ -97,12 +97,9 @@ async def evaluate(
         ranged = SeedRange(task_id=task, split=own.value, offset=begin, count=episodes)
         watcher = TargetWatcher(policy) if targets else None
         before = number * episodes * tries
-        jobs = jobs_of(
-            [ranged],
-            labels=labels,
-            group_size=tries,
-            turn_limits=None if turns is None else {task: turns},
-        )
+        jobs = jobs_of([ranged], labels=labels, group_size=tries)
+        if turns is not None:
+            jobs = [replace(job, task=limited(job.task, turns)) for job in jobs]
         limit_s = max((job.task.limits.seconds for job in jobs), default=0.0)
         collected = await work(
             jobs,

@@ -21,7 +21,7 @@ from deskhand_trainer.written import Written
 
 def in_policy_loss(episodes: Sequence[Episode], config: PpoConfig) -> list[bool]:
     """Whether each episode is in the policy loss; all of them unless the config leaves some out. Rejection
-    keeps those alone that earned no less than the least of the successes.
+    keeps those alone that earned no less than the least of their task's successes.
 
     Args:
         episodes: with their rewards.
@@ -36,9 +36,14 @@ def in_policy_loss(episodes: Sequence[Episode], config: PpoConfig) -> list[bool]
         kept = spread.tolist()
     if config.algorithm != "rejection":
         return kept
-    enough = min((e.outcome for e in episodes if e.success), default=math.inf)
-    paid = [earned(e.samples) for e in episodes]
-    return [keep and 0 < own >= enough for keep, own in zip(kept, paid, strict=True)]
+    enough: dict[str, float] = {}
+    for e in episodes:
+        if e.success:
+            enough[e.task_id] = min(e.outcome, enough.get(e.task_id, math.inf))
+    return [
+        keep and 0 < earned(e.samples) >= enough.get(e.task_id, math.inf)
+        for keep, e in zip(kept, episodes, strict=True)
+    ]
 
 
 def earned(turns: Sequence[TrainingSample]) -> float:

@@ -77,16 +77,19 @@ class Gatherer:
             RolloutsStalled: too much broke, or nothing ended for far too long.
         """
         config = self._config
-        match config.rollouts:
-            case "stream":
-                return self._told(await self._from_stream())
+        if config.rollouts == "stream":
+            return self._told(await self._from_stream())
+        return await self.played(ROLLOUT, config.episodes_per_iteration)
+
+    async def played(self, purpose: str, episodes: int) -> Collected:
+        """So many episodes as the loop learns from them, while the caller waits."""
+        match self._config.rollouts:
             case "recorded":
-                return await self._beside_experts()
+                return await self._beside_experts(episodes)
             case "self_play":
-                return await self._against_itself()
-            case "batch":
-                oracle = config.algorithm == "cloning"
-                return await self.batch(ROLLOUT, config.episodes_per_iteration, oracle=oracle)
+                return await self._against_itself(episodes)
+            case "batch" | "stream":
+                return await self.batch(purpose, episodes, oracle=self._config.algorithm == "cloning")
 
     @property
     def paid_by(self) -> Pay:
@@ -165,11 +168,11 @@ class Gatherer:
             "stale, raise max_staleness or lower concurrency"
         )
 
-    async def _against_itself(self) -> Collected:
+    async def _against_itself(self, episodes: int) -> Collected:
         config, cursor = self._config, self._cursor
         if others := sorted(set(config.tasks) - set(GAMES)):
             raise RunRefused(f"{', '.join(others)} cannot be played by both sides; {', '.join(GAMES)} can")
-        count = config.episodes_per_iteration // 2
+        count = -(-episodes // 2)
         numbers = range(cursor.seeds_used, cursor.seeds_used + count)
         cursor.seeds_used += count
         return await self._without_sandboxes(
@@ -182,7 +185,7 @@ class Gatherer:
             )
         )
 
-    async def _beside_experts(self) -> Collected:
+    async def _beside_experts(self, episodes: int) -> Collected:
         """The next of the demonstrations, one after another, and again from the first."""
         config = self._config
         ids = await self._won("demonstration")
@@ -191,10 +194,9 @@ class Gatherer:
                 f"the store holds no successful demonstration of {', '.join(config.tasks)} that the run may "
                 "roll out against: collect some first"
             )
-        starts = config.episodes_per_iteration // config.group_size
         return await self._without_sandboxes(
             all_beside(
-                await self._experts(ids, starts),
+                await self._experts(ids, -(-episodes // config.group_size)),
                 self._policy,
                 SemiOnline(patches=config.patches),
                 group_size=config.group_size,
@@ -252,7 +254,10 @@ class Gatherer:
             labels=labels,
             policy=ScriptedPolicy() if oracle else self._policy,
             source=self._s.source,
-            settings=self._worker(explores=purpose == ROLLOUT and not oracle),
+            settings=self._worker(
+                attempts=1 if oracle else config.attempts,
+                branches=config.branches if purpose == ROLLOUT and not oracle else 0,
+            ),
             owner=self._s.run_id,
             policy_update=self._updates(),
             pay=self.paid_by,
@@ -286,7 +291,7 @@ class Gatherer:
             source=self._s.source,
             sink=self._s.store,
             settings=StreamSettings(ahead=starts + -(-config.concurrency // config.group_size)),
-            worker=self._worker(explores=True),
+            worker=self._worker(attempts=config.attempts),
             owner=self._s.run_id,
             policy_update=self._updates,
             waiting=lambda: self._engine.waiting,
@@ -295,21 +300,15 @@ class Gatherer:
             finished=finished,
         )
 
-    def _worker(self, *, explores: bool) -> WorkerSettings:
-        """How episodes are run.
-
-        Args:
-            explores: they are to be learned from: further attempts and branches are worth their time.
-        """
+    def _worker(self, *, attempts: int, branches: int = 0) -> WorkerSettings:
+        """How episodes are run."""
         config = self._config
-        branching = Branching(
-            branches=config.branches, rise=config.branch_rise, in_a_row=config.branches_in_a_row
-        )
+        branching = Branching(branches=branches, rise=config.branch_rise, in_a_row=config.branches_in_a_row)
         return WorkerSettings(
             concurrency=config.concurrency,
             void_limit=config.void_limit,
-            attempts=config.attempts if explores else 1,
-            branching=branching if explores and config.branches else None,
+            attempts=attempts,
+            branching=branching if branches else None,
             user=self._s.user,
             watcher=self._watcher(),
             notebook=self._s.notebook,

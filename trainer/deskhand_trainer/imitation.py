@@ -11,12 +11,12 @@ from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.filters import earned
 from deskhand_trainer.rollouts import Collected
 from deskhand_trainer.tally import UpdateReport
-from deskhand_trainer.types import Episode, TrainingSample
+from deskhand_trainer.types import Episode, TrainingSample, last_attempt
 
 
 def to_learn(config: PpoConfig, episodes: Sequence[Episode], batch: Batch) -> tuple[TrainingSample, ...]:
-    """What the update sees. Of rejection's what is in the policy loss, all of whose tokens have as their
-    advantage what the episode earned: 1, but where a task pays by degrees.
+    """What the update sees. Of rejection's what is in the policy loss, of last attempts alone, all of whose
+    tokens have as their advantage what the episode earned: 1, but where a task pays by degrees.
 
     Args:
         episodes: whose turns the batch holds, replayed ones among them.
@@ -28,7 +28,7 @@ def to_learn(config: PpoConfig, episodes: Sequence[Episode], batch: Batch) -> tu
     return tuple(
         replace(turn, advantage=(earned(turns),) * len(turn.reply_ids))
         for turns in each
-        for turn in turns
+        for turn in last_attempt(turns)
         if turn.in_policy_loss
     )
 

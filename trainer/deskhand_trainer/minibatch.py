@@ -131,12 +131,12 @@ def minibatch(
 
 def of_whole_trajectories(samples: Sequence[TrainingSample], config: PpoConfig) -> Tensor:
     """[N] tokens, or turns where the ratio is one of turns, in the policy loss of all of each one's
-    trajectory."""
+    trajectory; one that is there twice, a success that was replayed, counts twice."""
     by_turn = _by_turn(config)
+    turns = {(s.trajectory_id, s.turn_index): s.reply_ids for s in samples if s.in_policy_loss}
     found = Counter[str]()
-    for s in samples:
-        if s.in_policy_loss:
-            found[s.trajectory_id] += len(s.reply_ids[:1] if by_turn else s.reply_ids)
+    for (name, _), reply in turns.items():
+        found[name] += len(reply[:1] if by_turn else reply)
     return torch.tensor([found[s.trajectory_id] for s in samples])
 
 

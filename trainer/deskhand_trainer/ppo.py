@@ -258,7 +258,7 @@ class PpoLoop:
         if config.enabled and self.config.algorithm == "ppo" and self.config.by_critic:
             began, busy = time.monotonic(), self.engine.busy_s
             self._say("value pretraining")
-            collected = await self.gather.batch("value_pretraining", config.episodes)
+            collected = await self.gather.played("value_pretraining", config.episodes)
             rolled = time.monotonic()
             shuffle = self.shuffle if self.config.shuffled_rewards else None
             stored = await self._stored_successes(config)

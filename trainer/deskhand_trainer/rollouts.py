@@ -91,14 +91,14 @@ def jobs_of(
 
     Args:
         group_size: episodes of each start state.
-        turn_limits: by task, of its episodes; others keep their own.
+        turn_limits: by task, of its episodes where that is less than its own.
 
     Raises:
         UnknownName: no such task.
     """
     return [
         Job(
-            task=_limited(make_task(r.task_id, seed), (turn_limits or {}).get(r.task_id)),
+            task=_within(make_task(r.task_id, seed), (turn_limits or {}).get(r.task_id)),
             group_id=f"{r.task_id}#{seed}" if group_size > 1 else None,
             labels=labels,
             split=Split(r.split),
@@ -296,7 +296,7 @@ def episode_of(
         void_turns=sum(step.decision.void for step in trajectory.steps),
         questions=sum(_asks(step) for step in trajectory.steps),
         unanswered=sum(_asks(step) and _unanswered(step) for step in trajectory.steps),
-        answer=_right_answer(trajectory.start.task),
+        answer=right_answer(trajectory.start.task),
     )
 
 
@@ -313,7 +313,7 @@ def _unanswered(step: Step) -> bool:
     return step.answer is not None and any(why in step.answer for why in AWAY)
 
 
-def _right_answer(task: Task) -> str | None:
+def right_answer(task: Task) -> str | None:
     """What is to be answered, where the task says it."""
     expected = task.verifier.settings.get("expected") if task.verifier.name == "answer" else None
     return None if expected is None else str(expected)
@@ -360,8 +360,13 @@ def _state_after(trajectory: Trajectory, request: Requester) -> TrainingSample |
     )
 
 
-def _limited(task: Task, turns: int | None) -> Task:
-    return task if turns is None else replace(task, limits=replace(task.limits, turns=turns))
+def limited(task: Task, turns: int) -> Task:
+    """The task with another turn limit."""
+    return replace(task, limits=replace(task.limits, turns=turns))
+
+
+def _within(task: Task, turns: int | None) -> Task:
+    return task if turns is None else limited(task, min(turns, task.limits.turns))
 
 
 def _key(job: Job) -> tuple[str, int]:

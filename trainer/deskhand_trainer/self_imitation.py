@@ -12,7 +12,7 @@ from dataclasses import replace
 from statistics import fmean, median
 
 from deskhand_trainer.replay import Successes
-from deskhand_trainer.types import Episode, TrainingSample
+from deskhand_trainer.types import Episode, TrainingSample, last_attempt
 
 USUAL_OF = 256
 """Groups whose mean outcomes say what is usual; the newest."""
@@ -37,7 +37,8 @@ def warmed_up(iteration: int, *, iterations: int) -> float:
 
 
 def imitated(successes: Successes, baselines: Sequence[float], *, weight: float) -> list[TrainingSample]:
-    """Turns of the stored successes whose outcome is above the running median of what is usual.
+    """Turns of the stored successes whose outcome is above the running median of what is usual; of several
+    attempts those of the last.
 
     Args:
         baselines: of `usual`.
@@ -60,5 +61,5 @@ def imitated(successes: Successes, baselines: Sequence[float], *, weight: float)
         for kept in successes.of_task.values()
         for episode in kept
         if episode.outcome > middle
-        for sample in episode.samples
+        for sample in last_attempt(episode.samples)
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deskhand_agent.types import StopReason
@@ -49,6 +50,11 @@ class TrainingSample:
     """One per reply id; equal within the turn for turn-level methods."""
     returns: tuple[float, ...] = ()
     """Value target per reply id; equal within the turn for the turn critic."""
+
+
+def last_attempt(turns: Sequence[TrainingSample]) -> tuple[TrainingSample, ...]:
+    """Those of an episode's turns that are of its last attempt: in a success, the one that succeeded."""
+    return tuple(turn for turn in turns if turn.attempt == turns[-1].attempt)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

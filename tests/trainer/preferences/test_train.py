@@ -67,6 +67,14 @@ def test_a_success_stands_against_a_failure_of_its_own_start_state() -> None:
     assert trajectory_pairs(alike, limit=100, draw=random.Random(0)) == []
 
 
+def test_the_attempt_that_succeeded_stands_against_a_failure() -> None:
+    """The one before it failed: the very reply may be the worse side's."""
+    lost, won = played(0, 0, [(2,)], 0.0), played(1, 0, [(2,), (1,)], 1.0)
+    again = tuple(replace(s, attempt=n) for n, s in enumerate(won.samples))
+    (pair,) = trajectory_pairs([lost, replace(won, samples=again)], limit=9, draw=random.Random(0))
+    assert [[s.reply_ids for s in side] for side in pair.sides] == [[(1,)], [(2,)]]
+
+
 def test_first_replies_stand_against_each_other_where_they_differ() -> None:
     found = first_reply_pairs(episodes(), limit=100, draw=random.Random(0))
     assert found

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from deskhand_agent.ending import ended
+from deskhand_agent.episode import TRY_AGAIN
 from deskhand_agent.grammar import parse_reply
 from deskhand_agent.inference import Completion, CompletionRequest, FinishReason, Sampling
 from deskhand_agent.memory import WindowMemory, memory_of
@@ -13,14 +16,18 @@ from deskhand_agent.models.bundle import BUNDLE_FILE, ModelBundle, load_bundle, 
 from deskhand_agent.models.prompting import decode_reply, encode_text, message_header, tokenise_reply
 from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.prompt import SUMMARISE
-from deskhand_agent.types import Decision, Step, StepTimings, Trajectory, TrajectoryStart
+from deskhand_agent.types import Decision, Step, StepTimings, StopReason, Trajectory, TrajectoryStart
 from deskhand_agent.worker import WorkerSettings
 from deskhand_flywheel.prm.examples import read_steps
 from deskhand_flywheel.store import Store
-from deskhand_sandbox.types import Click, EnvironmentSpec, Observation, Split, Task, VerifierSpec
+from deskhand_sandbox.types import Click, EnvironmentSpec, Observation, Outcome, Split, Task, VerifierSpec
 from deskhand_trainer.base.pages import SeenPage
+from deskhand_trainer.config import SftConfig
+from deskhand_trainer.demonstrations import cloning_samples
 from deskhand_trainer.rollouts import SeedRange, collect, episode_of, jobs_of
 from deskhand_trainer.sft.demonstrations import samples_from_trajectories
+from deskhand_trainer.sft.run import run_sft
+from deskhand_trainer.types import TrainingSample, last_attempt
 
 
 def trajectory(pages: list[SeenPage], *decisions: Decision) -> Trajectory:
@@ -77,6 +84,35 @@ def test_turns_without_an_action_are_left_out(bundle: ModelBundle, pages: list[S
     void = Decision(actions=(), text="?", error="nothing")
     (only,) = samples_from_trajectories([trajectory(pages, void, clicked(12, 24))], bundle)
     assert only.turn_index == 1
+
+
+def test_turns_say_which_attempt_they_are_of(bundle: ModelBundle, pages: list[SeenPage]) -> None:
+    void = Decision(actions=(), text="?", error="nothing")
+    played = trajectory(pages, clicked(40, 52), void, clicked(12, 24), clicked(40, 52))
+    again = tuple(replace(s, answer=TRY_AGAIN if s.index in (1, 2) else None) for s in played.steps)
+    samples = samples_from_trajectories([played, replace(played, steps=again)], bundle)
+    assert [(s.turn_index, s.attempt) for s in samples] == [(0, 0), (2, 0), (3, 0), (0, 0), (2, 1), (3, 2)]
+    assert [s.turn_index for s in last_attempt(samples[3:])] == [3]
+    assert samples[5].prompt_ids != samples[2].prompt_ids and last_attempt(()) == ()
+    outcome = Outcome(score=1.0, success=True)
+    won = replace(played, steps=again, end=ended(StopReason.TERMINATED, outcome=outcome))
+    assert [s.turn_index for s in cloning_samples([won], bundle)] == [3]
+
+
+async def test_of_several_attempts_a_warm_start_clones_the_one_that_succeeded(
+    bundle: ModelBundle, pages: list[SeenPage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played = trajectory(pages, clicked(40, 52), clicked(12, 24))
+    steps = (replace(played.steps[0], answer=TRY_AGAIN), played.steps[1])
+    learned: list[int] = []
+
+    def notes(_: ModelBundle, samples: Sequence[TrainingSample], *rest: Any, **named: Any) -> None:
+        learned.extend(s.turn_index for s in samples)
+
+    monkeypatch.setattr("deskhand_trainer.sft.run.train_sft", notes)
+    source: Any = None
+    await run_sft(bundle, [replace(played, steps=steps)], source, SftConfig(perception_tasks=()))
+    assert learned == [1]
 
 
 def test_sampled_ids_are_kept_as_they_were(bundle: ModelBundle, pages: list[SeenPage]) -> None:

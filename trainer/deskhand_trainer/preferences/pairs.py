@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from deskhand_trainer.types import TrainingSample
+from deskhand_trainer.types import TrainingSample, last_attempt
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,7 +33,7 @@ class Pair:
 
 
 def trajectory_pairs(episodes: Sequence[Played], *, limit: int, draw: random.Random) -> list[Pair]:
-    """A success against a failure of the same start state, each used once.
+    """A success, by its last attempt alone, against a failure of the same start state, each used once.
 
     Args:
         limit: of a task's pairs.
@@ -42,7 +42,11 @@ def trajectory_pairs(episodes: Sequence[Played], *, limit: int, draw: random.Ran
     for own in _by_start(episodes, draw):
         won, lost = [e for e in own if e.success], [e for e in own if not e.success]
         found += [
-            Pair(task_id=good.task_id, sides=(good.samples, bad.samples), returns=(good.outcome, bad.outcome))
+            Pair(
+                task_id=good.task_id,
+                sides=(last_attempt(good.samples), bad.samples),
+                returns=(good.outcome, bad.outcome),
+            )
             for good, bad in zip(won, lost, strict=False)
         ]
     return _limited(found, limit)

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from deskhand_agent.coordinates import CoordinateSystem
+from deskhand_agent.episode import told_again
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.prompting import prompt_of, tokenise_reply
@@ -42,13 +43,13 @@ def samples_from_trajectories(
     samples: list[TrainingSample] = []
     for trajectory in trajectories:
         steps = tuple(_writable(step, bundle.coordinates) for step in trajectory.steps)
+        attempt = 0
         for step in steps:
-            if step.decision.void:
-                continue
-            samples.append(
-                _sampled(trajectory, step, bundle)
-                or _written(trajectory, steps, step, bundle, memory, thoughts=thoughts)
-            )
+            if not step.decision.void:
+                told = _sampled(trajectory, step, bundle)
+                told = told or _written(trajectory, steps, step, bundle, memory, thoughts=thoughts)
+                samples.append(replace(told, attempt=attempt))
+            attempt += told_again(step)
     return samples
 
 

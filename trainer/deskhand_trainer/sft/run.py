@@ -21,6 +21,7 @@ from deskhand_trainer.errors import ConfigError, RunRefused
 from deskhand_trainer.sft.config import SftConfig
 from deskhand_trainer.sft.demonstrations import samples_from_trajectories
 from deskhand_trainer.sft.train import SftReport, train_sft
+from deskhand_trainer.types import last_attempt
 
 
 def perception_tasks(config: SftConfig) -> list[Task]:
@@ -58,7 +59,7 @@ async def run_sft(
     heads_from: Path | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> SftReport:
-    """Collect pages, turn demonstrations into samples, and train the bundle's model in place.
+    """Collect pages, turn demonstrations' last attempts into samples, and train the bundle's model in place.
 
     Args:
         trajectories: demonstrations, with image data.
@@ -77,7 +78,9 @@ async def run_sft(
     if to_see:
         refuse_released(bundle)
     shown = [*trajectories]
-    samples = samples_from_trajectories(shown, bundle, memory)
+    samples = [
+        turn for each in shown for turn in last_attempt(samples_from_trajectories([each], bundle, memory))
+    ]
     if shown and not samples:
         raise RunRefused(f"none of {len(shown)} demonstrations has a turn with an action to imitate")
     pages = await collect(source, to_see, look, owner=owner, concurrency=concurrency, progress=on_page)
