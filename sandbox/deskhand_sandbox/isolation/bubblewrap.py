@@ -62,7 +62,7 @@ class Confinement:
         """Whether bubblewrap is installed, and this machine lets it make namespaces; tried once."""
         if shutil.which("bwrap") is None:
             return False
-        trial = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "true"]
+        trial = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", *own_processes(), "--dev", "/dev", "true"]
         return subprocess.run(trial, capture_output=True, check=False).returncode == 0
 
     def prepare(self) -> None:
@@ -227,7 +227,7 @@ class Confinement:
         words += ["--ro-bind-try", FONT_CACHE, FONT_CACHE]
         for name in ("passwd", "group", "hosts", "resolv.conf"):
             words += ["--ro-bind", str(self.folder / "etc" / name), f"/etc/{name}"]
-        words += ["--proc", "/proc", "--dev", "/dev"]
+        words += [*own_processes(), "--dev", "/dev"]
         words += ["--bind", str(self.folder / "home"), HOME, "--bind", str(self.folder / "tmp"), "/tmp"]
         for source, target in (shown or {}).items():
             words += ["--ro-bind", str(source), target]
@@ -291,6 +291,20 @@ class Confinement:
                 await asyncio.to_thread(_ended, self._handle, _LAST_S)
             self._check_led()
         return process.returncode or 0, out, err
+
+
+def own_processes() -> list[str]:
+    """Words that show programs their own processes at /proc, and the kernel's settings for reading alone.
+
+    bubblewrap leaves most of them open to who is root on this machine, whatever the user is called inside.
+    """
+    words = ["--proc", "/proc"]
+    for place in sorted(Path("/proc").iterdir()):
+        if place.name.isdigit() or place.is_symlink():
+            continue
+        if place.is_dir() or (place.exists() and place.stat().st_mode & 0o222):
+            words += ["--ro-bind", str(place), str(place)]
+    return words
 
 
 def _ended(handle: int, timeout_s: float) -> bool:

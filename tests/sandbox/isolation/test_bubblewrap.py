@@ -11,11 +11,15 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from deskhand_sandbox.backends.browser.confined import write_launcher
 from deskhand_sandbox.errors import SandboxDied
 from deskhand_sandbox.isolation import Confinement, Limits
 
 SOURCES = Path(__file__).parents[3] / "sandbox"
 NOBODY = 65534
+_FIND = "find /proc -path '/proc/[0-9]*' -prune -o -type f -writable -print 2>/dev/null; true"
+WRITABLE = ("sh", "-c", _FIND)
+"""Names what of the kernel's own could be written, and opens none of it."""
 AS_NOBODY = """
 import asyncio, sys, tempfile
 from pathlib import Path
@@ -61,6 +65,22 @@ async def test_programs_see_the_leader_and_not_the_machine(
     assert (code, rest) == (0, ["agent", "/home/agent"])
     assert int(sleep) < 10
     assert int(count) < 10
+
+
+async def test_the_kernel_s_settings_are_not_theirs_to_change(
+    led: tuple[Confinement, asyncio.subprocess.Process], tmp_path: Path
+) -> None:
+    (apart := tmp_path / "apart").mkdir()
+    alone = Confinement(apart)
+    alone.prepare()
+    for place in (led[0], alone):
+        assert (await place.run(WRITABLE, timeout_s=20))[:2] == (0, b"")
+    alone.remove()
+    launcher = write_launcher("/bin/sh", tmp_path)
+    done = subprocess.run(
+        [launcher, *WRITABLE[1:], f"--user-data-dir={tmp_path}"], capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, b""), done.stderr
 
 
 async def test_a_dead_leader_is_no_failed_command(
