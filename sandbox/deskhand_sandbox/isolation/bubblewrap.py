@@ -103,7 +103,8 @@ class Confinement:
     def command(self, *program: str) -> list[str]:
         """The command line that runs a program inside, to be started with `environment`.
 
-        The program dies with the process that starts it, or with the one whose namespaces it shares.
+        The program dies with the process that starts it, or with the one whose namespaces it shares. Start it
+        in a session of its own: it could type into the terminal of ours.
 
         Raises:
             SandboxDied: that one has ended.
@@ -138,6 +139,7 @@ class Confinement:
                     stderr=complaints,
                     env=self.environment,
                     pass_fds=(told,),
+                    start_new_session=True,
                 )
         except BaseException:
             os.close(info)
@@ -274,7 +276,12 @@ class Confinement:
         """
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
-            *self.command(*program), stdin=pipe, stdout=pipe, stderr=pipe, env=self.environment
+            *self.command(*program),
+            stdin=pipe,
+            stdout=pipe,
+            stderr=pipe,
+            env=self.environment,
+            start_new_session=True,
         )
         try:
             async with asyncio.timeout(timeout_s):

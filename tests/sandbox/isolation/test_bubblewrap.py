@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -35,6 +35,27 @@ async def main():
     place.remove()
     await process.wait()
     print(place.folder.exists())
+
+asyncio.run(main())
+"""
+
+HOLDS_TERMINAL = """
+import asyncio, sys, tempfile
+from pathlib import Path
+from deskhand_sandbox.isolation import Confinement
+
+ASKED = ("sh", "-c", "(: > /dev/tty) 2> /dev/null && echo terminal || echo none; exec sleep $0")
+
+async def main():
+    place = Confinement(Path(tempfile.mkdtemp(dir=sys.argv[1])))
+    place.prepare()
+    try:
+        print((await place.run((*ASKED, "0"), timeout_s=20))[1])
+        process = await place.lead(*ASKED, "60", shown={})
+        print(await process.stdout.readline())
+        print((await place.run((*ASKED, "0"), timeout_s=20))[1])
+    finally:
+        place.remove()
 
 asyncio.run(main())
 """
@@ -81,6 +102,12 @@ async def test_the_kernel_s_settings_are_not_theirs_to_change(
         [launcher, *WRITABLE[1:], f"--user-data-dir={tmp_path}"], capture_output=True, check=False
     )
     assert (done.returncode, done.stdout) == (0, b""), done.stderr
+
+
+def test_none_holds_the_terminal_of_who_started_them(
+    tmp_path: Path, at_a_terminal: Callable[..., str]
+) -> None:
+    assert at_a_terminal(HOLDS_TERMINAL, str(tmp_path)).split() == 3 * [r"b'none\n'"]
 
 
 async def test_a_dead_leader_is_no_failed_command(
