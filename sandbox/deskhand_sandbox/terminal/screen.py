@@ -29,7 +29,7 @@ class TerminalScreen:
             reply: takes what the terminal answers a program that asks where the cursor is or what it is.
         """
         self._screen = _Screen(columns, rows, reply)
-        self._stream = pyte.ByteStream(self._screen)
+        self._stream = _Stream(self._screen)
         self._waiting = bytearray()
 
     @property
@@ -77,16 +77,22 @@ class TerminalScreen:
         self._stream.feed(data)
 
 
+class _Stream(pyte.ByteStream):
+    """pyte's, but leaves out a sequence its screen cannot take: private forms, surplus or odd parameters."""
+
+    def _send_to_parser(self, data: str) -> bool | None:
+        try:
+            return super()._send_to_parser(data)
+        except (TypeError, ValueError, LookupError, UnboundLocalError):
+            return True  # plain text may follow
+
+
 class _Screen(pyte.Screen):
-    """pyte's, without its crash on private graphics sequences (vim sends them)."""
+    """pyte's, which answers by `reply`."""
 
     def __init__(self, columns: int, rows: int, reply: Callable[[bytes], None] | None) -> None:
         self._reply = reply
         super().__init__(columns, rows)
-
-    def select_graphic_rendition(self, *attrs: int, private: bool = False) -> None:
-        if not private:
-            super().select_graphic_rendition(*attrs)
 
     def report_device_attributes(self, mode: int = 0, **kwargs: Any) -> None:
         if not kwargs.get("private"):
