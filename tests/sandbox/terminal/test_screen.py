@@ -25,6 +25,16 @@ def test_what_editors_send_does_not_break_it() -> None:
     assert screen.text().endswith("ok")
 
 
+@pytest.mark.parametrize(
+    ("fed", "shown"),
+    [("日本", "日本"), ("日本\ra", "a 本"), ("日本\b\bx", "日x"), ("日b\r\x1b[P", " b")],
+)
+def test_half_a_wide_character_is_a_blank(fed: str, shown: str) -> None:
+    screen = TerminalScreen(columns=8, rows=2)
+    screen.feed(fed.encode())
+    assert screen.text() == shown
+
+
 @pytest.mark.parametrize("given", ["", "5", "5;5", "5;5;5", "99999", ";", ":", "\xb2", "1" * 5000])
 def test_no_sequence_breaks_it(given: str) -> None:
     screen = TerminalScreen(columns=8, rows=2, reply=lambda _: None)
