@@ -32,6 +32,9 @@ FONT_CACHE = "/var/cache/fontconfig"
 _NS_GET_USERNS = 0xB701
 """Asks for the user namespace that a namespace belongs to (ioctl_ns(2))."""
 _LAST_S = 0.5
+OUTPUT_BYTES = 8 * 1024 * 1024
+"""Of what a program prints, at most this much is kept."""
+_PIECE_BYTES = 64 * 1024
 LAYOUT = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 
 
@@ -268,7 +271,7 @@ class Confinement:
             given: its standard input.
 
         Returns:
-            Exit status, standard output, standard error.
+            Exit status, standard output, standard error; of longer ones the beginning.
 
         Raises:
             SandboxTimeout: it did not end in time, and was killed.
@@ -283,9 +286,13 @@ class Confinement:
             env=self.environment,
             start_new_session=True,
         )
+        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
         try:
             async with asyncio.timeout(timeout_s):
-                out, err = await process.communicate(given)
+                _, out, err = await asyncio.gather(
+                    _feed(process.stdin, given), _beginning(process.stdout), _beginning(process.stderr)
+                )
+                await process.wait()
         except TimeoutError as error:
             raise SandboxTimeout(f"{program[0]} did not end in {timeout_s:g} s") from error
         finally:
@@ -298,6 +305,21 @@ class Confinement:
                 await asyncio.to_thread(_ended, self._handle, _LAST_S)
             self._check_led()
         return process.returncode or 0, out, err
+
+
+async def _feed(pipe: asyncio.StreamWriter, data: bytes) -> None:
+    with suppress(ConnectionError):  # it has read enough
+        pipe.write(data)
+        await pipe.drain()
+    pipe.close()
+
+
+async def _beginning(pipe: asyncio.StreamReader) -> bytes:
+    """The beginning of what is printed, once all of it has come."""
+    kept = bytearray()
+    while piece := await pipe.read(_PIECE_BYTES):
+        kept += piece[: OUTPUT_BYTES - len(kept)]
+    return bytes(kept)
 
 
 def own_processes() -> list[str]:

@@ -14,6 +14,7 @@ import pytest_asyncio
 from deskhand_sandbox.backends.browser.confined import write_launcher
 from deskhand_sandbox.errors import SandboxDied
 from deskhand_sandbox.isolation import Confinement, Limits
+from deskhand_sandbox.isolation.bubblewrap import OUTPUT_BYTES
 
 SOURCES = Path(__file__).parents[3] / "sandbox"
 NOBODY = 65534
@@ -102,6 +103,16 @@ async def test_the_kernel_s_settings_are_not_theirs_to_change(
         [launcher, *WRITABLE[1:], f"--user-data-dir={tmp_path}"], capture_output=True, check=False
     )
     assert (done.returncode, done.stdout) == (0, b""), done.stderr
+
+
+async def test_of_endless_output_the_beginning_is_kept(
+    led: tuple[Confinement, asyncio.subprocess.Process],
+) -> None:
+    floods = "head -c 30000000 /dev/zero; head -c 30000000 /dev/zero >&2; wc -c > counted; exit 7"
+    code, out, err = await led[0].run(("sh", "-c", floods), given=b"x" * 300_000, timeout_s=60)
+    assert (code, len(out), len(err)) == (7, OUTPUT_BYTES, OUTPUT_BYTES)
+    assert await led[0].run(("cat", "counted"), timeout_s=20) == (0, b"300000\n", b"")
+    assert await led[0].run(("true",), given=b"x" * 300_000, timeout_s=20) == (0, b"", b"")
 
 
 def test_none_holds_the_terminal_of_who_started_them(
