@@ -19,6 +19,8 @@ from deskhand_sandbox.terminal.screen import TerminalScreen
 
 OUTPUT_BYTES = 64 * 1024
 """Of a command's output its beginning and its end are kept, half of this each."""
+MARK_BYTES = 64
+"""Longer than any mark."""
 START_S = 10.0
 INTERRUPT_S = 2.0
 INTERRUPT_AGAIN_S = 0.3
@@ -277,7 +279,7 @@ class Shell:
             self._marked(found[1][:1], found[2])
         rest = data[at:]
         # a mark may be cut in two
-        start = rest.rfind(b"\x1b]133;")
+        start = rest.rfind(b"\x1b]133;", -MARK_BYTES)
         cut = start if start >= 0 and b"\x07" not in rest[start:] else len(rest) - _cut(rest)
         self._output.add(rest[:cut])
         self._unread = rest[cut:]

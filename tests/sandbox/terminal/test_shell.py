@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from deskhand_sandbox.errors import BackendMissing, InvalidAction, SandboxDied
 from deskhand_sandbox.terminal import Shell
-from deskhand_sandbox.terminal.shell import OUTPUT_BYTES, plain
+from deskhand_sandbox.terminal.shell import MARK_BYTES, OUTPUT_BYTES, plain
 
 
 @pytest_asyncio.fixture
@@ -112,6 +112,15 @@ async def test_of_endless_output_beginning_and_end_are_kept(shell: Shell) -> Non
     assert result.output.startswith("first\n1\n2\n") and result.output.endswith("1000000\nlast\n")
     assert "bytes left out" in result.output and len(result.output) < OUTPUT_BYTES + 100
     assert "last" in shell.screen.text()
+
+
+async def test_output_that_begins_like_a_mark_is_not_kept_for_one(shell: Shell) -> None:
+    taking = shell.run("printf '\\e]133;D;0;'; seq 1000000; echo last", timeout_s=60)
+    run = asyncio.create_task(taking)
+    while not run.done():
+        assert len(shell._unread) <= MARK_BYTES
+        await asyncio.sleep(0)
+    assert (await run).output.endswith("1000000\nlast\n")
 
 
 async def test_a_shell_that_ends_says_so(shell: Shell) -> None:
