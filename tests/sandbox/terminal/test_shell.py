@@ -53,6 +53,14 @@ async def test_a_command_gives_output_and_status(shell: Shell, command: str, out
     assert (await shell.run("echo on", timeout_s=20)).output == "on\n"
 
 
+async def test_an_incomplete_command_is_noticed_after_another(shell: Shell) -> None:
+    assert (await shell.run("echo 'never\nclosed", timeout_s=20)).exit_code == 2
+    for command in ("echo 'never closed", "echo a \\"):
+        result = await shell.run(command, timeout_s=20)
+        assert (result.output, result.exit_code) == ("the command is not complete\n", 130)
+    assert (await shell.run("echo on", timeout_s=20)).output == "on\n"
+
+
 async def test_a_command_is_over_once_the_next_can_be_typed(shell: Shell) -> None:
     """What is typed before bash reads again is shown twice: once by the terminal, once after the prompt."""
     shown = prompt = shell.screen.text().rstrip() + " "
