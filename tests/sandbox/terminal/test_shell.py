@@ -138,6 +138,11 @@ async def test_a_shell_that_ends_says_so(shell: Shell) -> None:
         await shell.run("echo", timeout_s=20)
 
 
+async def test_it_ends_with_its_shell_whatever_that_has_left_running(shell: Shell) -> None:
+    with pytest.raises(SandboxDied, match="has ended"):
+        await shell.run("sleep 600 & exit", timeout_s=60)
+
+
 async def test_closing_ends_what_runs_in_it(tmp_path: Path) -> None:
     shell = await Shell.start(environment={"PATH": os.environ["PATH"]}, folder=tmp_path)
     told = await shell.run("sleep 600 & echo $!", timeout_s=20)
