@@ -11,6 +11,7 @@ from socketserver import ThreadingTCPServer
 
 import pytest
 import pytest_asyncio
+from ptyprocess import PtyProcess
 
 from deskhand_sandbox.types import JsonValue
 
@@ -53,6 +54,22 @@ def shelf() -> dict[str, JsonValue]:
         "env": {"GREETING": "hello"},
         "files": {"shelf/plain.py": (TOOLS / "plain.py").read_text()},
     }
+
+
+def _at_a_terminal(script: str, *arguments: str) -> str:
+    process = PtyProcess.spawn([sys.executable, "-c", script, *arguments])
+    shown = b""
+    with contextlib.suppress(EOFError):
+        while True:
+            shown += process.read()
+    process.wait()
+    return shown.decode()
+
+
+@pytest.fixture(scope="session")
+def at_a_terminal() -> Callable[..., str]:
+    """Runs a Python script as a person at a terminal does; what it showed there."""
+    return _at_a_terminal
 
 
 class HttpServer:

@@ -32,6 +32,9 @@ FONT_CACHE = "/var/cache/fontconfig"
 _NS_GET_USERNS = 0xB701
 """Asks for the user namespace that a namespace belongs to (ioctl_ns(2))."""
 _LAST_S = 0.5
+OUTPUT_BYTES = 8 * 1024 * 1024
+"""Of what a program prints, at most this much is kept."""
+_PIECE_BYTES = 64 * 1024
 LAYOUT = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 
 
@@ -62,7 +65,7 @@ class Confinement:
         """Whether bubblewrap is installed, and this machine lets it make namespaces; tried once."""
         if shutil.which("bwrap") is None:
             return False
-        trial = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "true"]
+        trial = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", *own_processes(), "--dev", "/dev", "true"]
         return subprocess.run(trial, capture_output=True, check=False).returncode == 0
 
     def prepare(self) -> None:
@@ -103,7 +106,8 @@ class Confinement:
     def command(self, *program: str) -> list[str]:
         """The command line that runs a program inside, to be started with `environment`.
 
-        The program dies with the process that starts it, or with the one whose namespaces it shares.
+        The program dies with the process that starts it, or with the one whose namespaces it shares. Start it
+        in a session of its own: it could type into the terminal of ours.
 
         Raises:
             SandboxDied: that one has ended.
@@ -138,6 +142,7 @@ class Confinement:
                     stderr=complaints,
                     env=self.environment,
                     pass_fds=(told,),
+                    start_new_session=True,
                 )
         except BaseException:
             os.close(info)
@@ -227,7 +232,7 @@ class Confinement:
         words += ["--ro-bind-try", FONT_CACHE, FONT_CACHE]
         for name in ("passwd", "group", "hosts", "resolv.conf"):
             words += ["--ro-bind", str(self.folder / "etc" / name), f"/etc/{name}"]
-        words += ["--proc", "/proc", "--dev", "/dev"]
+        words += [*own_processes(), "--dev", "/dev"]
         words += ["--bind", str(self.folder / "home"), HOME, "--bind", str(self.folder / "tmp"), "/tmp"]
         for source, target in (shown or {}).items():
             words += ["--ro-bind", str(source), target]
@@ -266,7 +271,7 @@ class Confinement:
             given: its standard input.
 
         Returns:
-            Exit status, standard output, standard error.
+            Exit status, standard output, standard error; of longer ones the beginning.
 
         Raises:
             SandboxTimeout: it did not end in time, and was killed.
@@ -274,11 +279,20 @@ class Confinement:
         """
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
-            *self.command(*program), stdin=pipe, stdout=pipe, stderr=pipe, env=self.environment
+            *self.command(*program),
+            stdin=pipe,
+            stdout=pipe,
+            stderr=pipe,
+            env=self.environment,
+            start_new_session=True,
         )
+        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
         try:
             async with asyncio.timeout(timeout_s):
-                out, err = await process.communicate(given)
+                _, out, err = await asyncio.gather(
+                    _feed(process.stdin, given), _beginning(process.stdout), _beginning(process.stderr)
+                )
+                await process.wait()
         except TimeoutError as error:
             raise SandboxTimeout(f"{program[0]} did not end in {timeout_s:g} s") from error
         finally:
@@ -291,6 +305,35 @@ class Confinement:
                 await asyncio.to_thread(_ended, self._handle, _LAST_S)
             self._check_led()
         return process.returncode or 0, out, err
+
+
+async def _feed(pipe: asyncio.StreamWriter, data: bytes) -> None:
+    with suppress(ConnectionError):  # it has read enough
+        pipe.write(data)
+        await pipe.drain()
+    pipe.close()
+
+
+async def _beginning(pipe: asyncio.StreamReader) -> bytes:
+    """The beginning of what is printed, once all of it has come."""
+    kept = bytearray()
+    while piece := await pipe.read(_PIECE_BYTES):
+        kept += piece[: OUTPUT_BYTES - len(kept)]
+    return bytes(kept)
+
+
+def own_processes() -> list[str]:
+    """Words that show programs their own processes at /proc, and the kernel's settings for reading alone.
+
+    bubblewrap leaves most of them open to who is root on this machine, whatever the user is called inside.
+    """
+    words = ["--proc", "/proc"]
+    for place in sorted(Path("/proc").iterdir()):
+        if place.name.isdigit() or place.is_symlink():
+            continue
+        if place.is_dir() or (place.exists() and place.stat().st_mode & 0o222):
+            words += ["--ro-bind", str(place), str(place)]
+    return words
 
 
 def _ended(handle: int, timeout_s: float) -> bool:

@@ -170,7 +170,8 @@ class CommandTerminal(ShellTerminal):
         """
 
     async def _read(self, path: str, limit_bytes: int, limit_s: float) -> bytes:
-        program = ("head", "-c", str(limit_bytes + 1), "--", path)
+        file = "./-" if path == "-" else path  # "-" is what head reads its input by
+        program = ("head", "-c", str(limit_bytes + 1), "--", file)
         return await self._file("read", path, program, b"", limit_s)
 
     async def _write(self, path: str, data: bytes, limit_s: float) -> None:

@@ -31,6 +31,10 @@ class Pty:
         """Set once the program has closed the terminal."""
         os.set_blocking(process.fd, False)
         self._loop.add_reader(process.fd, self._read)
+        self._program: int | None = os.pidfd_open(self.pid)
+        """Tells of the program's end, which may leave the terminal open: what it left running holds it."""
+        self._loop.add_reader(self._program, self._program_ended)
+        self._hanging_up: asyncio.Task[None] | None = None
 
     @classmethod
     def start(
@@ -117,9 +121,10 @@ class Pty:
                 os.killpg(self.pid, number)
             if await self._ends_within(END_S):
                 break
-        for pid in await asyncio.to_thread(_in_session, self.pid):  # jobs the shell left running
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        self._watch_no_more()
+        if self._hanging_up is not None:
+            await self._hanging_up
+        await self._hang_up()
         with suppress(OSError):
             self._process.fileobj.close()
 
@@ -130,6 +135,22 @@ class Pty:
                     await asyncio.sleep(0.005)
                 return True
         return False
+
+    def _program_ended(self) -> None:
+        self._watch_no_more()
+        self._hanging_up = self._loop.create_task(self._hang_up(), name="end a terminal's jobs")
+
+    def _watch_no_more(self) -> None:
+        program, self._program = self._program, None
+        if program is not None:
+            self._loop.remove_reader(program)
+            os.close(program)
+
+    async def _hang_up(self) -> None:
+        """End what is left in the session."""
+        for pid in await asyncio.to_thread(_in_session, self.pid):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def _read(self) -> None:
         try:

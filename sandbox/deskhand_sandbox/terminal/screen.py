@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from typing import Any
+from unicodedata import east_asian_width
 
 import pyte
 
@@ -29,7 +30,7 @@ class TerminalScreen:
             reply: takes what the terminal answers a program that asks where the cursor is or what it is.
         """
         self._screen = _Screen(columns, rows, reply)
-        self._stream = pyte.ByteStream(self._screen)
+        self._stream = _Stream(self._screen)
         self._waiting = bytearray()
 
     @property
@@ -60,7 +61,9 @@ class TerminalScreen:
     def lines(self) -> list[str]:
         """The rows from top to bottom, without blanks at their ends."""
         self._draw()
-        return [line.rstrip() for line in self._screen.display]
+        columns = range(self._screen.columns)
+        rows = (self._screen.buffer[row] for row in range(self._screen.lines))
+        return [_text([row[column].data for column in columns]).rstrip() for row in rows]
 
     def text(self) -> str:
         """The rows as one text, without empty ones at its end."""
@@ -77,16 +80,22 @@ class TerminalScreen:
         self._stream.feed(data)
 
 
+class _Stream(pyte.ByteStream):
+    """pyte's, but leaves out a sequence its screen cannot take: private forms, surplus or odd parameters."""
+
+    def _send_to_parser(self, data: str) -> bool | None:
+        try:
+            return super()._send_to_parser(data)
+        except (TypeError, ValueError, LookupError, UnboundLocalError):
+            return True  # plain text may follow
+
+
 class _Screen(pyte.Screen):
-    """pyte's, without its crash on private graphics sequences (vim sends them)."""
+    """pyte's, which answers by `reply`."""
 
     def __init__(self, columns: int, rows: int, reply: Callable[[bytes], None] | None) -> None:
         self._reply = reply
         super().__init__(columns, rows)
-
-    def select_graphic_rendition(self, *attrs: int, private: bool = False) -> None:
-        if not private:
-            super().select_graphic_rendition(*attrs)
 
     def report_device_attributes(self, mode: int = 0, **kwargs: Any) -> None:
         if not kwargs.get("private"):
@@ -95,3 +104,16 @@ class _Screen(pyte.Screen):
     def write_process_input(self, data: str) -> None:
         if self._reply is not None:
             self._reply(data.encode())
+
+
+def _text(cells: list[str]) -> str:
+    """A row as text; what is left of a wide character whose first half was written over is a blank.
+
+    pyte keeps the second half as an empty cell, and its own `display` fails on such a rest.
+    """
+    halves = zip(["", *cells], cells, strict=False)
+    return "".join(half or ("" if _is_wide(before) else " ") for before, half in halves)
+
+
+def _is_wide(cell: str) -> bool:
+    return east_asian_width(cell[0]) in "WF" if cell else False

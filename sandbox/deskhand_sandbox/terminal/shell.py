@@ -19,6 +19,8 @@ from deskhand_sandbox.terminal.screen import TerminalScreen
 
 OUTPUT_BYTES = 64 * 1024
 """Of a command's output its beginning and its end are kept, half of this each."""
+MARK_BYTES = 64
+"""Longer than any mark."""
 START_S = 10.0
 INTERRUPT_S = 2.0
 INTERRUPT_AGAIN_S = 0.3
@@ -87,6 +89,8 @@ class Shell:
         """Exit status of the command under way, once the prompt is back and whole: what is typed sooner is
         shown twice."""
         self._code = 0
+        self._at_prompt = False
+        """The prompt's mark has come since the last command ended."""
         self._late: asyncio.TimerHandle | None = None
         """Ends the wait for a prompt without its mark."""
         self._pty: Program | None = None
@@ -229,6 +233,7 @@ class Shell:
     def resize(self, columns: int, rows: int) -> None:
         """Change the terminal's size; programs in it are told."""
         assert self._pty is not None
+        self._at_prompt = False  # it is shown anew
         self._pty.resize(columns, rows)
         self.screen.resize(columns, rows)
 
@@ -277,7 +282,7 @@ class Shell:
             self._marked(found[1][:1], found[2])
         rest = data[at:]
         # a mark may be cut in two
-        start = rest.rfind(b"\x1b]133;")
+        start = rest.rfind(b"\x1b]133;", -MARK_BYTES)
         cut = start if start >= 0 and b"\x07" not in rest[start:] else len(rest) - _cut(rest)
         self._output.add(rest[:cut])
         self._unread = rest[cut:]
@@ -286,18 +291,21 @@ class Shell:
         if kind == b"C":
             self._is_running()
             self._output.begin()
-        elif kind == b"P":
-            if not self._prompt.done():
-                self._output.end()
-                self._output.note("the command is not complete")
-                self._give_up(self._prompt)
         elif kind == b"D":
             self._is_running()
             self._output.end()
             self._code = int(code or b"0")
+            self._at_prompt = False
             self._late = asyncio.get_running_loop().call_later(PROMPT_S, self._is_back)
-        elif self._late is not None:
-            self._is_back()
+        elif kind == b"B" and not self._at_prompt:
+            self._at_prompt = True
+            if self._late is not None:
+                self._is_back()
+        elif not self._prompt.done() and (kind == b"P" or not self._output.begun):
+            # after text with an open quote has been evaluated, bash asks for the rest by its first prompt
+            self._output.end()
+            self._output.note("the command is not complete")
+            self._give_up(self._prompt)
 
     def _is_running(self) -> None:
         self._running = True
@@ -320,6 +328,11 @@ class _Output:
         self._left_out = 0
         self._open = False
         self._note = ""
+
+    @property
+    def begun(self) -> bool:
+        """What comes now is output."""
+        return self._open
 
     def begin(self) -> None:
         self._open = True

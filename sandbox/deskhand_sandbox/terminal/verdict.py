@@ -24,5 +24,5 @@ def verdict(code: int, out: bytes, err: bytes) -> JsonValue:
     text = out.decode(errors="replace").strip()
     try:
         return cast("JsonValue", json.loads(text)) if text else True
-    except ValueError:
+    except (ValueError, RecursionError):  # RecursionError: nested beyond all reason
         return text

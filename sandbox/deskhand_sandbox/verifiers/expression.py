@@ -17,10 +17,10 @@ class ExpressionVerifier:
         """The expression's value now."""
         value = await sandbox.evaluate(self._expression)
         if value is not None and not isinstance(value, bool | int | float):
-            raise VerifierError(f"the expression gave {value!r}, not true, false or a number from 0 to 1")
+            raise VerifierError(f"the expression gave {value!r:.80}, not true, false or a number from 0 to 1")
+        if not 0 <= (value or 0) <= 1:
+            raise VerifierError(f"the expression gave {value!r:.80}, not a number from 0 to 1")
         score = float(value or 0)
-        if not 0 <= score <= 1:
-            raise VerifierError(f"the expression gave {score:g}, not a number from 0 to 1")
         return Outcome(score=score, success=score >= 1, detail=f"the expression gave {value!r}")
 
 

@@ -5,17 +5,22 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
+from deskhand_sandbox.backends.browser.confined import write_launcher
 from deskhand_sandbox.errors import SandboxDied
 from deskhand_sandbox.isolation import Confinement, Limits
+from deskhand_sandbox.isolation.bubblewrap import OUTPUT_BYTES
 
 SOURCES = Path(__file__).parents[3] / "sandbox"
 NOBODY = 65534
+_FIND = "find /proc -path '/proc/[0-9]*' -prune -o -type f -writable -print 2>/dev/null; true"
+WRITABLE = ("sh", "-c", _FIND)
+"""Names what of the kernel's own could be written, and opens none of it."""
 AS_NOBODY = """
 import asyncio, sys, tempfile
 from pathlib import Path
@@ -31,6 +36,27 @@ async def main():
     place.remove()
     await process.wait()
     print(place.folder.exists())
+
+asyncio.run(main())
+"""
+
+HOLDS_TERMINAL = """
+import asyncio, sys, tempfile
+from pathlib import Path
+from deskhand_sandbox.isolation import Confinement
+
+ASKED = ("sh", "-c", "(: > /dev/tty) 2> /dev/null && echo terminal || echo none; exec sleep $0")
+
+async def main():
+    place = Confinement(Path(tempfile.mkdtemp(dir=sys.argv[1])))
+    place.prepare()
+    try:
+        print((await place.run((*ASKED, "0"), timeout_s=20))[1])
+        process = await place.lead(*ASKED, "60", shown={})
+        print(await process.stdout.readline())
+        print((await place.run((*ASKED, "0"), timeout_s=20))[1])
+    finally:
+        place.remove()
 
 asyncio.run(main())
 """
@@ -61,6 +87,38 @@ async def test_programs_see_the_leader_and_not_the_machine(
     assert (code, rest) == (0, ["agent", "/home/agent"])
     assert int(sleep) < 10
     assert int(count) < 10
+
+
+async def test_the_kernel_s_settings_are_not_theirs_to_change(
+    led: tuple[Confinement, asyncio.subprocess.Process], tmp_path: Path
+) -> None:
+    (apart := tmp_path / "apart").mkdir()
+    alone = Confinement(apart)
+    alone.prepare()
+    for place in (led[0], alone):
+        assert (await place.run(WRITABLE, timeout_s=20))[:2] == (0, b"")
+    alone.remove()
+    launcher = write_launcher("/bin/sh", tmp_path)
+    done = subprocess.run(
+        [launcher, *WRITABLE[1:], f"--user-data-dir={tmp_path}"], capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, b""), done.stderr
+
+
+async def test_of_endless_output_the_beginning_is_kept(
+    led: tuple[Confinement, asyncio.subprocess.Process],
+) -> None:
+    floods = "head -c 30000000 /dev/zero; head -c 30000000 /dev/zero >&2; wc -c > counted; exit 7"
+    code, out, err = await led[0].run(("sh", "-c", floods), given=b"x" * 300_000, timeout_s=60)
+    assert (code, len(out), len(err)) == (7, OUTPUT_BYTES, OUTPUT_BYTES)
+    assert await led[0].run(("cat", "counted"), timeout_s=20) == (0, b"300000\n", b"")
+    assert await led[0].run(("true",), given=b"x" * 300_000, timeout_s=20) == (0, b"", b"")
+
+
+def test_none_holds_the_terminal_of_who_started_them(
+    tmp_path: Path, at_a_terminal: Callable[..., str]
+) -> None:
+    assert at_a_terminal(HOLDS_TERMINAL, str(tmp_path)).split() == 3 * [r"b'none\n'"]
 
 
 async def test_a_dead_leader_is_no_failed_command(

@@ -51,6 +51,12 @@ async def test_a_passage_is_replaced_where_it_stands_once(terminal: ConfinedTerm
         await terminal.perform(EditFile(path="b", old="a", new=""))
 
 
+async def test_any_name_is_a_file_s(terminal: ConfinedTerminal) -> None:
+    for path in ("-", "--", "-c", "a b"):
+        await terminal.perform(WriteFile(path=path, content=f"in {path}"))
+        assert await terminal.perform(ReadFile(path=path)) == f"in {path}"
+
+
 async def test_nothing_of_the_machine_is_seen(
     terminal: ConfinedTerminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:

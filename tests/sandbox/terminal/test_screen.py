@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from deskhand_sandbox.terminal.screen import BACKLOG_BYTES, TerminalScreen
 
 
@@ -21,6 +23,25 @@ def test_what_editors_send_does_not_break_it() -> None:
     screen = TerminalScreen()
     screen.feed(b"\x1b[?4m\x1b[>4;2m\x1b[?1006;1000h\x1b[22;0;0tok")
     assert screen.text().endswith("ok")
+
+
+@pytest.mark.parametrize(
+    ("fed", "shown"),
+    [("日本", "日本"), ("日本\ra", "a 本"), ("日本\b\bx", "日x"), ("日b\r\x1b[P", " b")],
+)
+def test_half_a_wide_character_is_a_blank(fed: str, shown: str) -> None:
+    screen = TerminalScreen(columns=8, rows=2)
+    screen.feed(fed.encode())
+    assert screen.text() == shown
+
+
+@pytest.mark.parametrize("given", ["", "5", "5;5", "5;5;5", "99999", ";", ":", "\xb2", "1" * 5000])
+def test_no_sequence_breaks_it(given: str) -> None:
+    screen = TerminalScreen(columns=8, rows=2, reply=lambda _: None)
+    for prefix in ("", "?", ">", "="):
+        for final in map(chr, range(0x40, 0x7F)):
+            screen.feed(f"\x1b[{prefix}{given}{final}\x1bcon".encode())
+            assert screen.text() == "on", (prefix, final)
 
 
 def test_questions_are_answered() -> None:

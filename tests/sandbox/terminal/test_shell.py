@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from deskhand_sandbox.errors import BackendMissing, InvalidAction, SandboxDied
 from deskhand_sandbox.terminal import Shell
-from deskhand_sandbox.terminal.shell import OUTPUT_BYTES, plain
+from deskhand_sandbox.terminal.shell import MARK_BYTES, OUTPUT_BYTES, plain
 
 
 @pytest_asyncio.fixture
@@ -50,6 +50,14 @@ async def test_a_command_gives_output_and_status(shell: Shell, command: str, out
     result = await shell.run(command, timeout_s=20)
     assert (result.output, result.exit_code) == (output, code)
     assert not shell.busy
+    assert (await shell.run("echo on", timeout_s=20)).output == "on\n"
+
+
+async def test_an_incomplete_command_is_noticed_after_another(shell: Shell) -> None:
+    assert (await shell.run("echo 'never\nclosed", timeout_s=20)).exit_code == 2
+    for command in ("echo 'never closed", "echo a \\"):
+        result = await shell.run(command, timeout_s=20)
+        assert (result.output, result.exit_code) == ("the command is not complete\n", 130)
     assert (await shell.run("echo on", timeout_s=20)).output == "on\n"
 
 
@@ -114,11 +122,25 @@ async def test_of_endless_output_beginning_and_end_are_kept(shell: Shell) -> Non
     assert "last" in shell.screen.text()
 
 
+async def test_output_that_begins_like_a_mark_is_not_kept_for_one(shell: Shell) -> None:
+    taking = shell.run("printf '\\e]133;D;0;'; seq 1000000; echo last", timeout_s=60)
+    run = asyncio.create_task(taking)
+    while not run.done():
+        assert len(shell._unread) <= MARK_BYTES
+        await asyncio.sleep(0)
+    assert (await run).output.endswith("1000000\nlast\n")
+
+
 async def test_a_shell_that_ends_says_so(shell: Shell) -> None:
     with pytest.raises(SandboxDied, match="has ended"):
         await shell.run("exit 3", timeout_s=20)
     with pytest.raises(SandboxDied):
         await shell.run("echo", timeout_s=20)
+
+
+async def test_it_ends_with_its_shell_whatever_that_has_left_running(shell: Shell) -> None:
+    with pytest.raises(SandboxDied, match="has ended"):
+        await shell.run("sleep 600 & exit", timeout_s=60)
 
 
 async def test_closing_ends_what_runs_in_it(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import asyncio
 import shlex
 from pathlib import Path
 
-from deskhand_sandbox.isolation.bubblewrap import LAYOUT, SHARED_ETC, USER
+from deskhand_sandbox.isolation.bubblewrap import LAYOUT, SHARED_ETC, USER, own_processes
 
 PID_FILE = "deskhand.pid"
 _NETWORK_ETC = ("hosts", "resolv.conf", "nsswitch.conf", "chromium", "chromium.d")
@@ -38,7 +38,7 @@ def write_launcher(executable: str, place: Path) -> str:
     program = Path(executable).resolve()
     if not program.is_relative_to("/usr"):
         words += ["--ro-bind", str(program.parent), str(program.parent)]
-    words += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--setenv", "HOME", "/tmp"]
+    words += [*own_processes(), "--dev", "/dev", "--tmpfs", "/tmp", "--setenv", "HOME", "/tmp"]
     launcher = place / "chromium"
     launcher.write_text(
         _SCRIPT.format(pid_file=PID_FILE, words=shlex.join(words), program=shlex.quote(str(program)))

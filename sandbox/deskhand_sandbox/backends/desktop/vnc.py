@@ -104,6 +104,7 @@ class VncServer:
                 stderr=none,
                 env=inside.environment,
                 pass_fds=(reads,),
+                start_new_session=True,
             )
         finally:
             os.close(reads)

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import re
 import struct
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,30 @@ from deskhand_sandbox.backends.android.simulator.protocol import MAX_DATA, VERSI
 from deskhand_sandbox.errors import SandboxTimeout
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+
+HOLDS_TERMINAL = """
+import asyncio, sys
+from pathlib import Path
+from deskhand_sandbox.backends.android.simulator.shell import DeviceShell
+
+async def nothing():
+    return b""
+
+async def show(data):
+    print(data.decode())
+
+async def main():
+    for name in ("data", "sdcard"):
+        Path(sys.argv[1], name).mkdir()
+    shell = DeviceShell(Path(sys.argv[1]), {})
+    await shell.start()
+    try:
+        await shell.run("(: > /dev/tty) 2> /dev/null && echo terminal || echo none", nothing, show, show)
+    finally:
+        await shell.close()
+
+asyncio.run(main())
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +118,12 @@ async def test_a_shell_is_kept_from_this_machine(adb: Adb, tmp_path: Path) -> No
         await adb.device.push(b"x", "/sdcard/link")
     assert (tmp_path / "secret").read_text() == "treasure" and not (tmp_path / "new").exists()
     await adb.run("shell", "rm /sdcard/way /sdcard/link")
+
+
+async def test_a_shell_holds_no_terminal_of_this_machine(
+    tmp_path: Path, at_a_terminal: Callable[..., str]
+) -> None:
+    assert "none" in await asyncio.to_thread(at_a_terminal, HOLDS_TERMINAL, str(tmp_path))
 
 
 async def test_files_go_there_and_back(adb: Adb, tmp_path: Path) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib.util
 import io
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -40,6 +42,16 @@ def shown(seen: Observation) -> bytes:
     return part(picture.size, picture.tobytes())
 
 
+def of_our_session() -> set[str]:
+    """Names of the programs that could hold our terminal."""
+    names: set[str] = set()
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if os.getsid(int(place.name)) == os.getsid(0):
+                names.add((place / "comm").read_text().strip())
+    return names
+
+
 async def is_let_in(address: VncAddress, password: str) -> bool:
     try:
         async with rfb.viewer(address.host, address.port, password):
@@ -59,6 +71,7 @@ async def test_a_viewer_sees_the_screen_and_types(sandbox: DesktopSandbox, desk:
     async with rfb.viewer(address.host, address.port, address.password) as viewer:
         assert viewer.size_px == (640, 420)
         assert part(viewer.size_px, await viewer.picture()) == shown(start)
+        assert not of_our_session() & {"x11vnc", "openbox"}
         await viewer.point(100, 100)
         for keysym in (ord("v"), ord("n"), 0x010020AC, 0xFF0D):  # the euro sign is on no key
             await viewer.press(keysym)

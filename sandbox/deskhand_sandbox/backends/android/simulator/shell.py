@@ -198,6 +198,7 @@ class DeviceShell:
             stdout=pipe,
             stderr=pipe,
             env=self._confinement.environment,
+            start_new_session=True,
         )
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None
         feeding = asyncio.create_task(_feed(read, process.stdin))
