@@ -133,7 +133,7 @@ async def test_an_admitted_task_is_a_file_with_its_lineage(tmp_path: Path) -> No
     assert task.labels["grown_from"] == f"{BASE.id}#{BASE.seed}"
     assert str(task.environment.settings["start"]).endswith(f"({BASE.seed})")
     assert family.oracle(ruling.task_id, 0) == (Click(x=10, y=10),)
-    assert split_of(ruling.task_id, 0) is Split.TRAIN
+    assert {split_of(ruling.task_id, seed) for seed in range(40)} == {Split.TRAIN}
 
 
 async def test_what_is_refused_is_counted_by_why_and_leaves_no_file(tmp_path: Path) -> None:
