@@ -165,6 +165,19 @@ async def test_what_is_refused_is_counted_by_why_and_leaves_no_file(tmp_path: Pa
     }  # fmt: skip
 
 
+async def test_a_task_on_trial_is_none_yet_and_is_none_where_its_trial_was_cut_off(tmp_path: Path) -> None:
+    async def looks_around(family: FolderFamily, task_id: str) -> str:
+        assert family.task_ids() == (task_id,)
+        assert FolderFamily(tmp_path).task_ids() == ()
+        return ""
+
+    cut_off = tmp_path / ".trying-before"
+    cut_off.mkdir()
+    (cut_off / "task.yaml").write_text(proposal().written())
+    ruling = await Nursery(tmp_path).admit(proposal(), looks_around)
+    assert ruling.refusal is None and FolderFamily(tmp_path).task_ids() == (ruling.task_id,)
+
+
 async def test_nothing_grows_from_what_is_measured_by(tmp_path: Path, store: Store) -> None:
     nursery = Nursery(tmp_path)
     test_seed = seeds(BASE.id, Split.TEST, 1)[0]
