@@ -21,6 +21,11 @@ Play = Callable[[str, int], Awaitable[tuple[Outcome, float, int]]]
 FEW = ("generated/fill-2", "generated/fill-4-large", "generated/press", "generated/press-color-wide")
 WORDS = "[VOCABULARY.train, VOCABULARY.test].map((each) => Object.values(each).flat())"
 FONT = "document.body.style.getPropertyValue('--font').replaceAll('\"', '')"
+SHADES = """generated.facts().map((fact) => {
+  const style = getComputedStyle(document.elementFromPoint(...fact.point).closest("button") ?? document.body);
+  const color = style[fact.role === "icon" ? "color" : "backgroundColor"];
+  return { ...fact, shades: color.match(/\\d+/g).map(Number) };
+})"""
 
 
 def verifier() -> Any:
@@ -103,6 +108,24 @@ async def test_facts_say_where_everything_is(sandbox: Sandbox) -> None:
             assert 0 <= top <= y <= bottom <= 448
             kinds.update(kind for kind, _ in fact["descriptions"])
     assert kinds == {"text", "role", "color", "ordinal", "relation"}
+
+
+async def test_no_other_looks_as_if_of_the_colour_a_thing_is_pointed_out_by(sandbox: Sandbox) -> None:
+    told = 0
+    for seed in range(40):
+        await sandbox.reset(make_task("generated/press-color-large", seed))
+        facts: Any = await sandbox.evaluate(SHADES)
+        for fact in facts:
+            if any(kind == "color" for kind, _ in fact["descriptions"]):
+                told += 1
+                like = [each for each in facts if each["role"] == fact["role"]]
+                apart = [
+                    max(abs(one - other) for one, other in zip(each["shades"], fact["shades"], strict=True))
+                    for each in like
+                    if each is not fact
+                ]
+                assert not apart or min(apart) >= 32, (seed, fact["descriptions"])
+    assert told > 40
 
 
 async def test_another_thing_pressed_is_lost(sandbox: Sandbox) -> None:
