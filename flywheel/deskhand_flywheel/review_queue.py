@@ -1,8 +1,8 @@
 """The store's queue of what a person should look at, the strongest disagreement first.
 
 An entry is resolved as long as some person's mark stands on the step, or the episode, that it is about; where
-two people contradict each other, as long as a third one's does. When it is taken back the entry waits again.
-Finding drops entries whose sides agree by now.
+two people contradict each other, as long as a third one's does, or theirs are nearer to each other than they
+were. When it is taken back the entry waits again. Finding drops entries whose sides agree by now.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import Any, Literal, TypeAlias
 from sqlalchemy import (
     ColumnElement,
     Row,
+    ScalarSelect,
+    Table,
     and_,
     bindparam,
     case,
@@ -205,20 +207,25 @@ def _of_scorer(rows: Sequence[Row[Any, Any, Any, Any]], scorer: str) -> tuple[St
 
 
 def _resolved() -> ColumnElement[bool]:
-    """Some person has marked what the entry is about; where two people contradict each other, a third."""
+    """Some person has marked what the entry is about; where two people contradict each other, a third has, or
+    they do not as much as when it was found."""
     table, scores, outcomes = tables.disagreements, tables.scores, tables.outcome_scores
-    of_step = select(func.count()).where(
-        scores.c.trajectory_id == table.c.trajectory_id,
-        scores.c.step_index == table.c.step_index,
-        scores.c.scorer.startswith(f"{HUMAN}:"),
+    steps_people, steps_apart = _marks(scores, scores.c.step_index == table.c.step_index)
+    whole_people, whole_apart = _marks(outcomes, table.c.step_index == _WHOLE)
+    of_people = table.c.kind == DisagreementKind.PEOPLE.value
+    marked = steps_people + whole_people > case((of_people, 2), else_=0)
+    return or_(marked, and_(of_people, steps_apart + whole_apart < table.c.strength - 1e-9))
+
+
+def _marks(marks: Table, about: ColumnElement[bool]) -> tuple[ScalarSelect[int], ScalarSelect[float]]:
+    """Of people, on what an entry is about: how many, and how far apart, 0 where there is none."""
+    of_entry = marks.c.trajectory_id == tables.disagreements.c.trajectory_id
+    chosen = and_(of_entry, marks.c.scorer.startswith(f"{HUMAN}:"), about)
+    apart = func.coalesce(func.max(marks.c.score) - func.min(marks.c.score), 0.0)
+    return (
+        select(func.count()).select_from(marks).where(chosen).scalar_subquery(),
+        select(apart).where(chosen).scalar_subquery(),
     )
-    of_whole = select(func.count()).where(
-        table.c.step_index == _WHOLE,
-        outcomes.c.trajectory_id == table.c.trajectory_id,
-        outcomes.c.scorer.startswith(f"{HUMAN}:"),
-    )
-    people = of_step.scalar_subquery() + of_whole.scalar_subquery()
-    return people > case((table.c.kind == DisagreementKind.PEOPLE.value, 2), else_=0)
 
 
 async def _people(

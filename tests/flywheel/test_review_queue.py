@@ -158,6 +158,15 @@ async def test_between_two_people_a_third_decides(store: Store, index: int | Non
     assert resolved.resolved_by == ("ada", "bob", "cyd")
     await store.unmark("a", index, "cyd")
     assert (await store.review_queue()).items == (open_,)
+    await store.mark("a", index, "bob", 0.0, "It went another way.")
+    assert len((await store.review_queue()).items) == 1
+    await store.mark("a", index, "bob", 0.9)
+    assert (await store.review_queue()).items == ()
+    assert len((await store.review_queue("resolved")).items) == 1
+    await store.mark("a", index, "bob", 0.0)
+    assert (await store.review_queue()).items == (open_,)
+    await store.unmark("a", index, "bob")
+    assert (await store.review_queue()).items == ()
     await store.mark("a", index, "bob", 0.9)
     assert await store.find_disagreements(RULES) == 0
     assert (await store.review_queue()).items == (await store.review_queue("resolved")).items == ()
