@@ -80,9 +80,18 @@ class ReviewQueue(StorePart):
             found += await self.find_disagreements_of(trajectory_id, rules)
         return found
 
-    async def find_disagreements_of(self, trajectory_id: str, rules: ReviewRules) -> int:
-        """As `find_disagreements`, of one trajectory."""
-        found = disagreements_of(await self._opinions(trajectory_id), rules)
+    async def find_disagreements_of(
+        self, trajectory_id: str, rules: ReviewRules, *, keep_standing: bool = False
+    ) -> int:
+        """As `find_disagreements`, of one trajectory.
+
+        Args:
+            keep_standing: what these rules do not find stays where its sides say what they said: other rules
+                found it.
+        """
+        opinions = await self._opinions(trajectory_id)
+        found = disagreements_of(opinions, rules)
+        standing = disagreements_of(opinions, rules.at_any_distance()) if keep_standing else ()
         table = tables.disagreements
         if not found:
             query = select(exists().where(table.c.trajectory_id == trajectory_id))
@@ -93,24 +102,28 @@ class ReviewQueue(StorePart):
         rows = [
             {
                 "trajectory_id": trajectory_id,
-                "step_index": _WHOLE if each.step_index is None else each.step_index,
-                "kind": each.kind.value,
+                **_entry(each),
                 "strength": each.strength,
-                "said": json.dumps([encode(side) for side in each.said]),
+                "said": _said(each),
                 "found_at_s": now,
             }
             for each in found
         ]
         kept = {(row["step_index"], row["kind"]) for row in rows}
+        still_said = {(*_entry(each).values(), _said(each)) for each in standing}
         of_this = table.c.trajectory_id == trajectory_id
-        present = select(table.c.step_index, table.c.kind).where(of_this)
+        present = select(table.c.step_index, table.c.kind, table.c.said).where(of_this)
         entry = (table.c.step_index == bindparam("index"), table.c.kind == bindparam("of_kind"))
         insert = self.insert_or_replace(table, ("strength", "said"))
 
         async def write(connection: AsyncConnection) -> None:
             keys = (await connection.execute(present)).all()
             # one statement each: an episode of a thousand steps may have that many, too many for one to name
-            gone = [{"index": index, "of_kind": kind} for index, kind in keys if (index, kind) not in kept]
+            gone = [
+                {"index": index, "of_kind": kind}
+                for index, kind, said in keys
+                if (index, kind) not in kept and (index, kind, said) not in still_said
+            ]
             if gone:
                 await connection.execute(delete(table).where(of_this, *entry), gone)
             if rows:
@@ -179,6 +192,15 @@ class ReviewQueue(StorePart):
             steps=tuple(_of_scorer(scored, scorer) for scorer in newest.values()),
             marks=(*marks, *(_of_whole(row) for row in of_whole if _by_person(row))),
         )
+
+
+def _entry(disagreement: Disagreement) -> dict[str, int | str]:
+    index = disagreement.step_index
+    return {"step_index": _WHOLE if index is None else index, "kind": disagreement.kind.value}
+
+
+def _said(disagreement: Disagreement) -> str:
+    return json.dumps([encode(side) for side in disagreement.said])
 
 
 def _by_person(row: Row[Any, Any, Any, Any]) -> bool:

@@ -190,6 +190,21 @@ async def test_newer_scores_change_the_queue(store: Store) -> None:
     assert (await store.review_queue()).items == ()
 
 
+async def test_what_other_rules_found_stays_while_its_sides_say_what_they_said(store: Store) -> None:
+    await write(store, make_trajectory("a", end=make_end()))
+    await store.add_outcome_scores([outcome(0.6)])
+    assert await store.find_disagreements(read_review_rules({"verifier_judge": {"threshold": 0.4}})) == 1
+    await store.add_scores(steps("prm:1", (0.0, 0.0, 0.0)))
+    assert await store.find_disagreements_of("a", RULES, keep_standing=True) == 2
+    assert {i.disagreement.kind.value for i in (await store.review_queue()).items} == {
+        "verifier_judge", "verifier_steps", "judge_steps"
+    }  # fmt: skip
+    await store.add_outcome_scores([outcome(0.9, scorer="judge:m@2")])
+    await store.add_scores(steps("prm:2", (0.9, 0.9, 0.9)))
+    assert await store.find_disagreements_of("a", RULES, keep_standing=True) == 0
+    assert (await store.review_queue()).items == ()
+
+
 async def test_a_long_episode_on_whose_every_step_two_scorers_disagree(store: Store) -> None:
     image, count = picture(1), 1100
     await store.add_trajectory(
