@@ -115,6 +115,8 @@ def test_a_task_with_one_start_state_is_in_one_split(tmp_path: Path, monkeypatch
     lines = ["family: fixed", "environment: {kind: desktop}", "tasks:"]
     for name in range(40):
         task = f"name: t{name}, description: D., instruction: I., verifier: {{name: game}}"
+        if name % 2:
+            task += ", parameters: {file: [a.txt], number: {from: 3, to: 3}, colour: [red, red]}"
         lines.append(f"  - {{{task}}}")
     (tmp_path / "fixed.yaml").write_text("\n".join(lines))
     monkeypatch.setenv("DESKHAND_TASKS", str(tmp_path))
