@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -21,8 +23,9 @@ from deskhand_flywheel.growth import (
     from_templates,
     measured_instructions,
 )
-from deskhand_flywheel.growth.exploring import changes, written
+from deskhand_flywheel.growth.exploring import WORDS, changes, written
 from deskhand_flywheel.growth.proposing import read_proposals
+from deskhand_flywheel.growth.templates import page_templates
 from deskhand_flywheel.store import Store
 from deskhand_sandbox.accessibility.outline import read_outline
 from deskhand_sandbox.errors import InfrastructureError
@@ -81,6 +84,22 @@ def test_templates_fit_what_a_page_shows() -> None:
     assert pairs and all(" and " in each.instruction and "Choose" not in each.instruction for each in pairs)
     assert from_templates(PAGE, count=100) == found and from_templates(PAGE, count=2) == found[:2]
     assert {each.by for each in found if len(each.conditions) == 1} == {"tick", "untick", "choose", "enter"}
+
+
+def test_no_word_of_these_tasks_is_one_that_test_pages_alone_show() -> None:
+    pages = files("deskhand_sandbox.tasks").joinpath("pages", "generated", "words.js")
+    shown = set(re.findall(r"\w+", pages.read_text(encoding="utf-8").lower()))
+    ours = {*WORDS, *(word for template in page_templates() for word in template.words)}
+
+    def of_the_test(word: str) -> bool:
+        """As the pages' `isTestWord`."""
+        hashed = 2166136261
+        for character in word:
+            hashed = (hashed ^ ord(character)) * 16777619 % 2**32
+        return (hashed ^ (hashed >> 15)) % 10 == 0
+
+    assert of_the_test("birch") and "birch" in shown
+    assert not [word for word in ours & shown if of_the_test(word)]
 
 
 def test_what_changed_is_told() -> None:
