@@ -51,7 +51,7 @@ def thinned(candidates: Sequence[Candidate], kept: Collection[str], sieve: Sieve
     newest `thin_to`."""
     if not sieve.thin_to:
         return set()
-    rates = success_rates(candidates)
+    rates, kept = success_rates(candidates), set(kept)
     of_task: defaultdict[str, list[str]] = defaultdict(list)
     for each in candidates:
         if each.id in kept and rates[each.task_id] > sieve.thin_above:

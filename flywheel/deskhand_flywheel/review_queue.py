@@ -1,8 +1,8 @@
 """The store's queue of what a person should look at, the strongest disagreement first.
 
 An entry is resolved as long as some person's mark stands on the step, or the episode, that it is about; where
-two people contradict each other, as long as a third one's does. When it is taken back the entry waits again.
-Finding drops entries whose sides agree by now.
+two people contradict each other, as long as a third one's does, or theirs are nearer to each other than they
+were. When it is taken back the entry waits again. Finding drops entries whose sides agree by now.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import Any, Literal, TypeAlias
 from sqlalchemy import (
     ColumnElement,
     Row,
+    ScalarSelect,
+    Table,
     and_,
     bindparam,
     case,
@@ -78,9 +80,18 @@ class ReviewQueue(StorePart):
             found += await self.find_disagreements_of(trajectory_id, rules)
         return found
 
-    async def find_disagreements_of(self, trajectory_id: str, rules: ReviewRules) -> int:
-        """As `find_disagreements`, of one trajectory."""
-        found = disagreements_of(await self._opinions(trajectory_id), rules)
+    async def find_disagreements_of(
+        self, trajectory_id: str, rules: ReviewRules, *, keep_standing: bool = False
+    ) -> int:
+        """As `find_disagreements`, of one trajectory.
+
+        Args:
+            keep_standing: what these rules do not find stays where its sides say what they said: other rules
+                found it.
+        """
+        opinions = await self._opinions(trajectory_id)
+        found = disagreements_of(opinions, rules)
+        standing = disagreements_of(opinions, rules.at_any_distance()) if keep_standing else ()
         table = tables.disagreements
         if not found:
             query = select(exists().where(table.c.trajectory_id == trajectory_id))
@@ -91,24 +102,28 @@ class ReviewQueue(StorePart):
         rows = [
             {
                 "trajectory_id": trajectory_id,
-                "step_index": _WHOLE if each.step_index is None else each.step_index,
-                "kind": each.kind.value,
+                **_entry(each),
                 "strength": each.strength,
-                "said": json.dumps([encode(side) for side in each.said]),
+                "said": _said(each),
                 "found_at_s": now,
             }
             for each in found
         ]
         kept = {(row["step_index"], row["kind"]) for row in rows}
+        still_said = {(*_entry(each).values(), _said(each)) for each in standing}
         of_this = table.c.trajectory_id == trajectory_id
-        present = select(table.c.step_index, table.c.kind).where(of_this)
+        present = select(table.c.step_index, table.c.kind, table.c.said).where(of_this)
         entry = (table.c.step_index == bindparam("index"), table.c.kind == bindparam("of_kind"))
         insert = self.insert_or_replace(table, ("strength", "said"))
 
         async def write(connection: AsyncConnection) -> None:
             keys = (await connection.execute(present)).all()
             # one statement each: an episode of a thousand steps may have that many, too many for one to name
-            gone = [{"index": index, "of_kind": kind} for index, kind in keys if (index, kind) not in kept]
+            gone = [
+                {"index": index, "of_kind": kind}
+                for index, kind, said in keys
+                if (index, kind) not in kept and (index, kind, said) not in still_said
+            ]
             if gone:
                 await connection.execute(delete(table).where(of_this, *entry), gone)
             if rows:
@@ -179,6 +194,15 @@ class ReviewQueue(StorePart):
         )
 
 
+def _entry(disagreement: Disagreement) -> dict[str, int | str]:
+    index = disagreement.step_index
+    return {"step_index": _WHOLE if index is None else index, "kind": disagreement.kind.value}
+
+
+def _said(disagreement: Disagreement) -> str:
+    return json.dumps([encode(side) for side in disagreement.said])
+
+
 def _by_person(row: Row[Any, Any, Any, Any]) -> bool:
     return annotator_of(row.scorer) is not None
 
@@ -205,20 +229,25 @@ def _of_scorer(rows: Sequence[Row[Any, Any, Any, Any]], scorer: str) -> tuple[St
 
 
 def _resolved() -> ColumnElement[bool]:
-    """Some person has marked what the entry is about; where two people contradict each other, a third."""
+    """Some person has marked what the entry is about; where two people contradict each other, a third has, or
+    they do not as much as when it was found."""
     table, scores, outcomes = tables.disagreements, tables.scores, tables.outcome_scores
-    of_step = select(func.count()).where(
-        scores.c.trajectory_id == table.c.trajectory_id,
-        scores.c.step_index == table.c.step_index,
-        scores.c.scorer.startswith(f"{HUMAN}:"),
+    steps_people, steps_apart = _marks(scores, scores.c.step_index == table.c.step_index)
+    whole_people, whole_apart = _marks(outcomes, table.c.step_index == _WHOLE)
+    of_people = table.c.kind == DisagreementKind.PEOPLE.value
+    marked = steps_people + whole_people > case((of_people, 2), else_=0)
+    return or_(marked, and_(of_people, steps_apart + whole_apart < table.c.strength - 1e-9))
+
+
+def _marks(marks: Table, about: ColumnElement[bool]) -> tuple[ScalarSelect[int], ScalarSelect[float]]:
+    """Of people, on what an entry is about: how many, and how far apart, 0 where there is none."""
+    of_entry = marks.c.trajectory_id == tables.disagreements.c.trajectory_id
+    chosen = and_(of_entry, marks.c.scorer.startswith(f"{HUMAN}:"), about)
+    apart = func.coalesce(func.max(marks.c.score) - func.min(marks.c.score), 0.0)
+    return (
+        select(func.count()).select_from(marks).where(chosen).scalar_subquery(),
+        select(apart).where(chosen).scalar_subquery(),
     )
-    of_whole = select(func.count()).where(
-        table.c.step_index == _WHOLE,
-        outcomes.c.trajectory_id == table.c.trajectory_id,
-        outcomes.c.scorer.startswith(f"{HUMAN}:"),
-    )
-    people = of_step.scalar_subquery() + of_whole.scalar_subquery()
-    return people > case((table.c.kind == DisagreementKind.PEOPLE.value, 2), else_=0)
 
 
 async def _people(

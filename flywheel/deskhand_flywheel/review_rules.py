@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from itertools import combinations
 from pathlib import Path
@@ -40,6 +40,10 @@ class ReviewRules:
     kinds: Mapping[DisagreementKind, Rule]
     last_steps: int
     """How many steps say how the episode came out."""
+
+    def at_any_distance(self) -> ReviewRules:
+        """Rules by which any two that speak of the same disagree."""
+        return replace(self, kinds=dict.fromkeys(DisagreementKind, Rule(threshold=0.0)))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

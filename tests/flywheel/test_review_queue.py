@@ -158,6 +158,15 @@ async def test_between_two_people_a_third_decides(store: Store, index: int | Non
     assert resolved.resolved_by == ("ada", "bob", "cyd")
     await store.unmark("a", index, "cyd")
     assert (await store.review_queue()).items == (open_,)
+    await store.mark("a", index, "bob", 0.0, "It went another way.")
+    assert len((await store.review_queue()).items) == 1
+    await store.mark("a", index, "bob", 0.9)
+    assert (await store.review_queue()).items == ()
+    assert len((await store.review_queue("resolved")).items) == 1
+    await store.mark("a", index, "bob", 0.0)
+    assert (await store.review_queue()).items == (open_,)
+    await store.unmark("a", index, "bob")
+    assert (await store.review_queue()).items == ()
     await store.mark("a", index, "bob", 0.9)
     assert await store.find_disagreements(RULES) == 0
     assert (await store.review_queue()).items == (await store.review_queue("resolved")).items == ()
@@ -178,6 +187,21 @@ async def test_newer_scores_change_the_queue(store: Store) -> None:
     await store.add_outcome_scores([outcome(1.0, scorer="judge:m@2")])
     await store.add_scores(steps("prm:3", (1.0, 1.0, 1.0)))
     assert await store.find_disagreements(RULES) == 0
+    assert (await store.review_queue()).items == ()
+
+
+async def test_what_other_rules_found_stays_while_its_sides_say_what_they_said(store: Store) -> None:
+    await write(store, make_trajectory("a", end=make_end()))
+    await store.add_outcome_scores([outcome(0.6)])
+    assert await store.find_disagreements(read_review_rules({"verifier_judge": {"threshold": 0.4}})) == 1
+    await store.add_scores(steps("prm:1", (0.0, 0.0, 0.0)))
+    assert await store.find_disagreements_of("a", RULES, keep_standing=True) == 2
+    assert {i.disagreement.kind.value for i in (await store.review_queue()).items} == {
+        "verifier_judge", "verifier_steps", "judge_steps"
+    }  # fmt: skip
+    await store.add_outcome_scores([outcome(0.9, scorer="judge:m@2")])
+    await store.add_scores(steps("prm:2", (0.9, 0.9, 0.9)))
+    assert await store.find_disagreements_of("a", RULES, keep_standing=True) == 0
     assert (await store.review_queue()).items == ()
 
 

@@ -114,7 +114,7 @@ class JudgedOutcomes:
             late = f"no verdict within {within_s:g} s of the episode's end"
             raise NoVerdict(late, trouble=JudgeTrouble.TIMEOUT) from error
         await self._store.add_outcome_scores([score])
-        await self._store.find_disagreements_of(trajectory.id, self._rules)
+        await self._store.find_disagreements_of(trajectory.id, self._rules, keep_standing=True)
         await self._store.drop_judge_failure(self.scorer, trajectory.id, None)
         self._counts["judged"] += 1
         return score

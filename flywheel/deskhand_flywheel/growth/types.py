@@ -42,7 +42,7 @@ class Refusal(StrEnum):
     DUPLICATE = "duplicate"
     """There is one from the same start state that asks for the same."""
     CONTAMINATED = "contaminated"
-    """Its instruction is one of a held-out task, or of a seed that only measures."""
+    """Its instruction is one of a held-out task, or of a seed that only measures, that the store has seen."""
     BROKEN = "broken"
     """It does not prove itself: it passes at the start, or its own actions do not reach its goal."""
     FAILED = "failed"

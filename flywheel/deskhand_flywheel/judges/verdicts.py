@@ -24,12 +24,15 @@ LONGEST = 4000
 _MOST_CHARS = 50_000
 _MOST_OBJECTS = 32
 _THINKING = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
-_FENCE = re.compile(r"```[a-zA-Z]*\s*\n?(.*?)```", re.DOTALL)
-_LINE = re.compile(r"^[\s*_#-]*(\w+)[\s*_]*:[\s*_]*(.+?)[\s*_]*$", re.MULTILINE)
+_FENCE = re.compile(r"```[a-zA-Z]*+(.*?)```", re.DOTALL)
 _SHARE = re.compile(r"(\d{1,6}(?:\.\d{1,9})?)\s*(?:/|out of)\s*(\d{1,6}(?:\.\d{1,9})?)")
 _NUMBER = re.compile(r"(\d{1,6}(?:\.\d{1,9})?)\s*(%?)")
 _SCORES = ("score", "rating", "probability", "value")
 _RATIONALES = ("rationale", "reason", "reasoning", "explanation", "justification")
+_LINE = re.compile(
+    rf"^[ \t*_#-]*+({'|'.join((*_SCORES, *_RATIONALES))})[\s*_]*+:[\s*_]*+(.+)$", re.MULTILINE | re.IGNORECASE
+)
+"""Nothing in it is tried twice: a judge that repeats itself is read as fast as another."""
 
 
 class VerdictRepair(StrEnum):
@@ -103,8 +106,7 @@ def _fields(text: str, repairs: list[VerdictRepair]) -> Mapping[str, object]:
             raise UnreadableVerdict("it holds several different objects with a score")
         repairs.append(VerdictRepair.PROSE)
         return within[0]
-    lines = [(name.lower(), said) for name, said in _LINE.findall(text)]
-    lines = [(name, said) for name, said in lines if name in (*_SCORES, *_RATIONALES)]
+    lines = [(name.lower(), said.rstrip(" \t\r*_")) for name, said in _LINE.findall(text)]
     if not lines or len(dict(lines)) < len(lines):
         raise UnreadableVerdict(f"it holds no JSON object with a score: {text[:80]!r}")
     repairs.append(VerdictRepair.LINES)

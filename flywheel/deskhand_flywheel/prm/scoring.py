@@ -180,7 +180,7 @@ async def score_store(
                 continue
             scored += 1
             if scores:
-                await store.find_disagreements_of(scores[0].trajectory_id, rules)
+                await store.find_disagreements_of(scores[0].trajectory_id, rules, keep_standing=True)
         if progress is not None:
             progress(begin + len(group), len(ids))
     return scored

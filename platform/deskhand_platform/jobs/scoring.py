@@ -95,7 +95,7 @@ async def judge(place: Place, order: JudgeOrder, progress: Progress) -> Outcome:
             )
             rules = read_review_rules({})
             for trajectory_id in report.trajectories:
-                await store.find_disagreements_of(trajectory_id, rules)
+                await store.find_disagreements_of(trajectory_id, rules, keep_standing=True)
     finally:
         await judging.close()
     return _json(asdict(report))

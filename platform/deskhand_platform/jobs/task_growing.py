@@ -137,7 +137,11 @@ async def _proposals(
         begun(number)
         sandbox = await lender.sandbox(base.environment.kind)
         if asked.by is Source.EXPLORED:
-            _, found, _ = await explore(base, sandbox=sandbox, sink=store, seed=base.seed, actions=asked.each)
+            _, found, played = await explore(
+                base, sandbox=sandbox, sink=store, seed=base.seed, actions=asked.each
+            )
+            if played.end is not None and played.end.failure is not None:
+                told(f"! {base.id} with seed {base.seed}: {played.end.failure_detail}")
         else:
             try:
                 await sandbox.reset(base)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -21,8 +23,9 @@ from deskhand_flywheel.growth import (
     from_templates,
     measured_instructions,
 )
-from deskhand_flywheel.growth.exploring import changes, written
+from deskhand_flywheel.growth.exploring import WORDS, changes, written
 from deskhand_flywheel.growth.proposing import read_proposals
+from deskhand_flywheel.growth.templates import page_templates
 from deskhand_flywheel.store import Store
 from deskhand_sandbox.accessibility.outline import read_outline
 from deskhand_sandbox.errors import InfrastructureError
@@ -83,6 +86,22 @@ def test_templates_fit_what_a_page_shows() -> None:
     assert {each.by for each in found if len(each.conditions) == 1} == {"tick", "untick", "choose", "enter"}
 
 
+def test_no_word_of_these_tasks_is_one_that_test_pages_alone_show() -> None:
+    pages = files("deskhand_sandbox.tasks").joinpath("pages", "generated", "words.js")
+    shown = set(re.findall(r"\w+", pages.read_text(encoding="utf-8").lower()))
+    ours = {*WORDS, *(word for template in page_templates() for word in template.words)}
+
+    def of_the_test(word: str) -> bool:
+        """As the pages' `isTestWord`."""
+        hashed = 2166136261
+        for character in word:
+            hashed = (hashed ^ ord(character)) * 16777619 % 2**32
+        return (hashed ^ (hashed >> 15)) % 10 == 0
+
+    assert of_the_test("birch") and "birch" in shown
+    assert not [word for word in ours & shown if of_the_test(word)]
+
+
 def test_what_changed_is_told() -> None:
     after = (
         BEFORE.replace('"Salt"', '"Salt" [checked]')
@@ -133,7 +152,7 @@ async def test_an_admitted_task_is_a_file_with_its_lineage(tmp_path: Path) -> No
     assert task.labels["grown_from"] == f"{BASE.id}#{BASE.seed}"
     assert str(task.environment.settings["start"]).endswith(f"({BASE.seed})")
     assert family.oracle(ruling.task_id, 0) == (Click(x=10, y=10),)
-    assert split_of(ruling.task_id, 0) is Split.TRAIN
+    assert {split_of(ruling.task_id, seed) for seed in range(40)} == {Split.TRAIN}
 
 
 async def test_what_is_refused_is_counted_by_why_and_leaves_no_file(tmp_path: Path) -> None:
@@ -163,6 +182,19 @@ async def test_what_is_refused_is_counted_by_why_and_leaves_no_file(tmp_path: Pa
     assert nursery.counts == {
         "admitted": 1, "broken": 1, "failed": 1, "unreadable": 3, "contaminated": 1, "duplicate": 1
     }  # fmt: skip
+
+
+async def test_a_task_on_trial_is_none_yet_and_is_none_where_its_trial_was_cut_off(tmp_path: Path) -> None:
+    async def looks_around(family: FolderFamily, task_id: str) -> str:
+        assert family.task_ids() == (task_id,)
+        assert FolderFamily(tmp_path).task_ids() == ()
+        return ""
+
+    cut_off = tmp_path / ".trying-before"
+    cut_off.mkdir()
+    (cut_off / "task.yaml").write_text(proposal().written())
+    ruling = await Nursery(tmp_path).admit(proposal(), looks_around)
+    assert ruling.refusal is None and FolderFamily(tmp_path).task_ids() == (ruling.task_id,)
 
 
 async def test_nothing_grows_from_what_is_measured_by(tmp_path: Path, store: Store) -> None:

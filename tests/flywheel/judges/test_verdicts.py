@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -30,6 +31,7 @@ def test_what_was_asked_for_is_read_as_it_stands() -> None:
         ("{'rationale': 'It helps.', 'score': 0.75}", ["quotes"]),
         ("**Rationale:** It helps.\n**Score:** 0.75", ["lines", "number"]),
         ("Score: 0.75\nReason: It helps.", ["lines", "number", "name"]),
+        ("- __score__:\r\n 0.75 \r\n- __rationale__: _It helps._\r\n", ["lines", "number"]),
         ('{"Rationale": "It helps.", "Score": 0.75}', ["name"]),
         ('{"explanation": "It helps.", "rating": 0.75}', ["name"]),
         ('{"rationale": "It helps.", "score": "0.75"}', ["number"]),
@@ -43,6 +45,22 @@ def test_near_misses_are_mended_and_named(text: str, repairs: list[str]) -> None
     verdict = read_verdict(text)
     assert (verdict.score, verdict.rationale) == (0.75, "It helps.")
     assert list(verdict.repairs) == repairs
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "_" * 50_000,
+        "x" + "\n" * 40_000 + "x",
+        "Score: a" + "_" * 40_000 + "x",
+        "```" + "\n" * 40_000 + "x",
+    ],
+)
+def test_a_judge_that_repeats_itself_is_read_at_once(text: str) -> None:
+    begun = time.process_time()
+    with pytest.raises(UnreadableVerdict):
+        read_verdict(text)
+    assert time.process_time() - begun < 1
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,15 @@ def test_templates_and_explored_states_become_tasks_that_prove_themselves(grow: 
     assert by <= asyncio.run(recorded())
 
 
+def test_what_kept_an_explorer_from_a_page_is_said(grow: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr("deskhand_platform.cli.task_growth.say", said.append)
+    status, found = grow("worlds/chain", "--by", "explored", "--pages", "1")
+    assert (status, found["admitted"]) == (1, [])
+    (line,) = said
+    assert line.startswith("! worlds/chain with seed ") and "a world has no text tree" in line
+
+
 def test_a_model_s_tasks_are_proved_like_any_other(
     grow: Any, model: tuple[str, type[Model]], tmp_path: Path
 ) -> None:

@@ -21,6 +21,11 @@ Play = Callable[[str, int], Awaitable[tuple[Outcome, float, int]]]
 FEW = ("generated/fill-2", "generated/fill-4-large", "generated/press", "generated/press-color-wide")
 WORDS = "[VOCABULARY.train, VOCABULARY.test].map((each) => Object.values(each).flat())"
 FONT = "document.body.style.getPropertyValue('--font').replaceAll('\"', '')"
+SHADES = """generated.facts().map((fact) => {
+  const style = getComputedStyle(document.elementFromPoint(...fact.point).closest("button") ?? document.body);
+  const color = style[fact.role === "icon" ? "color" : "backgroundColor"];
+  return { ...fact, shades: color.match(/\\d+/g).map(Number) };
+})"""
 
 
 def verifier() -> Any:
@@ -105,6 +110,24 @@ async def test_facts_say_where_everything_is(sandbox: Sandbox) -> None:
     assert kinds == {"text", "role", "color", "ordinal", "relation"}
 
 
+async def test_no_other_looks_as_if_of_the_colour_a_thing_is_pointed_out_by(sandbox: Sandbox) -> None:
+    told = 0
+    for seed in range(40):
+        await sandbox.reset(make_task("generated/press-color-large", seed))
+        facts: Any = await sandbox.evaluate(SHADES)
+        for fact in facts:
+            if any(kind == "color" for kind, _ in fact["descriptions"]):
+                told += 1
+                like = [each for each in facts if each["role"] == fact["role"]]
+                apart = [
+                    max(abs(one - other) for one, other in zip(each["shades"], fact["shades"], strict=True))
+                    for each in like
+                    if each is not fact
+                ]
+                assert not apart or min(apart) >= 32, (seed, fact["descriptions"])
+    assert told > 40
+
+
 async def test_another_thing_pressed_is_lost(sandbox: Sandbox) -> None:
     task = make_task("generated/press-large", 2)
     await sandbox.reset(task)
@@ -128,27 +151,28 @@ async def test_ending_a_form_too_early_is_lost_and_counts_what_was_done(sandbox:
     )
 
 
-async def test_what_was_not_asked_for_must_stay_as_it_was(sandbox: Sandbox) -> None:
-    for seed in range(20):
+@pytest.mark.parametrize("role", ["checkbox", "switch", "plus button", "radio button", "item"])
+async def test_what_was_not_asked_for_must_stay_as_it_was(sandbox: Sandbox, role: str) -> None:
+    for seed in range(40):
         task = make_task("generated/fill-1-large", seed)
-        await sandbox.reset(task)
-        meant: Any = (await next_actions(task, sandbox, 0))[0]
+        instruction = (await sandbox.reset(task)).instruction
         facts: Any = await sandbox.evaluate("generated.facts()")
-        changeable = [
-            fact["point"] for fact in facts if fact["role"] in ("checkbox", "switch", "plus button")
-        ]
-        others = [point for point in changeable if point != [meant.x, meant.y]]
-        if others:
+        like = [fact for fact in facts if fact["role"] == role]
+        others = [fact["point"] for fact in like if fact["state"] not in ("on", "selected")]
+        if others and not any(fact["name"] in instruction for fact in like):
             break
     else:
-        pytest.fail("no page of twenty has a thing that was not asked for")
+        pytest.fail("no page of forty has a thing that was not asked for")
     await sandbox.act(Click(x=others[0][0], y=others[0][1]))
+    assert await sandbox.evaluate("generated.facts()") != facts
     for turn in range(task.limits.turns):
         for action in await next_actions(task, sandbox, turn):
             await sandbox.act(action)
         if (await verifier().step_reward(sandbox)).terminated:
             break
-    assert not (await verifier().score(sandbox, answer=None)).success
+    assert await verifier().score(sandbox, answer=None) == Outcome(
+        score=0.5, success=False, detail="lost, score 0.5"
+    )
 
 
 async def test_an_agent_that_leaves_the_page_has_done_nothing(sandbox: Sandbox) -> None:

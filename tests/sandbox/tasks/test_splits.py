@@ -1,3 +1,4 @@
+import json
 import random
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskhand_sandbox.errors import InvalidTask
+from deskhand_sandbox.tasks.families import family_of
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS, drawn_within, seeds, split_by_hash, split_of
 from deskhand_sandbox.types import Split
 
@@ -113,6 +115,8 @@ def test_a_task_with_one_start_state_is_in_one_split(tmp_path: Path, monkeypatch
     lines = ["family: fixed", "environment: {kind: desktop}", "tasks:"]
     for name in range(40):
         task = f"name: t{name}, description: D., instruction: I., verifier: {{name: game}}"
+        if name % 2:
+            task += ", parameters: {file: [a.txt], number: {from: 3, to: 3}, colour: [red, red]}"
         lines.append(f"  - {{{task}}}")
     (tmp_path / "fixed.yaml").write_text("\n".join(lines))
     monkeypatch.setenv("DESKHAND_TASKS", str(tmp_path))
@@ -125,6 +129,22 @@ def test_a_task_with_one_start_state_is_in_one_split(tmp_path: Path, monkeypatch
         seeds(task_id, Split.TEST, 1)
     monkeypatch.setattr("deskhand_sandbox.tasks.splits.HELD_OUT_TASKS", frozenset({task_id}))
     assert seeds(task_id, Split.TEST, 2, offset=1) == [1, 2]
+
+
+def test_an_osworld_task_s_split_does_not_hang_on_whether_its_files_are_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"0000-{number}" for number in range(40)]
+    for name in names:
+        example = {"id": name, "instruction": "I.", "config": [], "evaluator": {"func": "infeasible"}}
+        (tmp_path / f"{name}.json").write_text(json.dumps(example))
+    monkeypatch.delenv("DESKHAND_TASKS", raising=False)
+    unknown = {name: {split_of(f"osworld/{name}", seed) for seed in range(10)} for name in names}
+    monkeypatch.setenv("DESKHAND_TASKS", str(tmp_path))
+    assert all(family_of(f"osworld/{name}") for name in names)
+    assert {name: {split_of(f"osworld/{name}", seed) for seed in range(10)} for name in names} == unknown
+    assert all(len(splits) == 1 for splits in unknown.values())
+    assert {split for splits in unknown.values() for split in splits} == set(Split)
 
 
 def test_negative_counts_are_refused() -> None:

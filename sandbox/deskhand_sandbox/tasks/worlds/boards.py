@@ -42,7 +42,7 @@ def sokoban(task_id: str, seed: int, *, side: int, boxes: int) -> str:
 
 @lru_cache(maxsize=4096)
 def ice(task_id: str, seed: int, *, side: int) -> str:
-    """A frozen lake: from the first place to a flag elsewhere, and a way round the holes."""
+    """A frozen lake: from a first place to a flag elsewhere, and a way round the holes; tasks share them."""
 
     def drawn(draw: random.Random) -> str | None:
         cells = ["O" if draw.random() < HOLES_SHARE else "-" for _ in range(side * side)]
@@ -51,7 +51,7 @@ def ice(task_id: str, seed: int, *, side: int) -> str:
         far = abs(start % side - flag % side) + abs(start // side - flag // side)
         return as_lines(cells, side) if far >= side - 1 and _walkable("".join(cells), side) else None
 
-    return drawn_within(task_id, seed, drawn, among=task_id)
+    return drawn_within(task_id, seed, drawn, among=f"worlds/frozen-lake-{side}x{side}")
 
 
 def _room(draw: random.Random, side: int, boxes: int) -> list[str]:

@@ -23,7 +23,8 @@ class TaskFolder:
     def __init__(self, place: Path | Traversable) -> None:
         """
         Args:
-            place: a folder, looked through with the folders in it, or one file.
+            place: a folder, looked through with the folders in it, or one file; names in it that begin with
+                a dot are passed over.
         """
         self.place = place
         self._made: dict[str, Template | OsworldTask] | None = None
@@ -96,6 +97,8 @@ def _files(place: Path | Traversable) -> list[Path | Traversable]:
         raise InvalidTask(f"{place} is neither a file nor a folder")
     found: list[Path | Traversable] = []
     for each in sorted(place.iterdir(), key=lambda one: one.name):
+        if each.name.startswith("."):
+            continue
         if each.is_dir():
             found += _files(each)
         elif each.name.endswith(SUFFIXES):

@@ -34,8 +34,8 @@ class Template:
 
     @property
     def fixed(self) -> bool:
-        """Nothing is drawn: there is one start state."""
-        return not self.parameters
+        """There is one start state: nothing is drawn, or from one value alone."""
+        return all(each == of.choices[0] for of in self.parameters for each in of.choices)
 
     def make(self, seed: int) -> Task:
         """One start state."""

@@ -83,6 +83,12 @@ async def test_cells_can_be_clicked(sandbox: Sandbox) -> None:
     assert after["tiles"][gap] == state["tiles"][y * 3 + x]
 
 
+@pytest.mark.parametrize("seed", [5449, 20510])
+async def test_the_first_field_of_minesweeper_never_opens_all(play: Play, seed: int) -> None:
+    outcome, rewards, _ = await play("games/minesweeper", seed)
+    assert outcome.success and rewards == pytest.approx(1.0)
+
+
 async def test_a_mine_ends_the_game(sandbox: Sandbox) -> None:
     await sandbox.reset(make_task("games/minesweeper", 5))
     state: Any = await sandbox.evaluate("game.state()")

@@ -57,6 +57,15 @@ def test_no_board_of_one_split_is_one_of_another(task_id: str) -> None:
     assert board(task_id, 5) == board(task_id, 5)
 
 
+def test_a_lake_of_a_train_seed_is_no_test_seed_s_of_another_task() -> None:
+    lakes = ("worlds/frozen-lake-4x4", "worlds/frozen-lake-4x4-slippery")
+    train, test = (
+        {board(lake, seed) for lake in lakes for seed in seeds(lake, split, count)}
+        for split, count in ((Split.TRAIN, 2000), (Split.TEST, 200))
+    )
+    assert len(train) > 2000 and len(test) > 300 and not train & test
+
+
 def test_the_arm_a_user_means_stands_in_the_details_alone() -> None:
     tasks = [make_task("worlds/bandit-asking", seed) for seed in range(80)]
     assert {task.instruction for task in tasks} == {"Pull the arm I mean."}

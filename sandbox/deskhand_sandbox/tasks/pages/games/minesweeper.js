@@ -43,13 +43,15 @@
     title: "Minesweeper",
     start(random, options) {
       const number = options.mines ?? 9;
-      const first = [1 + random.below(SIDE - 2), 1 + random.below(SIDE - 2)];
-      const kept = new Set([first, ...around(...first)].map(([x, y]) => at(x, y)));
-      const places = [...Array(SIDE * SIDE).keys()].filter((place) => !kept.has(place));
-      mines = new Set(random.shuffled(places).slice(0, number));
-      [opened, flags, hit, cursor] = [new Set(), new Set(), null, first];
-      open(...first);
-      given = opened.size;
+      do {
+        const first = [1 + random.below(SIDE - 2), 1 + random.below(SIDE - 2)];
+        const kept = new Set([first, ...around(...first)].map(([x, y]) => at(x, y)));
+        const places = [...Array(SIDE * SIDE).keys()].filter((place) => !kept.has(place));
+        mines = new Set(random.shuffled(places).slice(0, number));
+        [opened, flags, hit, cursor] = [new Set(), new Set(), null, first];
+        open(...first);
+        given = opened.size;
+      } while (given + number === SIDE * SIDE); // nothing would be left to do
       return `Open every cell without one of the ${number} mines: click, or move with the arrow keys and press space. A right click or F marks a mine.`;
     },
     size: () => [SIDE, SIDE],
@@ -59,7 +61,7 @@
       if (!opened.has(at(x, y))) return { classes: `covered${flags.has(at(x, y)) ? " flag" : ""}${mark}` };
       return { classes: `open${mark}`, text: count(x, y) || "", style: { color: COLOURS[count(x, y)] } };
     },
-    progress: () => (opened.size - given) / (SIDE * SIDE - mines.size - given || 1),
+    progress: () => (opened.size - given) / (SIDE * SIDE - mines.size - given),
     over: () => hit !== null,
     key(name) {
       if (name in DIRECTIONS) {

@@ -27,6 +27,17 @@ function nearest(from, candidates, { leave, meet, low, high, sign }) {
     .sort((a, b) => sign * (boxOf(a)[meet] - boxOf(b)[meet]))[0];
 }
 
+/** Of red, green and blue, from 0 to 255: colours nearer than this in each have one name. */
+const NEAR = 32;
+const shades = ({ role, element }) =>
+  getComputedStyle(element)[role === "icon" ? "color" : "backgroundColor"].match(/\d+/g).map(Number);
+
+/** Whether two things look as if of one colour: one without a tone may have the page's white. */
+function sameColor(one, other) {
+  const theirs = shades(other);
+  return shades(one).every((shade, index) => Math.abs(shade - theirs[index]) < NEAR);
+}
+
 /** [kind, words] of a thing among those that are seen; kinds: "text", "role", "color", "ordinal", "relation". */
 function descriptions(thing, seen) {
   const like = seen.filter((other) => other.role === thing.role);
@@ -38,7 +49,7 @@ function descriptions(thing, seen) {
     const before = NAMED_ON.has(role) || role === "icon";
     found.push(["role", before ? `the ${thing.name} ${role}` : `the ${role} ${tied} ${thing.name}`]);
   }
-  if (thing.tone && like.filter((other) => other.tone === thing.tone).length === 1) {
+  if (thing.tone && like.filter((other) => other.tone === thing.tone || sameColor(other, thing)).length === 1) {
     found.push(["color", `the ${thing.tone} ${role}`]);
   }
   if (like.length > 1 && thing.row === undefined) {

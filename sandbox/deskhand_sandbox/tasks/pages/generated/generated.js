@@ -45,6 +45,9 @@ const generated = (() => {
     return document.body.insertBefore(document.createElement("main"), document.body.firstChild);
   }
 
+  /** What changes with a thing: its list, the radio buttons of its name, or itself alone. */
+  const groupOf = ({ role, element }) => (role === "item" ? element.parentElement : element.name || element);
+
   /** A page of any layout, where one thing is to be pressed; the first click ends it. */
   function press(draw, { by }) {
     const main = blank(draw);
@@ -80,16 +83,14 @@ const generated = (() => {
     if (!visible(ending)) return null;
     const goals = [], groups = new Set();
     for (const thing of draw.random.shuffled(things.filter((each) => each.role in GOALS && visible(each)))) {
-      const group = thing.role === "item" ? thing.element.parentElement : thing.element.name || thing.element;
-      const goal = groups.has(group) ? null : GOALS[thing.role](draw, thing);
+      const goal = groups.has(groupOf(thing)) ? null : GOALS[thing.role](draw, thing);
       if (!goal) continue;
-      groups.add(group);
+      groups.add(groupOf(thing));
       goals.push({ ...goal, thing });
       if (goals.length === number) break;
     }
     if (goals.length < number) return null;
-    const meant = new Set(goals.map((goal) => goal.thing));
-    const kept = things.filter((each) => !meant.has(each) && each.role !== "radio button" && each.role !== "item");
+    const kept = things.filter((each) => !groups.has(groupOf(each)));
     const holds = () => kept.map((each) => `${each.state()}|${each.value()}`).join("\n");
     const begun = holds();
     return {
