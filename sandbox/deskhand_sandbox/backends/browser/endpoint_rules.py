@@ -67,6 +67,8 @@ def check(
         raise Refused(f"{method} is not offered here: this endpoint reaches the pages of one lease")
     if method == "Page.navigate":
         _check_address(parameters)
+    if method == "Input.dispatchDragEvent":
+        _check_dragged(parameters)
     return parameters
 
 
@@ -76,3 +78,9 @@ def _check_address(parameters: Payload) -> None:
         raise Refused(
             f"{url!r} cannot be opened: this machine's files and the browser's own pages are closed"
         )
+
+
+def _check_dragged(parameters: Payload) -> None:
+    data = cast("object", parameters.get("data"))
+    if isinstance(data, dict) and cast("Payload", data).get("files"):
+        raise Refused("this machine's files cannot be dragged to a page: leave files out")

@@ -2,21 +2,47 @@
 
 import asyncio
 import json
+from pathlib import Path
 
 import httpx
 import pytest
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import async_playwright
-from websockets.asyncio.client import connect
+from websockets.asyncio.client import ClientConnection, connect
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import InvalidStatus
 
 from deskhand_sandbox.backends.browser import BrowserBackend, BrowserSandbox
-from deskhand_sandbox.backends.browser.cdp import CdpClosed, CdpError, CdpSession
+from deskhand_sandbox.backends.browser.cdp import CdpClosed, CdpError, CdpSession, Payload
 from deskhand_sandbox.backends.browser.endpoint import Endpoint
 from deskhand_sandbox.types import Click
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+
+
+async def ask(
+    stranger: ClientConnection, method: str, parameters: Payload | None = None, session: str | None = None
+) -> Payload:
+    """The answer to a command of a stranger that knows no manners."""
+    to = {} if session is None else {"sessionId": session}
+    await stranger.send(json.dumps({"id": 1, "method": method, "params": parameters or {}, **to}))
+    return await answer(stranger)
+
+
+async def answer(stranger: ClientConnection) -> Payload:
+    """What comes next that is no event."""
+    async for text in stranger:
+        message = json.loads(text)
+        if "method" not in message:
+            return message
+    raise AssertionError("the endpoint has ended the connection")
+
+
+async def attached(stranger: ClientConnection) -> str:
+    """A session to the page that is there."""
+    pages = (await ask(stranger, "Target.getTargets"))["result"]["targetInfos"]
+    parameters = {"targetId": pages[0]["targetId"], "flatten": True}
+    return (await ask(stranger, "Target.attachToTarget", parameters))["result"]["sessionId"]
 
 
 async def test_a_stranger_works_in_the_page_the_sandbox_shows(
@@ -111,6 +137,28 @@ async def test_what_is_not_the_lease_s_is_refused(
         finally:
             await stranger.close()
         assert (await other.observe()).settled
+
+
+async def test_a_stranger_drags_none_of_the_machine_s_files(
+    sandbox: BrowserSandbox, page, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("secret")
+    tell = "event.dataTransfer.files[0]?.text().then((text) => document.title = text)"
+    tell += "; document.title = event.dataTransfer.getData('text/plain')"
+    await sandbox.reset(
+        page(f'<body style="height:90vh" ondragover="event.preventDefault()" ondrop="{tell}">drop')
+    )
+    async with connect((await sandbox.open_endpoint()).replace("http", "ws")) as stranger:
+        session = await attached(stranger)
+        words = {"items": [{"mimeType": "text/plain", "data": "words"}], "dragOperationsMask": 1}
+        for kind in ("dragEnter", "dragOver", "drop"):
+            event = {"type": kind, "x": 9, "y": 9, "data": words}
+            files = {**event, "data": {**words, "files": [str(secret)]}}
+            refused = await ask(stranger, "Input.dispatchDragEvent", files, session)
+            assert "files" in refused["error"]["message"]
+            assert "result" in await ask(stranger, "Input.dispatchDragEvent", event, session)
+        assert await sandbox.evaluate("document.title") == "words"
 
 
 async def test_connections_end_with_the_episode(sandbox: BrowserSandbox, page) -> None:
