@@ -14,6 +14,7 @@ import json
 import secrets
 from collections.abc import Callable
 from http import HTTPStatus
+from typing import cast
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.asyncio.server import Server, ServerConnection, serve
@@ -142,9 +143,9 @@ class _Conversation:
         """Pass messages on until one side ends."""
         try:
             await self._ask("Target.setDiscoverTargets", {"discover": True})
-            async for message in self._near:
-                await self._said(json.loads(message))
-        except (ConnectionClosed, Refused, ValueError):
+            async for text in self._near:
+                await self._said(_read(text))
+        except (ConnectionClosed, Refused):
             pass
         finally:
             for task in (self._hearing, *self._own):
@@ -155,9 +156,8 @@ class _Conversation:
     # ---- from the stranger
 
     async def _said(self, message: Payload) -> None:
-        method, parameters = str(message["method"]), dict(message.get("params") or {})
-        session = message.get("sessionId")
         try:
+            method, parameters, session = _parts(message)
             if session is not None and session not in self._sessions:
                 raise Refused("there is no such session")
             if method in IGNORED:
@@ -299,6 +299,32 @@ class _Conversation:
 
     async def _tell(self, message: Payload) -> None:
         await self._near.send(json.dumps(message))
+
+
+def _read(text: str | bytes) -> Payload:
+    """A stranger's message; empty where it is no object of JSON."""
+    try:
+        message = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return cast("Payload", message) if isinstance(message, dict) else {}
+
+
+def _parts(message: Payload) -> tuple[str, Payload, str | None]:
+    """Method, parameters and session of a command.
+
+    Raises:
+        Refused: it is none.
+    """
+    number, method = message.get("id"), message.get("method")
+    parameters, session = message.get("params") or {}, message.get("sessionId")
+    if not isinstance(number, int) or not 0 <= number < OWN_NUMBERS:
+        raise Refused(f"a command has an id, a whole number below {OWN_NUMBERS}")
+    if not isinstance(method, str) or not isinstance(parameters, dict):
+        raise Refused("a command has a method, and its params are an object")
+    if session is not None and not isinstance(session, str):
+        raise Refused("there is no such session")
+    return method, dict(cast("Payload", parameters)), session
 
 
 def _to(message: Payload) -> Payload:

@@ -161,6 +161,33 @@ async def test_a_stranger_drags_none_of_the_machine_s_files(
         assert await sandbox.evaluate("document.title") == "words"
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "nope",
+        "[]",
+        "[" * 100_000,
+        '{"id": 1}',
+        '{"method": "Browser.getVersion"}',
+        '{"id": "x", "method": "Browser.getVersion"}',
+        '{"id": 1073741824, "method": "Browser.getVersion"}',
+        '{"id": 1, "method": "Target.getTargets", "params": [1]}',
+        '{"id": 1, "method": "Target.attachToTarget", "params": {"targetId": ["x"]}}',
+        '{"id": 1, "method": "Target.detachFromTarget", "params": {"sessionId": ["x"]}}',
+        '{"id": 1, "method": "Browser.getVersion", "sessionId": ["x"]}',
+        '{"id": 1, "method": "Target.createTarget", "params": {"url": "http://[bad/"}}',
+    ],
+)
+async def test_what_is_no_command_is_refused_and_ends_nothing(
+    sandbox: BrowserSandbox, page, said: str
+) -> None:
+    await sandbox.reset(page("here"))
+    async with connect((await sandbox.open_endpoint()).replace("http", "ws")) as stranger:
+        await stranger.send(said)
+        assert "error" in await answer(stranger)
+        assert "result" in await ask(stranger, "Browser.getVersion")
+
+
 async def test_connections_end_with_the_episode(sandbox: BrowserSandbox, page) -> None:
     await sandbox.reset(page("one"))
     url = (await sandbox.open_endpoint()).replace("http", "ws")
