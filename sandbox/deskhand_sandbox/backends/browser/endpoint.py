@@ -30,6 +30,8 @@ THEIRS = frozenset({"page", "iframe", "worker", "shared_worker", "service_worker
 OWN_NUMBERS = 2**30
 """Commands of our own are numbered from here, out of the way of the stranger's."""
 REFUSAL = -32000
+GOODBYE_S = 1.0
+"""How long a stranger may take to answer that a connection ends: a reset waits for it."""
 
 
 class Endpoint:
@@ -60,6 +62,7 @@ class Endpoint:
             max_size=None,
             compression=None,
             ping_interval=None,
+            close_timeout=GOODBYE_S,
         )
         return endpoint
 
@@ -70,8 +73,7 @@ class Endpoint:
 
     async def drop(self) -> None:
         """End the connections there are: their context is going."""
-        for connection in list(self._connections):
-            await connection.close()
+        await asyncio.gather(*(each.close() for each in self._connections))
 
     async def close(self) -> None:
         """End every connection and give the port back; safe to call twice."""
@@ -108,16 +110,13 @@ class Endpoint:
         return None
 
     async def _serve(self, near: ServerConnection) -> None:
-        try:
-            context_id = self._context_id()
-            far = await connect(self._browser_url, max_size=None, compression=None, ping_interval=None)
-        except (CdpClosed, OSError):
-            await near.close(code=1011, reason="the browser is gone, or has no task yet")
-            return
         self._connections.add(near)
         try:
-            async with far:
+            context_id = self._context_id()
+            async with connect(self._browser_url, max_size=None, compression=None, ping_interval=None) as far:
                 await _Conversation(near, far, context_id).hold()
+        except (CdpClosed, OSError):
+            await near.close(code=1011, reason="the browser is gone, or has no task yet")
         finally:
             self._connections.discard(near)
 

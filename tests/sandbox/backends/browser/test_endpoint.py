@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -205,6 +207,27 @@ async def test_connections_end_with_the_episode(sandbox: BrowserSandbox, page) -
     with pytest.raises(CdpClosed):
         await CdpSession.connect(url)
     await again.close()
+
+
+async def test_strangers_that_have_gone_silent_hold_no_reset_up(sandbox: BrowserSandbox, page) -> None:
+    await sandbox.reset(page("one"))
+    url = urlsplit(await sandbox.open_endpoint())
+    silent = [await asyncio.open_connection(url.hostname, url.port) for _ in range(3)]
+    for reader, writer in silent:
+        lines = [
+            f"GET {url.path} HTTP/1.1",
+            f"Host: {url.netloc}",
+            "Upgrade: websocket",
+            "Connection: Upgrade",
+        ]
+        lines += ["Sec-WebSocket-Key: ZnJvbSBhIHN0cmFuZ2VyIQ==", "Sec-WebSocket-Version: 13", "", ""]
+        writer.write("\r\n".join(lines).encode())
+        assert b" 101 " in await reader.readuntil(b"\r\n\r\n")
+    began = time.monotonic()
+    await sandbox.reset(page("two"))
+    assert time.monotonic() - began < 9
+    for _, writer in silent:
+        writer.close()
 
 
 async def test_a_browser_that_dies_while_a_page_is_opened_holds_nothing_up() -> None:
