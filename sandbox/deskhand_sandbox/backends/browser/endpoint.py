@@ -71,8 +71,14 @@ class Endpoint:
         """For `connect_over_cdp`: http://127.0.0.1:PORT/TOKEN."""
         return f"http://{self._place}/{self._token}"
 
+    async def renew(self, token: str) -> None:
+        """Let nobody in who knows another token, and end the connections of those who came with one."""
+        if token != self._token:
+            self._token = token
+            await self.drop()
+
     async def drop(self) -> None:
-        """End the connections there are: their context is going."""
+        """End the connections there are."""
         await asyncio.gather(*(each.close() for each in self._connections))
 
     async def close(self) -> None:

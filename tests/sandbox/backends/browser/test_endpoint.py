@@ -12,7 +12,7 @@ from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import async_playwright
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.asyncio.server import ServerConnection, serve
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from deskhand_sandbox.backends.browser import BrowserBackend, BrowserSandbox
 from deskhand_sandbox.backends.browser.cdp import CdpClosed, CdpError, CdpSession, Payload
@@ -97,6 +97,21 @@ async def test_the_token_is_needed(sandbox: BrowserSandbox, visit, site: str) ->
     for path in ("", "/", "/wrong", "/lease-toke"):
         with pytest.raises(InvalidStatus, match="403"):
             await connect(socket + path)
+
+
+async def test_another_token_shuts_out_the_one_before(sandbox: BrowserSandbox, page) -> None:
+    await sandbox.reset(page("here"))
+    before = (await sandbox.open_endpoint("before")).replace("http", "ws")
+    async with connect(before) as stranger:
+        await ask(stranger, "Browser.getVersion")
+        assert (await sandbox.open_endpoint()).endswith("/before")
+        assert (await sandbox.open_endpoint("before")).endswith("/before")
+        await ask(stranger, "Browser.getVersion")
+        assert (await sandbox.open_endpoint("after")).endswith("/after")
+        with pytest.raises(ConnectionClosed):
+            await ask(stranger, "Browser.getVersion")
+    with pytest.raises(InvalidStatus, match="403"):
+        await connect(before)
 
 
 @pytest.mark.parametrize(
