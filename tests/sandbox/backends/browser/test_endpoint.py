@@ -17,7 +17,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from deskhand_sandbox.backends.browser import BrowserBackend, BrowserSandbox
 from deskhand_sandbox.backends.browser.cdp import CdpClosed, CdpError, CdpSession, Payload
 from deskhand_sandbox.backends.browser.endpoint import Endpoint
-from deskhand_sandbox.types import Click
+from deskhand_sandbox.types import Click, Press
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
@@ -222,6 +222,25 @@ async def test_connections_end_with_the_episode(sandbox: BrowserSandbox, page) -
     with pytest.raises(CdpClosed):
         await CdpSession.connect(url)
     await again.close()
+
+
+async def test_a_stranger_pastes_nothing_that_another_task_has_copied(
+    sandbox: BrowserSandbox, backend: BrowserBackend, page
+) -> None:
+    async with await backend.create() as other:
+        field = "<textarea id=t autofocus>{}</textarea>"
+        await other.reset(page(field.format("secret")))
+        await sandbox.reset(page(field.format("")))
+        await other.act(Click(x=20, y=20))
+        for key in ("a", "c"):
+            await other.act(Press(keys=("Control", key)))
+        async with connect((await sandbox.open_endpoint()).replace("http", "ws")) as stranger:
+            session = await attached(stranger)
+            pressed = {"type": "rawKeyDown", "commands": ["paste"]}
+            assert "result" in await ask(stranger, "Input.dispatchKeyEvent", pressed, session)
+        assert await sandbox.evaluate("t.value") == ""
+        await other.act(Press(keys=("Control", "v")))
+        assert await other.evaluate("t.value") == "secret"
 
 
 async def test_strangers_that_have_gone_silent_hold_no_reset_up(sandbox: BrowserSandbox, page) -> None:
