@@ -67,6 +67,9 @@ ARGUMENTS = (
     # replaces Playwright's list. CDPScreenshotNewSurface, which it turns on, makes a lone page's screenshots
     # quicker and those of eight pages together slower; the others keep pages from being changed on their way
     "--disable-features=" + ",".join(DISABLED_FEATURES),
+    # UDP goes past every proxy. The headless shell knows the first name, the whole browser the second
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     # Playwright speaks by a pipe; the direct sessions use this port, which the kernel chooses
     "--remote-debugging-port=0",
     # lets Browser.getBrowserCommandLine tell the profile folder, where that port is written

@@ -1,5 +1,6 @@
 """The network policy, against a second server that must see nothing it forbids."""
 
+import socket
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from typing import ClassVar
@@ -91,6 +92,34 @@ async def test_nothing_gets_past_an_allow_list(sandbox: BrowserSandbox, visit, s
     assert told == f"[blocked by the network policy: {there}]"
     assert seen == []
     assert (await sandbox.act(Click(x=15, y=108))).url == f"{site}/next"
+
+
+PEER = """(async () => {
+  const peer = new RTCPeerConnection({iceServers: [{urls: 'stun:127.0.0.1:%d'}]});
+  peer.createDataChannel('any');
+  const gathered = new Promise((done) => { peer.onicecandidate = (event) => event.candidate ?? done(); });
+  await peer.setLocalDescription(await peer.createOffer());
+  await gathered;
+  return 'gathered';
+})()"""
+
+
+@SHARED
+@pytest.mark.browser
+async def test_no_udp_gets_past_a_policy_from_worlds_beside_the_page_s(sandbox: BrowserSandbox, page) -> None:
+    """Which are not told of what a page runs first, and are made at an endpoint."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as elsewhere:
+        elsewhere.bind(("127.0.0.1", 0))
+        elsewhere.setblocking(False)
+        await sandbox.reset(page("here", network="deny"))
+        session = sandbox.front.session
+        frame = (await session.send("Page.getFrameTree"))["frameTree"]["frame"]["id"]
+        world = await session.send("Page.createIsolatedWorld", {"frameId": frame})
+        peer = {"expression": PEER % elsewhere.getsockname()[1], "contextId": world["executionContextId"]}
+        said = await session.send("Runtime.evaluate", {**peer, "awaitPromise": True})
+        assert said["result"]["value"] == "gathered"
+        with pytest.raises(BlockingIOError):
+            elsewhere.recv(1)
 
 
 @SHARED
