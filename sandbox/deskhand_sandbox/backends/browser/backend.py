@@ -9,7 +9,12 @@ from pathlib import Path
 
 from playwright.async_api import Playwright, async_playwright
 
-from deskhand_sandbox.backends.browser.chromium import Chromium, find_chromium, start_chromium
+from deskhand_sandbox.backends.browser.chromium import (
+    NO_DEBUGGING,
+    Chromium,
+    find_chromium,
+    start_chromium,
+)
 from deskhand_sandbox.backends.browser.confined import write_launcher
 from deskhand_sandbox.backends.browser.sandbox import BrowserSandbox
 from deskhand_sandbox.backends.browser.settings import BrowserSettings
@@ -81,7 +86,7 @@ class BrowserBackend(Backend):
     async def _start(self, executable: str) -> Chromium:
         if self._sites is None:
             self._sites = SiteServer()
-        rules = f"--host-resolver-rules={self._sites.resolver_rules}"
+        rules = f"--host-resolver-rules={self._sites.resolver_rules},{NO_DEBUGGING}"
         chromium = await start_chromium(
             executable,
             (rules, *self._settings.arguments),
