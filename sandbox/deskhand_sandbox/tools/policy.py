@@ -11,6 +11,10 @@ from deskhand_sandbox.errors import InvalidTask
 Network: TypeAlias = 'Literal["allow", "deny"] | tuple[str, ...]'
 """Everything, nothing, or hosts: "example.com", "example.com:8080", "*.example.com"."""
 
+DEBUGGING_PORTS = range(62000, 62500)
+"""Where browsers of ours listen on this machine's loopback to who drives them, without asking for a token: no
+policy allows them, at any host."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Policy:
@@ -33,7 +37,7 @@ class Policy:
         """Whether a host may be reached at a port."""
         if host in self.sites:
             return True
-        return all(_within(rule, host, port) for rule in self.rules)
+        return port not in DEBUGGING_PORTS and all(_within(rule, host, port) for rule in self.rules)
 
     def lists(self, host: str, port: int) -> bool:
         """Whether a rule has the host itself, in no pattern."""

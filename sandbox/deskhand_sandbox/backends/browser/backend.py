@@ -6,10 +6,16 @@ import asyncio
 import shutil
 import tempfile
 from pathlib import Path
+from weakref import WeakSet
 
 from playwright.async_api import Playwright, async_playwright
 
-from deskhand_sandbox.backends.browser.chromium import Chromium, find_chromium, start_chromium
+from deskhand_sandbox.backends.browser.chromium import (
+    NO_DEBUGGING,
+    Chromium,
+    find_chromium,
+    start_chromium,
+)
 from deskhand_sandbox.backends.browser.confined import write_launcher
 from deskhand_sandbox.backends.browser.sandbox import BrowserSandbox
 from deskhand_sandbox.backends.browser.settings import BrowserSettings
@@ -29,6 +35,7 @@ class BrowserBackend(Backend):
         self._sites: SiteServer | None = None
         self._chromium: Chromium | None = None
         self._driver: Playwright | None = None
+        self._made: WeakSet[BrowserSandbox] = WeakSet()
         self._own: set[Chromium] = set()
         """Browsers of sandboxes that have one to themselves."""
         self._launcher: Path | None = None
@@ -42,10 +49,13 @@ class BrowserBackend(Backend):
 
     async def create(self) -> BrowserSandbox:
         if self._settings.isolation == "shared":
-            return BrowserSandbox(await self.chromium(), self._settings)
-        chromium = await self._start(await self._prepared())
-        self._own.add(chromium)
-        return BrowserSandbox(chromium, self._settings, let_go=self._let_go)
+            sandbox = BrowserSandbox(await self.chromium(), self._settings)
+        else:
+            chromium = await self._start(await self._prepared())
+            self._own.add(chromium)
+            sandbox = BrowserSandbox(chromium, self._settings, let_go=self._let_go)
+        self._made.add(sandbox)
+        return sandbox
 
     async def chromium(self) -> Chromium:
         """The running browser that is shared, started if need be."""
@@ -77,11 +87,13 @@ class BrowserBackend(Backend):
                     await asyncio.to_thread(shutil.rmtree, launcher, ignore_errors=True)
                 if sites is not None:
                     await asyncio.to_thread(sites.close)
+                # what they have beside the browser: folders, terminals, endpoints
+                await asyncio.gather(*(each.close() for each in list(self._made)))
 
     async def _start(self, executable: str) -> Chromium:
         if self._sites is None:
             self._sites = SiteServer()
-        rules = f"--host-resolver-rules={self._sites.resolver_rules}"
+        rules = f"--host-resolver-rules={self._sites.resolver_rules},{NO_DEBUGGING}"
         chromium = await start_chromium(
             executable,
             (rules, *self._settings.arguments),

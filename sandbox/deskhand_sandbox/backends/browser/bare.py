@@ -19,7 +19,6 @@ from pathlib import Path
 from deskhand_sandbox.backends.browser.cdp import CdpClosed, CdpSession
 from deskhand_sandbox.backends.browser.chromium import (
     ARGUMENTS,
-    debugging_port,
     find_chromium,
     remove_profile,
 )
@@ -96,13 +95,14 @@ async def bare_pages(
         *arguments,
         f"--host-resolver-rules={sites.resolver_rules}",
         f"--user-data-dir={profile}",
+        "--remote-debugging-port=0",
         *HEADLESS,
         stderr=asyncio.subprocess.DEVNULL,
         start_new_session=True,  # Debian's chromium is a shell script around the browser: end both
     )
     sessions: list[CdpSession] = []
     try:
-        port, path = await debugging_port(profile, process.pid)
+        port, path = await _debugging_port(profile)
         control = await CdpSession.connect(f"ws://127.0.0.1:{port}{path}")
         sessions.append(control)
         pages: list[BarePage] = []
@@ -126,6 +126,16 @@ async def bare_pages(
         await process.wait()
         await remove_profile(profile)
         await asyncio.to_thread(sites.close)
+
+
+async def _debugging_port(profile: Path) -> tuple[int, str]:
+    """Port and path, once Chromium has written them next to its profile (it does so after it is up)."""
+    file = profile / "DevToolsActivePort"
+    while True:
+        lines = file.read_text().splitlines() if file.exists() else []  # two lines on a local disk
+        if len(lines) == 2:
+            return int(lines[0]), lines[1]
+        await asyncio.sleep(0.005)
 
 
 async def _open(control: CdpSession, endpoint: str, task: Task) -> Tab:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
+import random
 import shutil
 import signal
-from collections.abc import Mapping
+import socket
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
 from playwright.async_api import Browser, Playwright, async_playwright
@@ -19,7 +23,7 @@ from deskhand_sandbox.backends.browser.clipboard import BrowserClipboard
 from deskhand_sandbox.backends.browser.confined import confined_pid
 from deskhand_sandbox.backends.browser.downloads import Downloads
 from deskhand_sandbox.errors import BackendMissing, InfrastructureError, SandboxTimeout
-from deskhand_sandbox.tools.policy import Network, Policy
+from deskhand_sandbox.tools.policy import DEBUGGING_PORTS, Network, Policy
 
 PROGRAMS = (
     "chromium-headless-shell",
@@ -67,11 +71,15 @@ ARGUMENTS = (
     # replaces Playwright's list. CDPScreenshotNewSurface, which it turns on, makes a lone page's screenshots
     # quicker and those of eight pages together slower; the others keep pages from being changed on their way
     "--disable-features=" + ",".join(DISABLED_FEATURES),
-    # Playwright speaks by a pipe; the direct sessions use this port, which the kernel chooses
-    "--remote-debugging-port=0",
-    # lets Browser.getBrowserCommandLine tell the profile folder, where that port is written
+    # UDP goes past every proxy. The headless shell knows the first name, the whole browser the second
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    # lets Browser.getBrowserCommandLine tell the profile folder
     "--enable-automation",
 )
+NO_DEBUGGING = ",".join(f"MAP *:{first // 100}?? ~NOTFOUND" for first in DEBUGGING_PORTS[::100])
+"""For --host-resolver-rules: no page reaches the debugging port of any of our browsers, at whatever host. A
+"?" stands for one digit or none: 620 to 624 and 6200 to 6249 are closed as well."""
 
 
 def find_chromium(executable: str | None = None) -> str:
@@ -218,36 +226,67 @@ async def start_chromium(
 
 
 async def _start(playwright: Playwright, executable: str, arguments: tuple[str, ...]) -> Chromium:
-    browser = await playwright.chromium.launch(executable_path=executable, args=list(arguments))
-    asking = await browser.new_browser_cdp_session()
-    processes = (await asking.send("SystemInfo.getProcessInfo"))["processInfo"]
-    pid = int(next(each["id"] for each in processes if each["type"] == "browser"))
-    command_line = (await asking.send("Browser.getBrowserCommandLine"))["arguments"]
-    await asking.detach()
-    option = "--user-data-dir="
-    profile = Path(next(each for each in command_line if each.startswith(option)).removeprefix(option))
-    pid = await confined_pid(profile) or pid
-    port, path = await debugging_port(profile, pid)
-    endpoint = f"ws://127.0.0.1:{port}"
-    control = await CdpSession.connect(f"{endpoint}{path}")
+    # Playwright speaks by a pipe; the direct sessions use the port
+    with reserved_port() as port:
+        args = [*arguments, f"--remote-debugging-port={port}"]
+        browser = await playwright.chromium.launch(executable_path=executable, args=args)
+        asking = await browser.new_browser_cdp_session()
+        processes = (await asking.send("SystemInfo.getProcessInfo"))["processInfo"]
+        pid = int(next(each["id"] for each in processes if each["type"] == "browser"))
+        command_line = (await asking.send("Browser.getBrowserCommandLine"))["arguments"]
+        await asking.detach()
+        option = "--user-data-dir="
+        profile = Path(next(each for each in command_line if each.startswith(option)).removeprefix(option))
+        pid = await confined_pid(profile) or pid
+        address = await websocket_of(port, profile)
+    control = await CdpSession.connect(address)
     return Chromium(
         playwright=playwright,
         browser=browser,
         control=control,
-        endpoint=endpoint,
-        address=f"{endpoint}{path}",
+        endpoint=f"ws://127.0.0.1:{port}",
+        address=address,
         pid=pid,
         profile=profile,
     )
 
 
-async def debugging_port(profile: Path, pid: int) -> tuple[int, str]:
-    """Port and path, once Chromium has written them next to its profile (it does so after it is up)."""
-    file = profile / "DevToolsActivePort"
+@contextlib.contextmanager
+def reserved_port() -> Generator[int]:
+    """One of DEBUGGING_PORTS that, meanwhile, nobody takes but the Chromium that is told of it.
+
+    Raises:
+        InfrastructureError: all are taken.
+    """
+    for port in random.SystemRandom().sample(DEBUGGING_PORTS, len(DEBUGGING_PORTS)):
+        with socket.socket() as held:
+            try:
+                held.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            # Chromium shares addresses that others share; who reserves one does not
+            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            yield port
+            return
+    ports = f"{DEBUGGING_PORTS[0]} to {DEBUGGING_PORTS[-1]}"
+    raise InfrastructureError(f"Chromium cannot be started: every port from {ports} is taken")
+
+
+async def websocket_of(port: int, profile: Path) -> str:
+    """Address of a browser's own websocket, once it listens (it does so after it is up).
+
+    Raises:
+        InfrastructureError: it has ended, and its profile with it.
+    """
     while True:
-        lines = file.read_text().splitlines() if file.exists() else []  # two lines on a local disk
-        if len(lines) == 2:
-            return int(lines[0]), lines[1]
+        with contextlib.suppress(OSError, HTTPException):
+            return await asyncio.to_thread(_told_websocket, port)
         if not profile.exists():  # noqa: ASYNC240
-            raise InfrastructureError(f"Chromium (process {pid}) ended while it started")
+            raise InfrastructureError("Chromium ended while it started")
         await asyncio.sleep(0.005)
+
+
+def _told_websocket(port: int) -> str:
+    with contextlib.closing(HTTPConnection("127.0.0.1", port, timeout=ANSWER_S)) as asking:
+        asking.request("GET", "/json/version")
+        return json.load(asking.getresponse())["webSocketDebuggerUrl"]

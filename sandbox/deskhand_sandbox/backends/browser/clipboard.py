@@ -9,6 +9,8 @@ from collections.abc import AsyncGenerator
 from playwright.async_api import Browser, BrowserContext, CDPSession, Page
 from playwright.async_api import Error as PlaywrightError
 
+from deskhand_sandbox.errors import SandboxError
+
 _TELL = """for (const name of ['copy', 'cut']) {
   addEventListener(name, () => {
     const after = new MessageChannel();
@@ -86,8 +88,13 @@ class Clipboard:
         """Keys may cut, copy and paste meanwhile, and those of other contexts wait."""
         async with self._shared.lock:
             await self._shared.put(self._held)
-            yield
-            self._held = await self._shared.take()
+            try:
+                yield
+            except SandboxError:
+                # as of a dialog; where a deadline ends it, the browser may answer nothing any more
+                self._held = await self._taken()
+                raise
+            self._held = await self._taken()
 
     async def listen(self, made: BrowserContext) -> None:
         """Keep what pages of a context, which has none as yet, copy by themselves."""
@@ -108,4 +115,12 @@ class Clipboard:
             # else another context has put its own in by now, and this one's is lost
             if turn == self._shared.turns:
                 with contextlib.suppress(PlaywrightError):
-                    self._held = await self._shared.take()
+                    copied = await self._taken()
+                    # nothing is left where it was by keys, which have taken it already
+                    self._held = copied if any(copied.values()) else self._held
+
+    async def _taken(self) -> dict[str, str]:
+        """What was copied, which is not left there: commands at an endpoint paste what is."""
+        held = await self._shared.take()
+        await self._shared.put({})
+        return held

@@ -14,6 +14,7 @@ import json
 import secrets
 from collections.abc import Callable
 from http import HTTPStatus
+from typing import cast
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.asyncio.server import Server, ServerConnection, serve
@@ -29,6 +30,8 @@ THEIRS = frozenset({"page", "iframe", "worker", "shared_worker", "service_worker
 OWN_NUMBERS = 2**30
 """Commands of our own are numbered from here, out of the way of the stranger's."""
 REFUSAL = -32000
+GOODBYE_S = 1.0
+"""How long a stranger may take to answer that a connection ends: a reset waits for it."""
 
 
 class Endpoint:
@@ -59,6 +62,7 @@ class Endpoint:
             max_size=None,
             compression=None,
             ping_interval=None,
+            close_timeout=GOODBYE_S,
         )
         return endpoint
 
@@ -67,10 +71,15 @@ class Endpoint:
         """For `connect_over_cdp`: http://127.0.0.1:PORT/TOKEN."""
         return f"http://{self._place}/{self._token}"
 
+    async def renew(self, token: str) -> None:
+        """Let nobody in who knows another token, and end the connections of those who came with one."""
+        if token != self._token:
+            self._token = token
+            await self.drop()
+
     async def drop(self) -> None:
-        """End the connections there are: their context is going."""
-        for connection in list(self._connections):
-            await connection.close()
+        """End the connections there are."""
+        await asyncio.gather(*(each.close() for each in self._connections))
 
     async def close(self) -> None:
         """End every connection and give the port back; safe to call twice."""
@@ -107,16 +116,13 @@ class Endpoint:
         return None
 
     async def _serve(self, near: ServerConnection) -> None:
-        try:
-            context_id = self._context_id()
-            far = await connect(self._browser_url, max_size=None, compression=None, ping_interval=None)
-        except (CdpClosed, OSError):
-            await near.close(code=1011, reason="the browser is gone, or has no task yet")
-            return
         self._connections.add(near)
         try:
-            async with far:
+            context_id = self._context_id()
+            async with connect(self._browser_url, max_size=None, compression=None, ping_interval=None) as far:
                 await _Conversation(near, far, context_id).hold()
+        except (CdpClosed, OSError):
+            await near.close(code=1011, reason="the browser is gone, or has no task yet")
         finally:
             self._connections.discard(near)
 
@@ -142,9 +148,9 @@ class _Conversation:
         """Pass messages on until one side ends."""
         try:
             await self._ask("Target.setDiscoverTargets", {"discover": True})
-            async for message in self._near:
-                await self._said(json.loads(message))
-        except (ConnectionClosed, Refused, ValueError):
+            async for text in self._near:
+                await self._said(_read(text))
+        except (ConnectionClosed, Refused):
             pass
         finally:
             for task in (self._hearing, *self._own):
@@ -155,9 +161,8 @@ class _Conversation:
     # ---- from the stranger
 
     async def _said(self, message: Payload) -> None:
-        method, parameters = str(message["method"]), dict(message.get("params") or {})
-        session = message.get("sessionId")
         try:
+            method, parameters, session = _parts(message)
             if session is not None and session not in self._sessions:
                 raise Refused("there is no such session")
             if method in IGNORED:
@@ -299,6 +304,32 @@ class _Conversation:
 
     async def _tell(self, message: Payload) -> None:
         await self._near.send(json.dumps(message))
+
+
+def _read(text: str | bytes) -> Payload:
+    """A stranger's message; empty where it is no object of JSON."""
+    try:
+        message = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return cast("Payload", message) if isinstance(message, dict) else {}
+
+
+def _parts(message: Payload) -> tuple[str, Payload, str | None]:
+    """Method, parameters and session of a command.
+
+    Raises:
+        Refused: it is none.
+    """
+    number, method = message.get("id"), message.get("method")
+    parameters, session = message.get("params") or {}, message.get("sessionId")
+    if not isinstance(number, int) or not 0 <= number < OWN_NUMBERS:
+        raise Refused(f"a command has an id, a whole number below {OWN_NUMBERS}")
+    if not isinstance(method, str) or not isinstance(parameters, dict):
+        raise Refused("a command has a method, and its params are an object")
+    if session is not None and not isinstance(session, str):
+        raise Refused("there is no such session")
+    return method, dict(cast("Payload", parameters)), session
 
 
 def _to(message: Payload) -> Payload:

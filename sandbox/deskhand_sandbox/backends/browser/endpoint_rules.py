@@ -56,10 +56,10 @@ def check(
         _check_address(parameters)
         return {**parameters, "browserContextId": context_id}
     target = cast("object", parameters.get("targetId"))
-    if target is not None and target not in targets:
+    if target is not None and not (isinstance(target, str) and target in targets):
         raise Refused("there is no such target")
     session = cast("object", parameters.get("sessionId"))
-    if session is not None and session not in sessions:
+    if session is not None and not (isinstance(session, str) and session in sessions):
         raise Refused("there is no such session")
     if method in WITHIN_PAGE or (method in TO_TARGET and not in_page and target is not None):
         return {**parameters, "flatten": True} if method == "Target.attachToTarget" else parameters
@@ -67,12 +67,24 @@ def check(
         raise Refused(f"{method} is not offered here: this endpoint reaches the pages of one lease")
     if method == "Page.navigate":
         _check_address(parameters)
+    if method == "Input.dispatchDragEvent":
+        _check_dragged(parameters)
     return parameters
 
 
 def _check_address(parameters: Payload) -> None:
     url = str(parameters.get("url", ""))
-    if urlsplit(url).scheme not in SCHEMES:
+    try:
+        scheme = urlsplit(url).scheme
+    except ValueError as error:
+        raise Refused(f"{url!r} is no address: {error}") from None
+    if scheme not in SCHEMES:
         raise Refused(
             f"{url!r} cannot be opened: this machine's files and the browser's own pages are closed"
         )
+
+
+def _check_dragged(parameters: Payload) -> None:
+    data = cast("object", parameters.get("data"))
+    if isinstance(data, dict) and cast("Payload", data).get("files"):
+        raise Refused("this machine's files cannot be dragged to a page: leave files out")

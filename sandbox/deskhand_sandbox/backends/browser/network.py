@@ -1,8 +1,8 @@
 """What of the network a task's pages may reach, held by a proxy that is a context's only way out.
 
 Chromium sends everything a context asks for through it (documents, scripts, workers, service workers, web
-sockets, redirects); it resolves names itself and opens nothing that the policy does not name. What would go
-past a proxy (WebRTC) is taken away from the pages.
+sockets, redirects); it resolves names itself and opens nothing that the policy does not name. WebRTC, most of
+which would go past a proxy, is taken away from the pages, and the browser is started without its UDP.
 """
 
 from __future__ import annotations

@@ -162,8 +162,9 @@ class BrowserSandbox(Sandbox):
         Connections end at a reset; the endpoint stays until the sandbox is closed.
 
         Args:
-            token: what the other side must know, e.g. the lease's; None draws one. It is part of the address,
-                or may come in an Authorization header.
+            token: what the other side must know, e.g. the lease's; it is part of the address, or may come in
+                an Authorization header. None leaves what it is, and draws one at first; another one ends the
+                connections of those who came with the one before.
 
         Returns:
             http://127.0.0.1:PORT/TOKEN
@@ -171,6 +172,8 @@ class BrowserSandbox(Sandbox):
         if self._endpoint is None:
             token = token or secrets.token_urlsafe(24)
             self._endpoint = await Endpoint.open(self._chromium.address, self._context_id, token)
+        elif token is not None:
+            await self._endpoint.renew(token)
         return self._endpoint.url
 
     async def start_program(self, program: Sequence[str], environment: Mapping[str, str]) -> Program:

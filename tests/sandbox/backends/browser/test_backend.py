@@ -7,10 +7,12 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -24,7 +26,7 @@ from deskhand_sandbox.errors import (
     SandboxTimeout,
 )
 from deskhand_sandbox.tasks import make_task
-from deskhand_sandbox.types import Click, Observation, Press, Start, Tab, TypeText, Wait
+from deskhand_sandbox.types import Click, Navigate, Observation, Press, Start, Tab, TypeText, Wait
 
 pytestmark = pytest.mark.browser
 
@@ -286,6 +288,26 @@ async def test_closing_leaves_nothing_behind() -> None:
     await backend.close()
     await backend.close()
     assert await gone(chromium.profile)
+
+
+@pytest.mark.parametrize("isolation", ["shared", "process"])
+async def test_closing_ends_sandboxes_that_are_open(
+    visit, site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isolation: str
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    backend = create(isolation=isolation)
+    sandbox = await backend.create()
+    assert isinstance(sandbox, BrowserSandbox)
+    await sandbox.reset(visit(f"{site}/", network=[site.removeprefix("http://")]))
+    await sandbox.act(Navigate(url=f"{site}/file/a.txt/3"))
+    url = urlsplit(await sandbox.open_endpoint())
+    assert list(tmp_path.glob("deskhand-browser-*"))
+    await backend.close()
+    assert not list(tmp_path.glob("deskhand-*"))
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection(url.hostname, url.port)
+    with pytest.raises(SandboxDied, match="closed"):
+        await sandbox.observe()
 
 
 async def test_a_killed_program_takes_its_browser_with_it(tmp_path: Path) -> None:

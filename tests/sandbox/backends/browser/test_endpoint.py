@@ -2,21 +2,49 @@
 
 import asyncio
 import json
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import async_playwright
-from websockets.asyncio.client import connect
+from websockets.asyncio.client import ClientConnection, connect
 from websockets.asyncio.server import ServerConnection, serve
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from deskhand_sandbox.backends.browser import BrowserBackend, BrowserSandbox
-from deskhand_sandbox.backends.browser.cdp import CdpClosed, CdpError, CdpSession
+from deskhand_sandbox.backends.browser.cdp import CdpClosed, CdpError, CdpSession, Payload
 from deskhand_sandbox.backends.browser.endpoint import Endpoint
-from deskhand_sandbox.types import Click
+from deskhand_sandbox.types import Click, Press
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+
+
+async def ask(
+    stranger: ClientConnection, method: str, parameters: Payload | None = None, session: str | None = None
+) -> Payload:
+    """The answer to a command of a stranger that knows no manners."""
+    to = {} if session is None else {"sessionId": session}
+    await stranger.send(json.dumps({"id": 1, "method": method, "params": parameters or {}, **to}))
+    return await answer(stranger)
+
+
+async def answer(stranger: ClientConnection) -> Payload:
+    """What comes next that is no event."""
+    async for text in stranger:
+        message = json.loads(text)
+        if "method" not in message:
+            return message
+    raise AssertionError("the endpoint has ended the connection")
+
+
+async def attached(stranger: ClientConnection) -> str:
+    """A session to the page that is there."""
+    pages = (await ask(stranger, "Target.getTargets"))["result"]["targetInfos"]
+    parameters = {"targetId": pages[0]["targetId"], "flatten": True}
+    return (await ask(stranger, "Target.attachToTarget", parameters))["result"]["sessionId"]
 
 
 async def test_a_stranger_works_in_the_page_the_sandbox_shows(
@@ -71,6 +99,21 @@ async def test_the_token_is_needed(sandbox: BrowserSandbox, visit, site: str) ->
             await connect(socket + path)
 
 
+async def test_another_token_shuts_out_the_one_before(sandbox: BrowserSandbox, page) -> None:
+    await sandbox.reset(page("here"))
+    before = (await sandbox.open_endpoint("before")).replace("http", "ws")
+    async with connect(before) as stranger:
+        await ask(stranger, "Browser.getVersion")
+        assert (await sandbox.open_endpoint()).endswith("/before")
+        assert (await sandbox.open_endpoint("before")).endswith("/before")
+        await ask(stranger, "Browser.getVersion")
+        assert (await sandbox.open_endpoint("after")).endswith("/after")
+        with pytest.raises(ConnectionClosed):
+            await ask(stranger, "Browser.getVersion")
+    with pytest.raises(InvalidStatus, match="403"):
+        await connect(before)
+
+
 @pytest.mark.parametrize(
     ("method", "parameters"),
     [
@@ -113,6 +156,55 @@ async def test_what_is_not_the_lease_s_is_refused(
         assert (await other.observe()).settled
 
 
+async def test_a_stranger_drags_none_of_the_machine_s_files(
+    sandbox: BrowserSandbox, page, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("secret")
+    tell = "event.dataTransfer.files[0]?.text().then((text) => document.title = text)"
+    tell += "; document.title = event.dataTransfer.getData('text/plain')"
+    await sandbox.reset(
+        page(f'<body style="height:90vh" ondragover="event.preventDefault()" ondrop="{tell}">drop')
+    )
+    async with connect((await sandbox.open_endpoint()).replace("http", "ws")) as stranger:
+        session = await attached(stranger)
+        words = {"items": [{"mimeType": "text/plain", "data": "words"}], "dragOperationsMask": 1}
+        for kind in ("dragEnter", "dragOver", "drop"):
+            event = {"type": kind, "x": 9, "y": 9, "data": words}
+            files = {**event, "data": {**words, "files": [str(secret)]}}
+            refused = await ask(stranger, "Input.dispatchDragEvent", files, session)
+            assert "files" in refused["error"]["message"]
+            assert "result" in await ask(stranger, "Input.dispatchDragEvent", event, session)
+        assert await sandbox.evaluate("document.title") == "words"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "nope",
+        "[]",
+        "[" * 100_000,
+        '{"id": 1}',
+        '{"method": "Browser.getVersion"}',
+        '{"id": "x", "method": "Browser.getVersion"}',
+        '{"id": 1073741824, "method": "Browser.getVersion"}',
+        '{"id": 1, "method": "Target.getTargets", "params": [1]}',
+        '{"id": 1, "method": "Target.attachToTarget", "params": {"targetId": ["x"]}}',
+        '{"id": 1, "method": "Target.detachFromTarget", "params": {"sessionId": ["x"]}}',
+        '{"id": 1, "method": "Browser.getVersion", "sessionId": ["x"]}',
+        '{"id": 1, "method": "Target.createTarget", "params": {"url": "http://[bad/"}}',
+    ],
+)
+async def test_what_is_no_command_is_refused_and_ends_nothing(
+    sandbox: BrowserSandbox, page, said: str
+) -> None:
+    await sandbox.reset(page("here"))
+    async with connect((await sandbox.open_endpoint()).replace("http", "ws")) as stranger:
+        await stranger.send(said)
+        assert "error" in await answer(stranger)
+        assert "result" in await ask(stranger, "Browser.getVersion")
+
+
 async def test_connections_end_with_the_episode(sandbox: BrowserSandbox, page) -> None:
     await sandbox.reset(page("one"))
     url = (await sandbox.open_endpoint()).replace("http", "ws")
@@ -130,6 +222,46 @@ async def test_connections_end_with_the_episode(sandbox: BrowserSandbox, page) -
     with pytest.raises(CdpClosed):
         await CdpSession.connect(url)
     await again.close()
+
+
+async def test_a_stranger_pastes_nothing_that_another_task_has_copied(
+    sandbox: BrowserSandbox, backend: BrowserBackend, page
+) -> None:
+    async with await backend.create() as other:
+        field = "<textarea id=t autofocus>{}</textarea>"
+        await other.reset(page(field.format("secret")))
+        await sandbox.reset(page(field.format("")))
+        await other.act(Click(x=20, y=20))
+        for key in ("a", "c"):
+            await other.act(Press(keys=("Control", key)))
+        async with connect((await sandbox.open_endpoint()).replace("http", "ws")) as stranger:
+            session = await attached(stranger)
+            pressed = {"type": "rawKeyDown", "commands": ["paste"]}
+            assert "result" in await ask(stranger, "Input.dispatchKeyEvent", pressed, session)
+        assert await sandbox.evaluate("t.value") == ""
+        await other.act(Press(keys=("Control", "v")))
+        assert await other.evaluate("t.value") == "secret"
+
+
+async def test_strangers_that_have_gone_silent_hold_no_reset_up(sandbox: BrowserSandbox, page) -> None:
+    await sandbox.reset(page("one"))
+    url = urlsplit(await sandbox.open_endpoint())
+    silent = [await asyncio.open_connection(url.hostname, url.port) for _ in range(3)]
+    for reader, writer in silent:
+        lines = [
+            f"GET {url.path} HTTP/1.1",
+            f"Host: {url.netloc}",
+            "Upgrade: websocket",
+            "Connection: Upgrade",
+        ]
+        lines += ["Sec-WebSocket-Key: ZnJvbSBhIHN0cmFuZ2VyIQ==", "Sec-WebSocket-Version: 13", "", ""]
+        writer.write("\r\n".join(lines).encode())
+        assert b" 101 " in await reader.readuntil(b"\r\n\r\n")
+    began = time.monotonic()
+    await sandbox.reset(page("two"))
+    assert time.monotonic() - began < 9
+    for _, writer in silent:
+        writer.close()
 
 
 async def test_a_browser_that_dies_while_a_page_is_opened_holds_nothing_up() -> None:

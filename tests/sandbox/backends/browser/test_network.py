@@ -1,17 +1,23 @@
 """The network policy, against a second server that must see nothing it forbids."""
 
+import contextlib
+import itertools
+import socket
+import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar
+from urllib.parse import urlsplit
 
 import pytest
 
 from deskhand_sandbox.backends.browser import BrowserBackend, BrowserSandbox, create
+from deskhand_sandbox.backends.browser.chromium import reserved_port
 from deskhand_sandbox.backends.browser.sites import SiteServer
-from deskhand_sandbox.errors import InvalidTask
+from deskhand_sandbox.errors import InvalidAction, InvalidTask
 from deskhand_sandbox.tasks import make_task
-from deskhand_sandbox.tools.policy import Policy
-from deskhand_sandbox.types import Click, Navigate, Wait
+from deskhand_sandbox.tools.policy import DEBUGGING_PORTS, Policy
+from deskhand_sandbox.types import Click, Fetch, Navigate, Wait
 
 SHARED = pytest.mark.asyncio(loop_scope="module")
 
@@ -93,6 +99,68 @@ async def test_nothing_gets_past_an_allow_list(sandbox: BrowserSandbox, visit, s
     assert (await sandbox.act(Click(x=15, y=108))).url == f"{site}/next"
 
 
+PEER = """(async () => {
+  const peer = new RTCPeerConnection({iceServers: [{urls: 'stun:127.0.0.1:%d'}]});
+  peer.createDataChannel('any');
+  const gathered = new Promise((done) => { peer.onicecandidate = (event) => event.candidate ?? done(); });
+  await peer.setLocalDescription(await peer.createOffer());
+  await gathered;
+  return 'gathered';
+})()"""
+
+
+@SHARED
+@pytest.mark.browser
+async def test_no_udp_gets_past_a_policy_from_worlds_beside_the_page_s(sandbox: BrowserSandbox, page) -> None:
+    """Which are not told of what a page runs first, and are made at an endpoint."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as elsewhere:
+        elsewhere.bind(("127.0.0.1", 0))
+        elsewhere.setblocking(False)
+        await sandbox.reset(page("here", network="deny"))
+        session = sandbox.front.session
+        frame = (await session.send("Page.getFrameTree"))["frameTree"]["frame"]["id"]
+        world = await session.send("Page.createIsolatedWorld", {"frameId": frame})
+        peer = {"expression": PEER % elsewhere.getsockname()[1], "contextId": world["executionContextId"]}
+        said = await session.send("Runtime.evaluate", {**peer, "awaitPromise": True})
+        assert said["result"]["value"] == "gathered"
+        with pytest.raises(BlockingIOError):
+            elsewhere.recv(1)
+
+
+@SHARED
+@pytest.mark.browser
+async def test_no_browser_s_debugging_port_is_reached(
+    sandbox: BrowserSandbox, backend: BrowserBackend, visit, site: str
+) -> None:
+    """The own one's, and another's: of a sandbox that has a Chromium to itself, or of another program."""
+    own = urlsplit((await backend.chromium()).endpoint).port
+    assert own in DEBUGGING_PORTS
+    Elsewhere.seen.clear()
+    with reserved_port() as other, ThreadingHTTPServer(("127.0.0.1", other), Elsewhere) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        for network, port in itertools.product(("allow", ["127.0.0.1", f"localhost:{other}"]), (own, other)):
+            await sandbox.reset(visit(f"{site}/", network=network))
+            for host in ("127.0.0.1", "localhost", "a.localhost", "[::ffff:127.0.0.1]"):
+                url = f"http://{host}:{port}/json/list"
+                with pytest.raises(InvalidAction, match="the network policy does not allow"):
+                    await sandbox.act(Fetch(url=url))
+                asked = f"fetch('{url}').then((r) => r.status, () => 'refused')"
+                assert await sandbox.evaluate(asked) in ("refused", 403)
+                await sandbox.act(Navigate(url=url))
+                assert "webSocketDebuggerUrl" not in str(
+                    await sandbox.evaluate("document.documentElement.textContent")
+                )
+                await sandbox.act(Navigate(url=f"{site}/"))
+        server.shutdown()
+    assert Elsewhere.seen == []
+
+
+def test_a_reserved_port_is_reserved_once() -> None:
+    with contextlib.ExitStack() as stack:
+        ports = [stack.enter_context(reserved_port()) for _ in DEBUGGING_PORTS[::10]]
+        assert len(set(ports)) == len(ports) and set(ports) <= set(DEBUGGING_PORTS)
+
+
 @SHARED
 @pytest.mark.browser
 async def test_a_page_that_is_blocked_says_so(sandbox: BrowserSandbox, visit, site: str, elsewhere) -> None:
@@ -160,6 +228,7 @@ def test_rules_name_hosts_and_ports() -> None:
         assert not policy.allows(host, port)
     assert policy.allows("miniwob.localhost", 80)
     assert not Policy(rules=("allow", "deny"), sites={}).allows("example.com", 80)
+    assert not Policy(rules=("allow", ("127.0.0.1", "127.0.0.1:62000"))).allows("127.0.0.1", 62000)
 
 
 def test_sites_tell_their_ports() -> None:
