@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 import torch
 from PIL import Image as Picture
 from PIL import ImageDraw, ImageFont
 
+from deskhand_agent.episode import run_episode
 from deskhand_agent.grammar import format_reply
+from deskhand_agent.inference import Completion, CompletionRequest, FinishReason
 from deskhand_agent.models.bundle import ModelBundle, build_tiny
+from deskhand_agent.models.prompting import tokenise_reply
 from deskhand_agent.models.tiny import TinyConfig
-from deskhand_agent.types import Context, Decision, StopReason
+from deskhand_agent.policies.local import LocalPolicy
+from deskhand_agent.sinks import MemorySink
+from deskhand_agent.types import Context, Decision, StopReason, Trajectory
 from deskhand_flywheel.store import Store
+from deskhand_sandbox.backends.fake import FakeBackend
 from deskhand_sandbox.base import Capability, Sandbox
 from deskhand_sandbox.errors import SandboxDied
 from deskhand_sandbox.pictures import encoded
+from deskhand_sandbox.registry import create_verifier
+from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.generated import Description, Thing
 from deskhand_sandbox.tasks.layout import CharacterBox
 from deskhand_sandbox.types import (
@@ -31,6 +41,7 @@ from deskhand_sandbox.types import (
     Limits,
     Observation,
     Outcome,
+    Split,
     Start,
     StepReward,
     Task,
@@ -41,6 +52,7 @@ from deskhand_trainer.ppo import PpoLoop
 from deskhand_trainer.types import Episode, TrainingSample
 
 torch.set_num_threads(1)
+WaitToTheLimit: TypeAlias = "Callable[..., Awaitable[tuple[Trajectory, LocalPolicy]]]"
 SIDE = 64
 SPOT = "fake/spot"
 
@@ -161,6 +173,32 @@ def tiny() -> ModelBundle:
             text_mlp=64, max_side_px=SIDE, grid_px=16, patch_px=8,
         )
     )  # fmt: skip
+
+
+@pytest.fixture
+def wait_to_the_limit(tiny: ModelBundle) -> WaitToTheLimit:
+    """Play a task that is never done, waiting in every turn; the episode, and the policy that played it."""
+
+    async def play(turns: int, attempts: int = 1) -> tuple[Trajectory, LocalPolicy]:
+        waits = tokenise_reply(tiny, "wait()")
+
+        class Waits:
+            async def generate(self, request: CompletionRequest) -> Completion:
+                return Completion(
+                    ids=waits, logprobs=(-0.5,) * len(waits), finish_reason=FinishReason.STOP, policy_id="p",
+                    policy_update=0,
+                )  # fmt: skip
+
+        policy = LocalPolicy(bundle=tiny, engine=Waits())
+        task = replace(make_task("fake/never-done", 0), limits=Limits(turns=turns, seconds=60.0))
+        async with await FakeBackend({}).create() as sandbox:
+            played = await run_episode(
+                task, sandbox=sandbox, policy=policy, verifier=create_verifier(task.verifier),
+                sink=MemorySink(), split=Split.TRAIN, attempts=attempts,
+            )  # fmt: skip
+        return played, policy
+
+    return play
 
 
 @pytest.fixture

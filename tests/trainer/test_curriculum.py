@@ -1,22 +1,13 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskhand_agent.episode import run_episode
-from deskhand_agent.inference import Completion, CompletionRequest, FinishReason
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.models.bundle import ModelBundle
-from deskhand_agent.models.prompting import tokenise_reply
-from deskhand_agent.policies.local import LocalPolicy
-from deskhand_agent.sinks import MemorySink
-from deskhand_sandbox.backends.fake import FakeBackend
-from deskhand_sandbox.registry import create_verifier
-from deskhand_sandbox.tasks import make_task
-from deskhand_sandbox.types import Limits, Split
 from deskhand_trainer.curriculum import TaskRecord, in_turn, recorded, shares, turn_limit, turn_limits
 from deskhand_trainer.rollouts import episode_of
 
@@ -103,25 +94,10 @@ def test_records_keep_the_longest_success() -> None:
     assert then["c"].longest == 1
 
 
-async def test_a_record_counts_turns_as_their_limit_does(tiny: ModelBundle) -> None:
+async def test_a_record_counts_turns_as_their_limit_does(tiny: ModelBundle, wait_to_the_limit: Any) -> None:
     """Neither the attempts before nor what was written down lengthen what later episodes are allowed."""
-    waits = tokenise_reply(tiny, "wait()")
     tiny.memory = WindowMemory(strategy="summary", summary_after=2)
-
-    class Waits:
-        async def generate(self, request: CompletionRequest) -> Completion:
-            return Completion(
-                ids=waits, logprobs=(-0.5,) * len(waits), finish_reason=FinishReason.STOP, policy_id="p",
-                policy_update=0,
-            )  # fmt: skip
-
-    policy = LocalPolicy(bundle=tiny, engine=Waits())
-    task = replace(make_task("fake/never-done", 0), limits=Limits(turns=5, seconds=60.0))
-    async with await FakeBackend({}).create() as sandbox:
-        played = await run_episode(
-            task, sandbox=sandbox, policy=policy, verifier=create_verifier(task.verifier), sink=MemorySink(),
-            split=Split.TRAIN, attempts=3,
-        )  # fmt: skip
+    played, policy = await wait_to_the_limit(turns=5, attempts=3)
     episode = episode_of(played, policy.request)
     assert episode is not None and len(episode.samples) > 15 and episode.samples[-1].attempt == 2
     assert episode.attempt_turns == 5

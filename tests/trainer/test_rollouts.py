@@ -1,20 +1,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
 
-from deskhand_agent.episode import run_episode
-from deskhand_agent.inference import Completion, CompletionRequest, FinishReason
-from deskhand_agent.models.bundle import ModelBundle
-from deskhand_agent.models.prompting import tokenise_reply
-from deskhand_agent.policies.local import LocalPolicy
-from deskhand_agent.sinks import MemorySink
-from deskhand_sandbox.backends.fake import FakeBackend
-from deskhand_sandbox.registry import create_verifier
-from deskhand_sandbox.tasks import make_task
-from deskhand_sandbox.types import Limits, Outcome, Split
+from deskhand_sandbox.types import Outcome
 from deskhand_trainer.batches import prepare
 from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.rollouts import episode_of
@@ -23,24 +15,9 @@ from deskhand_trainer.types import TrainingSample
 
 
 @pytest.mark.parametrize("score", [0.0, 0.5, 1.0])
-async def test_a_verdict_at_the_limit_is_not_foretold_again(tiny: ModelBundle, score: float) -> None:
+async def test_a_verdict_at_the_limit_is_not_foretold_again(wait_to_the_limit: Any, score: float) -> None:
     """Episodes that all end so: however often V is fitted to its targets, it says what they are paid."""
-    waits = tokenise_reply(tiny, "wait()")
-
-    class Waits:
-        async def generate(self, request: CompletionRequest) -> Completion:
-            return Completion(
-                ids=waits, logprobs=(-0.5,) * len(waits), finish_reason=FinishReason.STOP, policy_id="p",
-                policy_update=0,
-            )  # fmt: skip
-
-    policy = LocalPolicy(bundle=tiny, engine=Waits())
-    task = replace(make_task("fake/never-done", 0), limits=Limits(turns=3, seconds=60.0))
-    async with await FakeBackend({}).create() as sandbox:
-        played = await run_episode(
-            task, sandbox=sandbox, policy=policy, verifier=create_verifier(task.verifier), sink=MemorySink(),
-            split=Split.TRAIN,
-        )  # fmt: skip
+    played, policy = await wait_to_the_limit(turns=3)
     assert played.truncated and played.end is not None
     paid = replace(played, end=replace(played.end, outcome=Outcome(score=score, success=score == 1.0)))
     episode, ended = episode_of(paid, policy.request), episode_of(paid, None)

@@ -15,8 +15,9 @@ from typing import Any, TypeAlias
 
 from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.config_parsing import parse_config
-from deskhand_trainer.errors import ConfigError, ResultsError
+from deskhand_trainer.errors import ResultsError
 from deskhand_trainer.run_folder import write_json
+from deskhand_trainer.studies.done_elsewhere import same_settings
 
 Curve: TypeAlias = tuple[tuple[float, float], ...]
 """Turns played, and sampled success on validation seeds."""
@@ -80,13 +81,8 @@ class LadderRecord:
     def have(self, name: str, config: Mapping[str, Any]) -> ArmRecord | None:
         """The arm, where it is done by these settings; one that came since has its default in the record."""
         found = self.arms.get(name)
-        if found is None:
-            return None
-        try:
-            told = asdict(parse_config(PpoConfig, dict(found.config)))
-        except ConfigError:
-            return None
-        return found if json.dumps(told) == json.dumps(config) else None
+        asked = parse_config(PpoConfig, config)
+        return found if found is not None and same_settings(found.config, asked) else None
 
     def told(self, configs: Mapping[str, Mapping[str, Any]]) -> LadderRecord:
         """The arms of these names that are done by these settings: others cannot be compared with them."""
