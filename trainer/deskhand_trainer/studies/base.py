@@ -247,11 +247,11 @@ class BaseStudy:
         if not self._results.exists():
             return False
         found = {figure.name: figure.config for figure in read_figures(self._results)}
-        policy = {"policy": model_named(start.manifest)}
+        policy = model_named(start.manifest)
 
         def same(settings: Mapping[str, Any]) -> bool:
             others = {name: value for name, value in settings.items() if name != "policy"}
-            return settings == {**others, **policy} and same_settings(others, asked)
+            return settings.get("policy") == policy and same_settings(others, asked)
 
         return all(same(found.get(name, {})) for name in names)
 
