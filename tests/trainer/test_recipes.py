@@ -12,7 +12,7 @@ from deskhand_agent.model_files import check_model_folder
 from deskhand_agent.models.bundle import load_bundle
 from deskhand_agent.policies.scripted import oracle_tasks
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
-from deskhand_trainer.base.perception import PerceptionHeads
+from deskhand_trainer.base.heads import PerceptionHeads
 from deskhand_trainer.config import CollectConfig, PretrainConfig, SftConfig, parse_config
 from deskhand_trainer.studies.base_tasks import CANDIDATES, train_tasks
 

@@ -124,7 +124,7 @@ class Decoder:
         codes = prompt_codes(sequence.ids, image_id, named)
         known, before = self._prefixes.longest(codes)
         self.reused_tokens += known
-        ids = torch.tensor(sequence.ids[known:])
+        ids = torch.tensor(sequence.ids[known:], device=bundle.device)
         embeddings = model.get_input_embeddings()(ids)[None]
         seen = ids == image_id
         if bool(seen.any()):
@@ -132,9 +132,10 @@ class Decoder:
             embeddings[0, seen] = self._pictures(sequence.images, counts, skipped).to(embeddings.dtype)
         mask = None
         if known:
-            mask = torch.ones(len(ids), known + len(ids), dtype=torch.bool).tril(known)
+            mask = torch.ones(len(ids), known + len(ids), dtype=torch.bool, device=ids.device).tril(known)
+        places = positions[:, None, known:].to(ids.device)
         hidden, layers = fast.decode_text(
-            model.model.language_model, embeddings, positions[:, None, known:], mask, before or None, last=[1]
+            model.model.language_model, embeddings, places, mask, before or None, last=[1]
         )
         if bool(hidden[0, -1].isfinite().all()):
             self._prefixes.keep(codes, layers)

@@ -59,7 +59,7 @@ def encode_images(
         [b, rows * columns / merge², text width].
     """
     indices, weights, positions = _vision_grid(
-        rows, columns, visual.num_grid_per_side, int(visual.spatial_merge_size)
+        rows, columns, visual.num_grid_per_side, int(visual.spatial_merge_size), patches.device
     )
     if window is not None:
         indices, weights, positions = indices[window], weights[window], positions[window]
@@ -108,7 +108,9 @@ def decode_text(
     grown: list[LayerCache] = []
     lengths = alone or [embeddings.shape[1]]
     fewer = last is not None and sum(last) < sum(lengths)
-    wanted = last_places([*accumulate(lengths)], last) if last is not None and fewer else None
+    wanted = None
+    if last is not None and fewer:
+        wanted = last_places([*accumulate(lengths)], last).to(embeddings.device)
 
     def attend(attention: Any, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         grouped = attention.num_key_value_groups > 1
@@ -283,7 +285,7 @@ def supports(model: object) -> bool:
         isinstance(model, Qwen3VLForConditionalGeneration)
         and not cast(Any, model.config.vision_config).deepstack_visual_indexes
         and not cast(Any, model.config.text_config).attention_bias
-        and next(model.parameters()).device.type == "cpu"
+        and next(model.parameters()).device.type in ("cpu", "cuda")
         and next(model.parameters()).dtype == torch.float32
         # where a layer's weights are shared out among processes, only its own pass gets them together
         and type(model.model.language_model.layers[0].input_layernorm.weight) is nn.Parameter
@@ -312,18 +314,21 @@ def _attend(
     scale: float,
     grouped: bool = False,
 ) -> Tensor:
-    """Attention, in float32 also where the rest is in bfloat16: its backward pass is twice as fast so.
+    """Attention, on a processor in float32 also where the rest is in bfloat16: its backward pass is twice as
+    fast so. On a GPU in what the values are in.
 
     Causal with fewer queries than keys, they are the last ones.
     """
-    asking, asked = query.shape[2], key.shape[2]
+    asking, asked, device = query.shape[2], key.shape[2], query.device
     if causal and asking < asked:
-        mask, causal = torch.ones(asking, asked, dtype=torch.bool).tril(asked - asking), False
-    with torch.autocast(query.device.type, enabled=False):
+        mask = torch.ones(asking, asked, dtype=torch.bool, device=device).tril(asked - asking)
+        causal = False
+    precision = torch.float32 if device.type == "cpu" else value.dtype
+    with torch.autocast(device.type, enabled=False):
         return F.scaled_dot_product_attention(
-            query.float(),
-            key.float(),
-            value.float(),
+            query.to(precision),
+            key.to(precision),
+            value.to(precision),
             attn_mask=mask,
             is_causal=causal,
             scale=scale,
@@ -356,7 +361,7 @@ def _attend_behind(
 
     before = folded(query) @ before_key.transpose(2, 3)
     own = query @ key.transpose(2, 3)
-    later = torch.ones(count, count, dtype=torch.bool).triu(1)
+    later = torch.ones(count, count, dtype=torch.bool, device=query.device).triu(1)
     scores = torch.cat(
         [
             before.masked_fill(~real[:, None, None], float("-inf")),
@@ -380,9 +385,12 @@ def _rotated(states: Tensor, cos: Tensor, signed_sin: Tensor) -> Tensor:
 
 
 @cache
-def _vision_grid(rows: int, columns: int, side: int, merge: int) -> tuple[Tensor, Tensor, Tensor]:
+def _vision_grid(
+    rows: int, columns: int, side: int, merge: int, device: torch.device
+) -> tuple[Tensor, Tensor, Tensor]:
     grid = torch.tensor([[1, rows, columns]])
     indices, weights = get_vision_interpolation_indices_and_weights(
         grid, num_grid_per_side=side, mode="bilinear", align_corners=True, spatial_merge_size=merge, kwargs={}
     )
-    return indices, weights, get_vision_position_ids(grid, merge, kwargs={})
+    positions = get_vision_position_ids(grid, merge, kwargs={})
+    return indices.to(device), weights.to(device), positions.to(device)

@@ -108,8 +108,8 @@ def patchify(pixels: Tensor, settings: ImageSettings) -> Tensor:
     """
     batch, height, width, _ = pixels.shape
     patch, merge = settings.patch_px, settings.merge
-    mean = torch.tensor(settings.mean) * 255.0
-    std = torch.tensor(settings.std) * 255.0
+    mean = torch.tensor(settings.mean, device=pixels.device) * 255.0
+    std = torch.tensor(settings.std, device=pixels.device) * 255.0
     values = (pixels.float() - mean) / std
     grid = values.reshape(
         batch, height // patch // merge, merge, patch, width // patch // merge, merge, patch, 3

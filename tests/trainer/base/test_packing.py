@@ -63,12 +63,15 @@ def test_two_pictures_stand_as_the_agent_places_them(
 
 def test_changes_packed_equal_one_prompt_each(bundle: ModelBundle, changes: list[SeenChange]) -> None:
     """Some actions told and others not, so that what stands before is of several lengths."""
-    perception, draw = Perception(bundle), random.Random(1)
+    perception = Perception(bundle)
     studied = [perception.study_change(change) for change in changes[:6]]
+    prepared = perception.prepare_pages(studied, random.Random(4), questions=3)
+    draw = random.Random(4)
+    draw.getrandbits(62)  # what of the labels is asked about
     asked, prefixes = perception.ask(studied, draw, questions=3)
     assert len({len(prefix.ids) for prefix in prefixes}) > 1
-    _, _, tokens = perception._show(studied)
-    hidden, _ = perception._answer(studied, tokens, asked, prefixes)
+    _, tokens = perception._encode(prepared)
+    hidden, _ = perception._answer(prepared, tokens)
     for row, each in enumerate(asked.asked):
         change, prefix = changes[row // 3], prefixes[row // 3]
         images = (change.before.image, change.after.image)

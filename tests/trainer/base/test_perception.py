@@ -21,9 +21,10 @@ def test_packed_questions_equal_one_prompt_each(bundle: ModelBundle, pages: list
     """The same ids as a rollout would show, and the same numbers, although the picture is encoded once."""
     perception = Perception(bundle)
     studied = [perception.study(page) for page in pages[:2]]
-    asked, prefixes = perception.ask(studied, random.Random(0), questions=4)
-    _, _, tokens = perception._show(studied)
-    hidden, _ = perception._answer(studied, tokens, asked, prefixes)
+    prepared = perception.prepare_pages(studied, random.Random(0), questions=4)
+    asked = prepared.asked
+    _, tokens = perception._encode(prepared)
+    hidden, _ = perception._answer(prepared, tokens)
     for row, each in enumerate(asked.asked):
         page = studied[row // 4].page
         text = bundle.tokenizer.decode(each.ids).split("\n<|im_end|>")[0] + "\n"

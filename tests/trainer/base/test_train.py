@@ -129,13 +129,14 @@ def test_changes_come_as_often_as_told(
     bundle: ModelBundle, shards: list[Path], change_shards: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown: list[int] = []
-    asking_loss = Perception.asking_loss
+    prepare = Perception.prepare_pages
 
     def counted(perception: Perception, studied: Sequence[Studied], *rest: Any, **named: Any) -> Any:
-        shown.append(len(studied[0].pictures))
-        return asking_loss(perception, studied, *rest, **named)
+        if not named.get("examined"):
+            shown.append(len(studied[0].pictures))
+        return prepare(perception, studied, *rest, **named)
 
-    monkeypatch.setattr(Perception, "asking_loss", counted)
+    monkeypatch.setattr(Perception, "prepare_pages", counted)
     config = replace(CONFIG, reading_steps=0, asking_steps=10, change_share=0.3, figures_every=100)
     config = replace(config, pages_per_step=1)
     pretrain(bundle, [shards[0], change_shards[0]], shards[1:], config)
@@ -155,15 +156,15 @@ def test_a_step_asks_as_much_of_large_pages_as_of_small_ones(
     bundle: ModelBundle, shards: list[Path], change_shards: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts: list[tuple[int, int]] = []
-    asking_loss = Perception.asking_loss
+    prepare = Perception.prepare_pages
 
     def watched(
         perception: Perception, studied: Sequence[Studied], *rest: Any, questions: int, **named: Any
     ) -> Any:
         counts.append((len(studied[0].pictures), questions))
-        return asking_loss(perception, studied, *rest, questions=questions, **named)
+        return prepare(perception, studied, *rest, questions=questions, **named)
 
-    monkeypatch.setattr(Perception, "asking_loss", watched)
+    monkeypatch.setattr(Perception, "prepare_pages", watched)
     config = replace(CONFIG, reading_steps=0, asking_steps=2, pages_per_step=6, change_share=0.5)
     larger = shards[0].with_name(shards[0].name.replace("press-", "press-wide-"))
     shards[0].rename(larger)
@@ -185,13 +186,13 @@ def test_heads_that_lie_beside_a_model_are_gone_on_with(
     report = pretrain(bundle, [shards[0]], [], replace(CONFIG, asking_steps=0))
     report.heads.save(tmp_path)
     aids: list[bool] = []
-    asking_loss = Perception.asking_loss
+    learn = Perception.learn
 
     def watched(perception: Perception, *rest: Any, aided: bool, **named: Any) -> Any:
         aids.append(aided)
-        return asking_loss(perception, *rest, aided=aided, **named)
+        return learn(perception, *rest, aided=aided, **named)
 
-    monkeypatch.setattr(Perception, "asking_loss", watched)
+    monkeypatch.setattr(Perception, "learn", watched)
     further = replace(CONFIG, reading_steps=0, asking_steps=1)
     pretrain(bundle.clone(), [shards[0]], [], further, heads_from=tmp_path / "nothing")
     assert aids == [False, False]
@@ -206,3 +207,15 @@ def test_heads_that_lie_beside_a_model_are_gone_on_with(
     (tmp_path / "perception.safetensors").write_bytes(b"nonsense")
     with pytest.raises(RunRefused, match="does not fit the model beside it"):
         pretrain(bundle.clone(), [shards[0]], [], further, heads_from=tmp_path)
+
+
+def test_what_is_learned_does_not_depend_on_who_prepares_it(bundle: ModelBundle, shards: list[Path]) -> None:
+    config = replace(CONFIG, reading_steps=2, asking_steps=3, elsewhere=0.5, figures_every=100)
+    told: list[list[float]] = []
+    for workers in (0, 2):
+        losses: list[float] = []
+        learned = replace(config, workers=workers)
+        pretrain(bundle.clone(), shards[:1], [], learned, progress=lambda p, kept=losses: kept.append(p.loss))
+        told.append(losses)
+    assert told[0] == told[1]
+    assert len(told[0]) == 5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from deskhand_agent.precision import Precision
+from deskhand_agent.precision import Device, Precision
 from deskhand_trainer.config_parsing import bounds
 
 
@@ -68,6 +68,17 @@ class PretrainConfig:
     seeds in the store, and where the run belongs to a round, of that round."""
     change_share: float = field(default=0.18, metadata=bounds(0, 1))
     """Of the asking steps, those about changes and experience; none where there are neither."""
+    elsewhere: float = field(default=0.0, metadata=bounds(0, 1))
+    """Share of the pages asked about that are shown moved by a few pixels, some of them smaller or paler."""
+    demonstration_tasks: tuple[str, ...] = ()
+    """Demonstrations of these tasks in the store are imitated in between: what a model sees and what it does
+    with it are then learned at once, neither forgotten over the other."""
+    demonstrations_per_task: int = field(default=512, metadata=bounds(1, 100_000))
+    """At most, the oldest first."""
+    demonstration_share: float = field(default=0.3, metadata=bounds(0, 0.9))
+    """Of the asking steps, those that imitate; none where there are no demonstrations."""
+    turns_per_step: int = field(default=32, metadata=bounds(1, 65536))
+    """Turns of demonstrations in such a step."""
     matrix_lr: float = field(default=0.01, metadata=bounds(0, 1))
     """Peak rate of Muon, for the matrices inside layers."""
     lr: float = field(default=3e-3, metadata=bounds(0, 1))
@@ -84,6 +95,12 @@ class PretrainConfig:
     """A step's pages are learned in so many parts, one on each thread; what is learned depends on the parts,
     not on the threads."""
     precision: Precision = "auto"
-    """Of multiplications; "auto": bfloat16 where the processor multiplies it faster (AMX, AVX-512 BF16)."""
+    """Of multiplications; "auto": bfloat16 on a GPU, and where the processor multiplies it faster (AMX,
+    AVX-512 BF16)."""
+    device: Device = "auto"
+    """Where it learns; "auto": on the GPU where there is one."""
+    workers: int = field(default=0, metadata=bounds(0, 256))
+    """Processes that prepare steps ahead, for a GPU: it waits for pages and questions otherwise. What is
+    learned does not depend on them. 0: who learns prepares."""
     seed: int = 0
     """Of weights, order and questions."""

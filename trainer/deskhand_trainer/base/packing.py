@@ -63,9 +63,62 @@ def prefix_of(
     return Prefix(ids=ids, positions=positions, after=after, pictures=pictures.nonzero()[:, 0])
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Packed:
+    """What stands before the questions, and the questions in batches of like length."""
+
+    ids: Tensor
+    """[pages, p] of the prefixes, padded on the right."""
+    positions: Tensor
+    """[3, pages, p] rotary positions."""
+    real: Tensor
+    """bool [pages, p], False at padding."""
+    pictures: Tensor
+    """[pages, tokens of all pictures] their places among the ids."""
+    page: Tensor
+    """[n] which page each question is about."""
+    batches: tuple[tuple[Tensor, Tensor], ...]
+    """Of each the questions' ids [rows, t], as many rows of every page, and their positions [3, rows, t]."""
+    back: Tensor
+    """[n] where each question is among all rows."""
+
+
+def pack(prefixes: Sequence[Prefix], asked: AskedBatch) -> Packed:
+    """Questions behind what they stand behind.
+
+    Args:
+        prefixes: of each page.
+    """
+    longest = max(len(prefix.ids) for prefix in prefixes)
+    ids = torch.zeros(len(prefixes), longest, dtype=torch.long)
+    positions = torch.zeros(3, len(prefixes), longest, dtype=torch.long)
+    for row, prefix in enumerate(prefixes):
+        ids[row, : len(prefix.ids)] = torch.tensor(prefix.ids)
+        positions[:, row, : len(prefix.ids)] = prefix.positions
+    page = torch.arange(len(prefixes)).repeat_interleave(asked.each)
+    after = torch.tensor([prefix.after for prefix in prefixes])[page]
+    lengths = torch.tensor([len(each.ids) + len(each.answer) for each in asked.asked])
+    batches: list[tuple[Tensor, Tensor]] = []
+    back = torch.zeros(len(lengths), dtype=torch.long)
+    for number, rows in enumerate(_batches(lengths, asked.each)):
+        count = int(lengths[rows].max())
+        places = (after[rows, None] + torch.arange(count)).expand(3, -1, -1)
+        batches.append((asked.ids[rows, :count], places))
+        back[rows] = number * len(rows) + torch.arange(len(rows))
+    return Packed(
+        ids=ids,
+        positions=positions,
+        real=torch.arange(longest) < torch.tensor([len(prefix.ids) for prefix in prefixes])[:, None],
+        pictures=torch.stack([prefix.pictures for prefix in prefixes]),
+        page=page,
+        batches=tuple(batches),
+        back=back,
+    )
+
+
 def answer(
     bundle: ModelBundle,
-    prefixes: Sequence[Prefix],
+    packed: Packed,
     tokens: Tensor,
     asked: AskedBatch,
     *,
@@ -74,7 +127,6 @@ def answer(
     """Each question sees what stands before it and itself, its positions counted on from there.
 
     Args:
-        prefixes: what the questions of each page stand behind.
         tokens: [pages, tokens of all pictures, width].
         looking: layer and head whose attention is watched.
 
@@ -85,41 +137,21 @@ def answer(
     model: Any = bundle.model
     text = model.model.language_model
     embed = model.get_input_embeddings()
-    longest, length = max(len(prefix.ids) for prefix in prefixes), asked.ids.shape[1]
-    ids = torch.zeros(len(prefixes), longest, dtype=torch.long)
-    positions = torch.zeros(3, len(prefixes), longest, dtype=torch.long)
-    for row, prefix in enumerate(prefixes):
-        ids[row, : len(prefix.ids)] = torch.tensor(prefix.ids)
-        positions[:, row, : len(prefix.ids)] = prefix.positions
-    shown = ids == model.config.image_token_id
-    embeddings = embed(ids).masked_scatter(shown[:, :, None], tokens.to(embed.weight.dtype))
+    shown = packed.ids == model.config.image_token_id
+    embeddings = embed(packed.ids).masked_scatter(shown[:, :, None], tokens.to(embed.weight.dtype))
     # of what stands before the questions, only keys and values are read
-    _, cache = fast.decode_text(text, embeddings, positions, None, last=[1])
-    page = torch.arange(len(prefixes)).repeat_interleave(asked.each)
-    after = torch.tensor([prefix.after for prefix in prefixes])[page]
-    real = torch.arange(longest) < torch.tensor([len(prefix.ids) for prefix in prefixes])[:, None]
-    lengths = torch.tensor([len(each.ids) + len(each.answer) for each in asked.asked])
+    _, cache = fast.decode_text(text, embeddings, packed.positions, None, last=[1])
     states: list[Tensor] = []
     watched: list[Tensor] = []
-    back = torch.zeros(len(lengths), dtype=torch.long)
-    for number, rows in enumerate(_batches(lengths, asked.each)):
-        count = int(lengths[rows].max())
-        hidden, weights = fast.decode_behind(
-            text,
-            embed(asked.ids[rows, :count]),
-            (after[rows, None] + torch.arange(count)).expand(3, -1, -1),
-            cache,
-            real,
-            watch=looking,
-        )
-        missing = (0, 0, 0, length - count)
+    for ids, positions in packed.batches:
+        hidden, weights = fast.decode_behind(text, embed(ids), positions, cache, packed.real, watch=looking)
+        missing = (0, 0, 0, asked.ids.shape[1] - ids.shape[1])
         states.append(F.pad(hidden, missing))
         watched.append(F.pad(weights, missing))
-        back[rows] = number * len(rows) + torch.arange(len(rows))
     rows, places, cover = asked.looks
-    pictures = torch.stack([prefix.pictures for prefix in prefixes])[page[rows]]
-    attention = torch.cat(watched)[back[rows], places]
-    return torch.cat(states)[back], (attention.gather(1, pictures) * cover).sum(-1)
+    attention = torch.cat(watched)[packed.back[rows], places]
+    on_pictures = attention.gather(1, packed.pictures[packed.page[rows]])
+    return torch.cat(states)[packed.back], (on_pictures * cover).sum(-1)
 
 
 def _batches(lengths: Tensor, each: Tensor) -> list[Tensor]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.tasks import make_task
@@ -39,7 +40,7 @@ class Word:
     """Of each character its place."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class SeenPage:
     """One page as it looked."""
 
@@ -59,6 +60,11 @@ class SeenPage:
         return bool(self.things or self.characters)
 
     def words(self) -> tuple[list[Word], list[int]]:
+        """See `_words`: found once, for many questions are about them."""
+        return self._words
+
+    @cached_property
+    def _words(self) -> tuple[list[Word], list[int]]:
         """The page's words in reading order of the document, and for every character the index of its word.
 
         A word that goes on in another line is two.

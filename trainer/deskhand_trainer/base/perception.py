@@ -11,37 +11,25 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
-from torch import Tensor, nn
+from torch import Tensor
 
-from deskhand_agent.model_files import writing
 from deskhand_agent.models import fast
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.images import patchify
-from deskhand_trainer.base import HEADS_FILE
 from deskhand_trainer.base.asking import AskedBatch, Asker, Encoded
+from deskhand_trainer.base.augmentation import shown_elsewhere
 from deskhand_trainer.base.change_questions import CHANGE_KINDS, ask_about, ask_change
 from deskhand_trainer.base.changes import SeenChange
-from deskhand_trainer.base.labels import (
-    CHARACTER_CLASSES,
-    LOOKS,
-    WORD_LETTERS,
-    WORD_PLACES,
-    DenseBatch,
-    LabelledPage,
-    label_page,
-    strips,
-    whole_pages,
-)
-from deskhand_trainer.base.packing import Prefix, answer, prefix_of
+from deskhand_trainer.base.heads import PerceptionHeads
+from deskhand_trainer.base.labels import LabelledPage, label_page, strips, whole_pages
+from deskhand_trainer.base.packing import Prefix, answer, pack, prefix_of
 from deskhand_trainer.base.pages import SeenPage
+from deskhand_trainer.base.prepared import PreparedPages, PreparedStrips, draw_places, moved
 from deskhand_trainer.base.questions import ask_many
 from deskhand_trainer.errors import RunRefused
 
@@ -50,8 +38,6 @@ SOFTNESS = 0.7
 LOOKING_HEAD = 0
 TOLD = 0.3
 """Share of changes whose action is told, as an agent is told its own."""
-_BLANK_PATCHES, _BLANK_TOKENS, _BLANK_LETTERS = 0.1, 0.05, 0.01
-"""Shares of empty places that are asked about too: most of a page is blank."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,55 +80,6 @@ class StudiedChange:
 Studied: TypeAlias = StudiedPage | StudiedChange
 
 
-class PerceptionHeads(nn.Module):
-    """Thrown away once the model acts."""
-
-    def __init__(self, vision_width: int, text_width: int) -> None:
-        super().__init__()
-        self.character = nn.Linear(vision_width, LOOKS * CHARACTER_CLASSES)
-        self.letter = nn.Linear(vision_width, LOOKS * (WORD_PLACES + 1))
-        self.spelling = nn.Linear(text_width, WORD_LETTERS * CHARACTER_CLASSES)
-        self.shown = nn.Linear(text_width, WORD_PLACES * CHARACTER_CLASSES)
-        self.place = nn.Linear(text_width, 1)
-
-    def read(self, batch: DenseBatch, patches: Tensor, tokens: Tensor) -> dict[str, tuple[Tensor, Tensor]]:
-        """Logits, and the classes that are true, of all there is to read."""
-        return {
-            name: (head(states).unflatten(-1, (truth.shape[-1], -1)), truth)
-            for name, head, states, truth in (
-                ("character", self.character, patches, batch.characters),
-                ("letter", self.letter, patches, batch.places),
-                ("spelling", self.spelling, tokens, batch.spelling),
-                ("shown", self.shown, tokens, batch.shown),
-            )
-        }
-
-    def save(self, folder: Path) -> None:
-        """Write them beside the model's weights."""
-        with writing(folder / HEADS_FILE):
-            save_file(self.state_dict(), folder / HEADS_FILE)
-
-    def load(self, folder: Path) -> bool:
-        """Take those that lie in a model's folder; whether there are any. What is missing there stays; heads
-        that ask about fewer places of a patch say of each what they said of the one around it.
-
-        Raises:
-            RunRefused: they are damaged or another model's.
-        """
-        if not (folder / HEADS_FILE).is_file():
-            return False
-        try:
-            kept = load_file(folder / HEADS_FILE)
-            for name, classes in (("character", CHARACTER_CLASSES), ("letter", WORD_PLACES + 1)):
-                for part in (f"{name}.weight", f"{name}.bias"):
-                    if part in kept:
-                        kept[part] = _spread(kept[part], classes)
-            self.load_state_dict({**self.state_dict(), **kept})
-        except (SafetensorError, RuntimeError) as error:
-            raise RunRefused(f"{folder / HEADS_FILE} does not fit the model beside it: {error}") from error
-        return True
-
-
 def refuse_released(bundle: ModelBundle) -> None:
     """Raises:
     RunRefused: the model is not a tiny one, and nothing here can teach it to see.
@@ -152,14 +89,6 @@ def refuse_released(bundle: ModelBundle) -> None:
             "pretraining and perception pages are for tiny Qwen3-VL models: a released one already sees; "
             "leave pretraining out, and set perception_tasks=[] for sft"
         )
-
-
-def _spread(kept: Tensor, classes: int) -> Tensor:
-    """Rows of a head for every look, of rows for fewer of them; others as they are."""
-    looks, left = divmod(len(kept), classes)
-    if left or not looks or LOOKS % looks:
-        return kept
-    return kept.unflatten(0, (looks, classes)).repeat_interleave(LOOKS // looks, dim=0).flatten(0, 1)
 
 
 class Perception:
@@ -177,13 +106,20 @@ class Perception:
         self._prefixes: dict[tuple[tuple[int, int], int], Prefix] = {}
         self._looking = (max(0, bundle.tiny.text_depth - 2), LOOKING_HEAD)
 
-    def study(self, page: SeenPage) -> StudiedPage:
+    def study(self, page: SeenPage, elsewhere: random.Random | None = None) -> StudiedPage:
         """A page with its labels.
+
+        Args:
+            elsewhere: it is shown elsewhere in its picture (see `shown_elsewhere`), as this draws; None: as
+                it is.
 
         Raises:
             InferenceError: its picture is unreadable.
         """
-        return StudiedPage(page=page, labels=self._labelled(page))
+        pixels = self.bundle.cache.pixels(page.image)
+        if elsewhere is not None:
+            page, pixels = shown_elsewhere(page, pixels, elsewhere)
+        return StudiedPage(page=page, labels=label_page(page, pixels))
 
     def study_change(self, change: SeenChange) -> StudiedChange:
         """As `study`, of the page before and after."""
@@ -194,12 +130,30 @@ class Perception:
     def _labelled(self, page: SeenPage) -> LabelledPage:
         return label_page(page, self.bundle.cache.pixels(page.image))
 
+    def prepare_strips(self, pages: Sequence[StudiedPage], rng: np.random.Generator) -> PreparedStrips:
+        """Strips of pages of one size; needs no model."""
+        batch = strips([p.labels for p in pages], self.bundle.images, rng)
+        drawn = draw_places(batch, int(rng.integers(1 << 62)))
+        return PreparedStrips(size_px=_size(pages[0]), dense=batch, drawn=drawn)
+
+    def prepare_pages(
+        self, studied: Sequence[Studied], rng: random.Random, *, questions: int, examined: bool = False
+    ) -> PreparedPages:
+        """Whole pages, or changes, of one size, and questions about them; needs no model. See `ask`."""
+        batch = whole_pages([picture for each in studied for picture in each.pictures], self.bundle.images)
+        drawn = draw_places(batch, rng.getrandbits(62)) if not examined else {}
+        asked, prefixes = self.ask(studied, rng, questions=questions, examined=examined)
+        packed = pack(prefixes, asked)
+        return PreparedPages(size_px=_size(studied[0]), dense=batch, drawn=drawn, asked=asked, packed=packed)
+
     def reading_loss(self, pages: Sequence[StudiedPage], rng: np.random.Generator) -> Tensor:
         """Vision alone, on strips of pages of one size."""
-        batch = strips([p.labels for p in pages], self.bundle.images, rng)
-        patches, tokens = self._encode(batch, _size(pages[0]))
-        dense = self._dense_losses(batch, patches, tokens, int(rng.integers(1 << 62)))
-        return torch.stack([*dense.values()]).sum()
+        return self.read(self.prepare_strips(pages, rng))
+
+    def read(self, prepared: PreparedStrips) -> Tensor:
+        """As `reading_loss`, of what was prepared."""
+        prepared = moved(prepared, self.bundle.device)
+        return torch.stack([*self._dense_losses(prepared, *self._encode(prepared)).values()]).sum()
 
     def asking_loss(
         self,
@@ -221,10 +175,17 @@ class Perception:
         Returns:
             The loss, and its parts for a log.
         """
-        batch, patches, tokens = self._show(studied)
-        dense = self._dense_losses(batch, patches, tokens, rng.getrandbits(62))
-        asked, prefixes = self.ask(studied, rng, questions=questions)
-        hidden, mass = self._answer(studied, tokens, asked, prefixes)
+        return self.learn(self.prepare_pages(studied, rng, questions=questions), looking=looking, aided=aided)
+
+    def learn(
+        self, prepared: PreparedPages, *, looking: float, aided: bool = True
+    ) -> tuple[Tensor, dict[str, float]]:
+        """As `asking_loss`, of what was prepared."""
+        prepared = moved(prepared, self.bundle.device)
+        asked = prepared.asked
+        patches, tokens = self._encode(prepared)
+        dense = self._dense_losses(prepared, patches, tokens)
+        hidden, mass = self._answer(prepared, tokens)
         words = self._word_losses(hidden, asked)
         numbers, place = self._coordinate_losses(hidden, asked)
         look = -mass.clamp_min(1e-6).log().mean() if len(mass) else mass.sum()
@@ -250,14 +211,16 @@ class Perception:
         rng = random.Random(seed)
         hits: dict[str, list[float]] = {}
         for chunk in _alike(studied, 16):
-            batch, patches, tokens = self._show(chunk)
-            for name, (logits, truth) in self.heads.read(batch, patches, tokens).items():
+            prepared = self.prepare_pages(chunk, rng, questions=questions, examined=True)
+            prepared = moved(prepared, self.bundle.device)
+            asked = prepared.asked
+            patches, tokens = self._encode(prepared)
+            for name, (logits, truth) in self.heads.read(prepared.dense, patches, tokens).items():
                 right, filled = logits.argmax(-1) == truth, truth > 0
                 if name == "spelling":
                     right, filled = right.all(-1), filled[..., 0]
                 hits.setdefault(name, []).extend(right[filled].float().tolist())
-            asked, prefixes = self.ask(chunk, rng, questions=questions, examined=True)
-            hidden, mass = self._answer(chunk, tokens, asked, prefixes)
+            hidden, mass = self._answer(prepared, tokens)
             hits.setdefault("look", []).extend(mass.tolist())
             for encoded, right in zip(asked.asked, self._answered(hidden, asked), strict=True):
                 for name in ("answers", str(encoded.question.kind)):
@@ -305,34 +268,23 @@ class Perception:
         patch = self.bundle.images.patch_px
         return picture_px[1] // patch, picture_px[0] // patch
 
-    def _show(self, studied: Sequence[Studied]) -> tuple[DenseBatch, Tensor, Tensor]:
-        """All pictures one after another: with their labels, encoded by the last layer, and as tokens."""
-        batch = whole_pages([picture for each in studied for picture in each.pictures], self.bundle.images)
-        return batch, *self._encode(batch, _size(studied[0]))
-
-    def _answer(
-        self, studied: Sequence[Studied], tokens: Tensor, asked: AskedBatch, prefixes: Sequence[Prefix]
-    ) -> tuple[Tensor, Tensor]:
+    def _answer(self, prepared: PreparedPages, tokens: Tensor) -> tuple[Tensor, Tensor]:
         """Hidden states of every question's tokens, and the watched head's attention where it is to look."""
-        shown = tokens.view(len(studied), -1, tokens.shape[-1])
-        return answer(self.bundle, prefixes, shown, asked, looking=self._looking)
+        packed = prepared.packed
+        shown = tokens.view(len(packed.ids), -1, tokens.shape[-1])
+        return answer(self.bundle, packed, shown, prepared.asked, looking=self._looking)
 
-    def _encode(self, batch: DenseBatch, picture_px: tuple[int, int]) -> tuple[Tensor, Tensor]:
+    def _encode(self, prepared: PreparedStrips) -> tuple[Tensor, Tensor]:
+        """Pictures one after another: by the last layer, and as tokens."""
         model: Any = self.bundle.model
-        patches = patchify(batch.pixels, self.bundle.images)
-        return fast.encode_images(model.model.visual, patches, *self._grid(picture_px), window=batch.window)
+        patches = patchify(prepared.dense.pixels, self.bundle.images)
+        grid, window = self._grid(prepared.size_px), prepared.dense.window
+        return fast.encode_images(model.model.visual, patches, *grid, window=window)
 
-    def _dense_losses(
-        self, batch: DenseBatch, patches: Tensor, tokens: Tensor, seed: int
-    ) -> dict[str, Tensor]:
-        draws = torch.Generator().manual_seed(seed)
-        patch = _drawn(batch.characters, _BLANK_PATCHES, draws)
-        token = _drawn(batch.spelling[..., 0], _BLANK_TOKENS, draws)
-        shown = _drawn(batch.shown, _BLANK_LETTERS, draws)
-        drawn = {"character": patch, "letter": patch, "spelling": token, "shown": shown}
+    def _dense_losses(self, prepared: PreparedStrips, patches: Tensor, tokens: Tensor) -> dict[str, Tensor]:
         losses: dict[str, Tensor] = {}
-        for name, (logits, truth) in self.heads.read(batch, patches, tokens).items():
-            asked = drawn[name]
+        for name, (logits, truth) in self.heads.read(prepared.dense, patches, tokens).items():
+            asked = prepared.drawn[name]
             losses[name] = _mean_loss(logits[asked].flatten(0, -2), truth[asked].flatten())
         return losses
 
@@ -350,7 +302,7 @@ class Perception:
         if not len(rows):
             return hidden.new_zeros(()), hidden.new_zeros(())
         lm_head: Any = self.bundle.model.lm_head
-        off = (self.asker.numbers_px[None] - at[:, None]) / self.bundle.coordinates.step
+        off = (self.asker.numbers_px.to(at.device)[None] - at[:, None]) / self.bundle.coordinates.step
         soft = (-(off**2) / (2 * SOFTNESS**2)).softmax(-1)
         said = lm_head(hidden[rows, places]).log_softmax(-1)[:, self.asker.number_ids]
         place = F.mse_loss(self.heads.place(hidden[rows, places])[:, 0] * 10, at / 20)
@@ -359,13 +311,13 @@ class Perception:
     def _answered(self, hidden: Tensor, asked: AskedBatch) -> list[float]:
         """1 for every question answered rightly: its words exactly, its click inside the target."""
         lm_head: Any = self.bundle.model.lm_head
-        right = torch.ones(len(asked.asked), dtype=torch.bool)
+        right = torch.ones(len(asked.asked), dtype=torch.bool, device=hidden.device)
         rows, places, ids = asked.words
         wrong = lm_head(hidden[rows, places]).argmax(-1) != ids
         right[rows[wrong]] = False
         rows, places, _ = asked.numbers
         said = lm_head(hidden[rows, places])[:, self.asker.number_ids].argmax(-1)
-        points = self.asker.numbers_px[said].view(-1, 2).tolist()
+        points = self.asker.numbers_px[said.cpu()].view(-1, 2).tolist()
         for row, (x, y) in zip(rows[::2].tolist(), points, strict=True):
             target = asked.asked[row].question.target
             assert target is not None
@@ -378,11 +330,6 @@ def _size(studied: Studied) -> tuple[int, int]:
     """Width and height of its pictures as the model sees them."""
     pixels = studied.pictures[0].pixels
     return int(pixels.shape[1]), int(pixels.shape[0])
-
-
-def _drawn(classes: Tensor, blank: float, draws: torch.Generator) -> Tensor:
-    """bool: the places that hold something and a share of the empty ones; not those nothing is known of."""
-    return (classes > 0) | ((classes == 0) & (torch.rand(classes.shape, generator=draws) < blank))
 
 
 def _mean_loss(logits: Tensor, truth: Tensor) -> Tensor:

@@ -10,33 +10,43 @@ import math
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from deskhand_agent.models.bundle import ModelBundle
-from deskhand_agent.precision import multiplying, resolved
+from deskhand_agent.precision import device_named, multiplying, resolved
 from deskhand_sandbox.tasks.generated import SIZES_PX
+from deskhand_trainer.base.ahead import Ahead
 from deskhand_trainer.base.change_questions import CHANGE_KINDS, ask_change
 from deskhand_trainer.base.changes import SeenChange
 from deskhand_trainer.base.config import PretrainConfig
 from deskhand_trainer.base.drawing import count_in, holds_changes, size_px_of
 from deskhand_trainer.base.feed import Feed
+from deskhand_trainer.base.heads import PerceptionHeads
 from deskhand_trainer.base.optimizers import WarmStartOptimizer
-from deskhand_trainer.base.perception import Perception, PerceptionHeads, Studied, StudiedPage
+from deskhand_trainer.base.perception import Perception, Studied, StudiedPage
+from deskhand_trainer.base.prepared import PreparedPages, PreparedStrips
 from deskhand_trainer.base.questions import ask_many
 from deskhand_trainer.base.shards import read_changes, read_shard
 from deskhand_trainer.checkpoints import load_checkpoint, save_checkpoint, take_up
+from deskhand_trainer.cloning import TurnOrder, apart, cloning_figures, cloning_loss
 from deskhand_trainer.errors import RunStopped
 from deskhand_trainer.side_by_side import in_parts
+from deskhand_trainer.types import TrainingSample
 
+Page = TypeVar("Page")
+Ready = TypeVar("Ready")
 STAGES = ("reading", "asking")
 MOST_QUESTIONS = 64
 """Asked about one picture, however large."""
+HELD_OUT = 0.02
+"""Share of the demonstrations that is not imitated."""
 LOOK_UNTIL, LOOK_LESS_FROM = 0.85, 0.55
 """Shares of the asking stage: the looking head is told where to look, from the second on less and less, from
 the first on no more."""
@@ -76,6 +86,7 @@ def pretrain(
     held_out: Sequence[Path],
     config: PretrainConfig,
     *,
+    demonstrations: Sequence[TrainingSample] = (),
     progress: Callable[[StageProgress], None] = lambda _: None,
     checkpoint_dir: Path | None = None,
     heads_from: Path | None = None,
@@ -86,6 +97,7 @@ def pretrain(
     Args:
         shards: of `draw_pages`, and of `draw_changes` where there are any, train seeds.
         held_out: shards the figures are taken on.
+        demonstrations: imitated in between; a few trajectories are held out for the figures.
         progress: called after every step.
         checkpoint_dir: kept up to date and resumed from; None: neither.
         heads_from: folder of the model that this one starts as; it goes on with the perception heads there,
@@ -100,10 +112,30 @@ def pretrain(
         RunRefused: a released model, fewer pages or changes than a step takes, or heads of another model.
     """
     torch.set_num_threads(config.threads)
-    training = _Pretraining(bundle, shards, held_out, config, progress, checkpoint_dir, should_stop)
+    bundle.to(device_named(config.device))
+    training = _Pretraining(
+        bundle, shards, held_out, config, demonstrations, progress, checkpoint_dir, should_stop
+    )
     if heads_from is not None:
         training.aided |= training.perception.heads.load(heads_from)
     return training.run()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Part(Generic[Ready]):
+    """A part of a step."""
+
+    share: float
+    """Of its pages."""
+    made: Ready | None = None
+    make: Callable[[], Ready] | None = None
+    """Where it is not made yet."""
+
+    def ready(self) -> Ready:
+        if self.made is not None:
+            return self.made
+        assert self.make is not None
+        return self.make()
 
 
 class _Pretraining:
@@ -113,6 +145,7 @@ class _Pretraining:
         shards: Sequence[Path],
         held_out: Sequence[Path],
         config: PretrainConfig,
+        demonstrations: Sequence[TrainingSample],
         progress: Callable[[StageProgress], None],
         checkpoints: Path | None,
         should_stop: Callable[[], bool],
@@ -122,18 +155,25 @@ class _Pretraining:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
             self.perception = Perception(bundle)
+        self.perception.heads.to(bundle.device)
         self.aided = config.reading_steps > 0
         self.held_out = [each for path in held_out for each in self._examined(path)]
         changes = [path for path in shards if holds_changes(path)]
         pages = [path for path in shards if path not in changes]
         seed = config.seed
-        self.reading = Feed(pages, read_shard, per_step=self._strips, seed=seed, name="reading")
+        self.reading = Feed(pages, read_shard, per_step=self._strips_of, seed=seed, name="reading")
         self.asking = Feed(pages, read_shard, per_step=self._pages, seed=seed, name="asking")
         self.changes: Feed[SeenChange] | None = None
         if changes and config.change_share:
             self.changes = Feed(changes, read_changes, per_step=self._changes, seed=seed, name="changes")
         self.totals = {"reading": config.reading_steps, "asking": config.asking_steps}
-        self.precision = resolved(config.precision)
+        learned, self.shown = apart(demonstrations, held_out=HELD_OUT, seed=seed)
+        self.turns = TurnOrder(learned, each=config.turns_per_step, seed=seed)
+        self.imitating = config.demonstration_share if learned else 0.0
+        asking = config.asking_steps - int(config.asking_steps * self.imitating)
+        self.strips = Ahead(self._reading_parts, workers=config.workers, until=config.reading_steps)
+        self.asked = Ahead(self._asking_parts, workers=config.workers, until=asking)
+        self.precision = resolved(config.precision, bundle.device.type)
         self.optimizer = WarmStartOptimizer(
             {"model": bundle.model, "heads": self.perception.heads}, config, precision=self.precision
         )
@@ -147,13 +187,18 @@ class _Pretraining:
         with torch.random.fork_rng(devices=[]):
             self._resume()
             self.bundle.model.train()
-            while self.done < total:
-                self._step(total)
+            try:
+                while self.done < total:
+                    self._step(total)
+            finally:
+                self.strips.close()
+                self.asked.close()
             self.bundle.model.eval()
         last = self.curve[-1] if self.curve else {}
         figures = {name: value for name, value in last.items() if name not in ("step", "seconds")}
+        self.bundle.to(torch.device("cpu"))
         return PretrainReport(
-            figures=figures, curve=self.curve, seconds=self.seconds, heads=self.perception.heads
+            figures=figures, curve=self.curve, seconds=self.seconds, heads=self.perception.heads.to("cpu")
         )
 
     def _step(self, total: int) -> None:
@@ -178,38 +223,70 @@ class _Pretraining:
     def _losses(self, stage: str, step: int) -> list[Callable[[], Tensor]]:
         """Of each part of the step's pages, weighted by its share of them."""
         if stage == "reading":
-            pages = [self.perception.study(page) for page in self.reading.at(step)]
-            return [
-                partial(self._reading_loss, part, number, len(part) / len(pages))
-                for number, part in enumerate(in_parts(pages, self.config.parts))
-            ]
+            return [partial(self._reading_loss, part) for part in self.strips.at(step)]
+        before, now = (int(each * self.imitating) for each in (step, step + 1))
+        if now > before:
+            return self._cloning_losses(before)
         share = step / self.totals["asking"]
         looking = min(1.0, max(0.0, (LOOK_UNTIL - share) / (LOOK_UNTIL - LOOK_LESS_FROM)))
-        asked = self._asked(step)
+        return [partial(self._asking_loss, part, looking) for part in self.asked.at(step - before)]
+
+    def _reading_parts(self, step: int) -> list[_Part[PreparedStrips]]:
+        pages = [self.perception.study(page) for page in self.reading.at(step)]
+
+        def prepare(part: Sequence[StudiedPage], number: int) -> PreparedStrips:
+            draws = np.random.default_rng([self.config.seed, step, number])
+            return self.perception.prepare_strips(part, draws)
+
+        return self._parts(pages, prepare)
+
+    def _asking_parts(self, number: int) -> list[_Part[PreparedPages]]:
+        """Of the asking step that comes after so many others."""
+        asked = self._asked(number)
         questions = self._questions(asked)
-        return [
-            partial(self._asking_loss, part, number, len(part) / len(asked), questions, looking)
-            for number, part in enumerate(in_parts(asked, self.config.parts))
-        ]
 
-    def _reading_loss(self, pages: Sequence[StudiedPage], part: int, share: float) -> Tensor:
-        draws = np.random.default_rng([self.config.seed, self.done, part])
-        with multiplying(self.precision):
-            return share * self.perception.reading_loss(pages, draws)
+        def prepare(part: Sequence[Studied], place: int) -> PreparedPages:
+            draw = random.Random(f"{self.config.seed}/{self.totals['reading'] + number}/{place}")
+            made = self.perception.prepare_pages(part, draw, questions=questions)
+            # what was asked is not handed to another process: only figures need it
+            return replace(made, asked=replace(made.asked, asked=())) if self.config.workers else made
 
-    def _asking_loss(
-        self, asked: Sequence[Studied], part: int, share: float, questions: int, looking: float
-    ) -> Tensor:
-        draw = random.Random(f"{self.config.seed}/{self.done}/{part}")
-        with multiplying(self.precision):
-            loss, _ = self.perception.asking_loss(
-                asked,
-                draw,
-                questions=questions,
-                looking=looking,
-                aided=self.aided,
-            )
-        return share * loss
+        return self._parts(asked, prepare)
+
+    def _parts(
+        self, pages: Sequence[Page], prepare: Callable[[Sequence[Page], int], Ready]
+    ) -> list[_Part[Ready]]:
+        """Prepared at once where others than the trainer do it, and only when it is learned otherwise: then
+        each part is prepared on its own thread."""
+        found: list[_Part[Ready]] = []
+        for number, part in enumerate(in_parts(pages, self.config.parts)):
+            ready = partial(prepare, part, number)
+            if self.config.workers:
+                made = ready()
+                found.append(_Part(share=len(part) / len(pages), made=made))
+            else:
+                found.append(_Part(share=len(part) / len(pages), make=ready))
+        return found
+
+    def _reading_loss(self, part: _Part[PreparedStrips]) -> Tensor:
+        with multiplying(self.precision, self.bundle.device.type):
+            return part.share * self.perception.read(part.ready())
+
+    def _asking_loss(self, part: _Part[PreparedPages], looking: float) -> Tensor:
+        with multiplying(self.precision, self.bundle.device.type):
+            loss, _ = self.perception.learn(part.ready(), looking=looking, aided=self.aided)
+        return part.share * loss
+
+    def _cloning_losses(self, number: int) -> list[Callable[[], Tensor]]:
+        """Of the imitating step that comes after so many others."""
+        samples = self.turns.at(number)
+        tokens = sum(len(sample.reply_ids) for sample in samples)
+
+        def loss(part: Sequence[TrainingSample]) -> Tensor:
+            with multiplying(self.precision, self.bundle.device.type):
+                return cloning_loss(self.bundle, part, tokens=tokens)
+
+        return [partial(loss, part) for part in in_parts(samples, self.config.parts)]
 
     def _asked(self, step: int) -> Sequence[Studied]:
         """Pages, or changes wherever their share of the steps so far comes to another whole step."""
@@ -219,7 +296,11 @@ class _Pretraining:
             changes = [each for each in self.changes.at(before) if _askable(each)]
             if changes:
                 return [self.perception.study_change(change) for change in changes]
-        return [self.perception.study(page) for page in self.asking.at(step - before)]
+        draw = random.Random(f"{self.config.seed}/{step}/elsewhere")
+        return [
+            self.perception.study(page, draw if draw.random() < self.config.elsewhere else None)
+            for page in self.asking.at(step - before)
+        ]
 
     def _questions(self, asked: Sequence[Studied]) -> int:
         """About each page: as many in a step of few large ones as of many small ones."""
@@ -243,11 +324,14 @@ class _Pretraining:
     def _figures(self) -> dict[str, float]:
         self.bundle.model.eval()
         figures = self.perception.figures(self.held_out)
+        if self.shown:
+            found = cloning_figures(self.bundle, self.shown)
+            figures |= {f"imitated_{name}": value for name, value in found.items()}
         self.bundle.model.train()
         self.curve.append({"step": float(self.done), "seconds": round(self.seconds, 1), **figures})
         return figures
 
-    def _strips(self, shard: Path) -> int:
+    def _strips_of(self, shard: Path) -> int:
         return min(self.config.strips_per_step, count_in(shard))
 
     def _pages(self, shard: Path) -> int:

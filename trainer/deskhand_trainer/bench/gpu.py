@@ -21,6 +21,7 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -162,11 +163,16 @@ def measure_parity(size: Size, device: torch.device, precision: Precision) -> tu
     Returns:
         |Δ loss| over the loss's size, and ‖Δ gradient‖ / ‖gradient‖ over all weights.
     """
-    loss, own = _gradients(size, torch.device("cpu"), "float32")
+    loss, own = _reference(size)
     other_loss, other = _gradients(size, device, precision)
     apart = torch.stack([(other[name] - own[name]).norm() for name in own]).norm()
     whole = torch.stack([gradient.norm() for gradient in own.values()]).norm()
     return abs(other_loss - loss) / max(abs(loss), 1e-6), float(apart / whole)
+
+
+@lru_cache(maxsize=1)
+def _reference(size: Size) -> tuple[float, dict[str, Tensor]]:
+    return _gradients(size, torch.device("cpu"), "float32")
 
 
 def _gradients(size: Size, device: torch.device, precision: Precision) -> tuple[float, dict[str, Tensor]]:

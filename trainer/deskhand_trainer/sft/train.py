@@ -17,9 +17,10 @@ from torch import Tensor, nn
 
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.precision import multiplying, resolved
+from deskhand_trainer.base.heads import PerceptionHeads
 from deskhand_trainer.base.optimizers import WarmStartOptimizer
 from deskhand_trainer.base.pages import SeenPage
-from deskhand_trainer.base.perception import Perception, PerceptionHeads, StudiedPage
+from deskhand_trainer.base.perception import Perception, StudiedPage
 from deskhand_trainer.base.questions import ask_many
 from deskhand_trainer.base.train import StageProgress
 from deskhand_trainer.checkpoints import (
@@ -31,8 +32,8 @@ from deskhand_trainer.checkpoints import (
     save_checkpoint,
     take_up,
 )
+from deskhand_trainer.cloning import TurnOrder, apart, cloning_figures, cloning_loss
 from deskhand_trainer.errors import RunStopped
-from deskhand_trainer.sft.cloning import cloning_figures, cloning_loss
 from deskhand_trainer.sft.config import SftConfig
 from deskhand_trainer.side_by_side import in_parts
 from deskhand_trainer.types import TrainingSample
@@ -130,7 +131,7 @@ class _WarmStart:
         self.state = _State()
         self.rng = random.Random(config.seed)
         self.draws = np.random.default_rng(config.seed)
-        self.samples, self.held_out_samples = _split_samples(samples, config)
+        learned, self.held_out_samples = apart(samples, held_out=config.held_out, seed=config.seed)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
             self.perception = Perception(bundle) if pages else None
@@ -141,11 +142,11 @@ class _WarmStart:
         random.Random(config.seed).shuffle(seeing)
         self.pages = _alike(seeing[cut:])
         self.held_out_pages: list[StudiedPage] = seeing[:cut]
-        self.epoch = 0, self._minibatches(0)
+        self.turns = TurnOrder(learned, each=config.minibatch, seed=config.seed)
         self.totals = {
             "reading": config.reading_steps if self.pages else 0,
             "pointing": config.pointing_steps if self.pages else 0,
-            "cloning": config.cloning_epochs * len(self.epoch[1]),
+            "cloning": config.cloning_epochs * len(self.turns),
         }
         self.question_share = config.question_share if self.pages else 0.0
         self.totals["cloning"] = math.ceil(self.totals["cloning"] / (1 - self.question_share))
@@ -214,7 +215,7 @@ class _WarmStart:
                 for part, draw in zip(parts, draws, strict=True)
             ]
         if stage == "cloning":
-            samples = self._minibatch()
+            samples = self.turns.at(self.state.step - self._asked(self.state.step))
             tokens = sum(len(sample.reply_ids) for sample in samples)
             return [
                 partial(self._cloning_loss, part, tokens) for part in in_parts(samples, self.config.parts)
@@ -269,28 +270,6 @@ class _WarmStart:
             return self.state.step / self.totals["cloning"]
         before = self.totals["reading"] if stage == "pointing" else 0
         return (before + self.state.step) / (self.totals["reading"] + self.totals["pointing"])
-
-    def _minibatch(self) -> list[TrainingSample]:
-        epoch, place = divmod(self.state.step - self._asked(self.state.step), len(self.epoch[1]))
-        if self.epoch[0] != epoch:
-            self.epoch = epoch, self._minibatches(epoch)
-        return [self.samples[i] for i in self.epoch[1][place]]
-
-    def _minibatches(self, epoch: int) -> list[list[int]]:
-        """Every sample once, in an order that depends on seed and epoch alone; side by side those whose
-        pictures are of one size, so that little is padded."""
-        draw = random.Random(f"{self.config.seed}/{epoch}")
-        order = list(range(len(self.samples)))
-        draw.shuffle(order)
-        alike: dict[tuple[tuple[int, int], ...], list[int]] = {}
-        for index in order:
-            sizes = tuple((image.width_px, image.height_px) for image in self.samples[index].images)
-            alike.setdefault(sizes, []).append(index)
-        each = self.config.minibatch
-        found = [group[at : at + each] for group in alike.values() for at in range(0, len(group), each)]
-        if len(alike) > 1:
-            draw.shuffle(found)
-        return found
 
     def _figures(self, stage: str) -> dict[str, float]:
         found: dict[str, Mapping[str, float]] = {}
@@ -380,17 +359,3 @@ def _alike(pages: Sequence[StudiedPage]) -> list[list[StudiedPage]]:
 
 def _pixels(page: StudiedPage) -> int:
     return page.page.image.width_px * page.page.image.height_px
-
-
-def _split_samples(
-    samples: Sequence[TrainingSample], config: SftConfig
-) -> tuple[list[TrainingSample], list[TrainingSample]]:
-    """Whole trajectories are held out, so that no turn is trained on beside its neighbours."""
-    names = list(dict.fromkeys(s.trajectory_id for s in samples))
-    random.Random(config.seed).shuffle(names)
-    cut = max(1, round(len(names) * config.held_out)) if len(names) > 1 else 0
-    held_out = set(names[:cut])
-    return (
-        [s for s in samples if s.trajectory_id not in held_out],
-        [s for s in samples if s.trajectory_id in held_out],
-    )
