@@ -41,6 +41,8 @@ KINDS = {
     "sft-deeper": SftConfig,
     "sft-colours": SftConfig,
     "colour-demonstrations": CollectConfig,
+    "gpu-demonstrations": CollectConfig,
+    "gpu": PretrainConfig,
     "sft-colours-again": SftConfig,
 }
 
@@ -60,6 +62,12 @@ def test_nothing_is_shown_that_is_measured_as_unseen(name: str) -> None:
     assert set(config.tasks) <= set(oracle_tasks())
     tasks = {*config.tasks, *getattr(config, "perception_tasks", ())}
     assert not tasks & set(HELD_OUT_TASKS) and not tasks & set(CANDIDATES)
+
+
+def test_what_is_imitated_on_a_gpu_is_not_measured_as_unseen() -> None:
+    tasks = set(read("gpu").demonstration_tasks)
+    assert tasks == set(read("demonstrations").tasks) | set(read("forms").tasks)
+    assert set(read("gpu-demonstrations").tasks) <= tasks
 
 
 def test_the_model_kept_beside_the_recipe_is_whole() -> None:

@@ -91,6 +91,13 @@ async def learned_from(home: Path, result: dict[str, Any]) -> list[object]:
         ("ppo", {"tasks": ["fake/never-done"]}, {}, "fake/never-done: nothing is known to solve it"),
         ("ppo", {"tasks": [TASK], "probe": True}, {}, f"{TASK}: a probe is of held-out tasks alone"),
         (
+            "pretrain",
+            {"demonstration_tasks": ["miniwob/bisect-angle"]},
+            {},
+            "miniwob/bisect-angle",
+        ),
+        ("pretrain", {"device": "cuda"}, {}, "field 'device': PyTorch finds no CUDA device here"),
+        (
             "sft",
             {"tasks": [TASK], "perception_tasks": []},
             {"dataset": "round-1/stf@1"},
@@ -196,6 +203,29 @@ def test_more_demonstrations_are_taken_of_hard_tasks(tmp_path: Path) -> None:
     assert _guarded(RunFolder(folder)) == FINISHED
     found = json.loads((folder / "result.json").read_text())
     assert found["metrics"]["demonstrations"] == len(asyncio.run(learned_from(tmp_path, found))) == 4
+
+
+def test_demonstrations_are_imitated_between_questions(tmp_path: Path) -> None:
+    told = {
+        "model": {"vision_width": 32, "vision_depth": 1, "text_width": 32, "text_depth": 1, "text_mlp": 32},
+        "pages": 4, "wide_pages": 0, "large_pages": 0,
+        "change_pages": 0, "wide_change_pages": 0, "large_change_pages": 0,
+        "held_out_pages": 2, "concurrency": 2, "reading_steps": 0, "asking_steps": 4,
+        "pages_per_step": 2, "questions_per_page": 2, "threads": 1, "workers": 1,
+        "demonstration_tasks": [TASK], "demonstration_share": 0.5, "elsewhere": 0.5, "device": "cpu",
+    }  # fmt: skip
+    folder = make_run(tmp_path, "pretrain", told)
+    assert _guarded(RunFolder(folder)) != FINISHED
+    error = json.loads((folder / "error.json").read_text())
+    assert "the store holds no demonstration of these tasks" in json.dumps(error)
+    folder.rename(tmp_path / "refused")
+    made = make_run(tmp_path, "collect", {"tasks": [TASK], "episodes_per_task": 4})
+    assert _guarded(RunFolder(made)) == FINISHED
+    folder = make_run(tmp_path, "pretrain", told)
+    assert _guarded(RunFolder(folder)) == FINISHED, (folder / "error.json").read_text()
+    found = json.loads((folder / "result.json").read_text())
+    assert found["metrics"]["demonstrations"] == len(asyncio.run(learned_from(tmp_path, found))) == 4
+    assert found["metrics"]["imitated_loss"] > 0
 
 
 def test_the_same_demonstrations_make_the_same_policy_in_whichever_order_they_came(tmp_path: Path) -> None:

@@ -8,10 +8,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from deskhand_agent.models.bundle import ModelBundle, save_bundle
+from deskhand_agent.precision import device_named
 from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
 from deskhand_sandbox.tasks.generated import SIZES_PX
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_sandbox.types import JsonValue, Split
+from deskhand_trainer.admission import refuse_held_out
 from deskhand_trainer.base.changes import CHANGES_PER_PAGE
 from deskhand_trainer.base.config import PretrainConfig
 from deskhand_trainer.base.deepening import deepened
@@ -24,13 +26,29 @@ from deskhand_trainer.base.train import pretrain
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.run_folder import write_json
 from deskhand_trainer.run_kinds.context import RunContext
+from deskhand_trainer.run_kinds.demonstrations import demonstrations
 from deskhand_trainer.run_kinds.training_thread import Teller, stopping
+from deskhand_trainer.sft.demonstrations import samples_from_trajectories
+from deskhand_trainer.types import last_attempt
 
 
 async def run(context: RunContext, config: PretrainConfig) -> tuple[str, dict[str, JsonValue]]:
     """Draw, train, keep."""
+    refuse_held_out(config.demonstration_tasks)
+    try:
+        device_named(config.device)
+    except ValueError as error:
+        raise RunRefused(f"field 'device': {error}") from error
     bundle = await _bundle(context, config)
     refuse_released(bundle)
+    imitated = dict.fromkeys(config.demonstration_tasks, config.demonstrations_per_task)
+    shown = await demonstrations(context, imitated)
+    if config.demonstration_tasks and not shown:
+        raise RunRefused(
+            "field 'demonstration_tasks': the store holds no demonstration of these tasks: collect some "
+            "first (`deskhand train collect`), or name none"
+        )
+    turns = [turn for each in shown for turn in last_attempt(samples_from_trajectories([each], bundle))]
     train, held_out = await _pages(context, config)
     failures = await _failures(context) if config.experience else []
     if config.experience:
@@ -42,6 +60,7 @@ async def run(context: RunContext, config: PretrainConfig) -> tuple[str, dict[st
             train,
             held_out,
             config,
+            demonstrations=turns,
             progress=Teller(context, "pretraining", "pretrain"),
             checkpoint_dir=context.folder.checkpoints,
             heads_from=None if context.spec.policy_in is None else context.policy_folder,
@@ -52,11 +71,12 @@ async def run(context: RunContext, config: PretrainConfig) -> tuple[str, dict[st
     await asyncio.to_thread(report.heads.save, folder)
     metrics: dict[str, JsonValue] = {
         **report.figures,
+        "demonstrations": len(shown),
         "training_seconds": report.seconds,
         "parameters": sum(each.numel() for each in bundle.model.parameters()),
     }
     described: dict[str, JsonValue] = {"training": dict(metrics), "config": asdict(config)}
-    kept = await context.keep(folder, described, learned_from=failures)
+    kept = await context.keep(folder, described, learned_from=[*failures, *(each.id for each in shown)])
     return kept, {**metrics, "curve": [dict(each) for each in report.curve]}
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 
 from deskhand_agent.models.bundle import save_bundle
-from deskhand_agent.types import Trajectory
-from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
-from deskhand_sandbox.types import JsonValue, Split
+from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.admission import refuse_held_out
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.run_kinds.context import RunContext, sandbox_kinds
+from deskhand_trainer.run_kinds.demonstrations import demonstrations
 from deskhand_trainer.run_kinds.training_thread import Teller, stopping
 from deskhand_trainer.sft.config import SftConfig
 from deskhand_trainer.sft.run import run_sft
@@ -24,8 +23,10 @@ async def run(context: RunContext, config: SftConfig) -> tuple[str, dict[str, Js
     sandbox_kinds((*config.tasks, *config.perception_tasks))
     if others := set(config.hard_tasks) - set(config.tasks):
         raise RunRefused(f"field 'hard_tasks': {', '.join(sorted(others))} must stand in 'tasks' too")
-    demonstrations = await _demonstrations(context, config)
-    if not demonstrations and config.demonstrations_per_task and config.cloning_epochs:
+    most = dict.fromkeys(config.tasks, config.demonstrations_per_task)
+    most |= dict.fromkeys(config.hard_tasks, config.hard_demonstrations)
+    shown = await demonstrations(context, most, purposes=config.learn_from)
+    if not shown and config.demonstrations_per_task and config.cloning_epochs:
         if config.learn_from == ("rollout",) and context.spec.policy_in is not None:
             # a policy that never succeeded has nothing to imitate: the round goes on without
             return context.spec.policy_in, {"demonstrations": 0}
@@ -50,7 +51,7 @@ async def run(context: RunContext, config: SftConfig) -> tuple[str, dict[str, Js
     ):
         report = await run_sft(
             bundle,
-            demonstrations,
+            shown,
             source,
             config,
             owner=context.spec.id,
@@ -69,33 +70,12 @@ async def run(context: RunContext, config: SftConfig) -> tuple[str, dict[str, Js
         **report.figures,
         **{f"steps/{stage}": steps for stage, steps in report.steps.items()},
         **{f"per_s/{stage}": rate for stage, rate in report.examples_per_s.items()},
-        "demonstrations": len(demonstrations),
+        "demonstrations": len(shown),
         "training_seconds": report.seconds,
-        "demonstration_seeds": [*sorted({t.start.task.seed for t in demonstrations})],
+        "demonstration_seeds": [*sorted({t.start.task.seed for t in shown})],
     }
-    learned_from = [each.id for each in demonstrations]
+    learned_from = [each.id for each in shown]
     kept = await context.keep(folder, {"training": dict(metrics)}, learned_from=learned_from)
     told = {name: value for name, value in metrics.items() if not isinstance(value, list)}
     await context.reporter.metric("sft", told, step=0)
     return kept, metrics
-
-
-async def _demonstrations(context: RunContext, config: SftConfig) -> list[Trajectory]:
-    """Successful episodes of the train split, by task and seed: the same ones make the same policy, in
-    whichever order they were played."""
-    ids: list[str] = []
-    for task in config.tasks:
-        found: list[str] = []
-        for purpose in config.learn_from:
-            chosen = TrajectoryFilter(
-                task_ids=(task,),
-                split=Split.TRAIN,
-                outcome=OutcomeFilter.SUCCESS,
-                labels={"purpose": purpose},
-                ended=True,
-            )
-            found += await context.settled_episodes(chosen)
-        hard = task in config.hard_tasks
-        ids += found[: config.hard_demonstrations if hard else config.demonstrations_per_task]
-    read = [t async for t in context.read(ids)]
-    return sorted(read, key=lambda t: (config.tasks.index(t.start.task.id), t.start.task.seed))
