@@ -9,6 +9,7 @@ from pathlib import Path
 
 from deskhand_agent.models.bundle import ModelBundle, save_bundle
 from deskhand_agent.precision import device_named
+from deskhand_agent.types import Trajectory
 from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
 from deskhand_sandbox.tasks.generated import SIZES_PX
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
@@ -41,13 +42,7 @@ async def run(context: RunContext, config: PretrainConfig) -> tuple[str, dict[st
         raise RunRefused(f"field 'device': {error}") from error
     bundle = await _bundle(context, config)
     refuse_released(bundle)
-    imitated = dict.fromkeys(config.demonstration_tasks, config.demonstrations_per_task)
-    shown = await demonstrations(context, imitated)
-    if config.demonstration_tasks and not shown:
-        raise RunRefused(
-            "field 'demonstration_tasks': the store holds no demonstration of these tasks: collect some "
-            "first (`deskhand train collect`), or name none"
-        )
+    shown = await _shown(context, config, bundle)
     turns = [turn for each in shown for turn in last_attempt(samples_from_trajectories([each], bundle))]
     train, held_out = await _pages(context, config)
     failures = await _failures(context) if config.experience else []
@@ -91,6 +86,24 @@ async def _bundle(context: RunContext, config: PretrainConfig) -> ModelBundle:
         return deepened(bundle, config.vision_depth) if config.vision_depth else bundle
     except ValueError as error:
         raise RunRefused(f"field 'vision_depth': {error}") from error
+
+
+async def _shown(context: RunContext, config: PretrainConfig, bundle: ModelBundle) -> list[Trajectory]:
+    """Demonstrations to imitate."""
+    shown = await demonstrations(
+        context, dict.fromkeys(config.demonstration_tasks, config.demonstrations_per_task)
+    )
+    if config.demonstration_tasks and not shown:
+        raise RunRefused(
+            "field 'demonstration_tasks': the store holds no demonstration of these tasks: collect some "
+            "first (`deskhand train collect`), or name none"
+        )
+    if shown and bundle.memory.plan_tokens:
+        raise RunRefused(
+            "field 'demonstration_tasks': the policy plans, and demonstrations hold actions: start from one "
+            "that acts, or name none"
+        )
+    return shown
 
 
 async def _failures(context: RunContext) -> list[str]:
