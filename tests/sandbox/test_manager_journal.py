@@ -202,7 +202,7 @@ async def test_a_disk_that_takes_no_more_does_not_stop_the_lending(
 
 
 def test_ending_reaches_grandchildren_and_the_stubborn() -> None:
-    stubborn = "trap '' TERM; sleep 1000 & echo $!; wait; wait"
+    stubborn = "trap '' TERM; sleep 1000 & echo $!; while :; do wait; done"
     with subprocess.Popen(["sh", "-c", stubborn], stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
         grandchild = processes.find(int(child.stdout.readline()))

@@ -33,13 +33,14 @@ from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_sandbox.types import Click, Observation, Outcome, Split
 from deskhand_trainer.base.config import PretrainConfig
-from deskhand_trainer.config import PpoConfig, ScoreConfig, SftConfig
+from deskhand_trainer.config import PpoConfig, ScoreConfig
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.loop_state import PpoOutcome, PpoSetting
 from deskhand_trainer.preferences.config import PreferenceConfig
 from deskhand_trainer.run_folder import RunFolder, read_spec
-from deskhand_trainer.run_kinds import ppo, prefer, pretrain, sft
+from deskhand_trainer.run_kinds import ppo, prefer, pretrain
 from deskhand_trainer.run_kinds.context import RunContext, open_context
+from deskhand_trainer.run_kinds.demonstrations import demonstrations
 from deskhand_trainer.run_kinds.score import _to_score  # pyright: ignore[reportPrivateUsage]
 from deskhand_trainer.runs import RunKind, RunSpec
 from deskhand_trainer.types import TrainingSample
@@ -240,7 +241,7 @@ async def test_training_goes_on_with_the_episodes_of_its_checkpoint(
     async def learned_from() -> tuple[int, list[str]]:
         tasks, nowhere = ("fake/press-button",), build_tiny(TinyConfig())
         paired = await prefer._pairs(context, nowhere, PreferenceConfig(tasks=tasks))  # pyright: ignore[reportPrivateUsage]
-        shown = await sft._demonstrations(context, SftConfig(tasks=tasks))  # pyright: ignore[reportPrivateUsage]
+        shown = await demonstrations(context, dict.fromkeys(tasks, 128))
         return len(paired), [each.start.id for each in shown]
 
     monkeypatch.setattr(prefer, "samples_from_trajectories", turns)
