@@ -19,9 +19,10 @@ from deskhand_agent.episode import run_episode
 from deskhand_agent.grammar import format_reply
 from deskhand_agent.inference import Completion, CompletionRequest, FinishReason
 from deskhand_agent.models.bundle import ModelBundle, build_tiny
-from deskhand_agent.models.prompting import tokenise_reply
+from deskhand_agent.models.prompting import tokenise_prompt, tokenise_reply
 from deskhand_agent.models.tiny import TinyConfig
 from deskhand_agent.policies.local import LocalPolicy
+from deskhand_agent.prompt import ImageSegment, PromptMessage, Text
 from deskhand_agent.sinks import MemorySink
 from deskhand_agent.types import Context, Decision, StopReason, Trajectory
 from deskhand_flywheel.store import Store
@@ -281,6 +282,31 @@ def bundle() -> ModelBundle:
             max_side_px=64,
         )
     )
+
+
+@pytest.fixture
+def demonstrations(bundle: ModelBundle, pages: list[SeenPage]) -> list[TrainingSample]:
+    """Of every page a turn that clicks its first thing, each an episode of its own."""
+    made: list[TrainingSample] = []
+    for page in pages:
+        target = page.things[0]
+        segments = (Text(text=f'Click on the "{target.name}" button.\n'), ImageSegment(image=page.image))
+        prompt = tokenise_prompt(bundle, [PromptMessage(role="user", segments=segments)])
+        x, y = (round((a + b) / 8) * 4 for a, b in zip(target.box[:2], target.box[2:], strict=True))
+        reply = tokenise_reply(bundle, f"click(point='<point>{x} {y}</point>')")
+        made.append(
+            TrainingSample(
+                trajectory_id=str(page.seed),
+                turn_index=0,
+                prompt_ids=prompt.ids,
+                reply_ids=reply,
+                images=prompt.images,
+                behaviour_logprobs=(0.0,) * len(reply),
+                reward=1.0,
+                last=True,
+            )
+        )
+    return made
 
 
 @pytest.fixture

@@ -12,8 +12,6 @@ import torch
 from safetensors.torch import save_file
 
 from deskhand_agent.models.bundle import ModelBundle
-from deskhand_agent.models.prompting import tokenise_prompt, tokenise_reply
-from deskhand_agent.prompt import ImageSegment, PromptMessage, Text
 from deskhand_trainer.base import train
 from deskhand_trainer.base.changes import SeenChange
 from deskhand_trainer.base.config import PretrainConfig
@@ -213,27 +211,12 @@ def test_heads_that_lie_beside_a_model_are_gone_on_with(
         pretrain(bundle.clone(), [shards[0]], [], further, heads_from=tmp_path)
 
 
-def shown(bundle: ModelBundle, page: SeenPage) -> TrainingSample:
-    """A turn of one episode: what is seen is answered by "finished"."""
-    segments = (Text(text="Be done.\n"), ImageSegment(image=page.image))
-    prompt = tokenise_prompt(bundle, [PromptMessage(role="user", segments=segments)])
-    reply = tokenise_reply(bundle, "finished()")
-    return TrainingSample(
-        trajectory_id=str(page.seed),
-        turn_index=0,
-        prompt_ids=prompt.ids,
-        reply_ids=reply,
-        images=prompt.images,
-        behaviour_logprobs=(0.0,) * len(reply),
-        reward=1.0,
-        last=True,
-    )
-
-
 def test_demonstrations_are_imitated_as_often_as_told(
-    bundle: ModelBundle, shards: list[Path], pages: list[SeenPage], monkeypatch: pytest.MonkeyPatch
+    bundle: ModelBundle,
+    shards: list[Path],
+    demonstrations: list[TrainingSample],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    samples = [shown(bundle, page) for page in pages]
     learned: list[int] = []
     cloned = train.cloning_loss
 
@@ -244,7 +227,7 @@ def test_demonstrations_are_imitated_as_often_as_told(
     monkeypatch.setattr(train, "cloning_loss", counted)
     config = replace(CONFIG, reading_steps=0, asking_steps=10, demonstration_share=0.3, turns_per_step=6)
     config = replace(config, parts=1, figures_every=10)
-    report = pretrain(bundle, shards[:1], shards[1:], config, demonstrations=samples)
+    report = pretrain(bundle, shards[:1], shards[1:], config, demonstrations=demonstrations)
     assert learned == [6, 5, 6]  # of twelve one is held out
     assert {"imitated_loss", "imitated_token_likelihood", "answers"} <= set(report.figures)
 

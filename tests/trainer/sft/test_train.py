@@ -12,8 +12,6 @@ import torch
 from PIL import Image as Picture
 
 from deskhand_agent.models.bundle import ModelBundle, build_tiny
-from deskhand_agent.models.prompting import tokenise_prompt, tokenise_reply
-from deskhand_agent.prompt import ImageSegment, PromptMessage, Text
 from deskhand_sandbox.pictures import encoded
 from deskhand_trainer.base.pages import SeenPage
 from deskhand_trainer.base.perception import Perception, StudiedPage
@@ -36,29 +34,6 @@ CONFIG = SftConfig(
 )
 
 
-def demonstrations(bundle: ModelBundle, pages: list[SeenPage]) -> list[TrainingSample]:
-    made: list[TrainingSample] = []
-    for page in pages:
-        target = page.things[0]
-        segments = (Text(text=f'Click on the "{target.name}" button.\n'), ImageSegment(image=page.image))
-        prompt = tokenise_prompt(bundle, [PromptMessage(role="user", segments=segments)])
-        x, y = (round((a + b) / 8) * 4 for a, b in zip(target.box[:2], target.box[2:], strict=True))
-        reply = tokenise_reply(bundle, f"click(point='<point>{x} {y}</point>')")
-        made.append(
-            TrainingSample(
-                trajectory_id=str(page.seed),
-                turn_index=0,
-                prompt_ids=prompt.ids,
-                reply_ids=reply,
-                images=prompt.images,
-                behaviour_logprobs=(0.0,) * len(reply),
-                reward=1.0,
-                last=True,
-            )
-        )
-    return made
-
-
 def larger(page: SeenPage) -> SeenPage:
     """The same on paper of twice the width and height."""
     assert page.image.data is not None
@@ -74,10 +49,15 @@ def weights(bundle: ModelBundle) -> dict[str, torch.Tensor]:
 @pytest.mark.parametrize("question_share", [0.0, 0.4])
 @pytest.mark.parametrize("stop_after", [1, 4, 5, 8, 10])
 def test_stopped_and_resumed_equals_uninterrupted(
-    bundle: ModelBundle, pages: list[SeenPage], tmp_path: Path, stop_after: int, question_share: float
+    bundle: ModelBundle,
+    demonstrations: list[TrainingSample],
+    pages: list[SeenPage],
+    tmp_path: Path,
+    stop_after: int,
+    question_share: float,
 ) -> None:
     """Boundaries between stages included: parameters continue bit-identically."""
-    samples = demonstrations(bundle, pages)
+    samples = demonstrations
     whole = bundle.clone()
     config = replace(CONFIG, question_share=question_share)
     expected = train_sft(whole, samples, pages, config)
@@ -107,8 +87,10 @@ def test_stopped_and_resumed_equals_uninterrupted(
     assert report.figures == expected.figures
 
 
-def test_cloning_learns_the_demonstrations(bundle: ModelBundle, pages: list[SeenPage]) -> None:
-    samples = demonstrations(bundle, pages)
+def test_cloning_learns_the_demonstrations(
+    bundle: ModelBundle, demonstrations: list[TrainingSample], pages: list[SeenPage]
+) -> None:
+    samples = demonstrations
     config = replace(CONFIG, cloning_epochs=30, cloning_lr_scale=1.0)
     seen: list[StageProgress] = []
     report = train_sft(bundle, samples, [], config, progress=seen.append)
@@ -120,7 +102,10 @@ def test_cloning_learns_the_demonstrations(bundle: ModelBundle, pages: list[Seen
 
 
 def test_questions_between_demonstrations_keep_what_is_seen(
-    bundle: ModelBundle, pages: list[SeenPage], monkeypatch: pytest.MonkeyPatch
+    bundle: ModelBundle,
+    demonstrations: list[TrainingSample],
+    pages: list[SeenPage],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Every sample is still imitated as often, and larger pages are fewer in a step."""
     asked: list[list[int]] = []
@@ -133,7 +118,7 @@ def test_questions_between_demonstrations_keep_what_is_seen(
     monkeypatch.setattr(Perception, "asking_loss", watched)
     config = replace(CONFIG, reading_steps=0, pointing_steps=0, cloning_epochs=3, question_share=0.5)
     config = replace(config, pages_per_step=8)
-    samples = demonstrations(bundle, pages)
+    samples = demonstrations
     alone = train_sft(bundle.clone(), samples, [], config)
     assert not asked
     report = train_sft(bundle.clone(), samples, [*pages, *(larger(page) for page in pages)], config)
@@ -145,12 +130,12 @@ def test_questions_between_demonstrations_keep_what_is_seen(
 
 
 def test_heads_of_the_model_it_starts_as_go_on_learning_while_cloning(
-    bundle: ModelBundle, pages: list[SeenPage], tmp_path: Path
+    bundle: ModelBundle, demonstrations: list[TrainingSample], pages: list[SeenPage], tmp_path: Path
 ) -> None:
     heads = Perception(bundle).heads
     heads.save(tmp_path)
     config = replace(CONFIG, reading_steps=0, pointing_steps=0, question_share=0.5, threads=2, parts=2)
-    samples = demonstrations(bundle, pages)
+    samples = demonstrations
     report = train_sft(bundle, samples, pages, config, heads_from=tmp_path)
     assert report.heads is not None
     for name, value in heads.state_dict().items():
@@ -160,12 +145,12 @@ def test_heads_of_the_model_it_starts_as_go_on_learning_while_cloning(
 
 
 def test_a_frozen_tower_stays_while_the_rest_imitates_and_is_asked(
-    bundle: ModelBundle, pages: list[SeenPage], tmp_path: Path
+    bundle: ModelBundle, demonstrations: list[TrainingSample], pages: list[SeenPage], tmp_path: Path
 ) -> None:
     """Stopped and resumed too; what is trained later is all of it again."""
     Perception(bundle).heads.save(tmp_path)
     config = replace(CONFIG, reading_steps=0, pointing_steps=0, question_share=0.5, freeze="vision")
-    samples, before = demonstrations(bundle, pages), weights(bundle)
+    samples, before = demonstrations, weights(bundle)
     whole = bundle.clone()
     expected = train_sft(whole, samples, pages, config, heads_from=tmp_path)
     assert expected.heads is not None
@@ -196,11 +181,13 @@ def test_reading_learns_letters(bundle: ModelBundle, pages: list[SeenPage]) -> N
     assert after > before + 0.2
 
 
-def test_pictures_of_one_size_stand_side_by_side(bundle: ModelBundle, pages: list[SeenPage]) -> None:
+def test_pictures_of_one_size_stand_side_by_side(
+    bundle: ModelBundle, demonstrations: list[TrainingSample], pages: list[SeenPage]
+) -> None:
     """Every sample once an epoch, in no step pictures of two sizes, and in another order every epoch."""
     seen: list[list[str]] = []
     sizes: list[set[tuple[int, int]]] = []
-    samples = demonstrations(bundle, pages)
+    samples = demonstrations
     small = [
         replace(s, images=tuple(replace(i, width_px=i.width_px - 40) for i in s.images)) for s in samples[:5]
     ]
