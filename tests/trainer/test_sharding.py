@@ -11,6 +11,7 @@ steps of it.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -213,6 +214,8 @@ def fail(ranks: Ranks, how: str) -> None:
 
     work = ranks.everywhere("fail", call)
     if ranks.rank == 0:
+        # torchrun ends what is left as soon as it sees one gone: rank 0 is to say why first, as a run is
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         try:
             work()
         except RankLost as error:
