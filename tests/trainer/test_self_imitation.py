@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+import torch
 
 from deskhand_trainer.replay import Successes
 from deskhand_trainer.self_imitation import USUAL_OF, imitated, usual, warmed_up
@@ -44,6 +45,20 @@ def test_a_success_counts_by_how_far_it_is_above_the_running_median(made: Made) 
         assert sample.advantage == (0.75,) * n
         assert sample.policy_weights == (0.5,) * n
         assert sample.replayed and sample.in_policy_loss and not sample.in_value_loss
+
+
+def test_ratios_are_to_the_policy_asked_for(made: Made) -> None:
+    stored = Successes(size=4).stored([made("old", 1.0)])
+    drawn = imitated(stored, [0.0], weight=1.0)
+    assert all(s.old_logprobs == () for s in drawn)  # those of the drawing serve
+    width = max(len(s.reply_ids) for s in drawn)
+    found = -torch.arange(len(drawn) * width, dtype=torch.float32).view(len(drawn), width)
+    held = imitated(stored, [0.0], weight=1.0, scored=lambda samples: found[: len(samples)])
+    assert [s.old_logprobs for s in held] == [
+        tuple(row[: len(s.reply_ids)].tolist()) for s, row in zip(drawn, found, strict=True)
+    ]
+    assert [replace(s, old_logprobs=()) for s in held] == drawn
+    assert imitated(Successes(size=4), [0.0], weight=1.0, scored=lambda _: torch.zeros(0, 0)) == []
 
 
 def test_of_several_attempts_the_one_that_succeeded_is_imitated(made: Made) -> None:

@@ -165,6 +165,9 @@ class PpoConfig:
     """Successes kept of each task, to be learned again beside every iteration's own episodes (SPEAR)."""
     self_imitation_warmup: int = field(default=50, metadata=bounds(1))
     """Iterations until they count fully."""
+    self_imitation_ratio: Literal["drawn", "update"] = "drawn"
+    """Whose probability the clip holds them to: the policy's that drew them, so that none gets likelier than
+    once the clip allows, or the policy's before each update."""
     attempts: int = field(default=1, metadata=bounds(1, 16))
     """At the task within a rollout, each from its start state: "Try again." after one that failed (UFO)."""
     branches: int = field(default=0, metadata=bounds(0, 64))

@@ -174,7 +174,7 @@ class PpoLoop:
             episodes = await self._episodes(collected)
             if self.config.rollouts == "self_play":
                 episodes, self.cursor.sides = compared(episodes, self.cursor.sides)
-            mixed, again = list(episodes), self._imitated(episodes)
+            mixed, again = list(episodes), await self._compute(self._imitated, episodes)
             if self.config.replay:
                 mixed, self.successes = replayed(episodes, self.successes)
             elif self.config.self_imitation:
@@ -197,11 +197,10 @@ class PpoLoop:
         return episodes, batch, report
 
     async def _episodes(self, collected: Collected, *, beside: Sequence[Episode] = ()) -> list[Episode]:
-        found = [episode_of(t, self.beyond) for t in collected.trajectories]
-        episodes = [e for e in found if e is not None]
+        episodes = [e for t in collected.trajectories if (e := episode_of(t, self.beyond)) is not None]
         if not episodes:
             raise NoTrainableTurns(
-                f"none of {len(found)} episodes has turns whose ids are known; "
+                f"none of {len(collected.trajectories)} episodes has turns whose ids are known; "
                 f"dropped {dict(collected.dropped)}"
             )
         episodes += beside
@@ -218,7 +217,8 @@ class PpoLoop:
             return []
         self.cursor.usual = usual(self.cursor.usual, episodes)
         weight = warmed_up(self.cursor.iteration, iterations=self.config.self_imitation_warmup)
-        return imitated(self.successes, self.cursor.usual, weight=weight)
+        scored = self._logprobs if self.config.self_imitation_ratio == "update" else None
+        return imitated(self.successes, self.cursor.usual, weight=weight, scored=scored)
 
     async def _scored(self, episodes: Sequence[Episode]) -> list[Episode]:
         """With the process reward model's scores, where there is one; they are kept, too."""

@@ -7,9 +7,11 @@ against what was usual when they were drawn, and count little until exploration 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from statistics import fmean, median
+
+from torch import Tensor
 
 from deskhand_trainer.replay import Successes
 from deskhand_trainer.types import Episode, TrainingSample, last_attempt
@@ -36,13 +38,21 @@ def warmed_up(iteration: int, *, iterations: int) -> float:
     return 0.5 * (1 - math.cos(math.pi * iteration / iterations)) if iteration < iterations else 1.0
 
 
-def imitated(successes: Successes, baselines: Sequence[float], *, weight: float) -> list[TrainingSample]:
+def imitated(
+    successes: Successes,
+    baselines: Sequence[float],
+    *,
+    weight: float,
+    scored: Callable[[Sequence[TrainingSample]], Tensor] | None = None,
+) -> list[TrainingSample]:
     """Turns of the stored successes whose outcome is above the running median of what is usual; of several
     attempts those of the last.
 
     Args:
         baselines: of `usual`.
         weight: of `warmed_up`; 0 gives none.
+        scored: log-probabilities [samples, T] under the policy that ratios are taken to; None: to the policy
+            that drew each.
 
     Returns:
         Samples for the policy loss alone: every token's advantage is outcome − median.
@@ -50,7 +60,7 @@ def imitated(successes: Successes, baselines: Sequence[float], *, weight: float)
     if weight <= 0 or not baselines:
         return []
     middle = median(baselines)
-    return [
+    again = [
         replace(
             sample,
             advantage=(episode.outcome - middle,) * len(sample.reply_ids),
@@ -62,4 +72,10 @@ def imitated(successes: Successes, baselines: Sequence[float], *, weight: float)
         for episode in kept
         if episode.outcome > middle
         for sample in last_attempt(episode.samples)
+    ]
+    if scored is None or not again:
+        return again
+    rows = scored(again).tolist()
+    return [
+        replace(s, old_logprobs=tuple(row[: len(s.reply_ids)])) for s, row in zip(again, rows, strict=True)
     ]

@@ -103,7 +103,7 @@ def means(
             made.append(
                 _mean(name, found, measured[part], goal=goal, note=f"greedy, mean over {len(found)} tasks")
             )
-    names = [task.removeprefix("miniwob/") for task in ten]
+    names = [short_name(task) for task in ten]
     before = [known[each] for each in (ten_figure_names(name, 0)[0] for name in names) if each in known]
     if ten and len(before) == len(ten) and _alike(before, EvaluateConfig):
         note = "greedy, mean over ten tasks, before PPO"
@@ -182,7 +182,13 @@ def _mean(
 
 def task_figure_name(part: str, task: str) -> str:
     """What a task's success is called."""
-    return f"miniwob_{part.replace('held-out', 'heldout').replace('-', '_')}_{task.removeprefix('miniwob/')}"
+    family, _, name = task.partition("/")
+    return f"{family}_{part.replace('held-out', 'heldout').replace('-', '_')}_{name}"
+
+
+def short_name(task: str) -> str:
+    """What a task is called in folders, and in figures of the ten."""
+    return task.removeprefix("miniwob/").replace("/", "-")
 
 
 def ten_figure_names(short: str, seed: int) -> tuple[str, str, str]:
