@@ -145,6 +145,8 @@ def test_groups_that_do_not_come_out_even_are_refused_with_the_arithmetic(
         ({"rollouts": "stream", "algorithm": "cloning"}, "cloning plays no episodes of the policy's own"),
         ({"rollouts": "recorded", "replay": 8}, "recorded episodes are in no store"),
         ({"rollouts": "self_play", "self_imitation": 8}, "self_play episodes are in no store"),
+        ({"rollouts": "recorded", "turn_limits": [8]}, "turn_limits cut off what the policy plays alone"),
+        ({"rollouts": "self_play", "turn_limits": [8]}, "self_play episodes are not that: leave turn_limits"),
         ({"advantage": "token"}, "advantage 'token' .* ratio 'turn_product' .*: set ratio=token too"),
         ({"advantage": "bilevel", "ratio": "turn_geometric"}, "'bilevel' .* 'turn_geometric'"),
         ({"shuffled_rewards": True, "replay": 8}, "shuffled_rewards deals out the outcomes of an iteration"),

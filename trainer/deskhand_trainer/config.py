@@ -308,6 +308,11 @@ class PpoConfig:
                 f"critic_warmup {self.critic_warmup} leaves the policy none of {self.iterations} iterations: "
                 "lower it, or raise iterations"
             )
+        if self.turn_limits and self.rollouts in NOT_STORED:
+            raise ValueError(
+                f"turn_limits cut off what the policy plays alone, and {self.rollouts} episodes are not "
+                "that: leave turn_limits out"
+            )
         last, every = len(self.turn_limits) - 1, self.turn_limit_every
         if last * every >= self.iterations:
             shorter = (self.iterations - 1) // last

@@ -10,7 +10,7 @@ TrainerError
 │   └── DiskFull             no room for the next checkpoint; the last good one is kept
 ├── ShardDamaged             a file of pages is cut short, altered or of another version
 ├── NoTrainableTurns         an iteration's episodes gave nothing to train on
-├── TrainingDiverged         so many steps in a row had no finite gradient that going on makes no sense
+├── TrainingDiverged         no finite gradient, or none for so many steps that going on makes no sense
 ├── RankLost                 another of the processes that learn together failed
 ├── RolloutsStalled          so many episodes in a row broke that going on makes no sense
 └── ResultsError             a results file is not in the form it should have
@@ -65,7 +65,7 @@ class NoTrainableTurns(TrainerError):
 
 
 class TrainingDiverged(TrainerError):
-    """So many steps in a row had no finite gradient that going on makes no sense; no weight was touched."""
+    """A step, or so many that going on makes no sense, had no finite gradient; no weight was touched."""
 
 
 class RankLost(TrainerError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from string import ascii_lowercase, digits
@@ -30,7 +31,7 @@ from deskhand_sandbox.backends.world import WorldSandbox
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import Outcome, Press, Split
 from deskhand_trainer.config import parse_config
-from deskhand_trainer.errors import ConfigError, RunStopped
+from deskhand_trainer.errors import ConfigError, RunStopped, TrainingDiverged
 from deskhand_trainer.prm.config import ScoreConfig
 from deskhand_trainer.prm.keeping import about
 from deskhand_trainer.prm.material import Material
@@ -231,6 +232,18 @@ async def test_a_gpu_learns_and_scores_as_the_processor_does(
         samples = [e.sample for e in examples_from(given.trajectories, bundle, given.targets)]
         scores.append(loaded.turn_scores(samples))
     assert scores[1] == pytest.approx(scores[0], abs=0.02)
+
+
+@pytest.mark.parametrize("trunk_lr", [0.0, 1e-3])
+async def test_a_loss_that_is_no_number_ends_it_with_what_to_do(trunk_lr: float) -> None:
+    broken = build_tiny(
+        TinyConfig(vision_width=32, vision_depth=1, vision_heads=2, text_width=48, text_depth=2, text_heads=2)
+    )
+    with torch.no_grad():
+        next(iter(broken.model.model.language_model.layers.parameters())).fill_(math.nan)
+    config = ScoreConfig(labels=("monte-carlo",), trunk_lr=trunk_lr, epochs=1)
+    with pytest.raises(TrainingDiverged, match="no finite gradient: lower lr"):
+        train_reward_model(broken, await material(), config)
 
 
 def test_reasons_want_a_model_that_is_trained() -> None:

@@ -8,6 +8,7 @@ rationales that people and judges left as its own words, after the reply and the
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from deskhand_agent.precision import device_named
 from deskhand_flywheel.prm.calibration import quality
 from deskhand_flywheel.prm.examples import PrmExample, examples_from
 from deskhand_flywheel.prm.model import ScoreHead, hidden_width, read_step, states_of, step_hidden
-from deskhand_trainer.errors import ConfigError, RunStopped
+from deskhand_trainer.errors import ConfigError, RunStopped, TrainingDiverged
 from deskhand_trainer.prm.config import ScoreConfig
 from deskhand_trainer.prm.material import Material, Unit, part
 
@@ -87,6 +88,7 @@ def train_reward_model(
     Raises:
         NoLabels: fewer than two labelled episodes.
         RunStopped: `should_stop` said so; it begins anew the next time.
+        TrainingDiverged: a minibatch has no finite gradient.
         ConfigError: a GPU is asked for, and PyTorch finds none.
     """
     try:
@@ -151,7 +153,7 @@ class _HeadAlone:
     def learn(self, rows: Tensor, shown: Tensor) -> None:
         self._optimizer.zero_grad(set_to_none=True)
         self._targets.loss(self._head, self._states[rows], rows, shown, of=rows).backward()
-        self._optimizer.step()
+        _stepped(self._optimizer, limit=math.inf)
 
 
 class _WithTrunk:
@@ -187,9 +189,21 @@ class _WithTrunk:
             if said is not None:
                 loss = loss + self._config.rationale_weight * said.sum() / words
             loss.backward()
-        for group in self._optimizer.param_groups:
-            torch.nn.utils.clip_grad_norm_(group["params"], 1.0)
-        self._optimizer.step()
+        _stepped(self._optimizer, limit=1.0)
+
+
+def _stepped(optimizer: torch.optim.Optimizer, *, limit: float) -> None:
+    """One step, the gradient of each group of parameters clipped.
+
+    Raises:
+        TrainingDiverged: one is not finite; no weight was touched.
+    """
+    for group in optimizer.param_groups:
+        if not torch.isfinite(torch.nn.utils.clip_grad_norm_(group["params"], limit)):
+            raise TrainingDiverged(
+                "the reward model's loss has no finite gradient: lower lr, and trunk_lr where it is above 0"
+            )
+    optimizer.step()
 
 
 def _groups(head: ScoreHead, config: ScoreConfig) -> list[dict[str, Any]]:
