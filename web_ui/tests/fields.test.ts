@@ -102,6 +102,20 @@ describe("the form of a round's config", () => {
     expect(draftOf(SECTIONS, {}, { ppo: "in", "ppo.lr": "0.1" }).overrides).toEqual({ ppo: { lr: 0.1 } });
   });
 
+  it("tells of what is left out of an object, which the server would keep", () => {
+    const sections = sectionsOf({ properties: { routes: { type: "object", default: {} } } });
+    const config = { routes: { sft: { outcome: "all", unique: true }, best: { outcome: "success" } } };
+    const said = (routes: unknown) => draftOf(sections, config, { routes: JSON.stringify(routes) });
+    expect(said({ sft: { outcome: "all", unique: true } }).errors).toEqual({
+      routes: 'What is left out stays as it was, and "best" is: give it null to go without it.',
+    });
+    expect(said({ sft: { outcome: "all" }, best: null }).errors).toEqual({
+      routes: 'What is left out stays as it was, and "sft.unique" is: write what is to hold.',
+    });
+    const more = { sft: { outcome: "all", unique: false }, best: null, worst: { outcome: "failure" } };
+    expect(said(more)).toEqual({ overrides: { routes: more }, errors: {}, changes: 1 });
+  });
+
   it("switches no phase on by what was changed in it under another preset", () => {
     const edits = { "ppo.lr": "0.1", start: "untrained" };
     expect(draftOf(SECTIONS, CONFIG, edits).overrides).toEqual({ start: "untrained", ppo: { lr: 0.1 } });

@@ -192,11 +192,31 @@ export function draftOf(sections: readonly Section[], config: Config, edits: Edi
       if (typed === undefined) continue;
       draft.changes += 1;
       const found = read(field, typed);
+      const gone = "error" in found ? undefined : leftOut(at(config, field.path), found.value);
       if ("error" in found) draft.errors[field.path] = found.error;
+      else if (gone !== undefined)
+        draft.errors[field.path] =
+          `What is left out stays as it was, and "${gone}" is: ` +
+          (gone.includes(".") ? "write what is to hold." : "give it null to go without it.");
       else put(draft.overrides, field.path.split("."), found.value);
     }
   }
   return draft;
+}
+
+/** A name that an object had and another lacks: the server lays the one on the other, name by name. */
+function leftOut(before: unknown, now: unknown): string | undefined {
+  if (!isObject(before) || !isObject(now)) return undefined;
+  for (const [name, value] of Object.entries(before)) {
+    if (!(name in now)) return name;
+    const inner = leftOut(value, now[name]);
+    if (inner !== undefined) return `${name}.${inner}`;
+  }
+  return undefined;
+}
+
+function isObject(value: unknown): value is Config {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function put(config: Config, path: readonly string[], value: unknown): void {
