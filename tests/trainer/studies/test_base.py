@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from deskhand_agent.policies.scripted import oracle_tasks
-from deskhand_sandbox.tasks import list_tasks
+from deskhand_sandbox.tasks import list_tasks, make_task
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_trainer.config import EvaluateConfig, PpoConfig, parse_config
 from deskhand_trainer.results import Figure, read_figures
@@ -109,6 +109,7 @@ def test_the_tasks_fall_apart_into_three() -> None:
     assert {*never_shown_tasks()} == candidates & miniwob
     every = {info.id for info in list_tasks()}
     assert candidates <= every and len(candidates) == len(CANDIDATES)
+    assert {task for task in candidates if not 2 <= make_task(task, 0).limits.turns <= 25} == set()
 
 
 def measured(part: str, rates: dict[str, float], policy: str = "p") -> list[Figure]:
