@@ -235,7 +235,7 @@ def test_controls_pass_where_nothing_was_learned(
     assert f"the least is {real:.3f}" in found["controls_passed"].note
 
 
-def test_what_is_done_elsewhere_is_not_done_again(tmp_path: Path) -> None:
+def test_what_is_done_elsewhere_is_not_done_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     specs = arms_of(RUNGS[:1], ARMS, [0])
     of = {spec.name: done(0.5, config=json.loads(json.dumps(asdict(arm_config(spec))))) for spec in specs}
     told = {spec.name: asdict(arm_config(spec)) for spec in specs}
@@ -243,6 +243,9 @@ def test_what_is_done_elsewhere_is_not_done_again(tmp_path: Path) -> None:
     write_record(tmp_path / "runs/ladder.json", whole)
     read = read_record(tmp_path / "runs/ladder.json")
     assert read == whole and read.have_all(told)
+    again = [str(tmp_path / "study"), "--rungs", RUNGS[0].name, "--seeds", "0"]
+    assert main([*again, "--record", str(tmp_path / "runs/ladder.json")]) == 0
+    assert f"nothing left: all {len(specs)} arms are in the record" in capsys.readouterr().out
     assert read.made_of({"sokoban": None, "checkboxes": "another"}) == whole
     assert not read.made_of({"sokoban": "another"}).have_all(told)
     name = specs[3].name

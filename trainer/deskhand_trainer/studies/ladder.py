@@ -246,6 +246,8 @@ class LadderStudy:
         bases = asyncio.run(self._bases({spec.rung.name: spec.rung.policy for spec in specs}))
         self._record = self._record.made_of(bases)
         left = [spec for spec in specs if not self._record.have_all(_beside(spec, specs))]
+        if not left:
+            print(f"nothing left: all {len(specs)} arms are in the record", flush=True)
         self.runs.work([partial(self._arm, spec, bases[spec.rung.name]) for spec in left], workers=workers)
 
     async def _bases(self, named: Mapping[str, str | None]) -> dict[str, str | None]:
