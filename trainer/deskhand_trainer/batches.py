@@ -168,7 +168,7 @@ def prepare(
     if first is not None:
         weighed = config.importance_cap is not None
         own = [weighed or (not s.replayed and s.policy_update == update) for s in done]
-        done = _with_old_logprobs(done, first.logprobs, own)
+        done = with_old_logprobs(done, first.logprobs, own)
     return Batch(
         samples=tuple(done),
         explained_variance=explained_variance(values[judged], estimates.returns[judged]),
@@ -298,7 +298,7 @@ def _weighted(samples: Sequence[TrainingSample], stay: Tensor) -> list[TrainingS
     ]
 
 
-def _with_old_logprobs(
+def with_old_logprobs(
     samples: Sequence[TrainingSample], logprobs: Tensor, own: Sequence[bool]
 ) -> list[TrainingSample]:
     """The trainer's log-probabilities in place of the engine's, where they are its own to judge by."""

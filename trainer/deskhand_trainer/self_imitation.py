@@ -13,6 +13,7 @@ from statistics import fmean, median
 
 from torch import Tensor
 
+from deskhand_trainer.batches import with_old_logprobs
 from deskhand_trainer.replay import Successes
 from deskhand_trainer.types import Episode, TrainingSample, last_attempt
 
@@ -75,7 +76,4 @@ def imitated(
     ]
     if scored is None or not again:
         return again
-    rows = scored(again).tolist()
-    return [
-        replace(s, old_logprobs=tuple(row[: len(s.reply_ids)])) for s, row in zip(again, rows, strict=True)
-    ]
+    return with_old_logprobs(again, scored(again), [True] * len(again))

@@ -102,8 +102,8 @@ CANDIDATES = (
     "worlds/sokoban-6x6-1",
     "worlds/tic-tac-toe",
 )
-"""Tasks of a browser or a text world that take two turns or more and allow 25 at most, that are not held out,
-and that have no demonstrations and no page among those of the base."""
+"""Tasks of a browser or a text world that take two turns or more and allow 25 at most, that ask no user, that
+are not held out, and that have no demonstrations and no page among those of the base."""
 TEN = 10
 BELOW = 0.4
 """Greedy success that none of the ten has before PPO."""
