@@ -129,6 +129,11 @@ class ModelBundle:
         """Width of the language model's hidden states."""
         return int(cast(Any, self.model.config.text_config).hidden_size)
 
+    @property
+    def longest(self) -> int:
+        """Tokens of prompt and reply together that the model was built for."""
+        return int(cast(Any, self.model.config.text_config).max_position_embeddings)
+
     def to(self, device: torch.device) -> ModelBundle:
         """Move the model, in place."""
         cast(Any, self.model).to(device)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from typing import Any, cast
 
 from deskhand_agent.endpoint.talk import Said, TooLong
 from deskhand_agent.inference import CompletionRequest, Sampling
@@ -20,7 +19,7 @@ class Talker:
     def __init__(self, bundle: ModelBundle, engine: LocalEngine) -> None:
         self._bundle = bundle
         self._engine = engine
-        self._longest = int(cast(Any, bundle.model.config.text_config).max_position_embeddings)
+        self._longest = bundle.longest
 
     async def reply(
         self, messages: Sequence[PromptMessage], sampling: Sampling, seed: int | None

@@ -14,7 +14,7 @@ from deskhand_agent.models.scoring import score_turns
 from deskhand_agent.models.tiny import TinyConfig
 from deskhand_flywheel.errors import RewardModelError
 from deskhand_flywheel.prm import scoring
-from deskhand_flywheel.prm.examples import examples_from, read_steps
+from deskhand_flywheel.prm.examples import PrmExample, examples_from, read_steps
 from deskhand_flywheel.prm.model import (
     ScoreHead,
     hidden_width,
@@ -24,7 +24,7 @@ from deskhand_flywheel.prm.model import (
     weights_digest,
 )
 from deskhand_flywheel.prm.scoring import ProcessRewardModel
-from deskhand_flywheel.prm.targets import by_step, outcome_targets
+from deskhand_flywheel.prm.targets import StepTarget, by_step, outcome_targets
 from deskhand_flywheel.store import Store
 from deskhand_sandbox.types import Click, TypeText
 
@@ -107,6 +107,34 @@ def test_sampled_ids_are_taken_as_they_are_and_other_turns_written_out(bundle: M
     )
     (taken,) = read_steps(make_trajectory("a", steps=(sampled,)), bundle)
     assert (taken.prompt_ids, taken.reply_ids, taken.images) == ((5, 6, 7), completion.ids, request.images)
+
+
+def test_of_a_reply_longer_than_the_model_it_reads_what_fits(bundle: ModelBundle) -> None:
+    step = make_step(0)
+    typed = replace(
+        step.decision, actions=(TypeText(text="deskhand " * 2_000),), request=None, completion=None
+    )
+    trajectory = make_trajectory("a", steps=(replace(step, decision=typed),))
+    (read,) = read_steps(trajectory, bundle)
+    assert len(read.prompt_ids) + len(read.reply_ids) == bundle.longest
+    assert read.reply_ids[-1] == bundle.end_id
+
+
+def test_a_rationale_that_does_not_fit_is_left_out(bundle: ModelBundle) -> None:
+    trajectory = make_trajectory("a", steps=(make_step(0),))
+    of = ("a", 0)
+
+    def told(why: str) -> PrmExample:
+        (example,) = examples_from(
+            [trajectory],
+            bundle,
+            {of: StepTarget(trajectory_id="a", step_index=0, label=1.0, source="human", rationale=why)},
+        )
+        return example
+
+    assert told("It helps.").rationale_ids
+    assert not told("It helps. " * 2_000).rationale_ids and not told("It helps. " * 2_000).why_ids
+    assert told("It helps. " * 2_000).label == 1.0
 
 
 def test_examples_carry_the_labels(bundle: ModelBundle) -> None:

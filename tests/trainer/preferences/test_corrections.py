@@ -23,6 +23,7 @@ from deskhand_sandbox.types import (
     Press,
     Split,
     Task,
+    TypeText,
     VerifierSpec,
 )
 from deskhand_trainer.preferences.corrections import correction_pairs
@@ -90,6 +91,12 @@ def test_without_ids_both_sides_are_written_after_one_prompt(bundle: ModelBundle
     (better,), (worse,) = pair.sides
     assert better.prompt_ids == worse.prompt_ids and better.images == worse.images and worse.images
     assert better.reply_ids != worse.reply_ids
+
+
+def test_what_is_longer_than_the_model_makes_no_pair(bundle: ModelBundle) -> None:
+    first, decided = Decision(actions=(ENTER,), text="press"), sampled(bundle)
+    typed = TypeText(text="deskhand " * 2_000)
+    assert correction_pairs([episode(first, decided, corrected(decided, typed))], bundle, limit=9) == []
 
 
 def test_what_is_no_correction_makes_no_pair(bundle: ModelBundle) -> None:

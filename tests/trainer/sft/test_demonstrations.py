@@ -20,7 +20,16 @@ from deskhand_agent.types import Decision, Step, StepTimings, StopReason, Trajec
 from deskhand_agent.worker import WorkerSettings
 from deskhand_flywheel.prm.examples import read_steps
 from deskhand_flywheel.store import Store
-from deskhand_sandbox.types import Click, EnvironmentSpec, Observation, Outcome, Split, Task, VerifierSpec
+from deskhand_sandbox.types import (
+    Click,
+    EnvironmentSpec,
+    Observation,
+    Outcome,
+    Split,
+    Task,
+    TypeText,
+    VerifierSpec,
+)
 from deskhand_trainer.base.pages import SeenPage
 from deskhand_trainer.config import SftConfig
 from deskhand_trainer.demonstrations import cloning_samples
@@ -84,6 +93,12 @@ def test_turns_without_an_action_are_left_out(bundle: ModelBundle, pages: list[S
     void = Decision(actions=(), text="?", error="nothing")
     (only,) = samples_from_trajectories([trajectory(pages, void, clicked(12, 24))], bundle)
     assert only.turn_index == 1
+
+
+def test_turns_longer_than_the_model_are_left_out(bundle: ModelBundle, pages: list[SeenPage]) -> None:
+    typed = Decision(actions=(TypeText(text="deskhand " * 2_000),), text="typed")
+    (only,) = samples_from_trajectories([trajectory(pages, typed, clicked(12, 24))], bundle)
+    assert only.turn_index == 1 and len(only.prompt_ids) + len(only.reply_ids) <= bundle.longest
 
 
 def test_turns_say_which_attempt_they_are_of(bundle: ModelBundle, pages: list[SeenPage]) -> None:

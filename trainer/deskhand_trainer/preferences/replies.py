@@ -19,7 +19,8 @@ def reply_pair(
     *,
     returns: tuple[float, float] = (1.0, 0.0),
 ) -> Pair | None:
-    """What was done in a turn, against what was not; None where both come to the same reply.
+    """What was done in a turn, against what was not; None where both come to the same reply,
+    or one is longer than the model takes.
 
     Both follow the very prompt the policy was shown, where its ids are known, and are the ids it sampled,
     where they are; what a person did, or an endpoint said, is written in the policy's words.
@@ -34,15 +35,21 @@ def reply_pair(
     decision = trajectory.steps[place].decision
     losing = _sample(trajectory, place, _in_place(decision, worse), bundle)
     winning = _sample(trajectory, place, decision, bundle)
+    if losing is None or winning is None:
+        return None
     winning = replace(winning, prompt_ids=losing.prompt_ids, images=losing.images)
     if winning.reply_ids == losing.reply_ids:
         return None
     return Pair(task_id=trajectory.start.task.id, sides=((winning,), (losing,)), returns=returns)
 
 
-def _sample(trajectory: Trajectory, place: int, decision: Decision, bundle: ModelBundle) -> TrainingSample:
+def _sample(
+    trajectory: Trajectory, place: int, decision: Decision, bundle: ModelBundle
+) -> TrainingSample | None:
+    """None: longer than the model takes."""
     steps = (*trajectory.steps[:place], replace(trajectory.steps[place], decision=decision))
-    return samples_from_trajectories([replace(trajectory, steps=steps)], bundle)[-1]
+    samples = samples_from_trajectories([replace(trajectory, steps=steps)], bundle)
+    return next((each for each in samples if each.turn_index == steps[place].index), None)
 
 
 def _in_place(decision: Decision, reply: Proposal | Candidate) -> Decision:
