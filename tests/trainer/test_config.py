@@ -84,6 +84,24 @@ def test_reads_every_kind_of_field() -> None:
         ),
         ({**BY_TOKENS, "shaping": {"void": 0.1}}, r"shaping: .* discounted by turns, .* set gamma=1, or adv"),
         ({"critic_warmup": 5, "iterations": 5}, r"critic_warmup 5 leaves the policy none of 5 iterations"),
+        (
+            {"algorithm": "reinforce", "scale_by_clipping_bias": True},
+            r"scale_by_clipping_bias: algorithm 'reinforce' clips nothing: leave it out",
+        ),
+        ({"minimum_turns": 64}, r"minimum_turns: batch rollouts are waited for whole: .* rollouts=stream"),
+        (
+            {"rollouts": "recorded", "attempts": 2},
+            r"attempts: .* in sandboxes, and recorded .*: leave attempts out",
+        ),
+        ({"rollouts": "self_play", "group_size": 4}, r"group_size: .* self_play .*: leave group_size out"),
+        (
+            {"rollouts": "self_play", "curate": True, "stop_below": 0.2},
+            r"curate and stop_below: .* in sandboxes, and self_play .*: leave curate and stop_below out",
+        ),
+        (
+            {"algorithm": "cloning", "success_band": [0.2, 0.8]},
+            r"success_band: .* and cloning .*: leave success_b",
+        ),
     ],
 )
 def test_mistakes_are_named(given: dict[str, Any], message: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,15 +21,18 @@ from deskhand_flywheel.errors import StoreUnavailable
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import TrajectoryFilter
 from deskhand_sandbox.types import Split
+from deskhand_trainer import gathering
+from deskhand_trainer.admission import loop_seeds
 from deskhand_trainer.config import PpoConfig, ValuePretrainingConfig
 from deskhand_trainer.curriculum import TaskRecord
 from deskhand_trainer.errors import RolloutsStalled, RunRefused
 from deskhand_trainer.evaluation import evaluate
-from deskhand_trainer.loop_state import PpoSetting
+from deskhand_trainer.loop_state import Cursor, PpoSetting, loop_metrics
 from deskhand_trainer.metrics import Reporter
 from deskhand_trainer.ppo import PpoLoop
 from deskhand_trainer.presets import method
-from deskhand_trainer.rollouts import Collected, collect_or_reuse, jobs_of, seed_ranges
+from deskhand_trainer.rollouts import Collected, collect_or_reuse, jobs_of, readable, seed_ranges
+from deskhand_trainer.streaming import StreamState
 
 SPOT, GAME = "fake/spot", "worlds/tic-tac-toe"
 CONFIG = PpoConfig(
@@ -116,6 +119,10 @@ async def test_a_resumed_loop_runs_again_what_cannot_be_read(
         await loop.train()
     of_the_last = {"stage": "stream"} if rollouts == "stream" else {"iteration": "1"}
     damaged = await spoil(store, tmp_path, TrajectoryFilter(labels={"run": "r", **of_the_last}))
+    if rollouts == "stream":
+        # what was learned from is not read again
+        damaged -= had[0]
+        assert damaged
     resumed = make(rollouts=rollouts)
     learned = dying(resumed, monkeypatch, at=0)
     outcome = await resumed.train()
@@ -144,6 +151,28 @@ async def test_a_resumed_stream_leaves_out_what_lost_weights_drew(make: Make) ->
     first, second, third = lives
     assert len(second) == 8 and not first & second
     assert second & third
+
+
+async def test_a_resumed_stream_reads_what_nobody_learned_from_and_no_more(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long run's episodes, with their pictures, fit into no memory."""
+    loop = make(rollouts="stream", iterations=4)
+    had = dying(loop, monkeypatch, at=3)
+    with pytest.raises(KeyboardInterrupt):
+        await loop.train()
+    asked: list[str] = []
+
+    async def reading(store: Store, ids: Sequence[str]) -> tuple[list[Trajectory], dict[str, str]]:
+        asked.extend(ids)
+        return await readable(store, ids)
+
+    monkeypatch.setattr(gathering, "readable", reading)
+    resumed = make(rollouts="stream", iterations=4)
+    await resumed.gather.iteration()
+    await resumed.gather.close()
+    resumed.engine.close()
+    assert had[2] <= set(asked) and not (had[0] | had[1]) & set(asked)
 
 
 async def test_a_stored_success_that_cannot_be_read_is_replayed_no_more(make: Make, store: Store) -> None:
@@ -342,3 +371,31 @@ async def test_what_an_earlier_life_did_counts_where_too_much_breaks(
     with pytest.raises(RolloutsStalled, match="only 3 of 7 episodes came to a verdict"):
         await life(7, breaks=99)
     assert done == [1, 2, 3, 4, 4, 5, 6, 7]
+
+
+def test_seeds_learned_from_out_of_turn_are_within_the_range_that_is_told() -> None:
+    """What was trained on is kept with the policy: a later run may begin behind it."""
+    cursor = Cursor(seeds_used=3, stream=StreamState(first=2, beyond=[4, 7]))
+    told: Any = loop_metrics(cursor, loop_seeds((SPOT,), probe=False), CONFIG)["train_seeds"]
+    assert (told["offset"], told["count"]) == (0, 3 + 8)
+    cursor.stream = StreamState(first=2)
+    told = loop_metrics(cursor, loop_seeds((SPOT,), probe=False), CONFIG)["train_seeds"]
+    assert told["count"] == 3 + 2
+
+
+async def test_a_groups_episodes_stand_in_one_order_whether_played_or_taken_from_the_store(
+    store: Store, spot: Any, spot_oracle: Any
+) -> None:
+    """Training on them again is then the same to the bit, as the number of the weights it comes to says."""
+
+    async def life() -> list[str]:
+        ranges = seed_ranges((SPOT,), Split.TRAIN, episodes=2, offset=0)
+        got = await collect_or_reuse(
+            jobs_of(ranges, labels={"run": "r"}, group_size=4), store=store, labels={"run": "r"},
+            policy=spot_oracle, source=spot, settings=WorkerSettings(concurrency=4), owner="t",
+        )  # fmt: skip
+        return [t.id for t in got.trajectories]
+
+    played = await life()
+    assert len(set(played)) == 8
+    assert await life() == played

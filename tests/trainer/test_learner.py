@@ -224,6 +224,29 @@ def test_truncated_episodes_bootstrap_and_terminated_ones_do_not() -> None:
         assert last.advantage[0] == pytest.approx(want - 0.5)
 
 
+def test_what_follows_cut_off_episodes_is_read_in_microbatches() -> None:
+    class Counting(TabularActorCritic):
+        def __init__(self) -> None:
+            super().__init__(states=LENGTH + 1, tokens=2)
+            self.read: list[int] = []
+
+        def values(self, samples: Sequence[TrainingSample]) -> tuple[Tensor, int]:
+            self.read.append(len(samples))
+            return super().values(samples)
+
+    model = Counting()
+    with torch.no_grad():
+        model.critic.weight.copy_(torch.arange(LENGTH + 1.0)[None])
+    walker = TabularActorCritic(states=LENGTH + 1, tokens=2)
+    drawn = chain_episodes(walker, 50, length=LENGTH, seed=0, limit=4)
+    episodes = [e for e in drawn if e.after is not None][:7]
+    assert len(episodes) == 7
+    whole = prepare(episodes, model, replace(BASE, microbatch=64)).samples
+    assert model.read == [7]
+    assert prepare(episodes, model, replace(BASE, microbatch=3)).samples == whole
+    assert model.read == [7, 3, 3, 1]
+
+
 SCORE = replace(BASE, **method("score").config)
 
 

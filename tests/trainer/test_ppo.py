@@ -790,10 +790,17 @@ async def test_an_asynchronous_loop_waits_for_episodes_it_can_learn_from_and_not
         "value_pretraining": ValuePretrainingConfig(enabled=False), "rollouts": "stream",
     }  # fmt: skip
     loop = PpoLoop(setting(store, spot, tiny.clone(), tmp_path / "run", **told))
-    ages = iter([9] * 8 + [0] * 999)
-    monkeypatch.setattr(loop.gather, "_staleness", lambda _: next(ages))
+    ages, lengths = iter([9] * 8 + [0] * 999), list[int]()
+
+    def aged(trajectory: Trajectory) -> int:
+        lengths.append(len(trajectory.steps))
+        return next(ages)
+
+    monkeypatch.setattr(loop.gather, "_staleness", aged)
     outcome = await loop.train()
     assert outcome.metrics["episodes"] == 8
+    # what was too old was played all the same: arms of one budget of turns are to be compared
+    assert len(lengths) == 16 and outcome.metrics["turns"] == sum(lengths)
     (iteration,) = [e.data for e in await store.events_after(0) if e.name == "ppo/iteration"]
     assert iteration["dropped"] == 8
     loop = PpoLoop(setting(store, spot, tiny, tmp_path / "never", **told, run_id="never"))

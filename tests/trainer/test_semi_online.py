@@ -9,11 +9,11 @@ import pytest
 
 from deskhand_agent.errors import EndpointError
 from deskhand_agent.sinks import MemorySink
-from deskhand_agent.types import Context, Decision, StopReason, Trajectory
+from deskhand_agent.types import Context, Decision, Fault, StopReason, Trajectory
 from deskhand_agent.worker import Job, run_episodes
 from deskhand_sandbox.backends.fake import FakeSandbox
 from deskhand_sandbox.tasks import make_task
-from deskhand_sandbox.types import Action, Click, Drag, Limits, Press, Scroll, TypeText
+from deskhand_sandbox.types import Action, AskUser, Click, Drag, Limits, Press, Scroll, TypeText
 from deskhand_trainer.semi_online import SemiOnline, all_beside, beside, nearness
 
 SIZE = (160, 200)
@@ -102,6 +102,31 @@ async def test_where_it_strays_the_expert_takes_the_turns_place(expert: Trajecto
     assert done.end is not None and done.end.outcome is not None
     assert (done.end.outcome.success, done.end.outcome.score) == (False, 3 / 4)
     assert done.end.stop_reason is StopReason.FINISHED
+
+
+async def test_its_past_says_what_came_of_the_experts_turns(expert: Trajectory) -> None:
+    """What the user replied, and what went wrong; of its own void reply nothing is left where he acted."""
+    asks = replace(
+        expert.steps[0], decision=Decision(actions=(AskUser(question="who?"),), text="ask"), answer="ada"
+    )
+    fails = replace(expert.steps[1], action_error="no such field")
+    asked = replace(expert, steps=(asks, fails, *expert.steps[2:]))
+
+    class Mumbles(Says):
+        async def act(self, context: Context) -> Decision:
+            decision = await super().act(context)
+            if len(context.steps) != 1:
+                return decision
+            return replace(decision, actions=(), error="no action", fault=Fault.SYNTAX)
+
+    policy = Mumbles(AskUser(question="who?"), *EXPERT[1:])
+    done = await go(asked, policy, 1)
+    first, second = policy.seen[2].steps
+    assert (first.answer, second.action_error) == ("ada", "no such field")
+    shown = second.decision
+    assert (shown.actions, shown.error, shown.fault) == ((EXPERT[1],), None, None)
+    # what it learns from is its own
+    assert done.steps[1].decision.error == "no action" and done.steps[0].answer is None
 
 
 async def test_once_too_often_ends_it(expert: Trajectory) -> None:

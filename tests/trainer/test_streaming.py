@@ -164,6 +164,23 @@ async def test_a_stall_is_told_with_its_cause_and_ends_in_an_error() -> None:
     assert told[0] == "inference has 7 requests it has not answered"
 
 
+async def test_a_stall_that_is_the_judges_names_it() -> None:
+    """The episodes have ended, and environments answer: their verdicts are missing."""
+    told: list[str] = []
+
+    async def never(trajectory: Trajectory) -> Trajectory:
+        await asyncio.Event().wait()
+        return trajectory
+
+    rollouts = stream(
+        Made(), settings=replace(SETTINGS, stall_s=0.2), on_stall=told.append, pay=never, waiting=lambda: 1
+    )
+    with pytest.raises(RolloutsStalled, match="4 episodes have ended and wait for the judge"):
+        await rollouts.take(starts=1)
+    await rollouts.close()
+    assert told[-1] == "4 episodes have ended and wait for the judge"
+
+
 async def test_episodes_that_break_at_once_are_a_stall_however_many_do_and_over_how_many_batches() -> None:
     told, broken = list[str](), 0
     shared: dict[str, Any] = {"settings": replace(SETTINGS, stall_s=0.1), "on_stall": told.append}

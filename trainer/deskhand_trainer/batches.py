@@ -251,15 +251,16 @@ def _returns(episodes: Sequence[Episode], mask: Tensor, config: PpoConfig) -> Te
     return returns
 
 
-@torch.no_grad()
 def _bootstraps(episodes: Sequence[Episode], model: ActorCritic, config: PpoConfig) -> Tensor:
     out = torch.zeros(len(episodes))
     if not config.by_critic:
         return out
-    cut = [(i, e.after) for i, e in enumerate(episodes) if e.after is not None]
-    if cut:
-        values, _ = model.values([after for _, after in cut])
-        out[[i for i, _ in cut]] = values[:, 0]
+    cut = [i for i, e in enumerate(episodes) if e.after is not None]
+    following = [e.after for e in episodes if e.after is not None]
+    for rows, (values, _) in _in_microbatches(
+        following, model.values, microbatch=config.microbatch, threads=config.threads
+    ):
+        out[[cut[row] for row in rows]] = values[:, 0]
     return out
 
 

@@ -308,6 +308,29 @@ class PpoConfig:
                 f"critic_warmup {self.critic_warmup} leaves the policy none of {self.iterations} iterations: "
                 "lower it, or raise iterations"
             )
+        if self.scale_by_clipping_bias and self.algorithm != "ppo":
+            raise ValueError(
+                f"scale_by_clipping_bias: algorithm {self.algorithm!r} clips nothing: leave it out"
+            )
+        if self.minimum_turns and self.rollouts != "stream":
+            raise ValueError(
+                f"minimum_turns: {self.rollouts} rollouts are waited for whole: leave it out, or set "
+                "rollouts=stream"
+            )
+        played = (
+            ("attempts", self.attempts > 1),
+            ("curate", self.curate),
+            ("success_band", self.success_band is not None),
+            ("stop_below", self.stop_below is not None),
+            ("group_size", self.rollouts == "self_play" and self.group_size > 1),
+        )
+        elsewhere = "cloning" if self.algorithm == "cloning" else self.rollouts
+        idle = " and ".join(name for name, given in played if given)
+        if idle and elsewhere in (*NOT_STORED, "cloning"):
+            raise ValueError(
+                f"{idle}: for what the policy plays alone in sandboxes, and {elsewhere} episodes are not "
+                f"that: leave {idle} out"
+            )
         if self.turn_limits and self.rollouts in NOT_STORED:
             raise ValueError(
                 f"turn_limits cut off what the policy plays alone, and {self.rollouts} episodes are not "

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from deskhand_agent.branching import Branching
 from deskhand_agent.models.engine import LocalEngine
@@ -16,7 +17,8 @@ from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.policies.scripted import ScriptedPolicy
 from deskhand_agent.types import Trajectory, Watcher
 from deskhand_agent.worker import Job, WorkerSettings, WorkerStats
-from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
+from deskhand_flywheel.trajectories import MAX_PAGE
+from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter, TrajectoryPage
 from deskhand_trainer.admission import LoopSeeds
 from deskhand_trainer.curriculum import in_turn, shares, turn_limit, turn_limits
 from deskhand_trainer.early_stop import LowScores
@@ -153,16 +155,19 @@ class Gatherer:
         stream = self._stream = self._stream or await self._begin()
         starts = config.episodes_per_iteration // config.group_size
         dropped: Counter[str] = Counter()
-        waited_s = 0.0
+        waited_s, stale_turns = 0.0, 0
         for _ in range(FRUITLESS):
             taken = await stream.take(starts=starts, turns=config.minimum_turns)
             self._on_done(len(taken.trajectories))
             fresh = [t for t in taken.trajectories if self._staleness(t) <= config.max_staleness]
             dropped.update(taken.dropped)
             dropped.update({"stale": len(taken.trajectories) - len(fresh)})
+            stale_turns += sum(len(t.steps) for t in taken.trajectories) - sum(len(t.steps) for t in fresh)
             waited_s += taken.waited_s
             if fresh:
-                return Collected(trajectories=tuple(fresh), dropped=+dropped, stats=_stats(fresh, waited_s))
+                stats = _stats(fresh, waited_s)
+                told: dict[str, Any] = {"dropped": +dropped, "stats": stats, "stale_turns": stale_turns}
+                return Collected(trajectories=tuple(fresh), **told)
         raise RolloutsStalled(
             f"of {FRUITLESS} batches no episode could be learned from ({dict(+dropped)}): where they are "
             "stale, raise max_staleness or lower concurrency"
@@ -279,10 +284,9 @@ class Gatherer:
 
     async def _begin(self) -> RolloutStream:
         config = self._config
-        labels = self._stream_labels()
-        ids = await self._s.store.trajectory_ids(TrajectoryFilter(labels=labels, ended=True))
+        ended = await self.stored(await self._unlearned())
         # what an earlier life came to after its last checkpoint is gone, and its number is given anew
-        finished = [t for t in await self.stored(ids) if max(_drawn_by(t), default=0) <= self._updates()]
+        finished = [t for t in ended if max(_drawn_by(t), default=0) <= self._updates()]
         starts = config.episodes_per_iteration // config.group_size
         return RolloutStream(
             self._jobs_of_start,
@@ -299,6 +303,18 @@ class Gatherer:
             pay=self.paid_by,
             finished=finished,
         )
+
+    async def _unlearned(self) -> list[str]:
+        """Ids of the stream's episodes that nobody learned from: all of a long run's fit into no memory."""
+        chosen = TrajectoryFilter(labels=self._stream_labels(), ended=True)
+        found: list[str] = []
+        page: TrajectoryPage | None = None
+        while page is None or page.next_cursor is not None:
+            cursor = None if page is None else page.next_cursor
+            page = await self._s.store.trajectories(chosen, cursor=cursor, limit=MAX_PAGE)
+            waiting = (t.id for t in page.items if not self._cursor.stream.taken(int(t.labels[START])))
+            found += [*waiting, *page.unreadable]
+        return sorted(found)
 
     def _worker(self, *, attempts: int, branches: int = 0) -> WorkerSettings:
         """How episodes are run."""

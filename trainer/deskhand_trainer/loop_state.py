@@ -75,7 +75,7 @@ class Cursor:
     """Wall clock spent training, earlier lives included; evaluations are not in it."""
     episodes: int = 0
     turns: int = 0
-    """Of all episodes, value pretraining's too."""
+    """Of all episodes, value pretraining's and those that were too old to be learned from too."""
     pretrained: bool = False
     best: float = -1.0
     """Validation success of the weights under best/; −1 before the first evaluation. A newer one's lie under
@@ -102,12 +102,22 @@ class Cursor:
     """Held out, after value pretraining; None without it, or where the returns did not vary."""
 
     def account(
-        self, times: TimeSplit, lengths: Sequence[int], seconds: float, *, iteration: bool = True
+        self,
+        times: TimeSplit,
+        lengths: Sequence[int],
+        seconds: float,
+        *,
+        stale_turns: int = 0,
+        iteration: bool = True,
     ) -> None:
-        """Count episodes by their lengths in turns, and the time they took; of an iteration or besides."""
+        """Count episodes by their lengths in turns, and the time they took; of an iteration or besides.
+
+        Args:
+            stale_turns: of episodes that were left out.
+        """
         self.iteration += iteration
         self.episodes += len(lengths)
-        self.turns += sum(lengths)
+        self.turns += sum(lengths) + stale_turns
         self.elapsed_s += seconds
         self.environment_s += times.environment_s
         self.inference_s += times.inference_s
@@ -150,7 +160,7 @@ def loop_metrics(c: Cursor, seeds: LoopSeeds, config: PpoConfig) -> dict[str, Js
         task_id="each",
         split=seeds.split.value,
         offset=seeds.offset + config.seed_offset,
-        count=c.seeds_used + c.stream.first + len(c.stream.beyond),
+        count=c.seeds_used + max([c.stream.first, *(number + 1 for number in c.stream.beyond)]),
     )
     validation = SeedRange(
         task_id="each",

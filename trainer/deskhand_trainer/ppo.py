@@ -154,7 +154,7 @@ class PpoLoop:
             await asyncio.to_thread(self.engine.update_weights, weights, update=self.learner.updates)
         times = self._split(began, busy, rolled)
         lengths = [len(t.steps) - shared_turns(t) for t in collected.trajectories]
-        self.cursor.account(times, lengths, time.monotonic() - began)
+        self.cursor.account(times, lengths, time.monotonic() - began, stale_turns=collected.stale_turns)
         metrics = iteration_metrics(episodes, batch, report, times, lr=lr or 0.0)
         metrics |= rollout_metrics(collected, episodes, update) | {"elapsed_s": self.cursor.elapsed_s}
         await self.s.reporter.metric("ppo/iteration", metrics, step=number)

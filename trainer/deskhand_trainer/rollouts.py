@@ -57,6 +57,8 @@ class Collected:
     """Of the store, by id why they cannot be read; their jobs were run again."""
     judging: Mapping[str, float] = field(default_factory=dict[str, float])
     """What a judge of outcomes came to meanwhile (`JudgedOutcomes.figures`); empty without one."""
+    stale_turns: int = 0
+    """Of episodes that were played, too, and left out because they were too old to be learned from."""
 
 
 Requester = Callable[[Context], CompletionRequest]
@@ -246,9 +248,10 @@ def to_learn_from(trajectory: Trajectory) -> bool:
 
 
 def in_order(trajectories: Sequence[Trajectory], jobs: Sequence[Job]) -> tuple[Trajectory, ...]:
-    """Trajectories in the order of their jobs, whatever the order they ended in."""
+    """Trajectories in the order of their jobs, and those of one start state in order of beginning, whatever
+    the order they ended in, or were read in."""
     place = {_key(job): i for i, job in enumerate(jobs)}
-    return tuple(sorted(trajectories, key=lambda t: place[t.start.task.id, t.start.task.seed]))
+    return tuple(sorted(trajectories, key=lambda t: (place[t.start.task.id, t.start.task.seed], t.id)))
 
 
 def episode_of(

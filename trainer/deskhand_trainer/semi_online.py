@@ -97,7 +97,7 @@ async def beside(
         started_at_s=time.time(),
     )  # fmt: skip
     shown: list[Step] = []
-    """What the policy sees of its past: patched turns as the expert's."""
+    """What the policy sees of its past: patched turns as the expert's, and of all what came of his."""
     steps: list[Step] = []
     patches, ended = 0, False
     for his in expert.steps:
@@ -112,14 +112,15 @@ async def beside(
         reward = nearness(said, right, his.observation.size_px, rules.tolerance)
         step = replace(step, reward=reward)
         steps.append(step)
+        seen = replace(step, action_error=his.action_error, answer=his.answer)
         if reward == FORMAT + KIND + EXACT:
-            shown.append(step)
+            shown.append(seen)
             continue
         patches += 1
         if patches > rules.patches:
             ended = True
             break
-        shown.append(replace(step, decision=replace(step.decision, actions=right)))
+        shown.append(replace(seen, decision=replace(step.decision, actions=right, error=None, fault=None)))
     share = (len(steps) - patches) / len(expert.steps)
     return Trajectory(
         start=start,

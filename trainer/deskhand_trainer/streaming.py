@@ -128,6 +128,8 @@ class RolloutStream:
         self._groups: dict[int, _Group] = {}
         self._ready: deque[int] = deque()
         self._dropped: Counter[str] = Counter()
+        self._unpaid = 0
+        """Episodes that have ended and wait for their verdict."""
         self._silence = _Silence(since_s=time.monotonic())
         self._waited_until_s = self._silence.since_s
         self._changed = asyncio.Condition()
@@ -246,6 +248,8 @@ class RolloutStream:
         if silence.broken:
             kinds = ", ".join(f"{count} {kind}" for kind, count in silence.broken.most_common(3))
             return f"episodes break outside the agent ({kinds})"
+        if self._unpaid:
+            return f"{self._unpaid} episodes have ended and wait for the judge"
         asked = self._waiting()
         if asked:
             return f"inference has {asked} requests it has not answered"
@@ -285,7 +289,9 @@ class RolloutStream:
 
     async def _note(self, trajectory: Trajectory) -> None:
         number = int(trajectory.start.labels[START])
+        self._unpaid += 1
         paid = await self._pay(trajectory)
+        self._unpaid -= 1
         end = trajectory.end
         broken: list[str] = []
         async with self._changed:

@@ -94,6 +94,26 @@ def test_a_server_draws_what_the_run_would(
     assert far and far == replies_kept(tmp_path / "near")
 
 
+@pytest.mark.parametrize(
+    ("kind", "config"),
+    [("collect", {"policy": "local", "episodes_per_task": 1}), ("evaluate", {"episodes": 1})],
+)
+def test_a_run_taken_up_again_draws_other_replies(tmp_path: Path, kind: str, config: dict[str, Any]) -> None:
+    """Otherwise a second try at a start state is the first one over again, and two count for what one is."""
+    told = {"tasks": [TASK], "max_tokens": 12, "concurrency": 1, **config}
+    told |= {"modes": ["sampled"]} if kind == "evaluate" else {}
+    status, folder = run(tmp_path, kind, told)
+    assert status == FINISHED
+    first = replies_kept(tmp_path)
+    # it died before its second try
+    (folder.path / "result.json").unlink()
+    spec = json.loads((folder.path / "spec.json").read_text())
+    spec["config"]["tries"] = 2
+    (folder.path / "spec.json").write_text(json.dumps(spec))
+    assert _guarded(folder) == FINISHED
+    assert len(replies_kept(tmp_path)) == 2 * len(first)
+
+
 def test_a_server_of_another_policy_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(TOKEN_VARIABLE, "t")
     with served("another") as (url, engine):

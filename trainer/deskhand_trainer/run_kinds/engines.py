@@ -36,7 +36,11 @@ async def replies(
     local = LocalEngine(
         bundle,
         policy_id=context.policy_id,
-        settings=EngineSettings(max_batch=max(16, config.concurrency), seed=config.seed),
+        settings=EngineSettings(
+            max_batch=max(16, config.concurrency),
+            # a run taken up again must not draw the same replies again
+            seed=config.seed * 1_000_003 + context.folder.next_life(),
+        ),
     )
     try:
         yield local
