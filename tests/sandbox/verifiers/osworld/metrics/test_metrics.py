@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import re
 import sqlite3
+import time
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ from openpyxl import Workbook
 from openpyxl.chart import BarChart
 
 from deskhand_sandbox.errors import InvalidTask, VerifierError
-from deskhand_sandbox.verifiers.osworld.metrics import METRICS
+from deskhand_sandbox.verifiers.osworld.metrics import METRICS, records
 from deskhand_sandbox.verifiers.osworld.metrics.likeness import common, ratio
 from deskhand_sandbox.verifiers.osworld.metrics.records import holds
 from deskhand_sandbox.verifiers.osworld.values import File, Unusable, Value
@@ -462,6 +464,46 @@ def test_queries(tmp_path: Path) -> None:
             measure("run_sqlite3", broken, {"sql": "select * from nowhere"})
     with pytest.raises(Unusable, match="no number: 'three'"):
         measure("run_sqlite3", database, {"sql": "select 'three' from t"})
+
+
+ENDLESS = "with recursive c(n) as (select 1 union all select n + 1 from c) select count(*) from c"
+
+
+def database_of(place: Path, *statements: str) -> File:
+    with contextlib.closing(sqlite3.connect(place)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+    return File(place.name, place.read_bytes())
+
+
+def test_a_query_without_end_is_the_tasks_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "QUERY_S", 0.2)
+    began = time.monotonic()
+    with pytest.raises(VerifierError, match=r"no end within 0\.2 s"):
+        measure("run_sqlite3", database_of(tmp_path / "a.sqlite", "create table t (n)"), {"sql": ENDLESS})
+    assert time.monotonic() - began < 5
+
+
+def test_a_view_without_end_is_what_the_agent_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "QUERY_S", 0.2)
+    left = database_of(tmp_path / "a.sqlite", f"create view t as {ENDLESS}")
+    with pytest.raises(Unusable, match=r"no end within 0\.2 s"):
+        measure("run_sqlite3", left, {"sql": "select * from t"})
+
+
+def test_a_query_gives_no_more_than_it_may(tmp_path: Path) -> None:
+    database = database_of(tmp_path / "a.sqlite", "create table t (n)")
+    with pytest.raises(Unusable, match="too big"):
+        measure("run_sqlite3", database, {"sql": f"select zeroblob({records.QUERY_BYTES + 1})"})
+
+
+def test_a_query_writes_no_file(tmp_path: Path) -> None:
+    database, written = database_of(tmp_path / "a.sqlite", "create table t (n)"), tmp_path / "written"
+    for sql in (f"vacuum into '{written}'", f"attach '{written}' as other"):
+        with pytest.raises(Unusable, match="attached"):
+            measure("run_sqlite3", database, {"sql": sql})
+    assert not written.exists()
 
 
 def test_a_field_without_end_is_no_csv() -> None:
