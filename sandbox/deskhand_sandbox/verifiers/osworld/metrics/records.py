@@ -7,7 +7,6 @@ import csv
 import io
 import json
 import operator
-import re
 import sqlite3
 import tempfile
 import time
@@ -20,6 +19,7 @@ import yaml
 from deskhand_sandbox.errors import InvalidTask, VerifierError
 from deskhand_sandbox.types import JsonValue
 from deskhand_sandbox.verifiers.osworld.metrics.metric import Metric, Options, wants
+from deskhand_sandbox.verifiers.osworld.metrics.patterns import found
 from deskhand_sandbox.verifiers.osworld.metrics.texts import rule, rule_list
 from deskhand_sandbox.verifiers.osworld.values import Unusable, Value, file_of, gold, mapping_of, text_of
 
@@ -43,18 +43,15 @@ def holds(value: object, one: Mapping[str, JsonValue]) -> bool:
     """Whether a value is as a rule {method, ref} says.
 
     Raises:
-        VerifierError: there is no such method.
+        VerifierError: there is no such method, or what it compares with cannot be used.
     """
     method, ref = str(one.get("method", "eq")), one.get("ref")
     name, _, flag = method.partition(".")
     if name == "re":
-        flags = re.RegexFlag(0)
-        for each in filter(None, flag.split(".")):
-            flags |= re.RegexFlag[each]
-        return re.search(str(ref), str(value), flags) is not None
+        return found(str(ref), [str(value)], filter(None, flag.split(".")))
     if name == "approx" or method.startswith("approx:"):
-        near = float(method.partition(":")[2] or 0)
-        return isinstance(value, int | float) and abs(value - float(str(ref))) <= near
+        near, wanted = (_number(each) for each in (method.partition(":")[2] or "0", str(ref)))
+        return isinstance(value, int | float) and abs(value - wanted) <= near
     if method in ("str_list_eq", "str_list_ne", "str_set_eq", "str_set_ne"):
         return _same_parts(str(value), str(ref), method)
     if name not in _ORDER:
@@ -63,6 +60,13 @@ def holds(value: object, one: Mapping[str, JsonValue]) -> bool:
         return bool(_ORDER[name](value, ref))
     except TypeError:
         return False
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise VerifierError(f"the rule asks for about {text!r}, which is no number") from error
 
 
 def _same_parts(value: str, ref: str, method: str) -> bool:

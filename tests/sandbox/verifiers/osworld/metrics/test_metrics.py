@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+import json
 import re
 import sqlite3
 import time
@@ -19,7 +20,7 @@ from openpyxl import Workbook
 from openpyxl.chart import BarChart
 
 from deskhand_sandbox.errors import InvalidTask, VerifierError
-from deskhand_sandbox.verifiers.osworld.metrics import METRICS, records
+from deskhand_sandbox.verifiers.osworld.metrics import METRICS, patterns, records
 from deskhand_sandbox.verifiers.osworld.metrics.likeness import common, ratio
 from deskhand_sandbox.verifiers.osworld.metrics.records import holds
 from deskhand_sandbox.verifiers.osworld.values import File, Unusable, Value
@@ -522,6 +523,46 @@ def test_rules_hold() -> None:
     assert holds("ABC", {"method": "re.I", "ref": "b"}) and not holds("x", {"method": "lt", "ref": 3})
     with pytest.raises(VerifierError, match="method"):
         holds(1, {"method": "about", "ref": 1})
+
+
+def patterned(pattern: str, text: str) -> list[tuple[str, Value, Value]]:
+    """Every metric that takes an expression from the task, looking for it in a text."""
+    rule: Any = {"key": ["a"], "method": "re", "ref": pattern}
+    return [
+        ("check_list", file(text), {"expect": [pattern]}),
+        ("check_list", file(text), {"unexpect": [pattern]}),
+        ("check_json", file(json.dumps({"a": text})), {"expect": [rule]}),
+        ("is_expected_url_pattern_match", {"url": text}, {"expected": [pattern]}),
+    ]
+
+
+@pytest.mark.parametrize("broken", ["(", "a**", "a{99999999999}", "(" * 5000 + ")" * 5000, "\\"])
+def test_a_broken_expression_is_the_tasks_fault(broken: str) -> None:
+    for name, result, expected in patterned(broken, "a"):
+        with pytest.raises(VerifierError, match="no regular expression"):
+            measure(name, result, expected)
+
+
+def test_an_expression_that_takes_too_long_is_the_tasks_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patterns, "SEARCH_S", 0.2)
+    for name, result, expected in patterned("(.*a){30}x", "a" * 20_000):
+        began = time.monotonic()
+        with pytest.raises(VerifierError, match=r"no end within 0\.2 s"):
+            measure(name, result, expected)
+        assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"method": "re.Q", "ref": "b"},
+        {"method": "approx:near", "ref": 3},
+        {"method": "approx", "ref": "three"},
+    ],
+)
+def test_a_broken_rule_is_the_tasks_fault(rule: dict[str, Any]) -> None:
+    with pytest.raises(VerifierError):
+        holds(3, rule)
 
 
 def slow_common(one: str, two: str) -> int:
