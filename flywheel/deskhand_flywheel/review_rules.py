@@ -55,9 +55,9 @@ def read_review_rules(values: Mapping[str, object], below: ReviewRules | None = 
             near = difflib.get_close_matches(name, _NAMES, n=1, cutoff=0.5)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(_NAMES)}"
             raise InvalidReviewRules(f"no rule {name!r}; {hint}")
-        below = laid[name]
-        if isinstance(below, Mapping) and isinstance(value, Mapping):
-            value = {**cast("Mapping[str, object]", below), **cast("Mapping[str, object]", value)}
+        under = laid[name]
+        if isinstance(under, Mapping) and isinstance(value, Mapping):
+            value = {**cast("Mapping[str, object]", under), **cast("Mapping[str, object]", value)}
         laid[name] = value
     last_steps = laid.pop(LAST_STEPS)
     if not isinstance(last_steps, int) or isinstance(last_steps, bool) or last_steps < 1:

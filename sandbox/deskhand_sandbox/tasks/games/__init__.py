@@ -45,7 +45,11 @@ GAMES = {
         page="minesweeper", description="Open all cells without a mine.", turns=60, options={"mines": 9}
     ),
     "games/sliding": Game(
-        page="sliding", description="Slide eight tiles into order.", turns=60, options={"steps": 16}, apart=True
+        page="sliding",
+        description="Slide eight tiles into order.",
+        turns=60,
+        options={"steps": 16},
+        apart=True,
     ),
     "games/snake": Game(page="snake", description="Eat four apples.", turns=90, options={"apples": 4}),
     "games/sokoban-1": Game(
