@@ -34,20 +34,19 @@ from deskhand_flywheel import tables
 from deskhand_flywheel.annotations import annotator_of
 from deskhand_flywheel.errors import InvalidQuery
 from deskhand_flywheel.filters import matches
-from deskhand_flywheel.parts import StorePart
 from deskhand_flywheel.records import decode, encode
-from deskhand_flywheel.review_rules import Opinions, ReviewRules, disagreements_of
-from deskhand_flywheel.types import (
-    HUMAN,
+from deskhand_flywheel.review_rules import Opinions, disagreements_of
+from deskhand_flywheel.review_rules_kept import KeptReviewRules
+from deskhand_flywheel.review_types import (
     Disagreement,
     DisagreementKind,
-    OutcomeScore,
+    FoundBy,
     QueuedReview,
     ReviewPage,
+    ReviewRules,
     Said,
-    StepScore,
-    TrajectoryFilter,
 )
+from deskhand_flywheel.types import HUMAN, OutcomeScore, StepScore, TrajectoryFilter
 
 MAX_PAGE = 500
 _WHOLE = -1
@@ -56,11 +55,17 @@ _WHOLE = -1
 ReviewState: TypeAlias = Literal["open", "resolved"]
 
 
-class ReviewQueue(StorePart):
+class ReviewQueue(KeptReviewRules):
     """Disagreements, found and listed."""
 
-    async def find_disagreements(self, rules: ReviewRules, chosen: TrajectoryFilter | None = None) -> int:
+    async def find_disagreements(
+        self, rules: ReviewRules | None = None, chosen: TrajectoryFilter | None = None
+    ) -> int:
         """Bring the queue up to date with the scores of whole trajectories; returns their entries' number.
+
+        Args:
+            rules: what counts as one; None: the store's own.
+            chosen: which trajectories; None: all.
 
         Raises:
             StorageFull, StoreUnavailable, StoreClosed: some trajectories' entries are as they were.
@@ -75,13 +80,13 @@ class ReviewQueue(StorePart):
         )
         async with self.database.read() as connection:
             ids = (await connection.scalars(query.order_by(table.c.id))).all()
-        found = 0
+        found, in_force = 0, rules or (await self.review_rules()).rules
         for trajectory_id in ids:
-            found += await self.find_disagreements_of(trajectory_id, rules)
+            found += await self.find_disagreements_of(trajectory_id, in_force)
         return found
 
     async def find_disagreements_of(
-        self, trajectory_id: str, rules: ReviewRules, *, keep_standing: bool = False
+        self, trajectory_id: str, rules: ReviewRules | None = None, *, keep_standing: bool = False
     ) -> int:
         """As `find_disagreements`, of one trajectory.
 
@@ -89,6 +94,7 @@ class ReviewQueue(StorePart):
             keep_standing: what these rules do not find stays where its sides say what they said: other rules
                 found it.
         """
+        rules = rules or (await self.review_rules()).rules
         opinions = await self._opinions(trajectory_id)
         found = disagreements_of(opinions, rules)
         standing = disagreements_of(opinions, rules.at_any_distance()) if keep_standing else ()
@@ -106,6 +112,7 @@ class ReviewQueue(StorePart):
                 "strength": each.strength,
                 "said": _said(each),
                 "found_at_s": now,
+                "found_by": json.dumps(encode(rules.of(each.kind))),
             }
             for each in found
         ]
@@ -114,7 +121,7 @@ class ReviewQueue(StorePart):
         of_this = table.c.trajectory_id == trajectory_id
         present = select(table.c.step_index, table.c.kind, table.c.said).where(of_this)
         entry = (table.c.step_index == bindparam("index"), table.c.kind == bindparam("of_kind"))
-        insert = self.insert_or_replace(table, ("strength", "said"))
+        insert = self.insert_or_replace(table, ("strength", "said", "found_by"))
 
         async def write(connection: AsyncConnection) -> None:
             keys = (await connection.execute(present)).all()
@@ -279,6 +286,7 @@ def _queued(row: Row[Any, Any, Any, Any], people: dict[tuple[str, int], tuple[st
         task_id=row.task_id,
         instruction=row.instruction,
         found_at_s=row.found_at_s,
+        found_by=None if row.found_by is None else decode(FoundBy, json.loads(row.found_by)),
         resolved_by=people.get((row.trajectory_id, row.step_index), ()),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.resources import files
 from itertools import combinations
 from pathlib import Path
@@ -14,36 +14,14 @@ from typing import cast
 import yaml
 
 from deskhand_flywheel.errors import InvalidReviewRules, RecordError
-from deskhand_flywheel.records import decode
-from deskhand_flywheel.types import Disagreement, DisagreementKind, OutcomeScore, Said, StepScore
+from deskhand_flywheel.records import decode, encode
+from deskhand_flywheel.review_types import Disagreement, DisagreementKind, ReviewRules, Rule, Said
+from deskhand_flywheel.types import OutcomeScore, StepScore
 from deskhand_sandbox.types import JsonValue
 
 VERIFIER = "verifier"
 LAST_STEPS = "last_steps"
 _NAMES = (*(kind.value for kind in DisagreementKind), LAST_STEPS)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Rule:
-    """When a kind of disagreement is one."""
-
-    threshold: float
-    """Scores so far apart, or farther; above 0, at most 1."""
-    weight: float = 1.0
-    """Times the distance it is the strength, by which the queue is ordered; above 0, at most 1."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ReviewRules:
-    """All kinds that are looked for."""
-
-    kinds: Mapping[DisagreementKind, Rule]
-    last_steps: int
-    """How many steps say how the episode came out."""
-
-    def at_any_distance(self) -> ReviewRules:
-        """Rules by which any two that speak of the same disagree."""
-        return replace(self, kinds=dict.fromkeys(DisagreementKind, Rule(threshold=0.0)))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,29 +38,40 @@ class Opinions:
     """Of people."""
 
 
-def read_review_rules(values: Mapping[str, object]) -> ReviewRules:
-    """The rules that come of values laid on the default ones.
+def read_review_rules(values: Mapping[str, object], below: ReviewRules | None = None) -> ReviewRules:
+    """The rules that come of values laid on others.
+
+    Args:
+        values: by kind, and `last_steps`.
+        below: what they are laid on; None: the flywheel's own.
 
     Raises:
         InvalidReviewRules: they are not as such rules are; names the field.
     """
-    laid: dict[str, object] = dict(
-        _mapping(files("deskhand_flywheel").joinpath("review.yaml").read_text(), "")
-    )
+    own = _mapping(files("deskhand_flywheel").joinpath("review.yaml").read_text(), "")
+    laid: dict[str, object] = dict(own if below is None else review_values(below))
     for name, value in values.items():
         if name not in _NAMES:
             near = difflib.get_close_matches(name, _NAMES, n=1, cutoff=0.5)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(_NAMES)}"
             raise InvalidReviewRules(f"no rule {name!r}; {hint}")
-        below = laid[name]
-        if isinstance(below, Mapping) and isinstance(value, Mapping):
-            value = {**cast("Mapping[str, object]", below), **cast("Mapping[str, object]", value)}
+        under = laid[name]
+        if isinstance(under, Mapping) and isinstance(value, Mapping):
+            value = {**cast("Mapping[str, object]", under), **cast("Mapping[str, object]", value)}
         laid[name] = value
     last_steps = laid.pop(LAST_STEPS)
     if not isinstance(last_steps, int) or isinstance(last_steps, bool) or last_steps < 1:
         raise InvalidReviewRules(f"{LAST_STEPS} is {last_steps!r}: give a whole number from 1")
     kinds = {DisagreementKind(name): _rule(name, value) for name, value in laid.items() if value is not None}
     return ReviewRules(kinds=kinds, last_steps=last_steps)
+
+
+def review_values(rules: ReviewRules) -> dict[str, JsonValue]:
+    """Rules as `read_review_rules` takes them, whole."""
+    kinds: dict[str, JsonValue] = {
+        kind.value: encode(rules.kinds[kind]) if kind in rules.kinds else None for kind in DisagreementKind
+    }
+    return {**kinds, LAST_STEPS: rules.last_steps}
 
 
 def load_review_rules(path: Path) -> ReviewRules:

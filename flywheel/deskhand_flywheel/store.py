@@ -4,8 +4,8 @@
 
 Any number of processes may have the same store open. Its parts, one file each: `recording` (the agent's
 `StepSink`), `trajectories`, `step_pages`, `step_curves`, `scores`, `step_values`, `outcome_scores`,
-`annotations`, `judge_failures`, `review_queue`, `datasets`, `events`, `policies`; `records` says how a record
-becomes a row.
+`annotations`, `judge_failures`, `review_queue`, `review_rules_kept`, `datasets`, `events`, `policies`;
+`records` says how a record becomes a row.
 """
 
 from __future__ import annotations

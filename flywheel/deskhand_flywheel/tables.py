@@ -128,7 +128,19 @@ disagreements = Table(
     # who said what
     Column("said", Text, nullable=False),
     Column("found_at_s", Float, nullable=False),
+    # by which rule
+    Column("found_by", Text),
     Index(None, "strength", "trajectory_id"),
+)
+
+review_rules = Table(
+    "review_rules",
+    metadata,
+    # the highest is in force
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("rules", Text, nullable=False),
+    Column("set_by", String(64), nullable=False),
+    Column("set_at_s", Float, nullable=False),
 )
 
 notes = Table(

@@ -74,65 +74,6 @@ class JudgeFailure:
     attempts: int = 1
 
 
-class DisagreementKind(StrEnum):
-    """Who says otherwise than whom."""
-
-    VERIFIER_JUDGE = "verifier_judge"
-    """An outcome judge than the verifier."""
-    VERIFIER_STEPS = "verifier_steps"
-    """The scores of the last steps than the verifier."""
-    JUDGE_STEPS = "judge_steps"
-    """The scores of the last steps than an outcome judge."""
-    STEP_SCORERS = "step_scorers"
-    """Two scorers of one step, neither of them a person."""
-    PEOPLE = "people"
-    """Two people, of one step or of the whole episode."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Said:
-    """One side of a disagreement."""
-
-    scorer: str
-    """"verifier", or a scorer's name."""
-    score: float
-    rationale: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Disagreement:
-    """A step, or an episode, that a person should look at."""
-
-    trajectory_id: str
-    step_index: int | None
-    """None: the whole episode."""
-    kind: DisagreementKind
-    strength: float
-    """How far apart they are, times the weight of its kind: 0 to 1."""
-    said: tuple[Said, ...]
-    """The two sides, the lower one first."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class QueuedReview:
-    """A disagreement as it stands in the queue."""
-
-    disagreement: Disagreement
-    task_id: str
-    instruction: str
-    found_at_s: float
-    resolved_by: tuple[str, ...]
-    """Annotators who have marked it."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ReviewPage:
-    """One page of the queue, the strongest disagreements first."""
-
-    items: tuple[QueuedReview, ...]
-    next_cursor: str | None
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Note:
     """What a person thought aloud about a step."""

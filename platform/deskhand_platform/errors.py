@@ -14,6 +14,7 @@ PlatformError
 │   └── QuotaExceeded        the owner has as many or as much as they may
 ├── SettingsError            the settings or the configuration file are refused
 ├── HomeInUse                another platform serves this home folder
+├── DatabaseInUse            another platform works this database; says which and since when
 ├── PortInUse                somebody listens on the address already
 ├── NotServing               no platform answers at the address
 ├── PreviewFailed            a task cannot be shown before it is submitted
@@ -120,6 +121,10 @@ class QuotaExceeded(TooMuch):
 
 class SettingsError(PlatformError):
     """The settings or the configuration file are refused."""
+
+
+class DatabaseInUse(PlatformError):
+    """Another platform works this database, or has taken it over."""
 
 
 class HomeInUse(PlatformError):

@@ -15,7 +15,7 @@ from typing import Any
 import uvicorn
 
 from deskhand_flywheel.store import Store
-from deskhand_platform import lock
+from deskhand_platform import database_lock, lock
 from deskhand_platform.accounts.opening import Accounts, FirstAdmin, open_accounts
 from deskhand_platform.alarms.watch import AlarmWatch
 from deskhand_platform.api.app import create_app
@@ -102,11 +102,17 @@ def sandbox_host(settings: Settings) -> StartHost:
 
 
 @asynccontextmanager
-async def platform(settings: Settings, start_host: StartHost | None = None) -> AsyncGenerator[Platform]:
+async def platform(
+    settings: Settings, start_host: StartHost | None = None, *, take_over: bool = False
+) -> AsyncGenerator[Platform]:
     """Bring a platform up; at the block's end runs stop with their state safe, then everything else.
+
+    Args:
+        take_over: have a platform that works the same database stop.
 
     Raises:
         HomeInUse: another platform serves the home.
+        DatabaseInUse: another one works the database, or has taken it over, which ends the block.
         PortInUse: the address is taken.
         ChildFailed: the sandbox host does not start.
         StoreError: the store cannot be opened.
@@ -114,7 +120,10 @@ async def platform(settings: Settings, start_host: StartHost | None = None) -> A
     with lock.hold(settings.home) as held:
         listener = listen(settings.host, settings.port)
         try:
-            async with await Store.open(settings.db_url, settings.blobs_url) as store:
+            async with (
+                await Store.open(settings.db_url, settings.blobs_url) as store,
+                database_lock.hold(store.database, settings.home, take_over=take_over),
+            ):
                 accounts, first_admin = await open_accounts(store.database, settings)
                 supervisor = Supervisor(settings, store, start_host or sandbox_host(settings))
                 async with supervisor.running():

@@ -246,6 +246,23 @@ webhook_deliveries = sa.Table(
     sa.Index("ix_webhook_deliveries_of", "webhook_id", "id"),
 )
 
+platforms = sa.Table(
+    "platforms",
+    metadata,
+    # one row at most: of whoever works this database
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("holder", sa.String(32), nullable=False),
+    sa.Column("home", sa.Text, nullable=False),
+    sa.Column("host", sa.Text, nullable=False),
+    # where its process id means a process; None where there is no telling
+    sa.Column("machine", sa.Text),
+    sa.Column("pid", sa.Integer, nullable=False),
+    # when the process began, as its machine counts
+    sa.Column("pid_began", sa.BigInteger),
+    sa.Column("since_s", sa.Float, nullable=False),
+    sa.Column("heard_at_s", sa.Float, nullable=False),
+)
+
 takeovers = sa.Table(
     "takeovers",
     metadata,

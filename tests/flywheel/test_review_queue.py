@@ -7,11 +7,20 @@ from pathlib import Path
 
 import pytest
 from flywheel_episodes import make_end, make_start, make_step, make_trajectory, picture, write
+from sqlalchemy import update
 
+from deskhand_flywheel import tables
 from deskhand_flywheel.errors import InvalidQuery, InvalidReviewRules
-from deskhand_flywheel.review_rules import Opinions, disagreements_of, load_review_rules, read_review_rules
+from deskhand_flywheel.review_rules import (
+    Opinions,
+    disagreements_of,
+    load_review_rules,
+    read_review_rules,
+    review_values,
+)
+from deskhand_flywheel.review_types import DisagreementKind, FoundBy, Rule, Said
 from deskhand_flywheel.store import Store
-from deskhand_flywheel.types import OutcomeScore, Said, StepScore, TrajectoryFilter
+from deskhand_flywheel.types import OutcomeScore, StepScore, TrajectoryFilter
 from deskhand_flywheel.upkeep import RetentionRule, collect
 from deskhand_flywheel.upkeep.retention import Drop
 
@@ -203,6 +212,44 @@ async def test_what_other_rules_found_stays_while_its_sides_say_what_they_said(s
     await store.add_scores(steps("prm:2", (0.9, 0.9, 0.9)))
     assert await store.find_disagreements_of("a", RULES, keep_standing=True) == 0
     assert (await store.review_queue()).items == ()
+
+
+async def test_a_stores_own_rules_are_what_everything_goes_by(store: Store) -> None:
+    await write(store, make_trajectory("a", end=make_end()))
+    await store.add_outcome_scores([outcome(0.6)])
+    before = await store.review_rules()
+    assert (before.rules, before.set_by, before.set_at_s) == (RULES, None, None)
+    assert await store.find_disagreements() == 0
+    wanted = read_review_rules({"verifier_judge": {"threshold": 0.4}, "step_scorers": None, "last_steps": 2})
+    kept = await store.keep_review_rules(wanted, by="ada")
+    assert kept == await store.review_rules() and (kept.rules, kept.set_by) == (wanted, "ada")
+    assert await store.find_disagreements() == 1
+    assert await store.find_disagreements_of("a", keep_standing=True) == 1
+    (entry,) = (await store.review_queue()).items
+    assert entry.found_by == FoundBy(threshold=0.4, weight=1.0, last_steps=2)
+    assert (await store.keep_review_rules(RULES, by="bob")).set_by == "bob"
+    assert await store.find_disagreements_of("a", keep_standing=True) == 0
+    (stands,) = (await store.review_queue()).items
+    assert stands == entry
+    assert await store.find_disagreements() == 0
+
+
+async def test_an_entry_of_a_version_without_rules_of_its_own(store: Store) -> None:
+    await write(store, make_trajectory("a", end=make_end()))
+    await store.add_outcome_scores([outcome(0.0)])
+    await store.find_disagreements()
+    async with store.database.write() as connection:
+        await connection.execute(update(tables.disagreements).values(found_by=None))
+    (entry,) = (await store.review_queue()).items
+    assert entry.found_by is None
+
+
+def test_rules_are_laid_on_others() -> None:
+    below = read_review_rules({"people": {"threshold": 0.2}, "step_scorers": None, "last_steps": 7})
+    laid = read_review_rules({"people": {"weight": 0.1}}, below)
+    assert laid.kinds[DisagreementKind.PEOPLE] == Rule(threshold=0.2, weight=0.1)
+    assert DisagreementKind.STEP_SCORERS not in laid.kinds and laid.last_steps == 7
+    assert read_review_rules(review_values(laid)) == laid
 
 
 async def test_a_long_episode_on_whose_every_step_two_scorers_disagree(store: Store) -> None:

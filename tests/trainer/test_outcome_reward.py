@@ -19,8 +19,9 @@ from starlette.responses import Response
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.worker import WorkerSettings
 from deskhand_flywheel.judges import JudgeSettings, OutcomeJudge
+from deskhand_flywheel.review_types import DisagreementKind
 from deskhand_flywheel.store import Store
-from deskhand_flywheel.types import DisagreementKind, JudgeTrouble, TrajectoryFilter
+from deskhand_flywheel.types import JudgeTrouble, TrajectoryFilter
 from deskhand_sandbox.types import Split
 from deskhand_sandbox.verifiers.none import create as no_verifier
 from deskhand_trainer.config import PpoConfig, ValuePretrainingConfig, parse_config

@@ -20,7 +20,6 @@ from deskhand_agent.errors import EndpointError
 from deskhand_agent.types import StopReason, Trajectory
 from deskhand_flywheel.errors import NoVerdict
 from deskhand_flywheel.judges import JudgeSettings, OutcomeJudge, Rubric
-from deskhand_flywheel.review_rules import read_review_rules
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import JudgeFailure, JudgeTrouble, OutcomeScore
 from deskhand_sandbox.types import Outcome
@@ -42,7 +41,6 @@ class JudgedOutcomes:
     def __init__(self, store: Store, judge: OutcomeJudge, config: OutcomeConfig) -> None:
         self._store, self._judge, self._config = store, judge, config
         self._turn = asyncio.Semaphore(config.at_once)
-        self._rules = read_review_rules({})
         self.scorer = judge.scorer
         self._counts: Counter[str] = Counter()
         self._told: Mapping[str, float] = {}
@@ -114,7 +112,7 @@ class JudgedOutcomes:
             late = f"no verdict within {within_s:g} s of the episode's end"
             raise NoVerdict(late, trouble=JudgeTrouble.TIMEOUT) from error
         await self._store.add_outcome_scores([score])
-        await self._store.find_disagreements_of(trajectory.id, self._rules, keep_standing=True)
+        await self._store.find_disagreements_of(trajectory.id, keep_standing=True)
         await self._store.drop_judge_failure(self.scorer, trajectory.id, None)
         self._counts["judged"] += 1
         return score

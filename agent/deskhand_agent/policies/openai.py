@@ -16,7 +16,7 @@ from deskhand_agent.memory import WindowMemory
 from deskhand_agent.policies.conversation import conversation, data_url, summed_up, why_void
 from deskhand_agent.policies.settings import read_settings
 from deskhand_agent.prompt import PromptMessage, Segment, Text
-from deskhand_agent.types import Context, Decision, Fault
+from deskhand_agent.types import Context, Decision
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,9 +65,7 @@ class OpenAIPolicy:
         reply, summing_up = await self._replied(context)
         said, cost = reply.content, reply.cost
         if summing_up:
-            # one that came to its longest is as long as it is to be
-            refused = said.fault if said.fault is Fault.REFUSED else None
-            return summed_up(said.text, self.settings.memory, cost, fault=refused)
+            return summed_up(said.text, self.settings.memory, cost, fault=said.fault)
         if said.fault is not None:
             error = why_void(said.fault, said.text)
             return Decision(actions=(), text=said.text, error=error, fault=said.fault, cost=cost)
@@ -101,7 +99,7 @@ class OpenAIPolicy:
         reply = await self._endpoint.ask(
             messages,
             temperature=self.settings.temperature,
-            max_tokens=memory.summary_tokens if shown.summing_up else self.settings.max_tokens,
+            max_tokens=self.settings.max_tokens,
         )
         return reply, shown.summing_up
 

@@ -26,7 +26,6 @@ from deskhand_flywheel.prm.model import (
     step_hidden,
     weights_digest,
 )
-from deskhand_flywheel.review_rules import read_review_rules
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.trajectories import OnDamaged
 from deskhand_flywheel.types import StepScore, TrajectoryFilter
@@ -169,7 +168,7 @@ async def score_store(
         InferenceError: a picture is as it was stored and none that can be read, and nobody is told.
     """
     ids = await store.unscored(model.scorer, chosen)
-    scored, rules = 0, read_review_rules({})
+    scored = 0
     for begin in range(0, len(ids), _TRAJECTORIES_AT_ONCE):
         group = ids[begin : begin + _TRAJECTORIES_AT_ONCE]
         read = store.each_trajectory(group, images=True, on_damaged=on_damaged)
@@ -180,7 +179,7 @@ async def score_store(
                 continue
             scored += 1
             if scores:
-                await store.find_disagreements_of(scores[0].trajectory_id, rules, keep_standing=True)
+                await store.find_disagreements_of(scores[0].trajectory_id, keep_standing=True)
         if progress is not None:
             progress(begin + len(group), len(ids))
     return scored

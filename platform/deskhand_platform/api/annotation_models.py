@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from deskhand_flywheel.types import DisagreementKind
+from deskhand_flywheel.review_types import DisagreementKind
 from deskhand_platform.api.models import Incoming
 from deskhand_platform.api.trajectory_models import ActionModel, ImageRef
 from deskhand_platform.states import ProposalState
@@ -63,6 +63,17 @@ class SideModel(BaseModel):
     rationale: str | None
 
 
+class FoundByModel(BaseModel):
+    """The rule that put an entry into the queue."""
+
+    threshold: float
+    """The sides are so far apart, or farther."""
+    weight: float
+    """Times their distance it is the strength."""
+    last_steps: int
+    """Whose mean score stood for how the episode came out."""
+
+
 class ReviewItem(BaseModel):
     """A step, or an episode, that a person should look at."""
 
@@ -77,15 +88,34 @@ class ReviewItem(BaseModel):
     task_id: str
     instruction: str
     found_at_s: float
+    found_by: FoundByModel | None
+    """None: by a version that kept no rules."""
     resolved_by: list[str]
     """Annotators who have marked it."""
+
+
+class ReviewRulesBody(Incoming):
+    """What is to count as a disagreement."""
+
+    rules: Annotated[str, Field(max_length=20_000)] = ""
+    """YAML laid on the flywheel's own: {"verifier_judge": {"threshold": 0.4}}; empty: those alone."""
+
+
+class ReviewRulesModel(BaseModel):
+    """What counts as a disagreement where nobody says otherwise."""
+
+    rules: str
+    """YAML, whole."""
+    set_by: str | None
+    """None: nobody has changed them, they are the flywheel's own."""
+    set_at_s: float | None
 
 
 class ReviewOrder(Incoming):
     """Whose disagreements are to be found."""
 
     rules: Annotated[str, Field(max_length=20_000)] = ""
-    """YAML of what counts as one, laid on the flywheel's own: {"verifier_judge": {"threshold": 0.4}}."""
+    """YAML of what counts as one this once, laid on the store's own: {"people": {"threshold": 0.4}}."""
     task_id: str | None = None
     policy_id: str | None = None
     labels: dict[str, str] = Field(default_factory=dict[str, str])

@@ -1,4 +1,4 @@
-"""`deskhand flywheel review` and `agreement`, and `deskhand annotators`: what people are asked and say."""
+"""`deskhand flywheel review`, `review-rules`, `agreement` and `deskhand annotators`: what people say."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import typer
 
 from deskhand_platform.accounts.access import Role
 from deskhand_platform.api.account_models import UserModel
-from deskhand_platform.api.annotation_models import AgreementModel, ReviewItem
+from deskhand_platform.api.annotation_models import AgreementModel, ReviewItem, ReviewRulesModel
 from deskhand_platform.cli.choosing import Policy, Task, read_rules
 from deskhand_platform.cli.client import HomeUrl, first, reached
 from deskhand_platform.cli.console import out, say, table, when
 from deskhand_platform.cli.flywheel import Label, labels_of
-from deskhand_platform.errors import NotFound, WrongState
+from deskhand_platform.errors import InvalidField, NotFound, WrongState
 
 people = typer.Typer(help="People who annotate, each with a token of their own.", no_args_is_help=True)
 
@@ -25,11 +25,17 @@ Json = Annotated[bool, typer.Option("--json", help="as JSON")]
 
 
 def register(app: typer.Typer) -> None:
-    """Add `review` and `agreement`."""
+    """Add `review`, `review-rules` and `agreement`."""
     app.command(
         epilog="Examples:  deskhand flywheel review   ·   deskhand flywheel review --rules rules.yaml   ·   "
         "deskhand flywheel review --url https://deskhand.example.com"
     )(review)
+    app.command(
+        "review-rules",
+        epilog="Examples:  deskhand flywheel review-rules   ·   "
+        "deskhand flywheel review-rules rules.yaml   ·   "
+        "deskhand flywheel review-rules --reset --url https://deskhand.example.com",
+    )(review_rules)
     app.command(
         "agreement",
         epilog="Examples:  deskhand flywheel agreement --source human --source judge   ·   "
@@ -39,7 +45,8 @@ def register(app: typer.Typer) -> None:
 
 def review(
     rules: Annotated[
-        Path | None, typer.Option(help="YAML of what counts as a disagreement, laid on the flywheel's own")
+        Path | None,
+        typer.Option(help="YAML of what counts as a disagreement, laid on the store's own for this once"),
     ] = None,
     task: Task = None,
     policy: Policy = None,
@@ -72,6 +79,36 @@ def review(
     out.print(lines)
     if len(found) > limit:
         say(f"there are more than {limit}; --limit shows them")
+
+
+def review_rules(
+    rules: Annotated[
+        Path | None,
+        typer.Argument(help="YAML of what counts as a disagreement from now on, laid on the flywheel's own"),
+    ] = None,
+    reset: Annotated[bool, typer.Option("--reset", help="go back to the flywheel's own")] = False,
+    as_json: Json = False,
+    url: HomeUrl = None,
+) -> None:
+    """Show what counts as a disagreement, or keep other rules with the store.
+
+    Whatever scores goes by them; what is queued stays until `deskhand flywheel review` looks for it again.
+    """
+    if reset and rules is not None:
+        raise InvalidField("reset", "goes without rules")
+    found = asyncio.run(_review_rules(read_rules(rules) if rules or reset else None, url))
+    if as_json:
+        out.print(found.model_dump_json(indent=1), markup=False, soft_wrap=True)
+        return
+    since = (
+        "the flywheel's own" if found.set_at_s is None else f"set by {found.set_by} {when(found.set_at_s)}"
+    )
+    out.print(f"# {since}\n{found.rules}", markup=False, soft_wrap=True, end="")
+
+
+async def _review_rules(rules: str | None, url: str | None) -> ReviewRulesModel:
+    async with reached(url) as client:
+        return await client.review_rules() if rules is None else await client.set_review_rules(rules)
 
 
 async def _review(

@@ -14,7 +14,7 @@ from deskhand_platform.cli import overrides
 from deskhand_platform.cli.client import Client, connect, first
 from deskhand_platform.cli.console import say
 from deskhand_platform.cli.progress import follow, print_round
-from deskhand_platform.cli.serve import Port, introduce
+from deskhand_platform.cli.serve import Port, TakeOver, introduce
 from deskhand_platform.cli.signals import run_until_signal
 from deskhand_platform.lock import serving
 from deskhand_platform.settings import Settings, load_settings
@@ -33,18 +33,24 @@ def register(app: typer.Typer) -> None:
     app.command(epilog="Example:  deskhand run --round from-scratch --set ppo.minutes=5")(run)
 
 
-def run(preset: Preset = None, set_: Set = None, exit_: Exit = False, port: Port = None) -> None:
+def run(
+    preset: Preset = None,
+    set_: Set = None,
+    exit_: Exit = False,
+    port: Port = None,
+    take_over: TakeOver = False,
+) -> None:
     """Run one training round and show it; a second one goes on from the promoted policy."""
     from deskhand_platform.rounds.presets import DEFAULT, checked_preset
 
     settings, changed = load_settings(port=port), overrides.parse(set_ or [])
     name = DEFAULT if preset is None else preset
     checked_preset(name, changed)  # what is wrong with it is said before anything starts
-    raise typer.Exit(run_until_signal(_run(settings, name, changed, exit_), run=uvloop.run))
+    raise typer.Exit(run_until_signal(_run(settings, name, changed, exit_, take_over), run=uvloop.run))
 
 
-async def _run(settings: Settings, preset: str, changed: dict[str, Any], exit_: bool) -> int:
-    async with _platform(settings) as url, connect(settings, url) as client:
+async def _run(settings: Settings, preset: str, changed: dict[str, Any], exit_: bool, take_over: bool) -> int:
+    async with _platform(settings, take_over) as url, connect(settings, url) as client:
         wanted = await _resume_or_start(client, preset, changed)
         over = await follow(client, wanted)
         print_round(over)
@@ -77,7 +83,7 @@ async def _resume_or_start(client: Client, preset: str, changed: dict[str, Any])
 
 
 @asynccontextmanager
-async def _platform(settings: Settings) -> AsyncGenerator[str]:
+async def _platform(settings: Settings, take_over: bool) -> AsyncGenerator[str]:
     """The address of the platform that serves this home already, or of one that runs in here."""
     found = serving(settings.home)
     if found is not None and found.url is not None:
@@ -86,6 +92,6 @@ async def _platform(settings: Settings) -> AsyncGenerator[str]:
         return
     from deskhand_platform.serving import platform
 
-    async with platform(settings) as up:
+    async with platform(settings, take_over=take_over) as up:
         introduce(up.url, up.first_admin)
         yield up.url

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from deskhand_platform.accounts.opening import FirstAdmin
 
 Port = Annotated[int | None, typer.Option(help="port to listen on; 0 for any free one", min=0, max=65535)]
+TakeOver = Annotated[
+    bool, typer.Option("--take-over", help="have a platform that works the same database stop")
+]
 Host = Annotated[str | None, typer.Option(help="address to listen on")]
 
 
@@ -31,20 +34,20 @@ def register(app: typer.Typer) -> None:
     app.command()(url)
 
 
-def serve(port: Port = None, host: Host = None) -> None:
+def serve(port: Port = None, host: Host = None, take_over: TakeOver = False) -> None:
     """Run the platform: API, page, task queue, rounds and sandbox host. Ctrl-C stops all of it."""
     settings = load_settings(port=port, host=host)
     # at a terminal only what is amiss is of interest; the sandbox host has no settings but the variable
     quiet = logging.WARNING if settings.logs == "text" else logging.INFO
     logs.configure(settings.logs, process="platform", level=quiet)
     os.environ[logs.VARIABLE] = settings.logs
-    raise typer.Exit(run_until_signal(_serve(settings), run=uvloop.run))
+    raise typer.Exit(run_until_signal(_serve(settings, take_over), run=uvloop.run))
 
 
-async def _serve(settings: Settings) -> int:
+async def _serve(settings: Settings, take_over: bool) -> int:
     from deskhand_platform.serving import platform
 
-    async with platform(settings) as up:
+    async with platform(settings, take_over=take_over) as up:
         introduce(up.url, up.first_admin)
         await asyncio.Event().wait()
     return 0

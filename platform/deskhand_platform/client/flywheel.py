@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from deskhand_platform.api.annotation_models import AgreementModel, ReviewItem, ReviewsFound
+from deskhand_platform.api.annotation_models import (
+    AgreementModel,
+    ReviewItem,
+    ReviewRulesModel,
+    ReviewsFound,
+)
 from deskhand_platform.api.flywheel_models import (
     CalibrationModel,
     DatasetDetail,
@@ -99,9 +104,21 @@ class AsyncFlywheel(AsyncConnection):
         """Bring the review queue up to date for episodes of this choice.
 
         Args:
-            rules: YAML of what counts as a disagreement, laid on the flywheel's own.
+            rules: YAML of what counts as a disagreement, laid on the store's own.
         """
         return await self._do(_find_reviews(rules, task_id, policy_id, labels))
+
+    async def review_rules(self) -> ReviewRulesModel:
+        """What counts as a disagreement where nobody says otherwise."""
+        return await self._do(_review_rules())
+
+    async def set_review_rules(self, rules: str = "") -> ReviewRulesModel:
+        """Keep other rules with the store.
+
+        Args:
+            rules: YAML of what counts as a disagreement, laid on the flywheel's own; empty: those alone.
+        """
+        return await self._do(_set_review_rules(rules))
 
     def reviews(self, state: str = "open") -> AsyncIterator[ReviewItem]:
         """What people should look at, most strongly first; or what they have marked, "resolved"."""
@@ -200,9 +217,21 @@ class Flywheel(Connection):
         """Bring the review queue up to date for episodes of this choice.
 
         Args:
-            rules: YAML of what counts as a disagreement, laid on the flywheel's own.
+            rules: YAML of what counts as a disagreement, laid on the store's own.
         """
         return self._do(_find_reviews(rules, task_id, policy_id, labels))
+
+    def review_rules(self) -> ReviewRulesModel:
+        """What counts as a disagreement where nobody says otherwise."""
+        return self._do(_review_rules())
+
+    def set_review_rules(self, rules: str = "") -> ReviewRulesModel:
+        """Keep other rules with the store.
+
+        Args:
+            rules: YAML of what counts as a disagreement, laid on the flywheel's own; empty: those alone.
+        """
+        return self._do(_set_review_rules(rules))
 
     def reviews(self, state: str = "open") -> Iterator[ReviewItem]:
         """What people should look at, most strongly first; or what they have marked, "resolved"."""
@@ -275,6 +304,15 @@ def _find_reviews(
 ) -> Call[ReviewsFound]:
     body, read = _chosen(rules, task_id, policy_id, labels), calls.reading(ReviewsFound)
     return calls.long(Call(method="POST", path="/v1/review-queue", read=read, body=body))
+
+
+def _review_rules() -> Call[ReviewRulesModel]:
+    return calls.get("/v1/review-rules", calls.reading(ReviewRulesModel))
+
+
+def _set_review_rules(rules: str) -> Call[ReviewRulesModel]:
+    read, body = calls.reading(ReviewRulesModel), {"rules": rules}
+    return Call(method="PUT", path="/v1/review-rules", read=read, body=body)
 
 
 def _chosen(

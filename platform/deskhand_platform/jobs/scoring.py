@@ -77,7 +77,6 @@ async def judge(place: Place, order: JudgeOrder, progress: Progress) -> Outcome:
         EndpointError: OpenAI's own endpoint is asked for without a key.
     """
     from deskhand_flywheel.judges import OutcomeJudge, ProcessJudge, judge_store, rubric_of
-    from deskhand_flywheel.review_rules import read_review_rules
 
     settings = judge_settings(order)
     own = None if order.rubric is None else rubric_of(order.rubric, "given")
@@ -93,9 +92,8 @@ async def judge(place: Place, order: JudgeOrder, progress: Progress) -> Outcome:
                 progress=partial(progress, "trajectories"),
                 on_damaged=LeftOut(),
             )
-            rules = read_review_rules({})
             for trajectory_id in report.trajectories:
-                await store.find_disagreements_of(trajectory_id, rules, keep_standing=True)
+                await store.find_disagreements_of(trajectory_id, keep_standing=True)
     finally:
         await judging.close()
     return _json(asdict(report))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import count as counting
 from itertools import islice
@@ -21,7 +21,7 @@ from deskhand_sandbox.tasks.families import family_of
 from deskhand_sandbox.tasks.held_out import HELD_OUT_TASKS
 from deskhand_sandbox.types import Split
 
-__all__ = ["HELD_OUT_TASKS", "drawn_within", "seeds", "split_by_hash", "split_of"]
+__all__ = ["FEW", "HELD_OUT_TASKS", "drawn_apart", "drawn_within", "seeds", "split_by_hash", "split_of"]
 
 T = TypeVar("T")
 
@@ -31,15 +31,21 @@ VALIDATION_SHARE = 0.1
 REMEMBERED = 512
 """Pairs of a task and a split whose seeds are kept once found, eight bytes each."""
 DRAWS = 10_000
+FEW = 200
+"""So few start states of a task, or fewer, are shared out one by one: by hash a split may get none."""
 ONE_START = ("grown/", "osworld/")
 """Of the ids of tasks that have one start state each, also where nothing says in which files they stand."""
 
 
 def split_of(task_id: str, seed: int) -> Split:
     """Where a start state belongs; every seed of a held-out task is test."""
-    if task_id in HELD_OUT_TASKS:
-        return Split.TEST
-    return split_by_hash(task_id if _fixed(task_id) else _start(task_id, seed))
+    fixed = task_id not in HELD_OUT_TASKS and _fixed(task_id)
+    return split_by_hash(task_id) if fixed else _split_of_several(task_id, seed)
+
+
+def _split_of_several(task_id: str, seed: int) -> Split:
+    """As `split_of`, of a task that has several start states."""
+    return Split.TEST if task_id in HELD_OUT_TASKS else split_by_hash(_start(task_id, seed))
 
 
 def seeds(task_id: str, split: Split, count: int, offset: int = 0) -> list[int]:
@@ -88,9 +94,9 @@ def _matching(task_id: str, split: Split) -> _Matching:
     return _Matching(task_id, split)
 
 
-def _start(task_id: str, seed: int) -> str:
-    """What is hashed for a start state."""
-    return f"{task_id}\0{seed}"
+def _start(task_id: str, which: int | str) -> str:
+    """What is hashed for a start state, by its seed or by what it is."""
+    return f"{task_id}\0{which}"
 
 
 def _fixed(task_id: str) -> bool:
@@ -128,8 +134,54 @@ def drawn_within(
         InvalidTask: `DRAWS` tries found none.
     """
     split, chance = split_of(task_id, seed), random.Random(f"{among}/{seed}")
-    for _ in range(DRAWS):
-        thing = draw(chance)
-        if thing is not None and split_by_hash(f"{among}\0{name(thing)}") is split:
+    found = (thing for _ in range(DRAWS) if (thing := draw(chance)) is not None)
+    return _first(found, lambda thing: split_by_hash(f"{among}\0{name(thing)}") is split, task_id, seed)
+
+
+def drawn_apart(
+    task_id: str,
+    seed: int,
+    draw: Callable[[random.Random], T],
+    *,
+    name: Callable[[T], str],
+    few: Iterable[T] | None,
+) -> T:
+    """As `drawn_within`, of a task that may have so few start states that a hash leaves a split without any.
+
+    Args:
+        few: all there are, where they are few: a tenth of them is for tests alone, one at least, and a tenth
+            for validation. Of two, one is for tests and both others share the other; one is everybody's.
+            None: they are many.
+
+    Raises:
+        InvalidTask: `DRAWS` tries found none.
+    """
+    split, chance = _split_of_several(task_id, seed), random.Random(_start(task_id, seed))
+    own = None if few is None else _shared_out(task_id, {name(each) for each in few})[split]
+
+    def belongs(thing: T) -> bool:
+        text = name(thing)
+        return split_by_hash(_start(task_id, text)) is split if own is None else text in own
+
+    return _first((draw(chance) for _ in range(DRAWS)), belongs, task_id, seed)
+
+
+def _shared_out(task_id: str, names: Collection[str]) -> Mapping[Split, Collection[str]]:
+    ranked = sorted(names, key=lambda name: blake3(_start(task_id, name).encode()).digest())
+    each = max(1, len(ranked) // 10)
+    if len(ranked) == 1:
+        return dict.fromkeys(Split, ranked)
+    if len(ranked) == 2:
+        return {Split.TEST: ranked[:1], Split.VALIDATION: ranked[1:], Split.TRAIN: ranked[1:]}
+    return {
+        Split.TEST: ranked[:each],
+        Split.VALIDATION: ranked[each : 2 * each],
+        Split.TRAIN: ranked[2 * each :],
+    }
+
+
+def _first(found: Iterable[T], fits: Callable[[T], bool], task_id: str, seed: int) -> T:
+    for thing in found:
+        if fits(thing):
             return thing
     raise InvalidTask(f"{task_id} finds nothing for seed {seed} in {DRAWS} draws")

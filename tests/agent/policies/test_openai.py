@@ -124,11 +124,15 @@ async def test_it_can_be_asked_something_else(policy: OpenAIPolicy, endpoint: An
     assert asked == {"type": "text", "text": "Is it done?"}
 
 
-async def test_a_summary_that_did_not_come_is_asked_for_again(endpoint: Any, stub: SimpleNamespace) -> None:
+@pytest.mark.parametrize("cut_off", [None, "clicked twice, and the next"])
+async def test_a_summary_that_did_not_come_is_asked_for_again(
+    endpoint: Any, stub: SimpleNamespace, cut_off: str | None
+) -> None:
     memory = WindowMemory(summary_after=2, n_screenshots=9)
     policy = OpenAIPolicy(model="m", base_url=endpoint.url, memory=memory)
     refused = reply(None, refusal="I may not.")
-    endpoint.queue = [reply(), reply(), reply(None), refused, reply("clicked twice", ended="length")]
+    half = reply(cut_off, ended="length" if cut_off else "stop")
+    endpoint.queue = [reply(), reply(), half, refused, reply("clicked twice")]
     played = await run_episode(
         stub.task(3), sandbox=stub.Sandbox(), policy=policy, verifier=stub.Rewards(), sink=MemorySink(),
         split=Split.TRAIN,
@@ -149,15 +153,17 @@ async def test_it_is_asked_for_summaries_where_its_memory_wants_them(
 ) -> None:
     memory = WindowMemory(summary_after=1, summary_tokens=9)
     policy = OpenAIPolicy(model="m", base_url=endpoint.url, memory=memory)
-    endpoint.queue = [reply(), reply(" clicked once \n")]
+    endpoint.queue = [reply(), reply(" clicked once \n"), reply(), reply("clicked twice " * 20)]
     played = await run_episode(
-        stub.task(2), sandbox=stub.Sandbox(), policy=policy, verifier=stub.Rewards(), sink=MemorySink(),
+        stub.task(3), sandbox=stub.Sandbox(), policy=policy, verifier=stub.Rewards(), sink=MemorySink(),
         split=Split.TRAIN,
     )  # fmt: skip
-    first, second, third = played.steps
+    first, second, third, fourth, _ = played.steps
     assert [first.decision.summary, second.decision.summary] == [None, "clicked once"]
     assert third.decision.actions == (Click(x=10, y=10),)
-    assert [sent["max_tokens"] for sent in endpoint.sent] == [1024, 9, 1024]
+    # a summary that is whole is shortened in the middle; with less room it would end anywhere
+    assert "(shortened from 279 bytes)" in (fourth.decision.summary or "")
+    assert {sent["max_tokens"] for sent in endpoint.sent} == {1024}
     assert SUMMARISE in json.dumps(endpoint.sent[1]) and "clicked once" in json.dumps(endpoint.sent[2])
     await policy.close()
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
+import yaml
 
 from deskhand_flywheel.review_rules import read_review_rules
 from deskhand_flywheel.store import Store
@@ -95,3 +96,25 @@ async def test_disagreements_are_found_by_rules_on_demand(
         refused = await client.post(path, json={"rules": rules})
         assert (refused.status_code, refused.json()["error"]["field"]) == (422, "rules")
         assert why in refused.json()["error"]["message"]
+
+
+async def test_rules_are_kept_with_the_store(
+    client: httpx.AsyncClient, store: Store, record_episode: Any
+) -> None:
+    kept = await record_episode(store)
+    await store.add_outcome_scores([OutcomeScore(trajectory_id=kept, score=0.6, scorer="judge:m@1")])
+    own = (await client.get("/v1/review-rules")).json()
+    assert own["set_by"] is None and yaml.safe_load(own["rules"])["verifier_judge"]["threshold"] == 0.5
+    assert (await client.post("/v1/review-queue", json={})).json() == {"entries": 0}
+    changed = await client.put("/v1/review-rules", json={"rules": "verifier_judge: {threshold: 0.4}"})
+    assert changed.status_code == 200 and changed.json()["set_by"] == "owner"
+    assert (await client.get("/v1/review-rules")).json() == changed.json()
+    assert (await client.post("/v1/review-queue", json={})).json() == {"entries": 1}
+    (entry,) = (await client.get("/v1/review-queue")).json()["items"]
+    assert entry["found_by"] == {"threshold": 0.4, "weight": 1.0, "last_steps": 3}
+    once = {"rules": "verifier_judge: {weight: 0.5}"}
+    assert (await client.post("/v1/review-queue", json=once)).json() == {"entries": 1}
+    refused = await client.put("/v1/review-rules", json={"rules": "verifier_juge: null"})
+    assert (refused.status_code, refused.json()["error"]["field"]) == (422, "rules")
+    back = (await client.put("/v1/review-rules", json={})).json()
+    assert (back["rules"], back["set_by"]) == (own["rules"], "owner")

@@ -66,6 +66,23 @@ def test_disagreements_are_found_and_listed(
     assert status == 2 and "did you mean verifier_judge" in told
 
 
+def test_rules_are_kept(settings: Settings, record_episode: Any, deskhand: Run, tmp_path: Path) -> None:
+    played(settings, record_episode)
+    status, own, _ = deskhand("flywheel", "review-rules")
+    assert status == 0 and own.startswith("# the flywheel's own\nverifier_judge:\n  threshold: 0.5\n")
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("verifier_judge: null\n")
+    changed = deskhand("flywheel", "review-rules", str(rules))[1]
+    assert changed.startswith("# set by owner ") and "\nverifier_judge: null\n" in changed
+    assert deskhand("flywheel", "review-rules")[1] == changed
+    assert deskhand("flywheel", "review")[1].splitlines()[1:] == []
+    status, _, told = deskhand("flywheel", "review-rules", str(rules), "--reset")
+    assert status == 2 and "without rules" in told
+    back = json.loads(deskhand("flywheel", "review-rules", "--reset", "--json")[1])
+    assert back["rules"] == own.partition("\n")[2] and back["set_by"] == "owner"
+    assert len(deskhand("flywheel", "review")[1].splitlines()) == 2
+
+
 def test_agreement_is_told(settings: Settings, record_episode: Any, deskhand: Run) -> None:
     played(settings, record_episode)
     said = deskhand("flywheel", "agreement")[1]

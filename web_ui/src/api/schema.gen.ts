@@ -1027,6 +1027,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/review-rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Review Rules
+         * @description What counts as a disagreement where nobody says otherwise, and who said so.
+         */
+        get: operations["get_review_rules"];
+        /**
+         * Set Review Rules
+         * @description Keep other rules with the store; what is queued stays until it is looked for again.
+         */
+        put: operations["set_review_rules"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/rounds": {
         parameters: {
             query?: never;
@@ -2973,6 +2997,18 @@ export interface components {
          */
         Failure: "sandbox_died" | "sandbox_timeout" | "sandbox_lease" | "sandbox_setup" | "model_timeout" | "model_error" | "verifier";
         /**
+         * FoundByModel
+         * @description The rule that put an entry into the queue.
+         */
+        FoundByModel: {
+            /** Last Steps */
+            last_steps: number;
+            /** Threshold */
+            threshold: number;
+            /** Weight */
+            weight: number;
+        };
+        /**
          * FsckOrder
          * @description Check every row and blob.
          */
@@ -4473,6 +4509,7 @@ export interface components {
              * @example 1767225600
              */
             found_at_s: number;
+            found_by: components["schemas"]["FoundByModel"] | null;
             /**
              * Instruction
              * @example Click the button "ok".
@@ -4548,6 +4585,32 @@ export interface components {
              * @example miniwob/click-test
              */
             task_id?: string | null;
+        };
+        /**
+         * ReviewRulesBody
+         * @description What is to count as a disagreement.
+         */
+        ReviewRulesBody: {
+            /**
+             * Rules
+             * @default
+             */
+            rules: string;
+        };
+        /**
+         * ReviewRulesModel
+         * @description What counts as a disagreement where nobody says otherwise.
+         */
+        ReviewRulesModel: {
+            /** Rules */
+            rules: string;
+            /**
+             * Set At S
+             * @example 1767225600
+             */
+            set_at_s: number | null;
+            /** Set By */
+            set_by: string | null;
         };
         /**
          * ReviewVerdict
@@ -11724,6 +11787,11 @@ export interface operations {
                      *       "items": [
                      *         {
                      *           "found_at_s": 1767225600,
+                     *           "found_by": {
+                     *             "last_steps": 1,
+                     *             "threshold": 0.5,
+                     *             "weight": 0.5
+                     *           },
                      *           "instruction": "Click the button \"ok\".",
                      *           "kind": "verifier_judge",
                      *           "resolved_by": [
@@ -11837,6 +11905,190 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["ReviewsFound"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_review_rules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "rules": "text",
+                     *       "set_at_s": 1767225600,
+                     *       "set_by": "text"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ReviewRulesModel"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    set_review_rules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReviewRulesBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "rules": "text",
+                     *       "set_at_s": 1767225600,
+                     *       "set_by": "text"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ReviewRulesModel"];
                 };
             };
             /** @description Bad Request */

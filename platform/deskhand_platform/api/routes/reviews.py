@@ -1,25 +1,30 @@
-"""/v1/review-queue and /v1/agreement: what people should look at, and how far they agree."""
+"""/v1/review-queue, /v1/review-rules, /v1/agreement: what people should look at, and how far they agree."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from typing import Annotated
 
+import yaml
 from fastapi import APIRouter, Query
 
 from deskhand_flywheel.agreement import agreement
 from deskhand_flywheel.errors import InvalidQuery, InvalidReviewRules
 from deskhand_flywheel.review_queue import ReviewState
-from deskhand_flywheel.review_rules import ReviewRules, read_review_rules
-from deskhand_flywheel.types import HUMAN, QueuedReview, TrajectoryFilter
+from deskhand_flywheel.review_rules import read_review_rules, review_values
+from deskhand_flywheel.review_types import QueuedReview, ReviewRules, RulesInForce
+from deskhand_flywheel.types import HUMAN, TrajectoryFilter
 from deskhand_platform.api.annotation_models import (
     AgreementModel,
+    FoundByModel,
     ReviewItem,
     ReviewOrder,
+    ReviewRulesBody,
+    ReviewRulesModel,
     ReviewsFound,
     SideModel,
 )
-from deskhand_platform.api.deps import Cursor, Have, Label, Limit, labelled
+from deskhand_platform.api.deps import Cursor, Have, Label, Limit, User, labelled
 from deskhand_platform.api.models import Page
 from deskhand_platform.api.rules import mapping_in
 from deskhand_platform.errors import InvalidField
@@ -50,7 +55,20 @@ async def find_reviews(have: Have, body: ReviewOrder) -> ReviewsFound:
         policy_id=body.policy_id,
         labels=body.labels,
     )
-    return ReviewsFound(entries=await have.store.find_disagreements(_rules(body.rules), chosen))
+    rules = _rules(body.rules, (await have.store.review_rules()).rules)
+    return ReviewsFound(entries=await have.store.find_disagreements(rules, chosen))
+
+
+@router.get("/review-rules")
+async def get_review_rules(have: Have) -> ReviewRulesModel:
+    """What counts as a disagreement where nobody says otherwise, and who said so."""
+    return _in_force(await have.store.review_rules())
+
+
+@router.put("/review-rules")
+async def set_review_rules(have: Have, user: User, body: ReviewRulesBody) -> ReviewRulesModel:
+    """Keep other rules with the store; what is queued stays until it is looked for again."""
+    return _in_force(await have.store.keep_review_rules(_rules(body.rules), by=user))
 
 
 @router.get("/agreement")
@@ -74,16 +92,22 @@ async def get_agreement(
     return AgreementModel.model_validate(asdict(found))
 
 
-def _rules(text: str) -> ReviewRules:
-    """Rules of a YAML text laid on the flywheel's own.
+def _rules(text: str, below: ReviewRules | None = None) -> ReviewRules:
+    """Rules of a YAML text laid on others, or on the flywheel's own.
 
     Raises:
         InvalidField: it is no YAML, or holds something else than such rules.
     """
     try:
-        return read_review_rules(mapping_in(text, "kinds by name, e.g. verifier_judge: {threshold: 0.4}"))
+        values = mapping_in(text, "kinds by name, e.g. verifier_judge: {threshold: 0.4}")
+        return read_review_rules(values, below)
     except InvalidReviewRules as error:
         raise InvalidField("rules", str(error)) from error
+
+
+def _in_force(found: RulesInForce) -> ReviewRulesModel:
+    text = yaml.safe_dump(review_values(found.rules), sort_keys=False)
+    return ReviewRulesModel(rules=text, set_by=found.set_by, set_at_s=found.set_at_s)
 
 
 def _item(queued: QueuedReview) -> ReviewItem:
@@ -97,5 +121,6 @@ def _item(queued: QueuedReview) -> ReviewItem:
         task_id=queued.task_id,
         instruction=queued.instruction,
         found_at_s=queued.found_at_s,
+        found_by=None if queued.found_by is None else FoundByModel(**asdict(queued.found_by)),
         resolved_by=list(queued.resolved_by),
     )

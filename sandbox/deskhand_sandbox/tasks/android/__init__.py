@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from functools import cache
 
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.tasks.android.drawn import Drawn, Tap, find
@@ -60,4 +61,21 @@ async def next_actions(task: Task, sandbox: Sandbox, turn: int) -> Sequence[Acti
 
 
 def _draw(task_id: str, seed: int) -> Drawn:
-    return TEMPLATES[task_id].draw(random.Random(f"{task_id}\0{seed}"))
+    # splits ask the families what they have
+    from deskhand_sandbox.tasks.splits import drawn_apart
+
+    return drawn_apart(task_id, seed, TEMPLATES[task_id].draw, name=_name, few=_few(task_id))
+
+
+@cache
+def _few(task_id: str) -> list[Drawn] | None:
+    """All start states of a task that has few: so many draws miss none of them."""
+    from deskhand_sandbox.tasks.splits import FEW
+
+    chance = random.Random(task_id)
+    found = {_name(each): each for each in (TEMPLATES[task_id].draw(chance) for _ in range(20 * FEW))}
+    return list(found.values()) if len(found) <= FEW else None
+
+
+def _name(drawn: Drawn) -> str:
+    return f"{drawn.instruction}\0{drawn.prepare}"

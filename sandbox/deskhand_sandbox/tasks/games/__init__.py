@@ -34,6 +34,8 @@ class Game:
     """Of an episode; the oracle needs half of them or fewer."""
     options: dict[str, int] = field(default_factory=dict[str, int])
     """What the page's start is told besides the seed."""
+    apart: bool = False
+    """The boards are so few that the page has to be told the split, to keep them apart."""
 
 
 GAMES = {
@@ -43,7 +45,11 @@ GAMES = {
         page="minesweeper", description="Open all cells without a mine.", turns=60, options={"mines": 9}
     ),
     "games/sliding": Game(
-        page="sliding", description="Slide eight tiles into order.", turns=60, options={"steps": 16}
+        page="sliding",
+        description="Slide eight tiles into order.",
+        turns=60,
+        options={"steps": 16},
+        apart=True,
     ),
     "games/snake": Game(page="snake", description="Eat four apples.", turns=90, options={"apples": 4}),
     "games/sokoban-1": Game(
@@ -67,7 +73,11 @@ def task_ids() -> tuple[str, ...]:
 
 def make(task_id: str, seed: int) -> Task:
     """One start state of a game of `task_ids()`."""
+    # splits ask the families what they have
+    from deskhand_sandbox.tasks.splits import split_of
+
     game = GAMES[task_id]
+    options = {**game.options, **({"split": split_of(task_id, seed).value} if game.apart else {})}
     return Task(
         id=task_id,
         environment=EnvironmentSpec(
@@ -78,7 +88,7 @@ def make(task_id: str, seed: int) -> Task:
                 "viewport_px": list(VIEWPORT_PX),
                 "settle_deadline_ms": SETTLE_DEADLINE_MS,
                 "ready": READY,
-                "start": f"(seed) => game.start(seed, {json.dumps(game.options)})",
+                "start": f"(seed) => game.start(seed, {json.dumps(options)})",
                 "restartable": True,
             },
         ),

@@ -1,6 +1,12 @@
 "use strict";
 // A seeded source of chance, for every page here.
 
+/** The split that whatever a text names belongs to. */
+function splitOf(text) {
+  const share = chance(text).next();
+  return share < 0.8 ? "train" : share < 0.9 ? "validation" : "test";
+}
+
 /** Numbers from 0 to 1, the same for the same text (mulberry32 over an FNV-1a hash). */
 function chance(text) {
   let state = 2166136261;

@@ -84,9 +84,8 @@ def _wrong(reader: Reader, name: str, what: str) -> Exception:
     return reader.document.wrong((*reader.path, "parameters", name), what)
 
 
-def draw(parameters: Sequence[Parameter], task_id: str, seed: int) -> dict[str, Value]:
-    """A value for each parameter; the same for the same task and seed, for ever."""
-    source = random.Random(f"{task_id}\0{seed}")
+def draw(parameters: Sequence[Parameter], source: random.Random) -> dict[str, Value]:
+    """A value for each parameter."""
     drawn: dict[str, Value] = {}
     for parameter in parameters:
         taken = [drawn[name] for name in parameter.unlike]
@@ -94,6 +93,21 @@ def draw(parameters: Sequence[Parameter], task_id: str, seed: int) -> dict[str, 
         free = [each for each in parameter.choices if each not in taken] if taken else parameter.choices
         drawn[parameter.name] = free[int(source.random() * len(free))]
     return drawn
+
+
+def every_draw(parameters: Sequence[Parameter], at_most: int) -> list[dict[str, Value]] | None:
+    """All that `draw` may give; None where that may be more than so many."""
+    found: list[dict[str, Value]] = [{}]
+    for one in parameters:
+        if len(found) * len(one.choices) > at_most:
+            return None
+        found = [
+            {**drawn, one.name: each}
+            for drawn in found
+            for each in one.choices
+            if each not in [drawn[name] for name in one.unlike]
+        ]
+    return found
 
 
 def fill(value: object, drawn: Mapping[str, Value]) -> JsonValue:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import cast
 
 from deskhand_sandbox.tasks.written.actions import AnswerOf, WaitUntil, read_step
-from deskhand_sandbox.tasks.written.parameters import Parameter, draw, fill
+from deskhand_sandbox.tasks.written.parameters import Parameter, Value, draw, every_draw, fill
 from deskhand_sandbox.types import Action, EnvironmentSpec, JsonValue, Limits, Task, VerifierSpec
 
 
@@ -38,8 +40,8 @@ class Template:
         return all(each == of.choices[0] for of in self.parameters for each in of.choices)
 
     def make(self, seed: int) -> Task:
-        """One start state."""
-        drawn = draw(self.parameters, self.id, seed)
+        """One start state; no two splits share one."""
+        drawn = self._drawn(seed)
         return Task(
             id=self.id,
             environment=EnvironmentSpec(kind=self.kind, settings=_settings(self.settings, drawn)),
@@ -55,8 +57,19 @@ class Template:
         """What works the start state of this seed; None where there is no oracle."""
         if self.actions is None:
             return None
-        drawn = draw(self.parameters, self.id, seed)
+        drawn = self._drawn(seed)
         return tuple(read_step(fill(each, drawn)) for each in self.actions)
+
+    def _drawn(self, seed: int) -> Mapping[str, Value]:
+        # splits ask the families what they have
+        from deskhand_sandbox.tasks.splits import FEW, drawn_apart
+
+        few = every_draw(self.parameters, FEW)
+        return drawn_apart(self.id, seed, partial(draw, self.parameters), name=_name, few=few)
+
+
+def _name(drawn: Mapping[str, Value]) -> str:
+    return json.dumps(drawn, sort_keys=True)
 
 
 def _settings(values: Mapping[str, object], drawn: Mapping[str, object]) -> dict[str, JsonValue]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from deskhand_sandbox.base import Sandbox
-from deskhand_sandbox.errors import InfrastructureError, InvalidTask, VerifierError
+from deskhand_sandbox.errors import InvalidTask, VerifierError
 from deskhand_sandbox.tasks.setup import run_steps
 from deskhand_sandbox.tasks.setup.steps import SetupContext
 from deskhand_sandbox.types import Outcome
@@ -66,9 +68,7 @@ async def _measured(comparison: Comparison, context: SetupContext) -> tuple[floa
             raise VerifierError(f"what is expected cannot be had: {error}") from error
     try:
         result = await GETTERS[str(comparison.result["type"])].get(context, comparison.result)
-        score = comparison.metric.compare(result, expected, comparison.options)
+        score = await asyncio.to_thread(comparison.metric.compare, result, expected, comparison.options)
     except Unusable as error:
         return 0.0, str(error)
-    except InfrastructureError:
-        raise
     return min(1.0, max(0.0, float(score))), ""

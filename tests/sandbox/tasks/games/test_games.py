@@ -13,7 +13,8 @@ from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.games import GAMES
 from deskhand_sandbox.tasks.games.merging import best_move, moved
 from deskhand_sandbox.tasks.games.solvers import SOLVERS, shortest_way
-from deskhand_sandbox.types import Click, Navigate, Outcome, Press, StepReward
+from deskhand_sandbox.tasks.splits import seeds
+from deskhand_sandbox.types import Click, Navigate, Outcome, Press, Split, StepReward
 
 Play = Callable[[str, int], Awaitable[tuple[Outcome, float, int]]]
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
@@ -55,6 +56,27 @@ async def test_seeds_draw_starts_and_a_used_page_starts_clean(sandbox: Sandbox, 
     again = await sandbox.reset(make_task(task_id, 3))
     assert again.observation.screenshot.digest == first.observation.screenshot.digest
     assert again.instruction == first.instruction
+
+
+async def test_no_two_splits_share_a_sliding_puzzle(sandbox: Sandbox) -> None:
+    await sandbox.reset(make_task("games/sliding", 5))
+
+    async def tiles(options: str, split: Split) -> list[str]:
+        return await sandbox.evaluate(  # type: ignore[return-value]
+            f"{seeds('games/sliding', split, 300)}.map((seed) => "
+            f"(game.start(seed, {options}), `${{game.state().tiles}}`))"
+        )
+
+    begun = {}
+    for split in Split:
+        seed = seeds("games/sliding", split, 1)[0]
+        start = str(make_task("games/sliding", seed).environment.settings["start"])
+        begun[split] = await tiles(start.removeprefix("(seed) => game.start(seed, ").removesuffix(")"), split)
+    assert not {*begun[Split.TEST]} & {*begun[Split.TRAIN], *begun[Split.VALIDATION]}
+    assert not {*begun[Split.TRAIN]} & {*begun[Split.VALIDATION]}
+    before = await tiles("{ steps: 16 }", Split.TRAIN)
+    same = sum(one == other for one, other in zip(before, begun[Split.TRAIN], strict=True))
+    assert 0.7 < same / 300 < 0.9
 
 
 async def test_buttons_do_what_keys_do(sandbox: Sandbox) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from deskhand_sandbox.tasks.setup import set_up, tabs, windows
 from deskhand_sandbox.tasks.setup.downloads import FOLDER_VARIABLE, Downloads
 from deskhand_sandbox.types import EnvironmentSpec, Outcome, Run, Task, VerifierSpec
 from deskhand_sandbox.verifiers.osworld import create
+from deskhand_sandbox.verifiers.osworld.metrics import records
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -180,3 +183,27 @@ async def test_evaluators_that_are_none() -> None:
         create(evaluator={**RIGHT, "func": "exact_mach"})
     with pytest.raises(InvalidTask, match=r"missing"):
         create(evaluator={"func": "exact_match", "result": COMMAND})
+
+
+async def test_a_long_comparison_holds_nothing_else_up(
+    desktop: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(records, "QUERY_S", 1.0)
+    left = "import sqlite3; sqlite3.connect('box/a.sqlite').execute('create table t (n)')"
+    await desktop.act(Run(command=f'python3 -c "{left}"'))
+    endless = "with recursive c(n) as (select 1 union all select n + 1 from c) select count(*) from c"
+    scoring = asyncio.ensure_future(
+        score(
+            desktop,
+            func="run_sqlite3",
+            result={"type": "vm_file", "path": "box/a.sqlite", "dest": "a"},
+            expected=rule(sql=endless),
+        )
+    )
+    longest, before = 0.0, time.monotonic()
+    while not scoring.done():
+        await asyncio.sleep(0.01)
+        longest, before = max(longest, time.monotonic() - before), time.monotonic()
+    with pytest.raises(VerifierError, match="no end within 1 s"):
+        await scoring
+    assert longest < 0.9

@@ -79,7 +79,8 @@ function defineGame(rules) {
     start(seed, options = {}) {
       begun = false;
       moves = 0;
-      const text = `${rules.title}\0${JSON.stringify(options)}\0${seed}`;
+      // the split is no part of what a seed draws: it only says what will not do
+      const text = `${rules.title}\0${JSON.stringify({ ...options, split: undefined })}\0${seed}`;
       const instruction = rules.start(chance(text), options);
       begun = true;
       taken = rules.progress();

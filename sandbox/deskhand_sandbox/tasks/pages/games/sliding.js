@@ -15,6 +15,19 @@
     }, 0);
   }
 
+  function scramble(random, steps) {
+    tiles = [...Array(SIDE * SIDE).keys()].map((at) => (at + 1) % (SIDE * SIDE));
+    let before = null;
+    for (let i = 0; i < steps || solved(); i++) {
+      const [x, y] = blank();
+      const choices = Object.values(DIRECTIONS)
+        .map(([dx, dy]) => [x + dx, y + dy])
+        .filter(([a, b]) => a >= 0 && b >= 0 && a < SIDE && b < SIDE && `${[a, b]}` !== `${before}`);
+      before = [x, y];
+      slide(...random.pick(choices));
+    }
+  }
+
   function slide(x, y) {
     const [bx, by] = blank();
     if (x < 0 || y < 0 || x >= SIDE || y >= SIDE || Math.abs(x - bx) + Math.abs(y - by) !== 1) return false;
@@ -25,16 +38,8 @@
   defineGame({
     title: "Sliding puzzle",
     start(random, options) {
-      tiles = [...Array(SIDE * SIDE).keys()].map((at) => (at + 1) % (SIDE * SIDE));
-      let before = null;
-      for (let i = 0; i < (options.steps ?? 16) || solved(); i++) {
-        const [x, y] = blank();
-        const choices = Object.values(DIRECTIONS)
-          .map(([dx, dy]) => [x + dx, y + dy])
-          .filter(([a, b]) => a >= 0 && b >= 0 && a < SIDE && b < SIDE && `${[a, b]}` !== `${before}`);
-        before = [x, y];
-        slide(...random.pick(choices));
-      }
+      do scramble(random, options.steps ?? 16);
+      while (options.split && splitOf(`sliding\0${tiles}`) !== options.split);
       scrambled = away();
       return "Slide the tiles until they stand in order from 1 to 8, with the gap at the end.";
     },

@@ -11,6 +11,7 @@ from deskhand_sandbox.errors import InvalidTask
 from deskhand_sandbox.tasks.setup.tabs import same_address
 from deskhand_sandbox.types import JsonValue
 from deskhand_sandbox.verifiers.osworld.metrics.metric import Metric, Options, wants
+from deskhand_sandbox.verifiers.osworld.metrics.patterns import found
 from deskhand_sandbox.verifiers.osworld.metrics.texts import rule, rule_list
 from deskhand_sandbox.verifiers.osworld.values import Unusable, Value, text_of
 
@@ -68,7 +69,7 @@ def is_expected_url_pattern_match(result: Value, expected: Value, options: Optio
 
     url = result.get("url") if isinstance(result, dict) else result
     return float(
-        isinstance(url, str) and all(re.search(str(each), url) for each in rule_list(expected, "expected"))
+        isinstance(url, str) and all(found(str(each), [url]) for each in rule_list(expected, "expected"))
     )
 
 

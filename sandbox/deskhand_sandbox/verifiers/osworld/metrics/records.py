@@ -7,9 +7,9 @@ import csv
 import io
 import json
 import operator
-import re
 import sqlite3
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -19,11 +19,16 @@ import yaml
 from deskhand_sandbox.errors import InvalidTask, VerifierError
 from deskhand_sandbox.types import JsonValue
 from deskhand_sandbox.verifiers.osworld.metrics.metric import Metric, Options, wants
+from deskhand_sandbox.verifiers.osworld.metrics.patterns import found
 from deskhand_sandbox.verifiers.osworld.metrics.texts import rule, rule_list
 from deskhand_sandbox.verifiers.osworld.values import Unusable, Value, file_of, gold, mapping_of, text_of
 
 _NO_YAML = (yaml.YAMLError, ArithmeticError, AttributeError, LookupError, RecursionError, ValueError)
 """What PyYAML raises, plain errors where a value is none of its type, such as a 30th of February."""
+QUERY_S = 5.0
+"""How long a query of SQLite may take."""
+QUERY_BYTES = 10_000_000
+"""The longest text, blob or row of a query."""
 _ORDER: Mapping[str, Callable[[Any, Any], bool]] = {
     "eq": operator.eq,
     "ne": operator.ne,
@@ -38,18 +43,15 @@ def holds(value: object, one: Mapping[str, JsonValue]) -> bool:
     """Whether a value is as a rule {method, ref} says.
 
     Raises:
-        VerifierError: there is no such method.
+        VerifierError: there is no such method, or what it compares with cannot be used.
     """
     method, ref = str(one.get("method", "eq")), one.get("ref")
     name, _, flag = method.partition(".")
     if name == "re":
-        flags = re.RegexFlag(0)
-        for each in filter(None, flag.split(".")):
-            flags |= re.RegexFlag[each]
-        return re.search(str(ref), str(value), flags) is not None
+        return found(str(ref), [str(value)], filter(None, flag.split(".")))
     if name == "approx" or method.startswith("approx:"):
-        near = float(method.partition(":")[2] or 0)
-        return isinstance(value, int | float) and abs(value - float(str(ref))) <= near
+        near, wanted = (_number(each) for each in (method.partition(":")[2] or "0", str(ref)))
+        return isinstance(value, int | float) and abs(value - wanted) <= near
     if method in ("str_list_eq", "str_list_ne", "str_set_eq", "str_set_ne"):
         return _same_parts(str(value), str(ref), method)
     if name not in _ORDER:
@@ -58,6 +60,13 @@ def holds(value: object, one: Mapping[str, JsonValue]) -> bool:
         return bool(_ORDER[name](value, ref))
     except TypeError:
         return False
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise VerifierError(f"the rule asks for about {text!r}, which is no number") from error
 
 
 def _same_parts(value: str, ref: str, method: str) -> bool:
@@ -156,19 +165,53 @@ def compare_csv(result: Value, expected: Value, options: Options) -> float:
 
 
 def run_sqlite3(result: Value, expected: Value, options: Options) -> float:
-    """What a query says of a database: its first value, 1 for done."""
+    """What a query says of a database: its first value, 1 for done.
+
+    Raises:
+        VerifierError: the query does not end within `QUERY_S`, whatever it is asked of.
+        Unusable: it fails of this database, does not end of it alone, or gives no number.
+    """
+    sql = str(rule(expected, "sql"))
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder, "result.sqlite")
         place.write_bytes(file_of(result).data)
         try:
-            with contextlib.closing(sqlite3.connect(f"file:{place}?mode=ro", uri=True)) as connection:
-                row = connection.execute(str(rule(expected, "sql"))).fetchone()
+            row = _first_row(f"file:{place}?mode=ro", sql)
         except sqlite3.Error as error:
-            raise Unusable(f"the query fails: {error}") from error
+            _refuse_endless(sql, error)
+            raise Unusable(f"the query fails: {_why(error)}") from error
     try:
         return float(row[0] or 0) if row else 0.0
     except ValueError as error:
-        raise Unusable(f"the query gives no number: {row[0]!r:.100}") from error
+        raise Unusable(f"the query gives no number: {row and row[0]!r:.100}") from error
+
+
+def _first_row(uri: str, sql: str) -> tuple[Any, ...] | None:
+    with contextlib.closing(sqlite3.connect(uri, uri=True)) as connection:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)  # VACUUM INTO would write beside it
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, QUERY_BYTES)
+        end = time.monotonic() + QUERY_S
+        connection.set_progress_handler(lambda: time.monotonic() > end, 10_000)
+        return connection.execute(sql).fetchone()
+
+
+def _refuse_endless(sql: str, error: sqlite3.Error) -> None:
+    """Blames the task for a query that was interrupted, where it does not end of an empty database either."""
+    if not _interrupted(error):
+        return
+    try:
+        _first_row("file::memory:", sql)
+    except sqlite3.Error as again:
+        if _interrupted(again):
+            raise VerifierError(f"the query of the task has {_why(again)}") from again
+
+
+def _interrupted(error: sqlite3.Error) -> bool:
+    return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT
+
+
+def _why(error: sqlite3.Error) -> str:
+    return f"no end within {QUERY_S:g} s" if _interrupted(error) else str(error)
 
 
 def _mapping_in(value: Value) -> dict[str, JsonValue]:

@@ -11,6 +11,7 @@ from deskhand_sandbox.errors import VerifierError
 from deskhand_sandbox.types import JsonValue
 from deskhand_sandbox.verifiers.osworld.metrics.likeness import ratio
 from deskhand_sandbox.verifiers.osworld.metrics.metric import Metric, Options, wants
+from deskhand_sandbox.verifiers.osworld.metrics.patterns import found
 from deskhand_sandbox.verifiers.osworld.values import File, Value, file_of, gold, mapping_of, text_of
 
 _CLOCK = re.compile(r"([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)")
@@ -81,12 +82,8 @@ def check_include_exclude(result: Value, expected: Value, options: Options) -> f
 def check_list(result: Value, expected: Value, options: Options) -> float:
     """Each pattern of `expect` is found in some line, and none of `unexpect` in any."""
     lines = text_of(file_of(result)).splitlines()
-
-    def found(pattern: JsonValue) -> bool:
-        return any(_pattern(pattern).search(line) for line in lines)
-
-    held = all(found(each) for each in rule_list(expected, "expect"))
-    return float(held and not any(found(each) for each in rule_list(expected, "unexpect")))
+    held = all(found(str(each), lines) for each in rule_list(expected, "expect"))
+    return float(held and not any(found(str(each), lines) for each in rule_list(expected, "unexpect")))
 
 
 def diff_text_file(result: Value, expected: Value, options: Options) -> float:
@@ -144,13 +141,6 @@ def plain(value: Value) -> object:
 
 def _cased(text: str, ignore_case: bool) -> str:
     return text.lower() if ignore_case else text
-
-
-def _pattern(value: JsonValue) -> re.Pattern[str]:
-    try:
-        return re.compile(str(value))
-    except re.error as error:
-        raise VerifierError(f"{value!r} is no regular expression: {error}") from error
 
 
 METRICS: Mapping[str, Metric] = {

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
+import json
 import re
 import sqlite3
+import time
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -17,7 +20,7 @@ from openpyxl import Workbook
 from openpyxl.chart import BarChart
 
 from deskhand_sandbox.errors import InvalidTask, VerifierError
-from deskhand_sandbox.verifiers.osworld.metrics import METRICS
+from deskhand_sandbox.verifiers.osworld.metrics import METRICS, patterns, records
 from deskhand_sandbox.verifiers.osworld.metrics.likeness import common, ratio
 from deskhand_sandbox.verifiers.osworld.metrics.records import holds
 from deskhand_sandbox.verifiers.osworld.values import File, Unusable, Value
@@ -464,6 +467,46 @@ def test_queries(tmp_path: Path) -> None:
         measure("run_sqlite3", database, {"sql": "select 'three' from t"})
 
 
+ENDLESS = "with recursive c(n) as (select 1 union all select n + 1 from c) select count(*) from c"
+
+
+def database_of(place: Path, *statements: str) -> File:
+    with contextlib.closing(sqlite3.connect(place)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+    return File(place.name, place.read_bytes())
+
+
+def test_a_query_without_end_is_the_tasks_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "QUERY_S", 0.2)
+    began = time.monotonic()
+    with pytest.raises(VerifierError, match=r"no end within 0\.2 s"):
+        measure("run_sqlite3", database_of(tmp_path / "a.sqlite", "create table t (n)"), {"sql": ENDLESS})
+    assert time.monotonic() - began < 5
+
+
+def test_a_view_without_end_is_what_the_agent_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "QUERY_S", 0.2)
+    left = database_of(tmp_path / "a.sqlite", f"create view t as {ENDLESS}")
+    with pytest.raises(Unusable, match=r"no end within 0\.2 s"):
+        measure("run_sqlite3", left, {"sql": "select * from t"})
+
+
+def test_a_query_gives_no_more_than_it_may(tmp_path: Path) -> None:
+    database = database_of(tmp_path / "a.sqlite", "create table t (n)")
+    with pytest.raises(Unusable, match="too big"):
+        measure("run_sqlite3", database, {"sql": f"select zeroblob({records.QUERY_BYTES + 1})"})
+
+
+def test_a_query_writes_no_file(tmp_path: Path) -> None:
+    database, written = database_of(tmp_path / "a.sqlite", "create table t (n)"), tmp_path / "written"
+    for sql in (f"vacuum into '{written}'", f"attach '{written}' as other"):
+        with pytest.raises(Unusable, match="attached"):
+            measure("run_sqlite3", database, {"sql": sql})
+    assert not written.exists()
+
+
 def test_a_field_without_end_is_no_csv() -> None:
     endless = file('n,v\na,"' + "x" * (csv.field_size_limit() + 1))
     with pytest.raises(Unusable, match="no CSV"):
@@ -480,6 +523,46 @@ def test_rules_hold() -> None:
     assert holds("ABC", {"method": "re.I", "ref": "b"}) and not holds("x", {"method": "lt", "ref": 3})
     with pytest.raises(VerifierError, match="method"):
         holds(1, {"method": "about", "ref": 1})
+
+
+def patterned(pattern: str, text: str) -> list[tuple[str, Value, Value]]:
+    """Every metric that takes an expression from the task, looking for it in a text."""
+    rule: Any = {"key": ["a"], "method": "re", "ref": pattern}
+    return [
+        ("check_list", file(text), {"expect": [pattern]}),
+        ("check_list", file(text), {"unexpect": [pattern]}),
+        ("check_json", file(json.dumps({"a": text})), {"expect": [rule]}),
+        ("is_expected_url_pattern_match", {"url": text}, {"expected": [pattern]}),
+    ]
+
+
+@pytest.mark.parametrize("broken", ["(", "a**", "a{99999999999}", "(" * 5000 + ")" * 5000, "\\"])
+def test_a_broken_expression_is_the_tasks_fault(broken: str) -> None:
+    for name, result, expected in patterned(broken, "a"):
+        with pytest.raises(VerifierError, match="no regular expression"):
+            measure(name, result, expected)
+
+
+def test_an_expression_that_takes_too_long_is_the_tasks_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patterns, "SEARCH_S", 0.2)
+    for name, result, expected in patterned("(.*a){30}x", "a" * 20_000):
+        began = time.monotonic()
+        with pytest.raises(VerifierError, match=r"no end within 0\.2 s"):
+            measure(name, result, expected)
+        assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"method": "re.Q", "ref": "b"},
+        {"method": "approx:near", "ref": 3},
+        {"method": "approx", "ref": "three"},
+    ],
+)
+def test_a_broken_rule_is_the_tasks_fault(rule: dict[str, Any]) -> None:
+    with pytest.raises(VerifierError):
+        holds(3, rule)
 
 
 def slow_common(one: str, two: str) -> int:
