@@ -93,6 +93,15 @@ async def test_an_android_sandbox_conforms(phone: Phone) -> None:
         await backend.close()
 
 
+async def test_keys_the_simulator_does_nothing_for_are_pressed_all_the_same(
+    sandbox: AndroidSandbox, phone: Phone
+) -> None:
+    home = (await sandbox.reset(phone())).observation
+    for keys in (("AppSwitch",), ("Camera",), ("BrowserSearch",), ("Control", "GoBack")):
+        seen = await sandbox.act(Press(keys=keys))
+        assert seen.screenshot.digest == home.screenshot.digest
+
+
 async def test_apps_are_worked_by_touch_and_text(sandbox: AndroidSandbox, phone: Phone) -> None:
     home = (await sandbox.reset(phone())).observation
     assert home.size_px == (412, 915) and home.settled
