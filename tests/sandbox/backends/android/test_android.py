@@ -113,11 +113,14 @@ async def test_apps_are_worked_by_touch_and_text(sandbox: AndroidSandbox, phone:
     await touch(sandbox, "Phone")
     await sandbox.act(TypeText(text="555 0100%s x"))
     assert await field_text(sandbox) == "555 0100%s x"
+    await touch(sandbox, "Email")
+    await sandbox.act(TypeText(text="👩\u200d🚀@a"))
+    assert await field_text(sandbox) == "👩\u200d🚀@a"
     await touch(sandbox, "Save")
     assert 'TextView "Zoë Ω 日本 😀"' in await tree(sandbox)
     where = "--where \"name='Zoë Ω 日本 😀'\""
     found = await sandbox.evaluate(f"content query --uri content://org.deskhand.contacts/contacts {where}")
-    assert found == "Row: 0 _id=7, name=Zoë Ω 日本 😀, number=555 0100%s x, email="
+    assert found == "Row: 0 _id=7, name=Zoë Ω 日本 😀, number=555 0100%s x, email=👩\u200d🚀@a"
     again = await sandbox.act(History(to="home"))
     assert again.screenshot.digest == home.screenshot.digest
 

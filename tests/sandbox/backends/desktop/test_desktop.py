@@ -78,7 +78,9 @@ async def test_a_desktop_conforms(backend: DesktopBackend, desk: Desk) -> None:
 async def test_any_text_is_typed(sandbox: DesktopSandbox, desk: Desk) -> None:
     await sandbox.reset(desk())
     ascii = "".join(map(chr, range(ord(" "), ord("~") + 1)))
-    text = f"grüße 日本語 😀 €uro {ascii} ЖЩ" + "".join(chr(0x4E00 + n) for n in range(300))
+    text = f"grüße 日本語\u3000😀 5\u00a0€uro 👩\u200d🚀 {ascii} ЖЩ" + "".join(
+        chr(0x4E00 + n) for n in range(300)
+    )
     await sandbox.act(TypeText(text="cat > typed\n"))
     await until(sandbox, "test -f typed")
     await sandbox.act(TypeText(text=f"{text}\n"))
