@@ -42,3 +42,11 @@ def as_image(data: bytes, size_px: tuple[int, int], format: Format = "png") -> I
     """A picture that is encoded already."""
     width, height = size_px
     return Image(digest=blake3(data).hexdigest(), format=format, width_px=width, height_px=height, data=data)
+
+
+def size_px_of(data: bytes) -> tuple[int, int]:
+    """Width and height of an encoded picture, which only its head is read for."""
+    from PIL import Image as Picture
+
+    with Picture.open(io.BytesIO(data)) as picture:
+        return picture.size

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 from deskhand_sandbox.errors import InvalidAction
 from deskhand_sandbox.types import (
     Click,
@@ -54,6 +56,19 @@ def check_action(action: DeviceAction, size_px: tuple[int, int]) -> None:
                 raise InvalidAction(f"a wait takes 0 to {MAX_WAIT_S:g} seconds, not {seconds:g}")
         case _:
             pass
+
+
+def typed_text(text: str) -> str:
+    """A text as it is typed on any screen: every line end is one Enter.
+
+    Raises:
+        InvalidAction: it holds a control character, or half a surrogate pair.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    for character in text:
+        if unicodedata.category(character) in ("Cc", "Cs") and character not in "\n\t":
+            raise InvalidAction(f"{character!r} is no character a keyboard types")
+    return text
 
 
 def _on_screen(size_px: tuple[int, int], *points: Point) -> None:

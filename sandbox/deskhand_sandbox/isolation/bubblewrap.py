@@ -18,6 +18,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeAlias
 
 from deskhand_sandbox.errors import InfrastructureError, SandboxDied, SandboxTimeout
 from deskhand_sandbox.isolation.limits import END_S, ControlGroup, Limits, resource_limits
@@ -32,6 +33,10 @@ FONT_CACHE = "/var/cache/fontconfig"
 _NS_GET_USERNS = 0xB701
 """Asks for the user namespace that a namespace belongs to (ioctl_ns(2))."""
 _LAST_S = 0.5
+"""How long output is waited for after a program has ended, and a leader after one that was killed."""
+_EXIT_POLL_S = 0.02
+_Talk: TypeAlias = "asyncio.Future[tuple[None, None, None]]"
+"""All that goes through a program's pipes."""
 OUTPUT_BYTES = 8 * 1024 * 1024
 """Of what a program prints, at most this much is kept."""
 _PIECE_BYTES = 64 * 1024
@@ -54,6 +59,8 @@ class Confinement:
         """What programs find in their environment besides the usual."""
         self._leader: int | None = None
         """Process whose namespaces programs share; None: each has its own."""
+        self._talks: set[_Talk] = set()
+        """With programs under way, and with what those that ended have left running."""
         self._handle: int | None = None
         """On that very process: its number may come to be another's."""
         self._owner: int | None = None
@@ -271,7 +278,8 @@ class Confinement:
             given: its standard input.
 
         Returns:
-            Exit status, standard output, standard error; of longer ones the beginning.
+            Exit status, standard output, standard error; of longer ones the beginning. What it leaves running
+            is not waited for.
 
         Raises:
             SandboxTimeout: it did not end in time, and was killed.
@@ -287,24 +295,31 @@ class Confinement:
             start_new_session=True,
         )
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+        out, err = bytearray(), bytearray()
+        talk = asyncio.gather(
+            _feed(process.stdin, given), _keep(process.stdout, out), _keep(process.stderr, err)
+        )
+        # what it leaves running may go on to print, and is not to wait for a reader
+        self._talks.add(talk)
+        talk.add_done_callback(self._talks.discard)
         try:
             async with asyncio.timeout(timeout_s):
-                _, out, err = await asyncio.gather(
-                    _feed(process.stdin, given), _beginning(process.stdout), _beginning(process.stderr)
-                )
-                await process.wait()
+                await _exit(process, talk)
+                if (await asyncio.wait([talk], timeout=_LAST_S))[0]:
+                    talk.result()
         except TimeoutError as error:
             raise SandboxTimeout(f"{program[0]} did not end in {timeout_s:g} s") from error
         finally:
             if process.returncode is None:
+                talk.cancel()
                 process.kill()
-                await process.wait()
+                await _exit(process, talk)
         if self._leader is not None:
             if process.returncode == -signal.SIGKILL and self._handle is not None:
                 # what the leader leads is killed a moment before it is gone itself
                 await asyncio.to_thread(_ended, self._handle, _LAST_S)
             self._check_led()
-        return process.returncode or 0, out, err
+        return process.returncode or 0, bytes(out), bytes(err)
 
 
 async def _feed(pipe: asyncio.StreamWriter, data: bytes) -> None:
@@ -314,12 +329,20 @@ async def _feed(pipe: asyncio.StreamWriter, data: bytes) -> None:
     pipe.close()
 
 
-async def _beginning(pipe: asyncio.StreamReader) -> bytes:
-    """The beginning of what is printed, once all of it has come."""
-    kept = bytearray()
+async def _keep(pipe: asyncio.StreamReader, kept: bytearray) -> None:
+    """Read all that is printed, and keep the beginning."""
     while piece := await pipe.read(_PIECE_BYTES):
         kept += piece[: OUTPUT_BYTES - len(kept)]
-    return bytes(kept)
+
+
+async def _exit(process: asyncio.subprocess.Process, talk: _Talk) -> None:
+    """Wait for the end of a process alone: asyncio's own way waits for whoever else has its pipes, too."""
+    while process.returncode is None and not talk.done():
+        await asyncio.wait([talk], timeout=_EXIT_POLL_S)
+    if not talk.cancelled():
+        await process.wait()
+    while process.returncode is None:  # noqa: ASYNC110  it was killed, and nothing else tells
+        await asyncio.sleep(_EXIT_POLL_S)
 
 
 def own_processes() -> list[str]:

@@ -99,7 +99,7 @@ class Hand:
         return None
 
     async def _touch(self, action: Click | Touch | Swipe | Drag | Scroll) -> None:
-        limit_s = COMMAND_S + asked_s(action)
+        limit_s = COMMAND_S + asked_s(action) + gestures.takes_s(action)
         match self._as_input(action):
             case Click() as click:
                 lines = gestures.click_lines(click)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from typing import TYPE_CHECKING
 
 from deskhand_sandbox.backends.android.adb.server import AdbServer, find_adb
@@ -25,7 +26,7 @@ class AndroidBackend(Backend):
     def __init__(self, settings: AndroidSettings) -> None:
         self._settings = settings
         self._adb = find_adb(settings.adb)
-        self._free = set(settings.serials)
+        self._serials = deque(settings.serials)
         self._server: AdbServer | None = None
         self._starting = asyncio.Lock()
         self._sdk: Sdk | None = None
@@ -41,13 +42,11 @@ class AndroidBackend(Backend):
 
     async def create(self) -> AndroidSandbox:
         server = await self.server()
-        sandbox = AndroidSandbox(self._settings, server, await self._machine(server))
-        try:
-            await sandbox.device.check_protocol()
-        except BaseException:
-            await sandbox.close()
-            raise
-        return sandbox
+        if self.simulators is not None:
+            return await self._made(server, await self.simulators.start(server))
+        if self._sdk is not None:
+            return await self._made(server, await Emulated.start(self._sdk, self._settings.emulator, server))
+        return await self._attached(server)
 
     async def server(self) -> AdbServer:
         """The adb server, started if need be."""
@@ -73,18 +72,33 @@ class AndroidBackend(Backend):
                 if server is not None:
                     await server.close()
 
-    async def _machine(self, server: AdbServer) -> Machine:
-        if self.simulators is not None:
-            return await self.simulators.start(server)
-        if self._sdk is not None:
-            return await Emulated.start(self._sdk, self._settings.emulator, server)
-        if not self._free:
-            raise InfrastructureError(f"all {len(self._settings.serials)} attached devices are in use")
-        machine = Attached(self._free.pop(), self._free)
+    async def _attached(self, server: AdbServer) -> AndroidSandbox:
+        """A sandbox on the next of the devices that is free and answers."""
+        failed: InfrastructureError | None = None
+        for _ in range(len(self._serials)):
+            serial = self._serials[0]
+            self._serials.rotate(-1)
+            try:
+                machine = Attached(serial)
+            except InfrastructureError:
+                continue
+            try:
+                if ":" in serial:
+                    await server.connect(serial)
+                return await self._made(server, machine)
+            except InfrastructureError as error:
+                failed = error
+                await machine.close()
+            except BaseException:
+                await machine.close()
+                raise
+        raise failed or InfrastructureError(f"all {len(self._serials)} attached devices are in use")
+
+    async def _made(self, server: AdbServer, machine: Machine) -> AndroidSandbox:
+        sandbox = AndroidSandbox(self._settings, server, machine)
         try:
-            if ":" in machine.serial:
-                await server.connect(machine.serial)
+            await sandbox.device.check_protocol()
         except BaseException:
-            await machine.close()
+            await sandbox.close()
             raise
-        return machine
+        return sandbox

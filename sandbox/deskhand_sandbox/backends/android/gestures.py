@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from deskhand_sandbox.errors import InvalidAction, UnsupportedCapability
-from deskhand_sandbox.types import Click, Drag, Point, Scroll, Swipe, Touch
+from deskhand_sandbox.types import Click, DeviceAction, Drag, Point, Scroll, Swipe, Touch
 
 LONG_PRESS_MS = 800
 TAP_MS = 100
@@ -15,7 +15,25 @@ SCROLL_MS_PER_PX = 1.5
 LONGEST_TOUCH_MS = 60_000
 SCROLL_ROOM = 0.8
 """Share of the screen a finger goes over in one stroke of a scroll."""
-MAX_STROKES = 20
+MAX_STROKES = 8
+"""Of one scroll: more would take longer than any call may."""
+MAX_POINTS = 40
+"""Of one path that the finger goes by: each is a command of its own."""
+STROKE_S, EVENT_S = 2.5, 0.5
+"""What a stroke of a scroll, and any other command of `input`, may take on a slow device."""
+
+
+def takes_s(action: DeviceAction) -> float:
+    """Seconds a gesture may take beyond what it asks for itself (`asked_s`)."""
+    match action:
+        case Scroll():
+            return STROKE_S * MAX_STROKES
+        case Swipe(path=path) | Drag(path=path):
+            return EVENT_S * min(len(path), MAX_POINTS)
+        case Click(count=count):
+            return EVENT_S * count
+        case _:
+            return 0.0
 
 
 def click_lines(action: Click) -> list[str]:
@@ -42,8 +60,8 @@ def swipe_lines(action: Swipe) -> list[str]:
         raise InvalidAction(f"a swipe takes 0 to {LONGEST_TOUCH_MS} ms, not {action.duration_ms}")
     if len(action.path) == 2:
         return [_swipe(action.path[0], action.path[1], action.duration_ms)]
-    pause_s = action.duration_ms / 1000 / (len(action.path) - 1)
-    return _events(action.path, pause_s)
+    path = _thinned(action.path)
+    return _events(path, action.duration_ms / 1000 / (len(path) - 1))
 
 
 def drag_lines(action: Drag) -> list[str]:
@@ -51,7 +69,7 @@ def drag_lines(action: Drag) -> list[str]:
     if len(action.path) == 2:
         (x0, y0), (x1, y1) = action.path
         return [f"input draganddrop {x0} {y0} {x1} {y1} 1000"]
-    return _events(action.path, 0.1, hold_s=LONG_PRESS_MS / 1000)
+    return _events(_thinned(action.path), 0.1, hold_s=LONG_PRESS_MS / 1000)
 
 
 def scroll_lines(action: Scroll, size_px: tuple[int, int]) -> list[str]:
@@ -87,6 +105,13 @@ def scaled(point: Point, screenshot_px: tuple[int, int], input_px: tuple[int, in
         return point
     (x, y), (width, height), (across, down) = point, screenshot_px, input_px
     return (2 * x + 1) * across // (2 * width), (2 * y + 1) * down // (2 * height)
+
+
+def _thinned(path: tuple[Point, ...]) -> tuple[Point, ...]:
+    """At most `MAX_POINTS` of a path's points, its ends among them."""
+    if len(path) <= MAX_POINTS:
+        return path
+    return tuple(path[round(at * (len(path) - 1) / (MAX_POINTS - 1))] for at in range(MAX_POINTS))
 
 
 def _swipe(start: Point, end: Point, duration_ms: int) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 from abc import ABC, abstractmethod
 
-from deskhand_sandbox.errors import UnsupportedCapability
+from blake3 import blake3
+
+from deskhand_sandbox.errors import InfrastructureError, UnsupportedCapability
 
 
 class Machine(ABC):
@@ -64,24 +67,30 @@ class Machine(ABC):
 
 
 class Attached(Machine):
-    """A device that is there already; its apps and their data are left as they are."""
+    """A device that is there already; its apps and their data are left as they are.
 
-    def __init__(self, serial: str, given_back: set[str]) -> None:
+    Only one sandbox of this machine has it at a time, whichever process it is in.
+    """
+
+    def __init__(self, serial: str) -> None:
         """
-        Args:
-            given_back: its serial is put there when it is let go of.
+        Raises:
+            InfrastructureError: another sandbox has it.
         """
         self.serial = serial
-        self._given_back = given_back
-        self._closed = False
+        self._hold = socket.socket(socket.AF_UNIX)
+        try:
+            # an abstract name: no file, and it goes with the process
+            self._hold.bind(f"\0deskhand-device-{blake3(serial.encode()).hexdigest()[:32]}")
+        except OSError as error:
+            self._hold.close()
+            raise InfrastructureError(f"the device {serial} is in use: {error.strerror}") from error
 
     async def begin(self) -> None:
         """A task's own settings say what is cleared."""
 
     def alive(self) -> bool:
-        return not self._closed
+        return self._hold.fileno() >= 0
 
     async def close(self) -> None:
-        if not self._closed:
-            self._closed = True
-            self._given_back.add(self.serial)
+        self._hold.close()

@@ -22,6 +22,7 @@ from deskhand_sandbox.backends.android.adb.device import Device
 from deskhand_sandbox.backends.android.adb.program import DeviceProgram
 from deskhand_sandbox.backends.android.adb.server import AdbServer
 from deskhand_sandbox.backends.android.apps import open_app
+from deskhand_sandbox.backends.android.gestures import takes_s
 from deskhand_sandbox.backends.android.machines import Machine
 from deskhand_sandbox.backends.android.settings import AndroidSettings, DeviceSettings, device_settings
 from deskhand_sandbox.backends.android.terminal import HOME
@@ -103,7 +104,8 @@ class AndroidSandbox(Sandbox):
             return await self._look(tree=text_tree)
 
     async def act(self, action: DeviceAction) -> Observation:
-        async with self._calls.call(type(action).__name__, self._settings.call_deadline_s + asked_s(action)):
+        limit_s = self._settings.call_deadline_s + asked_s(action) + takes_s(action)
+        async with self._calls.call(type(action).__name__, limit_s):
             self._check_begun()
             output = await self._hand.perform(action)
             return replace(await self._look(), output=output)

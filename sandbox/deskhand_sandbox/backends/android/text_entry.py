@@ -10,6 +10,7 @@ import base64
 import re
 import shlex
 
+from deskhand_sandbox.backends.action_checks import typed_text
 from deskhand_sandbox.backends.android.adb.device import Device
 from deskhand_sandbox.errors import InvalidAction
 
@@ -38,10 +39,7 @@ class Typing:
             InvalidAction: a character nothing on this device can type; nothing was typed.
             InfrastructureError: the device failed.
         """
-        text = text.replace("\r\n", "\n")
-        for character in text:
-            if not (character.isprintable() or character in "\n\t"):
-                raise InvalidAction(f"{character!r} is no character a keyboard types")
+        text = typed_text(text)
         if not text.replace("\n", "").replace("\t", "").isascii():
             await self._choose_keyboard(text)
         for piece in _PIECES.split(text):

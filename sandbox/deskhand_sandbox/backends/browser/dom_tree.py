@@ -96,7 +96,7 @@ class _Reading:
     def _place(self, index: int, line: str) -> str | None:
         if line == '""':
             return None
-        at = centre(self._boxes[index], self._document.clip)
+        at = centre(self._boxes[index], self._document.clips[index])
         return f"{line} ({at[0]}, {at[1]})" if at is not None else f"{line} [off the screen]"
 
     def _own_text(self, index: int) -> str:

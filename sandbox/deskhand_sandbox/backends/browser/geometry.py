@@ -5,12 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 
 from deskhand_sandbox.backends.browser.cdp import CdpError, CdpSession, Payload
 from deskhand_sandbox.types import Point
 
 Box = tuple[float, float, float, float]
 """Left, top, right, bottom in pixels of the screenshot."""
+STYLES = ("visibility", "display", "position", "overflow-x", "overflow-y", "transform", "filter", "overlay")
+"""Computed styles that are told of every element drawn, in this order."""
+_CLIPPING = ("block", "flex", "grid", "flow-root", "table-cell", "list-item", "table-caption")
+"""Ends of the `display` of elements that can clip or scroll what is in them."""
 
 
 @dataclass(slots=True)
@@ -26,6 +31,8 @@ class Document:
     """What of the screenshot can show it."""
     inside: dict[int, int] = field(default_factory=dict[int, int])
     """Index of a frame's element -> index of the document in it."""
+    clips: list[Box] = field(default_factory=list[Box])
+    """For each node, what of the screenshot can show it: what it lies in may be scrolled, or cut it off."""
 
     def boxes(self) -> dict[int, Box]:
         """Index of a node -> where it is drawn, whether or not that is on the screen."""
@@ -54,19 +61,15 @@ class Snapshot:
         for document in self.documents:
             numbers = document.nodes["backendNodeId"]
             for index, box in document.boxes().items():
-                at = centre(box, document.clip)
+                at = centre(box, document.clips[index])
                 if at is not None:
                     found.setdefault(numbers[index], at)
         return found
 
 
-async def take_snapshot(page: CdpSession, size_px: tuple[int, int], styles: tuple[str, ...] = ()) -> Snapshot:
-    """The layout of a page and its frames.
-
-    Args:
-        styles: computed styles to tell of every node.
-    """
-    told = await page.send("DOMSnapshot.captureSnapshot", {"computedStyles": list(styles)})
+async def take_snapshot(page: CdpSession, size_px: tuple[int, int]) -> Snapshot:
+    """The layout of a page and its frames, with `STYLES`."""
+    told = await page.send("DOMSnapshot.captureSnapshot", {"computedStyles": list(STYLES)})
     strings: list[str] = told["strings"]
     documents = [
         Document(
@@ -103,16 +106,80 @@ async def _place_frames(page: CdpSession, snapshot: Snapshot) -> None:
         *(page.send("DOM.getBoxModel", {"backendNodeId": number}) for number in numbers),
         return_exceptions=True,
     )
-    for (outer, _, inner), number, model in zip(owners, numbers, models, strict=True):
+    _clip(snapshot.documents[0], snapshot.strings)
+    # a frame's element comes before the frames in it
+    for (outer, index, inner), number, model in zip(owners, numbers, models, strict=True):
         snapshot.frames[number] = snapshot.documents[inner].frame_id
-        if isinstance(model, CdpError):
-            continue  # a frame that is not drawn
-        if isinstance(model, BaseException):
+        if isinstance(model, BaseException) and not isinstance(model, CdpError):
             raise model
-        content = model["model"]["content"]
-        box = (min(content[::2]), min(content[1::2]), max(content[::2]), max(content[1::2]))
-        snapshot.documents[inner].origin = box[:2]
-        snapshot.documents[inner].clip = _meet(box, outer.clip)
+        if not isinstance(model, BaseException):  # else it is not drawn
+            content = model["model"]["content"]
+            box = (min(content[::2]), min(content[1::2]), max(content[::2]), max(content[1::2]))
+            snapshot.documents[inner].origin = box[:2]
+            snapshot.documents[inner].clip = _meet(box, outer.clips[index])
+        _clip(snapshot.documents[inner], snapshot.strings)
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """What of the screenshot can show the children of an element, by their `position`."""
+
+    flow: Box
+    absolute: Box
+    fixed: Box
+
+
+def _clip(document: Document, strings: list[str]) -> None:
+    """Find what every node of a document is cut off by (CSS Overflow 3, CSS Positioned Layout 3)."""
+    layout, boxes, whole = document.layout, document.boxes(), document.clip
+    styles = {
+        index: [strings[each] for each in told]
+        for index, told in zip(layout["nodeIndex"], layout["styles"], strict=True)
+        if told
+    }
+    rooms: list[_Room] = []
+    document.clips = []
+    for index, parent in enumerate(document.nodes["parentIndex"]):
+        room = rooms[parent] if parent >= 0 else _Room(whole, whole, whole)
+        style = styles.get(index)
+        if style is None:  # a text, or an element without a box of its own
+            document.clips.append(room.flow)
+            rooms.append(room)
+            continue
+        _, _, position, _, _, transform, filtered, overlay = style
+        on_top = overlay == "auto"  # above all others, as a modal dialog
+        clip = whole if on_top else {"fixed": room.fixed, "absolute": room.absolute}.get(position, room.flow)
+        inner = clip
+        if not _is_the_page_s(index, document, strings, styles):
+            inner = _meet(clip, _shown_by(style, boxes[index]))
+        contains = transform != "none" or filtered != "none"
+        document.clips.append(clip)
+        rooms.append(
+            _Room(
+                flow=inner,
+                absolute=inner if contains or position != "static" else room.absolute,
+                fixed=inner if contains else whole if on_top else room.fixed,
+            )
+        )
+
+
+def _is_the_page_s(index: int, document: Document, strings: list[str], styles: dict[int, list[str]]) -> bool:
+    """Whether an element's overflow is that of the page: of its root, or of a body whose root has none."""
+    name, parent = strings[document.nodes["nodeName"][index]], document.nodes["parentIndex"][index]
+    return name == "HTML" or (name == "BODY" and styles.get(parent, ["visible"] * 4)[3] == "visible")
+
+
+def _shown_by(style: list[str], box: Box) -> Box:
+    """What an element lets be seen of what is in it."""
+    _, display, _, across, down, *_ = style
+    left, top, right, bottom = box
+    if not display.endswith(_CLIPPING):
+        return -inf, -inf, inf, inf
+    if across == "visible":
+        left, right = -inf, inf
+    if down == "visible":
+        top, bottom = -inf, inf
+    return left, top, right, bottom
 
 
 def _meet(one: Box, two: Box) -> Box:

@@ -32,7 +32,7 @@ from deskhand_sandbox.backends.browser.tree import text_tree_of
 from deskhand_sandbox.base import Capability, Sandbox
 from deskhand_sandbox.deadlines import asked_s
 from deskhand_sandbox.errors import InfrastructureError, InvalidTask, SandboxDied, SandboxTimeout
-from deskhand_sandbox.pictures import as_image, encoded
+from deskhand_sandbox.pictures import as_image, encoded, size_px_of
 from deskhand_sandbox.tools.program import Program
 from deskhand_sandbox.types import DeviceAction, Image, JsonValue, Observation, Start, Task
 
@@ -255,6 +255,11 @@ class BrowserSandbox(Sandbox):
         began = time.perf_counter()
         context, page = self.context, self._page
         gone: Tab | None = None
+        fitted: Tab | None = None
+
+        def left_ms() -> float:
+            return page.settle_deadline_ms - (time.perf_counter() - began) * 1000
+
         while True:
             await context.adopt_arrivals()
             if await context.tab_with_dialog() is not None:
@@ -267,9 +272,8 @@ class BrowserSandbox(Sandbox):
                     if await context.drop_empty_front():
                         continue
                     return self._without_picture(began, settled=False)
-                settled = await tab.settle(page.settle_deadline_ms)
-                left_s = page.settle_deadline_ms / 1000 - (time.perf_counter() - began)
-                await context.downloads.finish(left_s)
+                settled = await tab.settle(left_ms() if tab is fitted else page.settle_deadline_ms)
+                await context.downloads.finish(left_ms() / 1000)
                 if tab.opening > 0 or context.front_page is not front:
                     continue
                 settled_ms = (time.perf_counter() - began) * 1000
@@ -281,6 +285,11 @@ class BrowserSandbox(Sandbox):
                     )
                 else:
                     data, tree = await tab.screenshot(page.image_format, page.image_quality), None
+                if tab is not fitted and size_px_of(data) != page.viewport_px:
+                    # a window opened or resized to a size of its own; a page in full screen
+                    fitted = tab
+                    await tab.fit(page.viewport_px)
+                    continue
             except DialogOpened:
                 await context.tab_with_dialog()
                 return self._without_picture(began)

@@ -180,6 +180,12 @@ class Tab:
         answer = await self.session.send("Page.captureScreenshot", wanted)
         return base64.b64decode(answer["data"])
 
+    async def fit(self, size_px: tuple[int, int]) -> None:
+        """Give the page that width and height for good, whatever it or who opened it has asked for."""
+        width, height = size_px
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        await self.session.send("Emulation.setDeviceMetricsOverride", metrics)
+
     async def navigate(self, url: str) -> str | None:
         """Begin to load an address; the reason when it cannot be."""
         answer = await self.session.send("Page.navigate", {"url": url})

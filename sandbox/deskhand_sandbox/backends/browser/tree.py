@@ -35,7 +35,7 @@ async def text_tree_of(tab: Tab, settings: PageSettings) -> str:
     try:
         async with asyncio.timeout(limit_ms / 1000):
             if settings.text_tree == "dom":
-                snapshot = await take_snapshot(tab.session, settings.viewport_px, ("visibility",))
+                snapshot = await take_snapshot(tab.session, settings.viewport_px)
                 lines = dom_lines(snapshot)
             else:
                 lines = await _accessible(tab, settings)

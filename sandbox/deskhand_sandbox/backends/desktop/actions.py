@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-from deskhand_sandbox.backends.action_checks import check_action
+from deskhand_sandbox.backends.action_checks import check_action, typed_text
 from deskhand_sandbox.backends.desktop.keys import desktop_key
 from deskhand_sandbox.backends.desktop.session import Session
-from deskhand_sandbox.errors import InvalidAction, UnsupportedCapability
+from deskhand_sandbox.errors import UnsupportedCapability
 from deskhand_sandbox.types import (
     SCROLL_NOTCH_PX,
     Click,
@@ -75,10 +75,7 @@ async def _point(
 async def _type(session: Session, action: TypeText | Press | KeyDown | KeyUp) -> None:
     match action:
         case TypeText():
-            wrong = [c for c in action.text if not (c.isprintable() or c in "\n\t")]
-            if wrong:
-                raise InvalidAction(f"{wrong[0]!r} is no character a keyboard types")
-            await session.ask("type", text=action.text)
+            await session.ask("type", text=typed_text(action.text))
         case Press():
             names = [desktop_key(name) for name in action.keys]
             await session.ask("keys", down=list(names), up=list(reversed(names)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 
-from deskhand_sandbox.backends.action_checks import check_action
+from deskhand_sandbox.backends.action_checks import check_action, typed_text
 from deskhand_sandbox.backends.vm.eye import Eye
 from deskhand_sandbox.backends.vm.guest_terminal import GuestTerminal
 from deskhand_sandbox.backends.vm.keys import CHARACTERS, qemu_keys
@@ -166,9 +166,7 @@ class Hands:
         await self._terminal.channel.ask("keys", down=list(down), up=list(up))
 
     async def _type(self, text: str) -> None:
-        wrong = [c for c in text if not (c.isprintable() or c in "\n\t")]
-        if wrong:
-            raise InvalidAction(f"{wrong[0]!r} is no character a keyboard types")
+        text = typed_text(text)
         if self._terminal is not None:
             await self._type_inside(self._terminal, text)
             return

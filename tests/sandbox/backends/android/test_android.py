@@ -30,7 +30,7 @@ from deskhand_sandbox.errors import (
     VerifierError,
 )
 from deskhand_sandbox.host import HostSettings, SandboxClient, start_host
-from deskhand_sandbox.manager import PoolSettings
+from deskhand_sandbox.manager import PoolSettings, SandboxManager
 from deskhand_sandbox.registry import create_backend
 from deskhand_sandbox.tasks.android.drawn import find, tap
 from deskhand_sandbox.types import (
@@ -40,6 +40,7 @@ from deskhand_sandbox.types import (
     Drag,
     EditFile,
     History,
+    JsonValue,
     KeyDown,
     KeyUp,
     MovePointer,
@@ -93,6 +94,15 @@ async def test_an_android_sandbox_conforms(phone: Phone) -> None:
         await backend.close()
 
 
+async def test_keys_the_simulator_does_nothing_for_are_pressed_all_the_same(
+    sandbox: AndroidSandbox, phone: Phone
+) -> None:
+    home = (await sandbox.reset(phone())).observation
+    for keys in (("AppSwitch",), ("Camera",), ("BrowserSearch",), ("Control", "GoBack")):
+        seen = await sandbox.act(Press(keys=keys))
+        assert seen.screenshot.digest == home.screenshot.digest
+
+
 async def test_apps_are_worked_by_touch_and_text(sandbox: AndroidSandbox, phone: Phone) -> None:
     home = (await sandbox.reset(phone())).observation
     assert home.size_px == (412, 915) and home.settled
@@ -103,11 +113,14 @@ async def test_apps_are_worked_by_touch_and_text(sandbox: AndroidSandbox, phone:
     await touch(sandbox, "Phone")
     await sandbox.act(TypeText(text="555 0100%s x"))
     assert await field_text(sandbox) == "555 0100%s x"
+    await touch(sandbox, "Email")
+    await sandbox.act(TypeText(text="👩\u200d🚀@a"))
+    assert await field_text(sandbox) == "👩\u200d🚀@a"
     await touch(sandbox, "Save")
     assert 'TextView "Zoë Ω 日本 😀"' in await tree(sandbox)
     where = "--where \"name='Zoë Ω 日本 😀'\""
     found = await sandbox.evaluate(f"content query --uri content://org.deskhand.contacts/contacts {where}")
-    assert found == "Row: 0 _id=7, name=Zoë Ω 日本 😀, number=555 0100%s x, email="
+    assert found == "Row: 0 _id=7, name=Zoë Ω 日本 😀, number=555 0100%s x, email=👩\u200d🚀@a"
     again = await sandbox.act(History(to="home"))
     assert again.screenshot.digest == home.screenshot.digest
 
@@ -463,6 +476,41 @@ async def test_attached_devices_are_lent_one_by_one(backend: AndroidBackend, pho
         await mine.close()
         await theirs.close()
     assert server.alive()
+
+
+async def test_an_attached_device_is_lent_once_whoever_asks(backend: AndroidBackend) -> None:
+    theirs = await backend.create()
+    server, serial = await backend.server(), theirs.machine.serial
+    settings: dict[str, JsonValue] = {
+        "machine": "attached",
+        "serials": [serial],
+        "adb_server": f"127.0.0.1:{server.port}",
+    }
+    pools = {"android": PoolSettings(max_sandboxes=2, settings=settings)}
+    other = create(**settings)
+    try:
+        async with SandboxManager(pools) as manager, manager.lease("android", owner="one"):
+            with pytest.raises(InfrastructureError, match="all 1 attached devices are in use"):
+                await manager.acquire("android", owner="two", wait_s=5)
+            with pytest.raises(InfrastructureError, match="all 1 attached devices are in use"):
+                await other.create()
+    finally:
+        await other.close()
+        await theirs.close()
+
+
+async def test_devices_that_do_not_answer_stand_before_none_that_does(backend: AndroidBackend) -> None:
+    theirs = await backend.create()
+    server, serial = await backend.server(), theirs.machine.serial
+    gone = ["emulator-5554", "emulator-5556", "emulator-5558"]
+    mine = create(machine="attached", serials=[*gone, serial], adb_server=f"127.0.0.1:{server.port}")
+    try:
+        for _ in range(2):
+            async with await mine.create() as sandbox:
+                assert isinstance(sandbox, AndroidSandbox) and sandbox.machine.serial == serial
+    finally:
+        await mine.close()
+        await theirs.close()
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deskhand_sandbox.backends.android.adb.device import COMMAND_S
 from deskhand_sandbox.backends.android.gestures import (
     MAX_STROKES,
     click_lines,
@@ -13,6 +14,7 @@ from deskhand_sandbox.backends.android.gestures import (
     scaled,
     scroll_lines,
     swipe_lines,
+    takes_s,
     touch_lines,
 )
 from deskhand_sandbox.errors import InvalidAction
@@ -68,6 +70,19 @@ def test_scrolls_go_the_whole_way_and_stay_on_the_screen(x: int, y: int, dx: int
         went[1] += y0 - y1
     if len(lines) < MAX_STROKES:
         assert went == [dx, dy]
+
+
+def test_gestures_take_no_longer_than_calls_may() -> None:
+    far = scroll_lines(Scroll(x=200, y=500, dy_px=1_000_000), (1080, 2400))
+    assert 0 < sum(int(line.split()[-1]) for line in far) / 1000 < takes_s(Scroll(x=0, y=0)) + COMMAND_S
+    path = tuple((n, n % 7) for n in range(400))
+    for action, lines in (
+        (Swipe(path=path), swipe_lines(Swipe(path=path))),
+        (Drag(path=path), drag_lines(Drag(path=path))),
+    ):
+        moves = [line for line in lines if "MOVE" in line]
+        assert len(moves) < 40 and moves[-1] == "input motionevent MOVE 399 0"
+        assert len(moves) * 0.25 < takes_s(action)
 
 
 @given(st.integers(100, 3000), st.integers(100, 3000), st.data())

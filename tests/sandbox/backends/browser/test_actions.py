@@ -5,6 +5,7 @@ from deskhand_sandbox.backends.browser.cdp import CdpError
 from deskhand_sandbox.base import Capability
 from deskhand_sandbox.errors import InvalidAction, UnsupportedCapability
 from deskhand_sandbox.isolation import Confinement
+from deskhand_sandbox.pictures import size_px_of
 from deskhand_sandbox.types import (
     CallTool,
     Click,
@@ -223,6 +224,25 @@ async def test_an_address_that_does_not_load_shows_the_browser_s_own_page(
     seen = await sandbox.act(Navigate(url="http://127.0.0.1:9/"))
     assert seen.screenshot.data
     await sandbox.act(Click(x=5, y=5))
+
+
+@pytest.mark.parametrize("format", ["png", "jpeg"])
+async def test_whatever_size_a_page_wants_it_is_seen_in_its_task_s(
+    sandbox: BrowserSandbox, page, format: str
+) -> None:
+    opens = "w = open('', '', 'width=90,height=80'); w.document.body.innerHTML = document.body.innerHTML"
+    corner = "<p style='position:fixed;margin:0;right:0;bottom:0;width:9px;height:9px' onclick='hit = 1'>"
+    for wish in ("document.documentElement.requestFullscreen()", opens, f"{opens}; w.resizeTo(70, 60)"):
+        button = f'<button style="position:fixed;inset:0 auto auto 0" onclick="{wish}">Go</button>'
+        start = await sandbox.reset(
+            page(f"<body>{button}{corner}", viewport_px=[900, 700], image_format=format)
+        )
+        seen = start.observation
+        for action in (Click(x=9, y=9), Click(x=895, y=695)):
+            seen = await sandbox.act(action)
+            assert seen.screenshot.data is not None and size_px_of(seen.screenshot.data) == seen.size_px
+        assert seen.size_px == (900, 700)
+        assert await sandbox.evaluate("[hit, innerWidth, innerHeight]") == [1, 900, 700]
 
 
 async def test_tabs_open_change_and_close(sandbox: BrowserSandbox, visit, site: str) -> None:

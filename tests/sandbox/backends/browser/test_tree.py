@@ -18,6 +18,28 @@ FORM = """<title>Order</title><body style='margin:0'><h1>Tea</h1>
 <div style='display:none'>never shown</div><div><div><span></span></div></div>"""
 
 
+CUT = (
+    "<body style='margin:0;overflow:auto;height:20px'><div id=list style='height:60px;overflow:auto'>"
+    + "".join(f"<div style='height:20px'><button>Item {n}</button></div>" for n in range(9))
+    + """</div>
+<div style='height:20px;overflow:hidden'><button style='margin-top:60px'>Cut off</button>
+<div style='position:absolute;top:100px'><button>Absolute</button></div>
+<div style='position:fixed;top:130px'><button>Fixed</button></div></div>
+<div style='height:20px;overflow:hidden;position:relative'>
+<div style='position:absolute;top:90px'><button>Cut absolute</button></div>
+<span style='overflow:hidden'><button>Inline</button></span></div>
+<div style='height:2px;overflow:hidden;transform:translateX(0)'>
+<div style='position:fixed;top:60px'><button>Cut fixed</button></div>
+<div popover id=top style='inset:150px 0 auto 0;margin:0;padding:0'><button>On top</button></div></div>
+<select size=3 style='position:absolute;left:90px;top:0'>
+<option>a<option>b<option>c<option>d<option>e<option>f</select>
+<div style='position:absolute;left:90px;top:70px;width:80px;height:25px;overflow:auto'>
+<iframe style='border:0;width:60px;height:120px' srcdoc="<body style='margin:0'>
+<button>Near</button><button style='position:absolute;top:80px'>Far</button>"></iframe></div>"""
+)
+"""Things in boxes that scroll them or cut them off, and things that lie outside the boxes they are in."""
+
+
 async def tree_of(sandbox: BrowserSandbox) -> str:
     tree = (await sandbox.observe(text_tree=True)).text_tree
     assert tree is not None
@@ -112,3 +134,22 @@ async def test_it_is_bounded_in_lines_and_in_time(sandbox: BrowserSandbox, page)
     await sandbox.reset(page(many, text_tree_deadline_ms=0.01))
     assert await tree_of(sandbox) == "[left out: the tree took longer than 0.01 ms]"
     assert (await sandbox.observe()).text_tree is None
+
+
+@pytest.mark.parametrize("form", ["accessibility", "dom"])
+async def test_no_point_is_given_to_what_its_box_cuts_off(sandbox: BrowserSandbox, page, form: str) -> None:
+    await sandbox.reset(page(CUT, viewport_px=[200, 200], text_tree=form))
+    await sandbox.evaluate("document.getElementById('top').showPopover()")
+    await sandbox.evaluate("list.scrollTop = 40")
+    tree = await tree_of(sandbox)
+    seen = {"Item 2", "Item 3", "Item 4", "Absolute", "Fixed", "Inline", "On top", "Near"}
+    hidden = {f"Item {n}" for n in (0, 5, 6, 7, 8)} | {"Cut off", "Cut absolute", "Cut fixed", "Far"}
+    for name in seen:
+        at = point_of(tree, f'"{name}"')
+        if name != "Near":
+            found = await sandbox.evaluate(f"document.elementFromPoint({at.x}, {at.y}).textContent")
+            assert found == name
+    for name in hidden:
+        assert re.search(re.escape(f'"{name}"') + r".*\[off the screen\]", tree), f"{name}:\n{tree}"
+    if form == "accessibility":
+        assert 'option "f" [off the screen]' in tree and re.search(r'option "a" \(\d+, \d+\)', tree)

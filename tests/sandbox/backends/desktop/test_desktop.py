@@ -24,6 +24,7 @@ from deskhand_sandbox.errors import (
     InvalidAction,
     InvalidTask,
     SandboxDied,
+    SandboxTimeout,
     UnsupportedCapability,
     VerifierError,
 )
@@ -78,7 +79,9 @@ async def test_a_desktop_conforms(backend: DesktopBackend, desk: Desk) -> None:
 async def test_any_text_is_typed(sandbox: DesktopSandbox, desk: Desk) -> None:
     await sandbox.reset(desk())
     ascii = "".join(map(chr, range(ord(" "), ord("~") + 1)))
-    text = f"grüße 日本語 😀 €uro {ascii} ЖЩ" + "".join(chr(0x4E00 + n) for n in range(300))
+    text = f"grüße 日本語\u3000😀 5\u00a0€uro 👩\u200d🚀 {ascii} ЖЩ" + "".join(
+        chr(0x4E00 + n) for n in range(300)
+    )
     await sandbox.act(TypeText(text="cat > typed\n"))
     await until(sandbox, "test -f typed")
     await sandbox.act(TypeText(text=f"{text}\n"))
@@ -265,6 +268,16 @@ async def test_a_task_prepares_its_files_from_the_seed(sandbox: DesktopSandbox, 
     with pytest.raises(InfrastructureError, match=r"no-such-program"):
         await sandbox.reset(desk(applications=[["no-such-program"]]))
     await sandbox.reset(desk())
+
+
+async def test_what_a_script_leaves_running_is_not_waited_for(sandbox: DesktopSandbox, desk: Desk) -> None:
+    talks = "(while sleep 0.1; do echo on >> said; seq 1000; done) &"
+    await sandbox.reset(desk(applications=[], prepare=f"{talks} echo ready > note", ready_deadline_s=15))
+    assert await sandbox.evaluate("sleep 60 & cat note") == "ready"
+    # its output is read on: it would stand still once the pipe is full
+    await until(sandbox, "test $(wc -l < said) -gt 30")
+    with pytest.raises(SandboxTimeout, match="did not end in 1 s"):
+        await sandbox.session.evaluate("sleep 60 & sleep 60", timeout_s=1)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from deskhand_sandbox.backends.android.keys import CODES, NAMES
 from deskhand_sandbox.backends.android.simulator.calls import Call, Program, UsageError
+from deskhand_sandbox.backends.browser.keys import KEYS
 from deskhand_sandbox.types import Point
 
 if TYPE_CHECKING:
@@ -96,9 +97,7 @@ async def _key(simulator: Simulator, codes: list[int]) -> None:
             await simulator.screen.call("back")
         case [160]:
             await simulator.screen.press(["Enter"])
-        case _ if all(
-            code in NAMES and not NAMES[code].startswith(("Audio", "Power", "Wake")) for code in codes
-        ):
+        case _ if all(NAMES.get(code) in KEYS for code in codes):
             await simulator.screen.press([NAMES[code] for code in codes])
         case _:
             return  # a key without effect here, as many are on a device
