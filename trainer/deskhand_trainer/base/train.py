@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from deskhand_agent.models.bundle import ModelBundle
-from deskhand_agent.precision import device_named, multiplying, resolved
+from deskhand_agent.precision import multiplying, resolved
 from deskhand_sandbox.tasks.generated import SIZES_PX
 from deskhand_trainer.base.ahead import Ahead
 from deskhand_trainer.base.change_questions import CHANGE_KINDS, ask_change
@@ -36,6 +36,7 @@ from deskhand_trainer.base.questions import ask_many
 from deskhand_trainer.base.shards import read_changes, read_shard
 from deskhand_trainer.checkpoints import load_checkpoint, save_checkpoint, take_up
 from deskhand_trainer.cloning import TurnOrder, apart, cloning_figures, cloning_loss
+from deskhand_trainer.devices import learning_device
 from deskhand_trainer.errors import RunStopped
 from deskhand_trainer.side_by_side import in_parts
 from deskhand_trainer.types import TrainingSample
@@ -110,9 +111,10 @@ def pretrain(
         TrainingDiverged: no gradient was finite, many times in a row.
         ShardDamaged: a file of pages cannot be used.
         RunRefused: a released model, fewer pages or changes than a step takes, or heads of another model.
+        ConfigError: a GPU is asked for, and PyTorch finds none.
     """
     torch.set_num_threads(config.threads)
-    bundle.to(device_named(config.device))
+    bundle.to(learning_device(config.device))
     training = _Pretraining(
         bundle, shards, held_out, config, demonstrations, progress, checkpoint_dir, should_stop
     )
