@@ -64,6 +64,7 @@ async def run(context: RunContext, config: PretrainConfig) -> tuple[str, dict[st
     metrics: dict[str, JsonValue] = {
         **report.figures,
         "demonstrations": len(shown),
+        "steps": report.steps,
         "training_seconds": report.seconds,
         "parameters": sum(each.numel() for each in bundle.model.parameters()),
     }
