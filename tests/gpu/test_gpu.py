@@ -1,4 +1,5 @@
-"""What a GPU computes is what the processor does: the learner's step, the replies of the engine, pretraining.
+"""What a GPU computes is what the processor does: the learner's step, the replies of the engine, pretraining,
+the warm start, pairs.
 
 `python -m deskhand_trainer.bench.gpu` measures the step at length.
 """
@@ -12,10 +13,10 @@ import torch
 from PIL import Image as Picture
 from PIL import ImageDraw
 
-from deskhand_agent.models.bundle import load_bundle
+from deskhand_agent.models.bundle import ModelBundle, load_bundle
 from deskhand_agent.models.decoding import Decoder
 from deskhand_agent.models.forward import TokenSequence
-from deskhand_agent.models.prompting import tokenise_prompt
+from deskhand_agent.models.prompting import tokenise_prompt, tokenise_reply
 from deskhand_agent.prompt import ImageSegment, PromptMessage, Text
 from deskhand_agent.shipped import shipped_model
 from deskhand_sandbox.pictures import encoded
@@ -26,7 +27,15 @@ from deskhand_trainer.base.pages import SeenPage
 from deskhand_trainer.base.shards import write_shard
 from deskhand_trainer.base.train import pretrain
 from deskhand_trainer.bench.gpu import PARITY_GOALS, main
+from deskhand_trainer.devices import learning_device
+from deskhand_trainer.preferences.config import PreferenceConfig
+from deskhand_trainer.preferences.pairs import Pair
+from deskhand_trainer.preferences.train import train_preferences
 from deskhand_trainer.results import read_figures
+from deskhand_trainer.sft.config import SftConfig
+from deskhand_trainer.sft.train import train_sft
+from deskhand_trainer.types import TrainingSample
+from deskhand_trainer.vlm import VlmActorCritic
 
 pytestmark = [
     pytest.mark.gpu,
@@ -129,3 +138,59 @@ def test_pretraining_learns_there_what_it_learns_on_the_processor(tmp_path: Path
     # the first step is before any update; later ones carry what rounding did to the weights
     assert told["cuda"][0] == pytest.approx(told["cpu"][0], rel=1e-3)
     assert told["cuda"] == pytest.approx(told["cpu"], rel=0.05)
+
+
+def turns(bundle: ModelBundle) -> list[TrainingSample]:
+    """A click at each of eight pages, every one an episode."""
+    found: list[TrainingSample] = []
+    for number in range(8):
+        seen = page(number)
+        words = Text(text=f'Click on "{seen.things[0].name}".\n')
+        prompt = tokenise_prompt(
+            bundle, [PromptMessage(role="user", segments=(words, ImageSegment(image=seen.image)))]
+        )
+        reply = tokenise_reply(bundle, f"click({20 + 8 * number}, {24 + 8 * number})")
+        found.append(
+            TrainingSample(
+                trajectory_id=str(number), turn_index=0, prompt_ids=prompt.ids, images=prompt.images,
+                reply_ids=reply, behaviour_logprobs=(0.0,) * len(reply), reward=1.0, last=True,
+            )
+        )  # fmt: skip
+    return found
+
+
+@pytest.mark.timeout(900)
+def test_the_warm_start_learns_there_what_it_learns_on_the_processor() -> None:
+    """Reading, pointing, cloning with questions in between."""
+    told: dict[str, list[float]] = {}
+    for device in ("cpu", "cuda"):
+        bundle, losses = load_bundle(shipped_model()), list[float]()
+        config = SftConfig(
+            reading_steps=2, pointing_steps=2, cloning_epochs=2, minibatch=4, strips_per_step=4,
+            pages_per_step=4, questions_per_page=4, question_share=0.3, warmup_steps=4, threads=1, parts=1,
+            device=device,
+        )  # fmt: skip
+        report = train_sft(
+            bundle, turns(bundle), [page(number) for number in range(8)], config,
+            heads_from=shipped_model(), progress=lambda each, kept=losses: kept.append(each.loss),
+        )  # fmt: skip
+        assert bundle.device.type == "cpu" and report.figures["cloning/loss"] > 0
+        told[device] = losses
+    # the first step is before any update; later ones carry what rounding did to the weights
+    assert told["cuda"][0] == pytest.approx(told["cpu"][0], rel=1e-3)
+    assert told["cuda"] == pytest.approx(told["cpu"], rel=0.05)
+
+
+def test_pairs_teach_there_what_they_teach_on_the_processor() -> None:
+    told: dict[str, list[float]] = {}
+    for device in ("cpu", "cuda"):
+        bundle, losses = load_bundle(shipped_model()), list[float]()
+        made = turns(bundle)
+        report = train_preferences(
+            VlmActorCritic(bundle.to(learning_device(device))),
+            [Pair(task_id="t", sides=((made[i],), (made[i + 1],)), returns=(1.0, 0.0)) for i in (0, 2, 4, 6)],
+            PreferenceConfig(minibatch=2, microbatch=2, epochs=2, threads=1),
+            progress=lambda each, kept=losses: kept.append(each.loss),
+        )
+        told[device] = [*losses, report.loss]
+    assert told["cuda"] == pytest.approx(told["cpu"], rel=0.01)

@@ -97,6 +97,8 @@ async def learned_from(home: Path, result: dict[str, Any]) -> list[object]:
             "miniwob/bisect-angle",
         ),
         ("pretrain", {"device": "cuda"}, {}, "field 'device': PyTorch finds no CUDA device here"),
+        ("sft", {"device": "cuda"}, {}, "field 'device': PyTorch finds no CUDA device here"),
+        ("prefer", {"device": "cuda"}, {}, "field 'device': PyTorch finds no CUDA device here"),
         (
             "sft",
             {"tasks": [TASK], "perception_tasks": []},

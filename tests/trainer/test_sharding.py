@@ -33,7 +33,6 @@ from deskhand_agent.types import StopReason
 from deskhand_sandbox.pictures import encoded
 from deskhand_trainer.batches import prepare, with_rewards
 from deskhand_trainer.checkpoints import load_checkpoint, save_checkpoint
-from deskhand_trainer.choices import BY_TOKEN
 from deskhand_trainer.company import Company
 from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.errors import RankLost
@@ -148,9 +147,9 @@ def iteration(company: Company, config: PpoConfig, played: Sequence[Episode]) ->
 
 def fitted(company: Company, played: Sequence[Episode], config: PpoConfig) -> dict[str, float]:
     """Value pretraining of a critic with a model of its own, and an iteration in which it learns alone."""
-    rewarded, by_token = with_rewards(played, RewardRule()), config.advantage in BY_TOKEN
+    rewarded = with_rewards(played, RewardRule())
     fitting = replace(config.value_pretraining, max_epochs=3, held_out=0.5)
-    told: dict[str, Any] = {"gamma": 1.0, "seed": 0, "by_token": by_token, "microbatch": 4}
+    told: dict[str, Any] = {"gamma": 1.0, "seed": 0, "advantage": config.advantage, "microbatch": 4}
     report = pretrain_value(company.model, rewarded, fitting, **told, trunk=company.trunk)
     company.learner.update(prepare(played, company.model, config).samples, lr=None)
     return {"loss": report.loss, "explained_variance": report.explained_variance}

@@ -8,8 +8,9 @@ import torch
 
 from deskhand_trainer.batches import explained_variance, prepare, reward_rule, with_rewards
 from deskhand_trainer.chain import chain_episodes
+from deskhand_trainer.choices import AdvantageKind
 from deskhand_trainer.config import PpoConfig, ValuePretrainingConfig
-from deskhand_trainer.estimates import token_returns, turn_returns
+from deskhand_trainer.estimates import critic_returns, estimated, token_returns, turn_returns
 from deskhand_trainer.rewards import RewardRule
 from deskhand_trainer.tabular import TabularActorCritic
 from deskhand_trainer.types import Episode
@@ -153,7 +154,7 @@ def test_of_one_token_turns_the_token_critic_learns_what_the_turn_critic_does() 
     by_turn, _ = fitted(CONFIG, walks(60))
     model = TabularActorCritic(states=LENGTH + 1, tokens=2)
     episodes = with_rewards(walks(60), RewardRule())
-    report = pretrain_value(model, episodes, CONFIG, gamma=1.0, seed=0, by_token=True)
+    report = pretrain_value(model, episodes, CONFIG, gamma=1.0, seed=0, advantage="token")
     assert torch.equal(table_of(model), table_of(by_turn))
     assert report.train_turns + report.held_out_turns == sum(len(e.samples) for e in episodes)
 
@@ -173,6 +174,43 @@ def test_every_token_has_its_state_and_its_return() -> None:
     states = token_states(model, [rewarded], microbatch=2)
     where = [s.prompt_ids[-1] for s, n in zip(samples, lengths, strict=True) for _ in range(n)]
     assert states.argmax(-1).tolist() == where
+
+
+def two_turns() -> Episode:
+    """Of three tokens and of two; the first earns .2, the second 1."""
+    (episode,) = walks(1)
+    samples = [
+        replace(s, prompt_ids=(h,), reply_ids=(0,) * n, behaviour_logprobs=(0.0,) * n, reward=r)
+        for h, (s, n, r) in enumerate(zip(episode.samples, (3, 2), (0.2, 1.0), strict=False))
+    ]
+    return replace(episode, samples=tuple(samples))
+
+
+def test_golden_returns_of_two_levels() -> None:
+    """γ = .5. Turns: G2 = 1, G1 = .2 + .5·1 = .7, at their last tokens; .5 and .25 of that before them."""
+    got = critic_returns([two_turns()], "bilevel", gamma=0.5)
+    torch.testing.assert_close(got, torch.tensor([0.175, 0.35, 0.7, 0.5, 1.0]), rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("advantage", ["turn", "token", "bilevel"])
+def test_the_critic_is_fitted_to_what_the_loop_has_it_learn(advantage: AdvantageKind) -> None:
+    """With λ = 1 whatever V is."""
+    played = [two_turns(), replace(two_turns(), samples=two_turns().samples[:1])]
+    config = PpoConfig(advantage=advantage, ratio="token", gamma=0.9, lambda_critic=1.0)
+    values = torch.randn(3, 3, generator=torch.Generator().manual_seed(0))
+    in_loop = estimated(played, values, torch.zeros(2), (True, True), config).returns
+    tokens = torch.arange(3) < torch.tensor([[3], [2], [3]])
+    want = in_loop[:, 0] if advantage == "turn" else in_loop[tokens]
+    torch.testing.assert_close(critic_returns(played, advantage, gamma=0.9), want, rtol=1e-5, atol=1e-6)
+
+
+def test_values_are_pretrained_to_returns_of_two_levels() -> None:
+    """A critic that cannot tell a turn's tokens apart foretells their mean."""
+    model = TabularActorCritic(states=LENGTH + 1, tokens=2, reply_length=3)
+    fitting = replace(CONFIG, lr=0.02)
+    pretrain_value(model, [two_turns()] * 40, fitting, gamma=0.5, seed=0, advantage="bilevel")
+    want = torch.tensor([(0.175 + 0.35 + 0.7) / 3, (0.5 + 1.0) / 2])
+    torch.testing.assert_close(table_of(model)[:2], want, rtol=0, atol=0.02)
 
 
 def test_needs_two_episodes() -> None:

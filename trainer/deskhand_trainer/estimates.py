@@ -26,7 +26,7 @@ from deskhand_trainer.baselines import (
     return_batch_normalised,
     step_and_episode,
 )
-from deskhand_trainer.choices import BY_TOKEN
+from deskhand_trainer.choices import BY_TOKEN, AdvantageKind
 from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.types import Episode
 
@@ -89,6 +89,20 @@ def groups_of(episodes: Sequence[Episode]) -> Tensor:
     own = [e.group_id or e.task_id for e in episodes]
     names = {name: number for number, name in enumerate(sorted(set(own)))}
     return torch.tensor([names[name] for name in own])
+
+
+def critic_returns(episodes: Sequence[Episode], advantage: AdvantageKind, *, gamma: float) -> Tensor:
+    """[N] Monte-Carlo return wherever the critic of such an advantage is read, in order: of every turn, or of
+    every reply token. It is what the estimator's own target with λ = 1 comes to, truncation taken as an end.
+
+    With "bilevel" γ discounts by turns, and by tokens from a turn's last one back to its first (VAGEN,
+    arXiv:2510.16907).
+    """
+    if advantage == "bilevel":
+        rewards, mask, turns = _token_table(episodes)
+        nothing = torch.zeros(rewards.shape)
+        return bilevel_gae(rewards, nothing, mask, turns, gamma=gamma, lam=1.0).returns[mask]
+    return (token_returns if advantage == "token" else turn_returns)(episodes, gamma=gamma)
 
 
 def turn_returns(episodes: Sequence[Episode], *, gamma: float) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -18,7 +19,7 @@ from deskhand_trainer.admission import measured_on
 from deskhand_trainer.click_targets import Hit, TargetWatcher
 from deskhand_trainer.outcome_reward import Pay, by_verifier
 from deskhand_trainer.rollouts import SeedRange, collect, collect_or_reuse, jobs_of, limited
-from deskhand_trainer.wilson import Rate, wilson
+from deskhand_trainer.wilson import Rate, Tries, clustered_wilson, wilson
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,6 +30,9 @@ class Evaluation:
     mode: str
     """"sampled" or "greedy"."""
     rate: Rate
+    """Over all tries; its interval knows which of them began at one start state (`clustered_wilson`)."""
+    starts: Sequence[Tries]
+    """Each start state that was tried."""
     mean_turns: float
     passed: Rate | None
     """Start states with a success among the tries; None where each was tried once."""
@@ -124,7 +128,7 @@ async def evaluate(
 
 def pooled(evaluations: Sequence[Evaluation], mode: str) -> Rate:
     """Success over all tasks of one mode."""
-    return _pooled([e.rate for e in evaluations if e.mode == mode])
+    return clustered_wilson([each for e in evaluations if e.mode == mode for each in e.starts])
 
 
 def as_metrics(evaluations: Sequence[Evaluation]) -> dict[str, JsonValue]:
@@ -185,20 +189,22 @@ def _summary(
     dropped: Mapping[str, int],
     watcher: TargetWatcher | None,
 ) -> Evaluation:
-    won = [
+    won = Counter(
         t.start.task.seed
         for t in trajectories
         if t.end is not None and t.end.outcome is not None and t.end.outcome.success
-    ]
-    tried = {t.start.task.seed for t in trajectories}
+    )
+    tried = Counter(t.start.task.seed for t in trajectories)
+    starts = tuple((won[seed], tried[seed]) for seed in sorted(tried))
     steps = [step for t in trajectories for step in t.steps]
     hits = watcher.hits if watcher is not None else None
     return Evaluation(
         task_id=task,
         mode=mode,
-        rate=wilson(len(won), len(trajectories)),
+        rate=clustered_wilson(starts),
+        starts=starts,
         mean_turns=len(steps) / len(trajectories),
-        passed=wilson(len({*won}), len(tried)) if len(tried) < len(trajectories) else None,
+        passed=wilson(len(won), len(tried)) if len(tried) < len(trajectories) else None,
         void_turns=sum(step.decision.void for step in steps),
         hits={} if hits is None else {k.value: n for k, n in hits.counts.items()},
         first_hits={} if hits is None else {k.value: n for k, n in hits.first.items()},

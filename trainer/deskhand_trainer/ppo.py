@@ -36,7 +36,6 @@ from deskhand_trainer.checkpoints import (
     restore_random_state,
     save_checkpoint,
 )
-from deskhand_trainer.choices import BY_TOKEN
 from deskhand_trainer.company import Company
 from deskhand_trainer.curriculum import recorded
 from deskhand_trainer.demonstrations import cloning_samples, shown_episodes
@@ -271,7 +270,7 @@ class PpoLoop:
                 by_attempt(episodes, self.config),
                 config,
                 gamma=self.config.gamma,
-                by_token=self.config.advantage in BY_TOKEN,
+                advantage=self.config.advantage,
                 seed=self.config.seed,
                 microbatch=self.config.microbatch,
                 trunk=self.company.trunk,

@@ -18,8 +18,9 @@ from torch import Tensor
 
 from deskhand_trainer.actor_critic import ActorCritic, by_length
 from deskhand_trainer.batches import explained_variance
+from deskhand_trainer.choices import BY_TOKEN, AdvantageKind
 from deskhand_trainer.config import PpoConfig
-from deskhand_trainer.estimates import token_returns, turn_returns
+from deskhand_trainer.estimates import critic_returns
 from deskhand_trainer.learner import Learner
 from deskhand_trainer.ranks import ALONE, Ranks
 from deskhand_trainer.side_by_side import one_thread
@@ -51,7 +52,7 @@ def pretrain_value(
     *,
     gamma: float,
     seed: int,
-    by_token: bool = False,
+    advantage: AdvantageKind = "turn",
     microbatch: int = 64,
     trunk: TrunkSteps | None = None,
     on_epoch: Callable[[int, float, float], None] | None = None,
@@ -64,7 +65,8 @@ def pretrain_value(
             config takes them too.
         config: how long and how well.
         gamma: discount of the returns.
-        by_token: the critic is read before every reply token; otherwise before every reply.
+        advantage: what the critic is for: where it is read, before every reply token or before every reply,
+            and what γ discounts by.
         seed: of the split and the order.
         microbatch: turns per forward pass when states, or values, are computed.
         trunk: of a critic with a model of its own; None: it reads the policy's states.
@@ -77,7 +79,8 @@ def pretrain_value(
     if len(episodes) < 2:
         raise ValueError(f"value pretraining needs at least 2 episodes, got {len(episodes)}")
     generator = torch.Generator().manual_seed(seed)
-    returns = (token_returns if by_token else turn_returns)(episodes, gamma=gamma)
+    by_token = advantage in BY_TOKEN
+    returns = critic_returns(episodes, advantage, gamma=gamma)
     chosen = _held_out(episodes, config.held_out, generator)
     each = [sum(len(s.reply_ids) if by_token else 1 for s in e.samples) for e in episodes]
     held = torch.repeat_interleave(chosen, torch.tensor(each))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from deskhand_agent.models.bundle import ModelBundle
 from deskhand_trainer.base import train
 from deskhand_trainer.base.changes import SeenChange
 from deskhand_trainer.base.config import PretrainConfig
+from deskhand_trainer.base.optimizers import WarmStartOptimizer
 from deskhand_trainer.base.pages import SeenPage
 from deskhand_trainer.base.perception import Perception, Studied
 from deskhand_trainer.base.shards import write_changes, write_shard
@@ -242,3 +244,72 @@ def test_what_is_learned_does_not_depend_on_who_prepares_it(bundle: ModelBundle,
         told.append(losses)
     assert told[0] == told[1]
     assert len(told[0]) == 5
+
+
+def clocked(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """From now on the clock stands but for what is added to the only number here, in seconds."""
+    now = [0.0]
+    monkeypatch.setattr("deskhand_trainer.base.clock.time", SimpleNamespace(monotonic=lambda: now[0]))
+    return now
+
+
+def test_the_clock_ends_it_with_figures_and_lowers_the_rates(
+    bundle: ModelBundle, shards: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten seconds a step: of two minutes twelve fit, whatever steps are allowed; rates fall with the time."""
+    now, spent = clocked(monkeypatch), list[float]()
+    learned = WarmStartOptimizer.step
+
+    def step(optimizer: WarmStartOptimizer, losses: Any, progress: float, **named: Any) -> float:
+        spent.append(progress)
+        found = learned(optimizer, losses, progress, **named)
+        now[0] += 10.0
+        return found
+
+    monkeypatch.setattr(WarmStartOptimizer, "step", step)
+    looked: list[float] = []
+    learn = Perception.learn
+
+    def watched(perception: Perception, prepared: Any, *, looking: float, aided: bool) -> Any:
+        looked.append(looking)
+        return learn(perception, prepared, looking=looking, aided=aided)
+
+    monkeypatch.setattr(Perception, "learn", watched)
+    config = replace(
+        CONFIG, reading_steps=2, asking_steps=1_000_000, minutes=2.0, figures_every=1000, parts=1
+    )
+    report = pretrain(bundle, shards[:1], shards[1:], config)
+    assert report.steps == 12
+    assert spent == pytest.approx([step / 12 for step in range(12)])
+    assert [each["step"] for each in report.curve] == [12.0] and "answers" in report.figures
+    # told where to look, less and less, over the time that asking has
+    assert looked == pytest.approx([min(1.0, max(0.0, (0.85 - share / 10) / 0.3)) for share in range(10)])
+
+
+def test_steps_end_it_where_they_are_done_first(
+    bundle: ModelBundle, shards: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clocked(monkeypatch)
+    assert pretrain(bundle, shards[:1], shards[1:], replace(CONFIG, minutes=5.0)).steps == 8
+
+
+def test_a_resumed_run_has_the_minutes_that_are_left(
+    bundle: ModelBundle, shards: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, where = clocked(monkeypatch), tmp_path / "checkpoints"
+    config = replace(CONFIG, asking_steps=1_000_000, minutes=2.0, figures_every=1000)
+    steps: list[int] = []
+
+    def count(_: StageProgress) -> None:
+        steps.append(1)
+        now[0] += 10.0
+
+    def pretrained(should_stop: Callable[[], bool]) -> int:
+        told = {"progress": count, "checkpoint_dir": where, "should_stop": should_stop}
+        return pretrain(bundle.clone(), shards[:1], [], config, **told).steps
+
+    with pytest.raises(RunStopped):
+        pretrained(lambda: len(steps) == 5)
+    now[0] += 3600.0  # nobody worked at it
+    # ten seconds come after each step: the first to end when two minutes are over is the thirteenth
+    assert pretrained(lambda: False) == len(steps) == 13

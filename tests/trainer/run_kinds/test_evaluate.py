@@ -21,6 +21,7 @@ from deskhand_trainer.errors import ConfigError
 from deskhand_trainer.run import _guarded
 from deskhand_trainer.run_folder import RunFolder
 from deskhand_trainer.run_process import FINISHED, REFUSED
+from deskhand_trainer.wilson import clustered_wilson
 
 TASK = "fake/press-button"
 
@@ -112,6 +113,13 @@ def test_start_states_may_be_tried_several_times_each(tmp_path: Path) -> None:
     ]
     assert metrics["success_sampled"] <= metrics["passed_sampled"] <= min(1, 3 * metrics["success_sampled"])
     assert "passed_greedy" not in metrics
+    # the interval is over start states, not over tries that have one in common
+    starts = [(won, tried) for won, tried in found[0]["starts"]]
+    assert [tried for _, tried in starts] == [3] * 4 and sum(won for won, _ in starts) == 12 * metrics[
+        "success_sampled"
+    ]
+    rate = clustered_wilson(starts)
+    assert (metrics["success_sampled_low"], metrics["success_sampled_high"]) == (rate.low, rate.high)
     assert again(folder) == metrics and len(steps(tmp_path, "sampled")) == 12
 
 

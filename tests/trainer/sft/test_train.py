@@ -16,7 +16,7 @@ from deskhand_sandbox.pictures import encoded
 from deskhand_trainer.base.pages import SeenPage
 from deskhand_trainer.base.perception import Perception, StudiedPage
 from deskhand_trainer.base.train import StageProgress
-from deskhand_trainer.errors import RunStopped
+from deskhand_trainer.errors import ConfigError, RunStopped
 from deskhand_trainer.sft.config import SftConfig
 from deskhand_trainer.sft.train import train_sft
 from deskhand_trainer.types import TrainingSample
@@ -207,3 +207,44 @@ def test_pictures_of_one_size_stand_side_by_side(
     epochs = [list(chain(*seen[at : at + steps])) for at in range(0, len(seen), steps)]
     assert len({tuple(epoch) for epoch in epochs}) == 3
     assert len({tuple(sorted(epoch)) for epoch in epochs}) == 1 and len(set(epochs[0])) == len(epochs[0])
+
+
+def test_where_it_learns_is_chosen_and_changes_nothing_on_the_processor(
+    bundle: ModelBundle,
+    demonstrations: list[TrainingSample],
+    pages: list[SeenPage],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    learned: list[dict[str, torch.Tensor]] = []
+    for device in ("auto", "cpu"):
+        model = bundle.clone()
+        train_sft(model, demonstrations, pages, replace(CONFIG, device=device))
+        learned.append(weights(model))
+    assert all(torch.equal(learned[0][name], value) for name, value in learned[1].items())
+    before = weights(bundle)
+    with pytest.raises(ConfigError, match=r"field 'device'.*no CUDA device"):
+        train_sft(bundle, demonstrations, pages, replace(CONFIG, device="cuda"))
+    assert all(torch.equal(value, before[name]) for name, value in weights(bundle).items())
+
+
+@pytest.mark.parametrize("reading", [True, False])
+def test_bfloat16_multiplies_otherwise_and_keeps_float32_weights(
+    bundle: ModelBundle, demonstrations: list[TrainingSample], pages: list[SeenPage], reading: bool
+) -> None:
+    """Every stage, as it does on a GPU, but for rounding."""
+    losses: dict[str, list[float]] = {"float32": [], "bfloat16": []}
+    for name, told in losses.items():
+        model = bundle.clone()
+        config = replace(CONFIG, precision=name, device="cpu", cloning_epochs=0 if reading else 2)
+        train_sft(
+            model,
+            demonstrations,
+            pages if reading else [],
+            config,
+            progress=lambda each, told=told: told.append(each.loss),
+        )
+        kept = model.model.state_dict().values()
+        assert {value.dtype for value in kept if value.is_floating_point()} == {torch.float32}
+    assert losses["bfloat16"] == pytest.approx(losses["float32"], rel=0.03)
+    assert losses["bfloat16"] != losses["float32"]

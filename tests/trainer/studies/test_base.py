@@ -260,6 +260,21 @@ def test_what_the_results_have_of_the_same_policy_is_not_measured_again(study: P
     assert json.loads(results.read_text()) == json.loads(found)
 
 
+def test_what_is_known_is_read_once(study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = tmp_path / "results/base.json"
+    asked = [str(study), "--parts", "held-out", "--results", str(results)]
+    assert main(asked) == 0
+    reads: list[Path] = []
+
+    def counted(path: Path) -> list[Figure]:
+        reads.append(path)
+        return read_figures(path)
+
+    monkeypatch.setattr("deskhand_trainer.studies.base.read_figures", counted)
+    assert main(asked) == 0
+    assert reads == [results]
+
+
 def test_a_policy_that_is_not_there_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(tmp_path / "study"), "--policy", "policy-0", "--results", str(tmp_path / "b.json")]) == 1
     assert "no policy 'policy-0'" in capsys.readouterr().err

@@ -18,19 +18,25 @@ from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_trainer.config import PpoConfig, parse_config
 from deskhand_trainer.presets import method
 from deskhand_trainer.results import read_figures
-from deskhand_trainer.studies.ladder import (
+from deskhand_trainer.studies.ladder import main
+from deskhand_trainer.studies.ladder_curves import read_curve
+from deskhand_trainer.studies.ladder_figures import COMPARISONS, CONTROL
+from deskhand_trainer.studies.ladder_plan import (
     ARMS,
     RUNGS,
     SEED_SPACING,
     arm_config,
     arms_of,
     evaluation,
-    main,
     start_config,
 )
-from deskhand_trainer.studies.ladder_curves import read_curve
-from deskhand_trainer.studies.ladder_figures import COMPARISONS, CONTROL
-from deskhand_trainer.studies.ladder_record import ArmRecord, LadderRecord, read_record, write_record
+from deskhand_trainer.studies.ladder_record import (
+    ArmRecord,
+    FailedArm,
+    LadderRecord,
+    read_record,
+    write_record,
+)
 from deskhand_trainer.studies.runs import StudyRuns, run_id
 
 SEEDS = (0, 1, 2)
@@ -50,14 +56,26 @@ def done(after: float, **changed: Any) -> ArmRecord:
     return ArmRecord(**told)
 
 
-def figures(tmp_path: Path, arms: dict[str, ArmRecord], *asked: str) -> dict[str, Any]:
+def failed(**changed: Any) -> FailedArm:
+    """An arm that diverged in its eighth iteration."""
+    told: dict[str, Any] = {
+        "base": None, "start": "policy-a", "iterations": 7, "reason": "no gradient was finite", "config": {},
+        "commit": "abc", "date": "2026-01-02", "machine": "a small one", **changed,
+    }  # fmt: skip
+    return FailedArm(**told)
+
+
+def figures(tmp_path: Path, arms: dict[str, Any], *asked: str) -> dict[str, Any]:
     """What the command line writes of these arms, done as registered where nothing else is said."""
     told = {
         spec.name: json.loads(json.dumps(asdict(arm_config(spec)))) for spec in arms_of(RUNGS, ARMS, SEEDS)
     }
     arms = {name: replace(arm, config={**told[name], **arm.config}) for name, arm in arms.items()}
     results, record = tmp_path / "results/ladder.json", tmp_path / "results/runs/ladder.json"
-    write_record(record, LadderRecord(arms=arms))
+    whole = LadderRecord()
+    for name, arm in arms.items():
+        whole = whole.with_arm(name, arm)
+    write_record(record, whole)
     places = ["--results", str(results), "--record", str(record)]
     assert main([str(tmp_path), "--report", *places, *asked]) == 0
     return {figure.name: figure for figure in read_figures(results)} if results.exists() else {}
@@ -235,6 +253,91 @@ def test_controls_pass_where_nothing_was_learned(
     assert f"the least is {real:.3f}" in found["controls_passed"].note
 
 
+def test_an_arm_that_failed_is_told_of_and_in_no_mean(tmp_path: Path) -> None:
+    arms: dict[str, Any] = {
+        f"sokoban/{arm}-{seed}": done(0.5) for arm in ("turn-ppo", "ppo") for seed in SEEDS
+    }
+    arms["sokoban/ppo-1"] = failed()
+    arms["sokoban/grpo-0"] = failed(iterations=0)
+    arms["sokoban/grpo-1"] = failed(config={"environment_steps": 500})
+    found = figures(tmp_path, arms)
+    lost = found["sokoban_ppo_failed"]
+    assert (lost.value, lost.unit, lost.seeds, lost.commit) == (1, "seeds", [1], "abc")
+    assert "seed 1 after 7 iterations: no gradient was finite" in lost.note
+    assert found["sokoban_grpo_failed"].seeds == [0]
+    for name in ("sokoban_ppo_after", "sokoban_ppo_after_min", "sokoban_turn_minus_token"):
+        assert found[name].seeds == [0, 2] and "without the seeds that failed: 1" in found[name].note
+    assert "failed" not in found["sokoban_turn_ppo_after"].note
+    assert found["arms_reported"].value == 2
+    assert "sokoban_turn_ppo_failed" not in found
+    # tried again it did not
+    arms["sokoban/ppo-1"] = done(0.4)
+    assert "sokoban_ppo_failed" not in figures(tmp_path, arms)
+
+
+def diverging(monkeypatch: pytest.MonkeyPatch, arms: set[str], error: str = "TrainingDiverged") -> list[str]:
+    """From now on runs end at once, the training of these arms with an error; returns what was begun."""
+    begun: list[str] = []
+
+    def ended(runs: StudyRuns, folder: Path, log: object) -> None:
+        name = str(folder.relative_to(runs.folder))
+        begun.append(name)
+        if name.endswith("/train") and name.split("/")[1] in arms:
+            (folder / "error.json").write_text(json.dumps({"type": error, "message": "no gradient"}))
+            asyncio.run(iterated(runs, name))
+            return
+        metrics = {"success_sampled": 0.5, "success_greedy": 0.6, "minutes": 1.0, "turns": 900}
+        (folder / "result.json").write_text(json.dumps({"metrics": metrics, "policy_out": "policy-b"}))
+
+    async def iterated(runs: StudyRuns, name: str) -> None:
+        async with await Store.open(*runs.store) as store:
+            for step in (1, 2, 3):
+                await store.append_event(
+                    Event(
+                        id=0, at_s=time.time(), subject=f"run:{run_id(name)}", kind=EventKind.METRIC,
+                        name="ppo/iteration", data={"step": step},
+                    )
+                )  # fmt: skip
+
+    monkeypatch.setattr(StudyRuns, "_wait", ended)
+    return begun
+
+
+def test_an_arm_that_diverges_is_kept_as_failed_and_the_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begun = diverging(monkeypatch, {"ppo-0"})
+    record, results = tmp_path / "record.json", tmp_path / "results/ladder.json"
+    asked = [str(tmp_path / "study"), "--rungs", "checkboxes", "--arms", "ppo", "turn-ppo", "--seeds", "0"]
+    asked += ["--record", str(record), "--results", str(results)]
+    assert main(asked) == 0
+    kept = read_record(record)
+    assert set(kept.arms) == {"checkboxes/turn-ppo-0"} and set(kept.failed) == {"checkboxes/ppo-0"}
+    lost = kept.failed["checkboxes/ppo-0"]
+    assert (lost.reason, lost.iterations) == ("no gradient", 3)
+    assert lost.start == lost.base == kept.arms["checkboxes/turn-ppo-0"].start
+    assert {figure.name: figure.value for figure in read_figures(results)}["checkboxes_ppo_failed"] == 1
+    # it is done, until it is asked for again
+    begun.clear()
+    assert main(asked) == 0
+    assert not begun and "nothing left: all 2 arms are in the record" in capsys.readouterr().out
+    diverging(monkeypatch, set())
+    assert main([*asked, "--again"]) == 0
+    assert set(read_record(record).arms) == {"checkboxes/turn-ppo-0", "checkboxes/ppo-0"}
+    assert not read_record(record).failed
+
+
+def test_an_arm_that_ends_by_the_machine_stops_the_study_as_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    diverging(monkeypatch, {"ppo-0"}, error="DiskFull")
+    record, results = tmp_path / "record.json", tmp_path / "results/ladder.json"
+    asked = [str(tmp_path / "study"), "--rungs", "checkboxes", "--arms", "ppo", "turn-ppo", "--seeds", "0"]
+    assert main([*asked, "--record", str(record), "--results", str(results)]) == 1
+    assert "ended without a result" in capsys.readouterr().err
+    assert not read_record(record).failed and "checkboxes/ppo-0" not in read_record(record).arms
+
+
 def test_what_is_done_elsewhere_is_not_done_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     specs = arms_of(RUNGS[:1], ARMS, [0])
     of = {spec.name: done(0.5, config=json.loads(json.dumps(asdict(arm_config(spec))))) for spec in specs}
@@ -261,7 +364,12 @@ def test_what_is_done_elsewhere_is_not_done_again(tmp_path: Path, capsys: pytest
 def test_a_damaged_record_is_refused_in_a_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for text in ("{", '{"arms": 3}', '{"arms": {"sokoban/ppo-0": {"after": 1}}}'):
+    for text in (
+        "{",
+        '{"arms": 3}',
+        '{"arms": {}, "failed": {"sokoban/ppo-0": {}}}',
+        '{"arms": {"sokoban/ppo-0": {"after": 1}}}',
+    ):
         (tmp_path / "ladder.json").write_text(text)
         assert main([str(tmp_path), "--report", "--record", str(tmp_path / "ladder.json")]) == 1
         assert "is not a record of the ladder" in capsys.readouterr().err

@@ -56,6 +56,10 @@ class PretrainConfig:
     such a one on where its perception heads lie beside it, as pretraining leaves them."""
     asking_steps: int = field(default=10_000, metadata=bounds(0, 10_000_000))
     """Optimizer steps that train everything on questions."""
+    minutes: float = field(default=0.0, metadata=bounds(0))
+    """Wall clock of training, figures and earlier lives included, without drawing: it also ends when this is
+    spent, and the schedule follows whichever limit is nearer. Where a machine is lent for so long, give
+    `asking_steps` more than fit. 0: no limit."""
     strips_per_step: int = field(default=24, metadata=bounds(1, 4096))
     """Strips of pages in a reading step."""
     pages_per_step: int = field(default=8, metadata=bounds(1, 4096))
@@ -85,7 +89,7 @@ class PretrainConfig:
     """Peak rate of AdamW, for everything else."""
     warmup_steps: int = field(default=50, metadata=bounds(0))
     decay_share: float = field(default=0.35, metadata=bounds(0, 1))
-    """Both rates fall linearly to zero over this last share of the run."""
+    """Both rates fall linearly to zero over this last share of the run, in steps or in `minutes`."""
     max_grad_norm: float = field(default=5.0, metadata=bounds(0))
     figures_every: int = field(default=500, metadata=bounds(1))
     """Steps between figures on held-out pages."""

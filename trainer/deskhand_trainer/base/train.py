@@ -1,7 +1,8 @@
 """Pretraining: vision learns to read strips of pages, then everything learns from questions about them, and
 about what actions changed on others.
 
-Stops and resumes anywhere between two steps; the result depends on the arguments and the precision alone.
+Stops and resumes anywhere between two steps; the result depends on the arguments and the precision alone, and
+where it has minutes on how many steps the machine does in them.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ import torch
 from torch import Tensor
 
 from deskhand_agent.models.bundle import ModelBundle
-from deskhand_agent.precision import device_named, multiplying, resolved
+from deskhand_agent.precision import multiplying, resolved
 from deskhand_sandbox.tasks.generated import SIZES_PX
 from deskhand_trainer.base.ahead import Ahead
 from deskhand_trainer.base.change_questions import CHANGE_KINDS, ask_change
 from deskhand_trainer.base.changes import SeenChange
+from deskhand_trainer.base.clock import Clock
 from deskhand_trainer.base.config import PretrainConfig
 from deskhand_trainer.base.drawing import count_in, holds_changes, size_px_of
 from deskhand_trainer.base.feed import Feed
@@ -36,6 +38,7 @@ from deskhand_trainer.base.questions import ask_many
 from deskhand_trainer.base.shards import read_changes, read_shard
 from deskhand_trainer.checkpoints import load_checkpoint, save_checkpoint, take_up
 from deskhand_trainer.cloning import TurnOrder, apart, cloning_figures, cloning_loss
+from deskhand_trainer.devices import learning_device
 from deskhand_trainer.errors import RunStopped
 from deskhand_trainer.side_by_side import in_parts
 from deskhand_trainer.types import TrainingSample
@@ -72,6 +75,8 @@ class PretrainReport:
 
     figures: Mapping[str, float]
     """On held-out pages at the end (see `Perception.figures`)."""
+    steps: int
+    """Done, of both stages."""
     curve: Sequence[Mapping[str, float]]
     """Figures on the way, each with "step" (of both stages) and "seconds"."""
     seconds: float
@@ -110,9 +115,10 @@ def pretrain(
         TrainingDiverged: no gradient was finite, many times in a row.
         ShardDamaged: a file of pages cannot be used.
         RunRefused: a released model, fewer pages or changes than a step takes, or heads of another model.
+        ConfigError: a GPU is asked for, and PyTorch finds none.
     """
     torch.set_num_threads(config.threads)
-    bundle.to(device_named(config.device))
+    bundle.to(learning_device(config.device))
     training = _Pretraining(
         bundle, shards, held_out, config, demonstrations, progress, checkpoint_dir, should_stop
     )
@@ -150,6 +156,7 @@ class _Pretraining:
         checkpoints: Path | None,
         should_stop: Callable[[], bool],
     ) -> None:
+        self.clock = Clock(config.minutes)
         self.bundle, self.config, self.report = bundle, config, progress
         self.checkpoints, self.should_stop = checkpoints, should_stop
         with torch.random.fork_rng(devices=[]):
@@ -177,19 +184,19 @@ class _Pretraining:
         self.optimizer = WarmStartOptimizer(
             {"model": bundle.model, "heads": self.perception.heads}, config, precision=self.precision
         )
-        self.done = 0
+        self.done, self.over = 0, False
         self.seconds = 0.0
         self.curve: list[dict[str, float]] = []
         self.saved_at = time.monotonic()
 
     def run(self) -> PretrainReport:
-        total = sum(self.totals.values())
         with torch.random.fork_rng(devices=[]):
             self._resume()
+            self.over = self._spent() >= 1.0
             self.bundle.model.train()
             try:
-                while self.done < total:
-                    self._step(total)
+                while not self.over:
+                    self._step()
             finally:
                 self.strips.close()
                 self.asked.close()
@@ -198,18 +205,28 @@ class _Pretraining:
         figures = {name: value for name, value in last.items() if name not in ("step", "seconds")}
         self.bundle.to(torch.device("cpu"))
         return PretrainReport(
-            figures=figures, curve=self.curve, seconds=self.seconds, heads=self.perception.heads.to("cpu")
+            figures=figures,
+            steps=self.done,
+            curve=self.curve,
+            seconds=self.seconds,
+            heads=self.perception.heads.to("cpu"),
         )
 
-    def _step(self, total: int) -> None:
+    def _spent(self) -> float:
+        """Share of the steps or of the minutes, of whichever limit is nearer."""
+        total = sum(self.totals.values())
+        return max(self.done / total if total else 1.0, self.clock.share())
+
+    def _step(self) -> None:
         stage, step = self._place()
         started = time.monotonic()
-        told = self.optimizer.step(self._losses(stage, step), self.done / total, threads=self.config.threads)
+        told = self.optimizer.step(self._losses(stage, step), self._spent(), threads=self.config.threads)
         self.done += 1
         self.seconds += time.monotonic() - started
-        figures: dict[str, float] = {}
-        if self.done % self.config.figures_every == 0 or self.done == total:
-            figures = self._figures()
+        if stage == "reading":
+            self.clock.begin_part()
+        self.over = self._spent() >= 1.0
+        figures = self._figures() if self.over or self.done % self.config.figures_every == 0 else {}
         self.report(
             StageProgress(stage=stage, step=step + 1, steps=self.totals[stage], loss=told, figures=figures)
         )
@@ -227,7 +244,7 @@ class _Pretraining:
         before, now = (int(each * self.imitating) for each in (step, step + 1))
         if now > before:
             return self._cloning_losses(before)
-        share = step / self.totals["asking"]
+        share = max(step / self.totals["asking"], self.clock.share(of_part=True))
         looking = min(1.0, max(0.0, (LOOK_UNTIL - share) / (LOOK_UNTIL - LOOK_LESS_FROM)))
         return [partial(self._asking_loss, part, looking) for part in self.asked.at(step - before)]
 
@@ -359,6 +376,7 @@ class _Pretraining:
                     "heads": dict(self.perception.heads.state_dict()),
                     "optimizer": self.optimizer.state(),
                     "seconds": self.seconds,
+                    "clock": self.clock.state(),
                     "curve": self.curve,
                 },
             )
@@ -372,6 +390,7 @@ class _Pretraining:
             return
         self.done, kept = found
         self.seconds, self.curve = kept["seconds"], list(kept["curve"])
+        self.clock.restore(kept.get("clock", {"elapsed_s": self.seconds, "part_s": 0.0}))
         take_up(self.bundle.model.state_dict().items(), kept["model"])
         self.perception.heads.load_state_dict(kept["heads"])
         self.optimizer.restore(kept["optimizer"])

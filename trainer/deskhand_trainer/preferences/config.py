@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from deskhand_agent.precision import Device, Precision
 from deskhand_trainer.config_parsing import bounds
 
 
@@ -39,5 +40,10 @@ class PreferenceConfig:
     """At which the episodes were drawn."""
     checkpoint_every_s: float = field(default=30.0, metadata=bounds(0))
     threads: int = field(default=2, metadata=bounds(1, 1024))
+    precision: Precision = "float32"
+    """Of multiplications; "auto": bfloat16 on a GPU, and where the processor multiplies it faster (AMX,
+    AVX-512 BF16)."""
+    device: Device = "auto"
+    """Where it learns; "auto": on the GPU where there is one."""
     seed: int = 0
     """Of the order."""

@@ -21,11 +21,11 @@ from torch.nn.functional import binary_cross_entropy_with_logits as cross_entrop
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.features import FeatureCache
 from deskhand_agent.models.scoring import reply_logits
-from deskhand_agent.precision import device_named
 from deskhand_flywheel.prm.calibration import quality
 from deskhand_flywheel.prm.examples import PrmExample, examples_from
 from deskhand_flywheel.prm.model import ScoreHead, hidden_width, read_step, states_of, step_hidden
-from deskhand_trainer.errors import ConfigError, RunStopped, TrainingDiverged
+from deskhand_trainer.devices import learning_device
+from deskhand_trainer.errors import RunStopped, TrainingDiverged
 from deskhand_trainer.prm.config import ScoreConfig
 from deskhand_trainer.prm.material import Material, Unit, part
 
@@ -91,10 +91,7 @@ def train_reward_model(
         TrainingDiverged: a minibatch has no finite gradient.
         ConfigError: a GPU is asked for, and PyTorch finds none.
     """
-    try:
-        bundle.to(device_named(config.device))
-    except ValueError as error:
-        raise ConfigError(f"field 'device': {error}", "device") from error
+    bundle.to(learning_device(config.device))
     parted = part(material.trajectories, share=config.held_out, seed=config.seed)
     train = examples_from(parted.train, bundle, material.targets)
     held = examples_from(parted.held, bundle, material.targets)

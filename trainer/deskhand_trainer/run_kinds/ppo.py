@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.notebook import Notebook
-from deskhand_agent.precision import device_named
 from deskhand_flywheel.lineage import SCORED_BY
 from deskhand_sandbox.base import Capability, SandboxSource
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.admission import loop_seeds, refuse_unproven, refuse_unverified
 from deskhand_trainer.config import PpoConfig
+from deskhand_trainer.devices import learning_device
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.loop_state import PpoSetting
 from deskhand_trainer.outcome_reward import judging
@@ -24,10 +24,7 @@ from deskhand_trainer.run_kinds.users import answering
 
 async def run(context: RunContext, config: PpoConfig) -> tuple[str, dict[str, JsonValue]]:
     """Train, keep the best."""
-    try:
-        device_named(config.device)
-    except ValueError as error:
-        raise RunRefused(f"field 'device': {error}") from error
+    learning_device(config.device)
     loop_seeds(config.tasks, probe=config.probe)
     sandbox_kinds(config.tasks)
     refuse_unproven(config.tasks, allowed=config.unproven)

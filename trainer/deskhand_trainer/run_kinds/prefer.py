@@ -11,6 +11,7 @@ from deskhand_agent.reviewing import REVIEWED
 from deskhand_flywheel.types import TrajectoryFilter
 from deskhand_sandbox.types import JsonValue, Split
 from deskhand_trainer.admission import refuse_held_out
+from deskhand_trainer.devices import learning_device
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.preferences.config import PreferenceConfig
 from deskhand_trainer.preferences.corrections import correction_pairs
@@ -29,6 +30,7 @@ async def run(context: RunContext, config: PreferenceConfig) -> tuple[str, dict[
     """Pair, train, keep."""
     refuse_held_out(config.tasks)
     sandbox_kinds(config.tasks)
+    device = learning_device(config.device)
     bundle = await context.bundle()
     pairs = await _pairs(context, bundle, config)
     if not pairs:
@@ -36,7 +38,7 @@ async def run(context: RunContext, config: PreferenceConfig) -> tuple[str, dict[
     async with stopping() as should_stop:
         report = await asyncio.to_thread(
             train_preferences,
-            VlmActorCritic(bundle),
+            VlmActorCritic(bundle.to(device), precision=config.precision),
             pairs,
             config,
             progress=Teller(context, "preferences", "prefer"),

@@ -8,7 +8,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from deskhand_agent.models.bundle import ModelBundle, save_bundle
-from deskhand_agent.precision import device_named
 from deskhand_agent.types import Trajectory
 from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
 from deskhand_sandbox.tasks.generated import SIZES_PX
@@ -24,6 +23,7 @@ from deskhand_trainer.base.fresh import fresh_base
 from deskhand_trainer.base.pages import TASK
 from deskhand_trainer.base.perception import refuse_released
 from deskhand_trainer.base.train import pretrain
+from deskhand_trainer.devices import learning_device
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.run_folder import write_json
 from deskhand_trainer.run_kinds.context import RunContext
@@ -36,10 +36,7 @@ from deskhand_trainer.types import last_attempt
 async def run(context: RunContext, config: PretrainConfig) -> tuple[str, dict[str, JsonValue]]:
     """Draw, train, keep."""
     refuse_held_out(config.demonstration_tasks)
-    try:
-        device_named(config.device)
-    except ValueError as error:
-        raise RunRefused(f"field 'device': {error}") from error
+    learning_device(config.device)
     bundle = await _bundle(context, config)
     refuse_released(bundle)
     shown = await _shown(context, config, bundle)
@@ -67,6 +64,7 @@ async def run(context: RunContext, config: PretrainConfig) -> tuple[str, dict[st
     metrics: dict[str, JsonValue] = {
         **report.figures,
         "demonstrations": len(shown),
+        "steps": report.steps,
         "training_seconds": report.seconds,
         "parameters": sum(each.numel() for each in bundle.model.parameters()),
     }

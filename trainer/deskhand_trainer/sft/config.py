@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from deskhand_agent.memory import Screens, Strategy
-from deskhand_agent.precision import Precision
+from deskhand_agent.precision import Device, Precision
 from deskhand_trainer.config_parsing import bounds
 
 PERCEPTION_TASKS = (
@@ -91,6 +91,9 @@ class SftConfig:
     """A cloning step is learned in so many parts, one on each thread; what is learned depends on the parts,
     not on the threads."""
     precision: Precision = "float32"
-    """Of multiplications; "auto": bfloat16 where the processor multiplies it faster (AMX, AVX-512 BF16)."""
+    """Of multiplications; "auto": bfloat16 on a GPU, and where the processor multiplies it faster (AMX,
+    AVX-512 BF16)."""
+    device: Device = "auto"
+    """Where it learns; "auto": on the GPU where there is one."""
     seed: int = 0
     """Of order, questions and heads."""

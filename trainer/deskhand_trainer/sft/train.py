@@ -33,6 +33,7 @@ from deskhand_trainer.checkpoints import (
     take_up,
 )
 from deskhand_trainer.cloning import TurnOrder, apart, cloning_figures, cloning_loss
+from deskhand_trainer.devices import learning_device
 from deskhand_trainer.errors import RunStopped
 from deskhand_trainer.sft.config import SftConfig
 from deskhand_trainer.side_by_side import in_parts
@@ -82,8 +83,8 @@ def train_sft(
 ) -> SftReport:
     """Train the bundle's model in place.
 
-    The result depends on its arguments alone, not on the clock, and not on whether the run was stopped and
-    started again in between.
+    It learns on the config's device and ends on the processor. On one kind of machine the result depends on
+    its arguments alone, not on the clock, and not on whether the run was stopped and started again.
 
     Args:
         samples: demonstrations; empty skips cloning.
@@ -100,8 +101,10 @@ def train_sft(
         DiskFull: no room for a checkpoint.
         TrainingDiverged: no gradient was finite, many times in a row.
         RunRefused: a perception stage asked of a released model, or heads of another one.
+        ConfigError: a GPU is asked for, and PyTorch finds none.
     """
     torch.set_num_threads(config.threads)
+    bundle.to(learning_device(config.device))
     return _WarmStart(
         bundle, samples, perception_pages, config, progress, checkpoint_dir, heads_from, should_stop
     ).run()
@@ -124,7 +127,7 @@ class _WarmStart:
         should_stop: Callable[[], bool] | None,
     ) -> None:
         self.bundle, self.config = bundle, config
-        self.precision = resolved(config.precision)
+        self.precision = resolved(config.precision, bundle.device.type)
         self.report = progress or _silent
         self.checkpoints = checkpoints
         self.should_stop = should_stop or (lambda: False)
@@ -135,6 +138,8 @@ class _WarmStart:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
             self.perception = Perception(bundle) if pages else None
+        if self.perception is not None:
+            self.perception.heads.to(bundle.device)
         self.heads_kept = bool(self.perception and heads_from and self.perception.heads.load(heads_from))
         studied = [self.perception.study(page) for page in pages] if self.perception else []
         seeing = [page for page in studied if ask_many(page.page, 1, random.Random(0))]
@@ -164,11 +169,13 @@ class _WarmStart:
             finally:
                 self._freeze(False)
             self.bundle.model.eval()
+        self.bundle.to(torch.device("cpu"))
         each = {
             "reading": self.config.strips_per_step,
             "pointing": self.config.pages_per_step * self.config.questions_per_page,
             "cloning": self.config.minibatch,
         }
+        heads = self.perception.heads.to("cpu") if self.perception is not None and self.heads_kept else None
         rates = {
             name: each[name] * self.state.steps[name] / spent
             for name, spent in self.state.stage_seconds.items()
@@ -179,7 +186,7 @@ class _WarmStart:
             steps=dict(self.state.steps),
             seconds=self.state.seconds,
             examples_per_s=rates,
-            heads=self.perception.heads if self.perception is not None and self.heads_kept else None,
+            heads=heads,
         )
 
     def _stage(self, stage: str) -> None:
@@ -228,13 +235,13 @@ class _WarmStart:
         return [partial(self._question_loss, pages, self.rng, looking=looking, aided=aided)]
 
     def _cloning_loss(self, samples: Sequence[TrainingSample], tokens: int) -> Tensor:
-        with multiplying(self.precision):
+        with multiplying(self.precision, self.bundle.device.type):
             return cloning_loss(self.bundle, samples, tokens=tokens)
 
     def _reading_loss(self) -> Tensor:
         assert self.perception is not None
         pages = self._drawn(self.config.strips_per_step)
-        with multiplying(self.precision):
+        with multiplying(self.precision, self.bundle.device.type):
             return self.perception.reading_loss(pages, self.draws)
 
     def _question_loss(
@@ -248,7 +255,7 @@ class _WarmStart:
     ) -> Tensor:
         assert self.perception is not None
         each = self.config.questions_per_page
-        with multiplying(self.precision):
+        with multiplying(self.precision, self.bundle.device.type):
             loss, _ = self.perception.asking_loss(pages, draw, questions=each, looking=looking, aided=aided)
         return share * loss
 

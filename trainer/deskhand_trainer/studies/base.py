@@ -169,6 +169,8 @@ class BaseStudy:
         """
         self.runs = StudyRuns(folder)
         self._policy, self._results = policy, results
+        self._figures: Mapping[str, Figure] = {}
+        """What the results have, by name: read when the work begins, and as this study writes it."""
         self._writing = threading.Lock()
 
     def run(self, parts: Sequence[Part], seeds: Sequence[int], *, workers: int = 1) -> None:
@@ -177,8 +179,11 @@ class BaseStudy:
         Raises:
             StudyStopped: a run ended without a result, or another process works at the study; says where.
             AgentError, FlywheelError: the policy cannot be had.
+            ResultsError: the results' file is not in their form.
         """
         self.runs.folder.mkdir(parents=True, exist_ok=True)
+        if self._results.exists():
+            self._figures = _by_name(read_figures(self._results))
         start = asyncio.run(self._start())
         jobs: list[Callable[[], None]] = []
         for part, tasks in measured_tasks().items():
@@ -195,10 +200,10 @@ class BaseStudy:
             candidates = evaluation(CANDIDATES, CANDIDATE_EPISODES, "validation")
             self.runs.work([partial(self._measure, CANDIDATE, candidates, start)])
             model = model_named(start.manifest)
-            seldom = done_seldom(read_figures(self._results), model)
+            seldom = done_seldom([*self._figures.values()], model)
             if seldom:
                 self.runs.work([partial(self._measure, LEARNABLE, learnable(seldom), start)])
-            ten = the_ten(read_figures(self._results), model)
+            ten = the_ten([*self._figures.values()], model)
             self.runs.work(
                 [partial(self._ten, task, seed, start) for seed in seeds for task in ten], workers=workers
             )
@@ -256,16 +261,13 @@ class BaseStudy:
 
     def _known(self, names: Sequence[str], asked: EvaluateConfig | PpoConfig, start: PolicyRecord) -> bool:
         """Whether the results have these figures, found with these settings."""
-        if not self._results.exists():
-            return False
-        found = {figure.name: figure.config for figure in read_figures(self._results)}
-        policy = model_named(start.manifest)
+        found, policy = self._figures, model_named(start.manifest)
 
         def same(settings: Mapping[str, Any]) -> bool:
             others = {name: value for name, value in settings.items() if name != "policy"}
             return settings.get("policy") == policy and same_settings(others, asked)
 
-        return all(same(found.get(name, {})) for name in names)
+        return all(name in found and same(found[name].config) for name in names)
 
     def _tell(self, figures: Sequence[Figure], start: PolicyRecord) -> None:
         """Write figures of single tasks, and the means that are whole with them."""
@@ -277,9 +279,14 @@ class BaseStudy:
             tasks = {**measured_tasks(), **probes}
             made = means(known, policy=policy, measured=tasks, ten=the_ten(known, policy))
             write_figures(self._results, made)
+            self._figures = _by_name([*known, *made])
             write_results_page(self._results.parent)
             for each in (*figures, *made):
                 print(each, flush=True)
+
+
+def _by_name(figures: Sequence[Figure]) -> dict[str, Figure]:
+    return {figure.name: figure for figure in figures}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

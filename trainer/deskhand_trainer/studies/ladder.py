@@ -35,6 +35,8 @@ were successes, and their returns hardly varied. Left out of METHODS §7: frozen
 rewards by a process model. FOLDER holds the store and a folder per run: a finished run is not done again, a
 killed one goes on. What is kept of every arm stands beside the results and travels with them: a seed whose
 arms are all there needs no folder. An arm that was told something else is done anew and in no figure.
+One whose training diverges is kept as failed, with the reason and after how many iterations, and told of; the
+others go on, and `--again` alone lets it go on from its last checkpoint.
 """
 
 from __future__ import annotations
@@ -45,181 +47,40 @@ import json
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 from deskhand_agent.errors import AgentError
-from deskhand_agent.memory import Screens
-from deskhand_agent.shipped import DESKHAND_TINY
 from deskhand_flywheel.errors import FlywheelError
 from deskhand_flywheel.store import Store
-from deskhand_trainer.config import CollectConfig, EvaluateConfig, PpoConfig, ValuePretrainingConfig
-from deskhand_trainer.presets import method
+from deskhand_trainer.config import CollectConfig
+from deskhand_trainer.errors import TrainingDiverged
 from deskhand_trainer.results import write_figures, write_results_page
 from deskhand_trainer.run_folder import write_json
 from deskhand_trainer.runs import RunKind
-from deskhand_trainer.sft.config import SftConfig
-from deskhand_trainer.studies.ladder_curves import draw_curves, read_curve
-from deskhand_trainer.studies.ladder_figures import CONTROL, ladder_figures
-from deskhand_trainer.studies.ladder_record import ArmRecord, LadderRecord, read_record, write_record
-from deskhand_trainer.studies.runs import StudyRuns, result_of, run_id, until_done
-
-Arm = Literal["turn-ppo", "ppo", "grpo", "rebn", "st-ppo", "unpretrained", "bilevel", "shuffled"]
-ARMS: tuple[Arm, ...] = get_args(Arm)
-VARIANTS: Mapping[str, Mapping[str, Any]] = {
-    "unpretrained": {"value_pretraining": ValuePretrainingConfig(enabled=False)},
-    CONTROL: {"shuffled_rewards": True},
-}
-"""Arms that are turn-PPO but for this."""
-TEST_EPISODES, CONTROL_EPISODES = 256, 1024
-SEED_SPACING = 20_000
-"""Training seeds of study seed k begin (k + 1)·SEED_SPACING into the train split, demonstrations at 0: no two
-overlap."""
-FOLDER = Path(".deskhand/studies/ladder")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Rung:
-    """A task of the ladder and what all its arms share."""
-
-    name: str
-    task: str
-    policy: str | None
-    """What every start is made of; None: a new model."""
-    demonstrations: int
-    """That every start imitates; 0: the policy is the start."""
-    turns: int
-    """In sandboxes, for every arm."""
-    max_tokens: int
-    """Longest reply."""
-    screens: Screens | None
-    """What the policy is shown; None: the picture."""
-    environment_weight: float
-    """Of the environment's own rewards."""
-    concurrency: int
-    batch: int
-    """Episodes of an iteration."""
-    minibatch: int
-    """Turns of an optimizer step."""
-    lr: float
-    freeze: Literal["nothing", "vision"] = "nothing"
-    cloning_epochs: int = 4
-
-
-RUNGS = (
-    Rung(
-        name="sokoban",
-        task="worlds/sokoban-6x6-1",
-        policy=None,
-        demonstrations=200,
-        cloning_epochs=8,
-        turns=40_000,
-        max_tokens=12,
-        screens="text",
-        environment_weight=1.0,
-        concurrency=32,
-        batch=128,
-        minibatch=128,
-        lr=1e-4,
-    ),
-    Rung(
-        name="checkboxes",
-        task="miniwob/click-checkboxes",
-        policy=DESKHAND_TINY,
-        demonstrations=0,
-        turns=4_000,
-        max_tokens=12,
-        screens=None,
-        environment_weight=0.0,
-        concurrency=16,
-        batch=64,
-        minibatch=64,
-        lr=3e-4,
-        freeze="vision",
-    ),
+from deskhand_trainer.studies.ladder_curves import draw_curves, iterations_done, read_curve
+from deskhand_trainer.studies.ladder_figures import CONTROL, failed_figure, ladder_figures
+from deskhand_trainer.studies.ladder_plan import (
+    ARMS,
+    RUNGS,
+    ArmSpec,
+    arm_config,
+    arms_of,
+    evaluation,
+    start_config,
 )
+from deskhand_trainer.studies.ladder_record import (
+    ArmRecord,
+    FailedArm,
+    LadderRecord,
+    read_record,
+    write_record,
+)
+from deskhand_trainer.studies.runs import RunFailed, StudyRuns, result_of, run_id, until_done
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ArmSpec:
-    """One run of one arm."""
-
-    rung: Rung
-    arm: Arm
-    seed: int
-
-    @property
-    def name(self) -> str:
-        """Of its folder."""
-        return f"{self.rung.name}/{self.arm}-{self.seed}"
-
-    @property
-    def start(self) -> str:
-        """Folder of the policy it begins from."""
-        return f"{self.rung.name}/start-{self.seed}"
-
-
-def arms_of(rungs: Sequence[Rung], arms: Sequence[Arm], seeds: Sequence[int]) -> list[ArmSpec]:
-    """Every run, a seed at a time, so that what is done is always comparable; controls on the first rung."""
-    return [
-        ArmSpec(rung=rung, arm=arm, seed=seed)
-        for rung in rungs
-        for seed in seeds
-        for arm in arms
-        if arm != CONTROL or rung is RUNGS[0]
-    ]
-
-
-def start_config(rung: Rung, seed: int) -> SftConfig:
-    """How the policy that every arm of a seed begins from is made."""
-    return SftConfig(
-        tasks=(rung.task,),
-        demonstrations_per_task=rung.demonstrations,
-        screens=rung.screens,
-        perception_tasks=(),
-        cloning_epochs=rung.cloning_epochs,
-        seed=seed,
-    )
-
-
-def arm_config(spec: ArmSpec) -> PpoConfig:
-    """What an arm is told: what all share, and its preset."""
-    rung = spec.rung
-    shared = PpoConfig(
-        tasks=(rung.task,),
-        minutes=0.0,
-        iterations=100_000,
-        environment_steps=rung.turns,
-        episodes_per_iteration=rung.batch,
-        minibatch=rung.minibatch,
-        value_pretraining=ValuePretrainingConfig(episodes=128),
-        environment_weight=rung.environment_weight,
-        lr=rung.lr,
-        freeze=rung.freeze,
-        max_tokens=rung.max_tokens,
-        concurrency=rung.concurrency,
-        threads=1,
-        evaluate_every=8,
-        seed=spec.seed,
-        seed_offset=(spec.seed + 1) * SEED_SPACING,
-    )
-    preset = method("turn-ppo" if spec.arm in VARIANTS else spec.arm).config
-    return replace(shared, **preset, **VARIANTS.get(spec.arm, {}))
-
-
-def evaluation(spec: ArmSpec, *, control: bool) -> EvaluateConfig:
-    """How a policy is measured, before and after."""
-    return EvaluateConfig(
-        tasks=(spec.rung.task,),
-        episodes=CONTROL_EPISODES if control else TEST_EPISODES,
-        modes=("sampled",) if control else ("sampled", "greedy"),
-        max_tokens=spec.rung.max_tokens,
-        concurrency=spec.rung.concurrency,
-        targets=False,
-        seed=spec.seed,
-    )
+FOLDER = Path(".deskhand/studies/ladder")
 
 
 class LadderStudy:
@@ -236,10 +97,11 @@ class LadderStudy:
         self._record, self._guard = record, threading.Lock()
 
     def run(self, specs: Sequence[ArmSpec], *, workers: int = 1) -> None:
-        """Train and measure the arms, several at a time.
+        """Train and measure the arms, several at a time; one that diverges is kept as failed.
 
         Raises:
-            StudyStopped: a run ended without a result, or another process works at the study; says where.
+            StudyStopped: a run ended without a result for any other reason, or another process works at the
+                study; says where.
             AgentError, FlywheelError: the policy cannot be had.
         """
         self.runs.folder.mkdir(parents=True, exist_ok=True)
@@ -271,7 +133,13 @@ class LadderStudy:
         measured = asdict(evaluation(spec, control=control))
         before = self.runs.run(f"{spec.start}/{measure}", RunKind.EVALUATE, measured, start)["metrics"]
         critic = self._critic(spec, start) if control else None
-        trained = self.runs.run(f"{spec.name}/train", RunKind.PPO, config, start)
+        try:
+            trained = self.runs.run(f"{spec.name}/train", RunKind.PPO, config, start)
+        except RunFailed as failure:
+            if failure.kind != TrainingDiverged.__name__:
+                raise
+            self._keep(spec, self._failed(spec, failure.reason, base=base, start=model))
+            return
         tested = self.runs.run(f"{spec.name}/{measure}", RunKind.EVALUATE, measured, trained["policy_out"])
         after = tested["metrics"]
         arm = ArmRecord(
@@ -287,7 +155,21 @@ class LadderStudy:
             config=json.loads(json.dumps(config)),
             **self.runs.made(f"{spec.name}/train"),
         )
-        print(f"done: {spec.name}", flush=True)
+        self._keep(spec, arm)
+
+    def _failed(self, spec: ArmSpec, reason: str, *, base: str | None, start: str) -> FailedArm:
+        return FailedArm(
+            base=base,
+            start=start,
+            iterations=iterations_done(self.runs.store, f"{spec.name}/train"),
+            reason=reason,
+            config=json.loads(json.dumps(asdict(arm_config(spec)))),
+            **self.runs.made(f"{spec.name}/train"),
+        )
+
+    def _keep(self, spec: ArmSpec, arm: ArmRecord | FailedArm) -> None:
+        ended = "failed" if isinstance(arm, FailedArm) else "done"
+        print(f"{ended}: {spec.name}", flush=True)
         with self._guard:
             self._record = self._record.with_arm(spec.name, arm)
             self._tell(self._record)
@@ -350,6 +232,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         default=Path("docs/results/runs/ladder.json"),
         help="what is kept of arms that are done, here or elsewhere: they are not done again (%(default)s)",
     )
+    parser.add_argument("--again", action="store_true", help="go on with arms that failed, too")
     parser.add_argument("--report", action="store_true", help="only write the figures of what is done")
     options = parser.parse_args(argv)
     rungs = [rung for rung in RUNGS if rung.name in options.rungs]
@@ -364,6 +247,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             _publish(options.results, options.seeds, record)
             return
         specs = arms_of(rungs, options.arms, options.seeds)
+        if options.again:
+            record = record.without_failed([spec.name for spec in specs])
         LadderStudy(options.folder, record, tell).run(specs, workers=options.workers)
 
     return until_done(work, AgentError, FlywheelError)
@@ -388,7 +273,9 @@ def _publish(results: Path, seeds: Sequence[int], record: LadderRecord) -> None:
             draw_curves(drawn, rung.task, results.parent / f"ladder-{rung.name}.png")
     figures = ladder_figures(record, {rung.name: ARMS for rung in RUNGS}, seeds)
     if figures:
-        write_figures(results, figures)
+        named = {figure.name for figure in figures}
+        mended = {failed_figure(rung.name, arm) for rung in RUNGS for arm in ARMS} - named
+        write_figures(results, figures, gone=sorted(mended))
         write_results_page(results.parent)
     print(*figures, sep="\n", flush=True)
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Plot
@@ -25,21 +26,28 @@ def read_curve(store: tuple[str, str], name: str) -> Curve:
         store: URLs of the study's database and of its blobs.
         name: of the run's folder below the study's.
     """
-    return asyncio.run(_read(*store, f"run:{run_id(name)}"))
-
-
-async def _read(store_url: str, blobs_url: str, subject: str) -> Curve:
     found: dict[int, tuple[float, float]] = {}
+    for told in asyncio.run(_told(*store, name, "ppo/validation")):
+        # a run that was killed measures some of it again
+        found[int(told["step"])] = float(told["turns"]), float(told["success_sampled"])
+    return tuple(found[step] for step in sorted(found))
+
+
+def iterations_done(store: tuple[str, str], name: str) -> int:
+    """How many a training run came to; its store and its name as in `read_curve`."""
+    told = asyncio.run(_told(*store, name, "ppo/iteration"))
+    return int(told[-1]["step"]) if told else 0
+
+
+async def _told(store_url: str, blobs_url: str, name: str, metric: str) -> list[Mapping[str, Any]]:
+    """Every time a run told of a metric, in order."""
+    found: list[Mapping[str, Any]] = []
     last = 0
     async with await Store.open(store_url, blobs_url) as opened:
-        while events := await opened.events_after(last, subjects=[subject]):
+        while events := await opened.events_after(last, subjects=[f"run:{run_id(name)}"]):
             last = events[-1].id
-            for event in events:
-                if event.name == "ppo/validation":
-                    data = {key: float(event.data[key]) for key in ("step", "turns", "success_sampled")}  # pyright: ignore[reportArgumentType]
-                    # a run that was killed measures some of it again
-                    found[int(data["step"])] = data["turns"], data["success_sampled"]
-    return tuple(found[step] for step in sorted(found))
+            found += [event.data for event in events if event.name == metric]
+    return found
 
 
 def draw_curves(curves: Mapping[str, Sequence[Curve]], title: str, path: Path) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from deskhand_trainer.results import Figure
 from deskhand_trainer.student import student_mean
-from deskhand_trainer.studies.ladder_record import ArmRecord, LadderRecord, common_seeds
+from deskhand_trainer.studies.ladder_record import ArmRecord, FailedArm, LadderRecord, common_seeds
 from deskhand_trainer.studies.publishing import made_by
 
+Arm = TypeVar("Arm", ArmRecord, FailedArm)
 COMMAND = "deskhand study ladder"
 CONTROL = "shuffled"
 COMPARISONS: Mapping[str, tuple[str, str]] = {
@@ -31,7 +32,7 @@ returns could not have shown any."""
 def ladder_figures(
     record: LadderRecord, rungs: Mapping[str, Sequence[str]], seeds: Sequence[int]
 ) -> list[Figure]:
-    """Figures of all that is done; an arm counts as reported once all its seeds are.
+    """Figures of all that is done; an arm counts as reported once all its seeds are, or have failed.
 
     Args:
         rungs: name -> its arms.
@@ -39,47 +40,77 @@ def ladder_figures(
     """
     figures: list[Figure] = []
     whole = 0
-    by_rung = {rung: {arm: _done(record, rung, arm, seeds) for arm in arms} for rung, arms in rungs.items()}
+    by_rung = {
+        rung: {arm: _named(record.arms, rung, arm, seeds) for arm in arms} for rung, arms in rungs.items()
+    }
     for rung, done in by_rung.items():
+        lost = {arm: _named(record.failed, rung, arm, seeds) for arm in done}
         for arm, found in done.items():
+            figures += _failed(failed_figure(rung, arm), lost[arm])
             if arm == CONTROL:
                 figures += _controls(found, seeds)
                 continue
-            figures += _arm(f"{rung}_{arm}".replace("-", "_"), found)
-            whole += len(found) == len(seeds)
+            figures += _arm(f"{rung}_{arm}".replace("-", "_"), found, _left_out(lost[arm]))
+            whole += len(found) + len(lost[arm]) == len(seeds)
         for name, (one, other) in COMPARISONS.items():
-            figures += _difference(f"{rung}_{name}", [(done.get(one, {}), done.get(other, {}))])
+            without = _left_out({**lost.get(one, {}), **lost.get(other, {})})
+            pair = done.get(one, {}), done.get(other, {})
+            figures += _difference(f"{rung}_{name}", [pair], without)
     for name in OVERALL:
         one, other = COMPARISONS[name]
         pairs = [(done.get(one, {}), done.get(other, {})) for done in by_rung.values()]
         figures += _difference(name, [pair for pair in pairs if len(common_seeds(pair)) == len(seeds)])
     if figures:
-        note = f"arms of which {len(seeds)} seeds are done"
+        note = f"arms of which {len(seeds)} seeds are done, those that failed among them"
         figures.append(_of("arms_reported", whole, "arms", [], [], note=note))
         figures.append(_of("seeds", len(seeds), "seeds", [], seeds, goal=">= 3"))
     return figures
 
 
-def _arm(name: str, done: Mapping[int, ArmRecord]) -> list[Figure]:
+def failed_figure(rung: str, arm: str) -> str:
+    """The name of how often an arm failed; there is such a figure where it did."""
+    return f"{rung}_{arm}_failed".replace("-", "_")
+
+
+def _failed(name: str, lost: Mapping[int, FailedArm]) -> list[Figure]:
+    """Seeds in which an arm's training diverged."""
+    if not lost:
+        return []
+    told = (f"seed {seed} after {arm.iterations} iterations: {arm.reason}" for seed, arm in lost.items())
+    note = f"training diverged; {'; '.join(told)}"
+    return [_of(name, len(lost), "seeds", [*lost.values()], sorted(lost), note=note)]
+
+
+def _left_out(lost: Iterable[int]) -> str:
+    """For a note: which seeds are in no mean, for they failed."""
+    seeds = ", ".join(map(str, sorted(lost)))
+    return f"; without the seeds that failed: {seeds}" if seeds else ""
+
+
+def _arm(name: str, done: Mapping[int, ArmRecord], without: str) -> list[Figure]:
     """What an arm came to; nothing before it has two seeds."""
     if len(done) < 2:
         return []
     runs, seeds = list(done.values()), sorted(done)
     ranked = sorted(runs, key=lambda each: each.after)
     greedy = [run.greedy for run in runs if run.greedy is not None]
-    spread = "mean over the seeds, test seeds, {}; Student's interval"
-    longest = f"of training, longest of the seeds; {max(r.turns for r in runs)} turns at most"
+    spread = "mean over the seeds, test seeds, {}; Student's interval" + without
+    longest = f"of training, longest of the seeds; {max(r.turns for r in runs)} turns at most{without}"
     return [
         _mean(f"{name}_before", [r.before for r in runs], runs, seeds, spread.format("sampled")),
         _mean(f"{name}_after", [r.after for r in runs], runs, seeds, spread.format("sampled")),
         _mean(f"{name}_after_greedy", greedy, runs, seeds, spread.format("greedy")),
-        _of(f"{name}_after_min", ranked[0].after, "share", ranked, seeds, note="worst seed, sampled"),
+        _of(
+            f"{name}_after_min", ranked[0].after, "share", ranked, seeds, note=f"worst seed, sampled{without}"
+        ),
         _of(f"{name}_minutes", max(r.minutes for r in runs), "minutes", runs, seeds, note=longest),
     ]
 
 
 def _difference(
-    name: str, rungs: Sequence[tuple[Mapping[int, ArmRecord], Mapping[int, ArmRecord]]]
+    name: str,
+    rungs: Sequence[tuple[Mapping[int, ArmRecord], Mapping[int, ArmRecord]]],
+    without: str = "",
 ) -> list[Figure]:
     """Of two arms on some rungs, paired by seed: a pair has one start, and the same test seeds."""
     pairs = [(seed, one[seed], other[seed]) for one, other in rungs for seed in common_seeds([one, other])]
@@ -87,7 +118,7 @@ def _difference(
     if len(seeds) < 2:
         return []
     apart = [one.after - other.after for _, one, other in pairs]
-    note = "sampled success on test seeds, mean of the differences of pairs; Student's interval"
+    note = "sampled success on test seeds, mean of the differences of pairs; Student's interval" + without
     runs = [run for _, *both in pairs for run in both]
     return [_mean(name, apart, runs, seeds, note)]
 
@@ -131,10 +162,10 @@ def _controls(done: Mapping[int, ArmRecord], seeds: Sequence[int]) -> list[Figur
     return figures
 
 
-def _done(record: LadderRecord, rung: str, arm: str, seeds: Sequence[int]) -> dict[int, ArmRecord]:
-    """The seeds of an arm that are done."""
+def _named(arms: Mapping[str, Arm], rung: str, arm: str, seeds: Sequence[int]) -> dict[int, Arm]:
+    """The seeds of an arm that are among these."""
     named = {seed: f"{rung}/{arm}-{seed}" for seed in seeds}
-    return {seed: record.arms[name] for seed, name in named.items() if name in record.arms}
+    return {seed: arms[name] for seed, name in named.items() if name in arms}
 
 
 def _mean(
@@ -148,7 +179,7 @@ def _of(
     name: str,
     value: float,
     unit: str,
-    runs: Sequence[ArmRecord],
+    runs: Sequence[ArmRecord | FailedArm],
     seeds: Sequence[int],
     *,
     goal: str | None = None,

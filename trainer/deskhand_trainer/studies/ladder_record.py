@@ -1,6 +1,7 @@
 """What is kept of every arm that is done: enough for the figures and the curves, without its folder.
 
-    {"arms": {"sokoban/ppo-0": {"base": id, "start": id, "before", "after", "greedy", …}}}
+    {"arms": {"sokoban/ppo-0": {"base": id, "start": id, "before", "after", "greedy", …}},
+     "failed": {"sokoban/grpo-0": {"base": id, "start": id, "iterations", "reason", …}}}
 
 The file travels with the results, so that a study that takes days goes on where its folder is not.
 """
@@ -8,7 +9,7 @@ The file travels with the results, so that a study that takes days goes on where
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -52,16 +53,34 @@ class ArmRecord:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class FailedArm:
+    """One seed of an arm whose training diverged; a result, too."""
+
+    base: str | None
+    start: str
+    iterations: int
+    """Done before the one it failed in; 0: in the first, or in value pretraining."""
+    reason: str
+    config: Mapping[str, Any]
+    """`base`, `start` and this: as in `ArmRecord`."""
+    commit: str
+    date: str
+    machine: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class LadderRecord:
-    """All arms that are done."""
+    """All arms that are done, those that failed among them."""
 
     arms: Mapping[str, ArmRecord] = field(default_factory=dict[str, ArmRecord])
     """By the name of the arm's folder."""
+    failed: Mapping[str, FailedArm] = field(default_factory=dict[str, FailedArm])
+    """By the same names; none is in both."""
 
     @property
     def seeds(self) -> frozenset[int]:
         """Of any arm."""
-        ends = (name.rpartition("-")[2] for name in self.arms)
+        ends = (name.rpartition("-")[2] for name in (*self.arms, *self.failed))
         return frozenset(int(end) for end in ends if end.isdecimal())
 
     def made_of(self, bases: Mapping[str, str | None]) -> LadderRecord:
@@ -70,33 +89,39 @@ class LadderRecord:
         Args:
             bases: rung -> id of the model that its starts are made of; arms of other rungs stay.
         """
-        return LadderRecord(
-            arms={
-                name: arm
-                for name, arm in self.arms.items()
-                if bases.get(name.partition("/")[0], arm.base) == arm.base
-            }
-        )
+        return self._those(lambda name, arm: bases.get(name.partition("/")[0], arm.base) == arm.base)
 
-    def have(self, name: str, config: Mapping[str, Any]) -> ArmRecord | None:
+    def have(self, name: str, config: Mapping[str, Any]) -> ArmRecord | FailedArm | None:
         """The arm, where it is done by these settings; one that came since has its default in the record."""
-        found = self.arms.get(name)
+        found = self.arms.get(name) or self.failed.get(name)
         asked = parse_config(PpoConfig, config)
         return found if found is not None and same_settings(found.config, asked) else None
 
     def told(self, configs: Mapping[str, Mapping[str, Any]]) -> LadderRecord:
         """The arms of these names that are done by these settings: others cannot be compared with them."""
-        found = {name: self.have(name, config) for name, config in configs.items()}
-        return LadderRecord(arms={name: arm for name, arm in found.items() if arm is not None})
+        return self._those(lambda name, arm: name in configs and self.have(name, configs[name]) is arm)
 
     def have_all(self, configs: Mapping[str, Mapping[str, Any]]) -> bool:
         """Whether these arms are done by these settings, all from one start."""
         found = [self.have(name, config) for name, config in configs.items()]
         return None not in found and len({each.start for each in found if each is not None}) == 1
 
-    def with_arm(self, name: str, arm: ArmRecord) -> LadderRecord:
-        """The same with an arm more, or measured again."""
-        return replace(self, arms={**self.arms, name: arm})
+    def with_arm(self, name: str, arm: ArmRecord | FailedArm) -> LadderRecord:
+        """The same with an arm more, or done again."""
+        rest = self._those(lambda each, _: each != name)
+        if isinstance(arm, FailedArm):
+            return replace(rest, failed={**rest.failed, name: arm})
+        return replace(rest, arms={**rest.arms, name: arm})
+
+    def without_failed(self, names: Collection[str]) -> LadderRecord:
+        """The same as if those of these arms that failed had never been tried."""
+        return self._those(lambda name, arm: not (name in names and isinstance(arm, FailedArm)))
+
+    def _those(self, keep: Callable[[str, ArmRecord | FailedArm], bool]) -> LadderRecord:
+        return LadderRecord(
+            arms={name: arm for name, arm in self.arms.items() if keep(name, arm)},
+            failed={name: arm for name, arm in self.failed.items() if keep(name, arm)},
+        )
 
 
 def common_seeds(arms: Sequence[Mapping[int, ArmRecord]]) -> list[int]:
@@ -116,7 +141,8 @@ def read_record(path: Path) -> LadderRecord:
     try:
         whole = json.loads(path.read_text())
         arms = {name: _arm(**arm) for name, arm in whole["arms"].items()}
-        return LadderRecord(arms=arms)
+        failed = {name: FailedArm(**arm) for name, arm in whole.get("failed", {}).items()}
+        return LadderRecord(arms=arms, failed=failed)
     except (json.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise ResultsError(f"{path} is not a record of the ladder ({error}); mend or remove it") from error
 
@@ -133,4 +159,5 @@ def write_record(path: Path, record: LadderRecord) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     arms = {name: asdict(record.arms[name]) for name in sorted(record.arms)}
-    write_json(path, {"arms": arms})
+    failed = {name: asdict(record.failed[name]) for name in sorted(record.failed)}
+    write_json(path, {"arms": arms, "failed": failed})

@@ -9,7 +9,7 @@ from deskhand_agent.test_time.settings import Deliberation
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_trainer.config import CollectConfig, EvaluateConfig, LabelConfig, PpoConfig, ScoreConfig
 from deskhand_trainer.studies.base import MAX_TOKENS
-from deskhand_trainer.studies.ladder import RUNGS, ArmSpec, Rung, arm_config, start_config
+from deskhand_trainer.studies.ladder_plan import RUNGS, ArmSpec, Rung, arm_config, start_config
 from deskhand_trainer.studies.runs import run_id
 
 SCORING_S = 3600.0

@@ -43,6 +43,16 @@ class StudyDiffers(StudyStopped):
     """A run in the study's folder was told something else than is asked now; says what, and the mend."""
 
 
+class RunFailed(StudyStopped):
+    """A run ended without a result and said why."""
+
+    def __init__(self, message: str, *, kind: str, reason: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+        """Name of the error's class."""
+        self.reason = reason
+
+
 class NotDone(StudyStopped):
     """What is asked for was not done yet, and only what is done was wanted."""
 
@@ -163,7 +173,7 @@ class StudyRuns:
             reward_model: id of the process reward model that pays it; None: the outcome alone does.
 
         Raises:
-            StudyStopped: it ended without a result; says where its log is.
+            StudyStopped: it ended without a result; says where its log is. `RunFailed` where it said why.
             StudyDiffers: it was done, or begun, with another config or from another policy.
             NotDone: it is not finished, and only what is done is wanted.
         """
@@ -197,7 +207,7 @@ class StudyRuns:
             if found is None and self._stopped.is_set():
                 raise StudyStopped("the study was stopped")
             if found is None:
-                raise StudyStopped(f"the run in {folder} ended without a result: see {folder / 'log.txt'}")
+                raise _without_result(folder)
             return found
 
     def made(self, *names: str) -> dict[str, str]:
@@ -250,6 +260,15 @@ def _goes_on(process: subprocess.Popen[bytes]) -> bool:
     except subprocess.TimeoutExpired:
         return True
     return False
+
+
+def _without_result(folder: Path) -> StudyStopped:
+    ended = f"the run in {folder} ended without a result: see {folder / 'log.txt'}"
+    reason = folder / "error.json"
+    if not reason.exists():  # it was killed
+        return StudyStopped(ended)
+    error = json.loads(reason.read_text())
+    return RunFailed(f"{ended} ({error['message']})", kind=error["type"], reason=error["message"])
 
 
 def refuse(folder: Path) -> NoReturn:
