@@ -102,6 +102,14 @@ def test_reads_every_kind_of_field() -> None:
             {"algorithm": "cloning", "success_band": [0.2, 0.8]},
             r"success_band: .* and cloning .*: leave success_b",
         ),
+        (
+            {"algorithm": "cloning", "shuffled_rewards": True},
+            r"shuffled_rewards: .* cloning .*: leave shuffled_rewards out",
+        ),
+        (
+            {"algorithm": "cloning", "self_imitation": 4},
+            r"self_imitation: .* cloning .*: leave self_imitation out",
+        ),
     ],
 )
 def test_mistakes_are_named(given: dict[str, Any], message: str) -> None:

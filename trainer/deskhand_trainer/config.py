@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Literal
 
 from deskhand_agent.memory import Screens, Strategy
@@ -49,6 +49,14 @@ __all__ = [
     "ValuePretrainingConfig",
     "parse_config",
 ]
+
+_ALONE = ("attempts", "curate", "success_band", "stop_below")
+_IDLE = {
+    "recorded": _ALONE,
+    "self_play": (*_ALONE, "group_size"),
+    "cloning": (*_ALONE, "branches", "replay", "self_imitation", "shuffled_rewards"),
+}
+"""What says how the policy plays, or what becomes of that, by episodes that are others'."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -317,16 +325,9 @@ class PpoConfig:
                 f"minimum_turns: {self.rollouts} rollouts are waited for whole: leave it out, or set "
                 "rollouts=stream"
             )
-        played = (
-            ("attempts", self.attempts > 1),
-            ("curate", self.curate),
-            ("success_band", self.success_band is not None),
-            ("stop_below", self.stop_below is not None),
-            ("group_size", self.rollouts == "self_play" and self.group_size > 1),
-        )
         elsewhere = "cloning" if self.algorithm == "cloning" else self.rollouts
-        idle = " and ".join(name for name, given in played if given)
-        if idle and elsewhere in (*NOT_STORED, "cloning"):
+        usual = {f.name: f.default for f in fields(self)}
+        if idle := " and ".join(n for n in _IDLE.get(elsewhere, ()) if getattr(self, n) != usual[n]):
             raise ValueError(
                 f"{idle}: for what the policy plays alone in sandboxes, and {elsewhere} episodes are not "
                 f"that: leave {idle} out"

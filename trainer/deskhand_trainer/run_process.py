@@ -13,7 +13,7 @@ from typing import Any
 from deskhand_agent.errors import AgentError
 from deskhand_flywheel.errors import FlywheelError, StoreTooNew
 from deskhand_sandbox import logs
-from deskhand_sandbox.errors import BackendMissing, SandboxError, UnknownName
+from deskhand_sandbox.errors import BackendMissing, InvalidTask, SandboxError, UnknownName
 from deskhand_trainer.errors import (
     CheckpointDamaged,
     CheckpointMismatch,
@@ -32,6 +32,7 @@ REFUSALS = (
     RunRefused,
     ConfigError,
     UnknownName,
+    InvalidTask,
     BackendMissing,
     CheckpointDamaged,
     CheckpointMismatch,

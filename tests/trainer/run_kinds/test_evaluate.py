@@ -16,6 +16,8 @@ from deskhand_agent.types import Step
 from deskhand_flywheel.prm.model import ScoreHead, hidden_width, save_reward_model
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import TrajectoryFilter
+from deskhand_sandbox.tasks.splits import split_by_hash
+from deskhand_sandbox.types import Split
 from deskhand_trainer.config import EvaluateConfig, parse_config
 from deskhand_trainer.errors import ConfigError
 from deskhand_trainer.run import _guarded
@@ -173,3 +175,13 @@ def test_settings_are_read_with_their_place_named() -> None:
     ):
         with pytest.raises(ConfigError, match=says):
             parse_config(EvaluateConfig, {"test_time": wrong})
+
+
+def test_seeds_that_a_task_does_not_have_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Started again it would come no further."""
+    monkeypatch.setattr("deskhand_sandbox.tasks.splits._fixed", lambda task: task == TASK)
+    split = next(each for each in (Split.VALIDATION, Split.TEST) if split_by_hash(TASK) is not each)
+    status, folder = run(tmp_path, "fixed", split=split.value)
+    assert status == REFUSED
+    message = json.loads((folder.path / "error.json").read_text())["message"]
+    assert f"{TASK} has one start state" in message and f"it has no {split.value} seeds" in message
