@@ -64,6 +64,11 @@ CHARACTERS = {
     **PUNCTUATION,
 }
 """Character -> code of the key that types it without Shift."""
+SHIFTED = {
+    **{letter.upper(): letter for letter in ascii_lowercase},
+    **dict(zip('~!$%^&()_{}|:"<>?', "`1456790-[]\\;',./", strict=True)),
+}
+"""Character -> the one whose key types it with Shift."""
 CODES = {**CHARACTERS, **NAMED}
 NAMES = {code: name for name, code in reversed(CODES.items())}
 """Code -> the first name of it."""
@@ -77,6 +82,6 @@ def key_codes(name: str) -> tuple[int, ...]:
     """
     if name in CODES:
         return (CODES[name],)
-    if name.lower() in CHARACTERS and len(name) == 1:
-        return MODIFIERS["Shift"], CHARACTERS[name.lower()]
+    if name in SHIFTED:
+        return MODIFIERS["Shift"], CHARACTERS[SHIFTED[name]]
     raise InvalidAction(str(UnknownName("key", name, CODES)))

@@ -12,6 +12,8 @@ from deskhand_sandbox.errors import InvalidAction
         ("a", (29,)),
         ("z", (54,)),
         ("A", (59, 29)),
+        ("?", (59, 76)),
+        ("!", (59, 8)),
         ("0", (7,)),
         ("9", (16,)),
         ("Enter", (66,)),
@@ -29,6 +31,11 @@ def test_names_have_androids_codes(name: str, codes: tuple[int, ...]) -> None:
 
 def test_every_code_has_a_name_that_leads_back() -> None:
     assert all(CODES[NAMES[code]] == code for code in CODES.values())
+
+
+def test_every_character_of_a_us_keyboard_is_a_key() -> None:
+    pressed = [key_codes(chr(point)) for point in range(ord(" "), ord("~") + 1)]
+    assert len(set(pressed)) == len(pressed)
 
 
 def test_an_unknown_key_is_answered_with_the_nearest() -> None:
