@@ -293,8 +293,8 @@ class PpoConfig:
         by_tokens = self.by_critic and self.advantage == "token" and self.gamma < 1
         if by_tokens and (scored or self.shaping.in_use):
             raise ValueError(
-                f"{'process_weight' if scored else 'shaping'}: process rewards and penalties are discounted by "
-                "turns, and advantage 'token' discounts by tokens: set gamma=1, or advantage='turn'"
+                f"{'process_weight' if scored else 'shaping'}: process rewards and penalties are discounted "
+                "by turns, and advantage 'token' discounts by tokens: set gamma=1, or advantage='turn'"
             )
         asked = (("critic", self.critic != "head"), ("critic_warmup", self.critic_warmup > 0))
         of_critic = [name for name, given in asked if given]
