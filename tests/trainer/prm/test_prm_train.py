@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, count
 from pathlib import Path
 from string import ascii_lowercase, digits
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -176,6 +177,24 @@ async def test_it_stops_between_minibatches(bundle: ModelBundle) -> None:
         train_reward_model(
             bundle, await material(), ScoreConfig(minibatch=2), should_stop=lambda: next(asked)
         )
+
+
+async def test_no_minibatch_begins_after_its_minutes(
+    bundle: ModelBundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    minute = count(0.0, 60.0)
+    clock = SimpleNamespace(monotonic=lambda: next(minute))
+    monkeypatch.setattr("deskhand_trainer.prm.train.time", clock)
+    begun = 0
+
+    def should_stop() -> bool:
+        nonlocal begun
+        begun += 1
+        return False
+
+    config = ScoreConfig(labels=("monte-carlo",), epochs=9, minibatch=2, held_out=0.5, minutes=2.5)
+    trained = train_reward_model(bundle, await material(), config, should_stop=should_stop)
+    assert (begun, trained.report.epochs) == (3, 1)
 
 
 @pytest.mark.parametrize("vision", [False, True])
