@@ -20,6 +20,7 @@ from deskhand_agent.types import Context, Decision, Fault, Step, fault_of
 from deskhand_sandbox.dialects import read, write_all
 from deskhand_sandbox.dialects.calls import CallSyntaxError
 from deskhand_sandbox.dialects.ui_tars import RESIZED
+from deskhand_sandbox.dialects.ui_tars.reading import thought_and_calls
 from deskhand_sandbox.errors import InvalidAction, UnknownName
 from deskhand_sandbox.types import Answer, Finish, Observation
 
@@ -149,9 +150,9 @@ class UiTarsFormat:
 
 
 def _thought(text: str) -> str | None:
-    """What stands before the last `Action:`; None where nothing does."""
-    head, label, _ = text.rpartition("Action:")
-    return head.strip().removeprefix("Thought:").strip() or None if label else None
+    """What stands before the calls; None where nothing does."""
+    before, _ = thought_and_calls(text)
+    return before.strip().removeprefix("Thought:").strip() or None
 
 
 # ---- UI-TARS's words

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deskhand_agent.branching import Crossroads
 from deskhand_agent.ending import StopRules, ended
 from deskhand_agent.errors import InferenceTimeout
+from deskhand_agent.last_words import last_words
 from deskhand_agent.test_time.self_checks import Seen, SelfChecks
 from deskhand_agent.turn import Deadlines, TurnRunner, within
 from deskhand_agent.types import (
@@ -25,7 +25,7 @@ from deskhand_agent.verdicts import Verdicts
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.errors import SandboxTimeout
 from deskhand_sandbox.tasks.setup import set_up
-from deskhand_sandbox.types import Answer, Observation
+from deskhand_sandbox.types import Observation
 
 TRY_AGAIN = "That was not right. Try again."
 """What the agent is told between two attempts."""
@@ -62,7 +62,7 @@ class Loop:
         Raises:
             SandboxError, AgentError: something broke, or took longer than it may.
         """
-        answer = _said(self.steps)
+        answer = last_words(action for step in self.steps for action in step.decision.actions)
         while True:
             asked = time.monotonic()
             context = self._remembered(observation)
@@ -135,9 +135,3 @@ class Loop:
 
     def _slow(self, what: str) -> SandboxTimeout:
         return SandboxTimeout(f"{what} took more than {self.deadlines.reset_s:g} s")
-
-
-def _said(steps: Sequence[Step]) -> str | None:
-    """What the agent last said with `Answer`."""
-    said = [a.text for step in steps for a in step.decision.actions if isinstance(a, Answer)]
-    return said[-1] if said else None

@@ -46,6 +46,23 @@ def step(seen: Observation, decision: Decision) -> Step:
     )
 
 
+@pytest.mark.parametrize(
+    "calls",
+    [
+        "type(content='Action: bought milk')",
+        "finished(content='The log says: Thought: none. Action: none.')",
+        "click(point='<point>10 10</point>')",
+    ],
+)
+def test_a_thought_ends_where_the_calls_begin(calls: str) -> None:
+    form = find_format("ui_tars", PIXELS)
+    for label in ("Thought: It is there.\nAction: ", "It is there.\n Action:"):
+        decision = form.decision(f"{label}{calls}", SEEN, {})
+        assert decision.actions and decision.thought == "It is there."
+    assert form.decision(calls, SEEN, {}).thought is None
+    assert form.decision(f"Action: {calls}", SEEN, {}).thought is None
+
+
 async def test_it_is_asked_in_its_words_and_read_in_them(
     endpoint: Any, context: Context, stub: SimpleNamespace
 ) -> None:

@@ -80,8 +80,9 @@ def test_reads_every_kind_of_field() -> None:
         ({"truncation": "end", "algorithm": "cloning"}, r"truncation: algorithm 'cloning' .* reads no V"),
         (
             {**BY_TOKENS, "process_form": "potential", "process_weight": 0.1},
-            r"process_form: .* discounted by turns, .* 'token' discounts by tokens: set gamma=1, or adv",
+            r"process_weight: .* discounted by turns, .* 'token' discounts by tokens: set gamma=1, or adv",
         ),
+        ({**BY_TOKENS, "process_weight": 0.1}, r"process_weight: .* discounted by turns, .* set gamma=1"),
         ({**BY_TOKENS, "shaping": {"void": 0.1}}, r"shaping: .* discounted by turns, .* set gamma=1, or adv"),
         ({"critic_warmup": 5, "iterations": 5}, r"critic_warmup 5 leaves the policy none of 5 iterations"),
         (

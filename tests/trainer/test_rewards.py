@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from deskhand_trainer.rewards import RewardRule, capped_steps, potential_differences, turn_rewards
@@ -22,6 +22,25 @@ def test_a_looper_never_out_earns_a_finisher(
     loops = turn_rewards(rule, turns=len(looper), outcome=0.0, process=looper)
     done = turn_rewards(rule, turns=len(finisher), outcome=1.0, process=finisher)
     assert sum(r.total for r in loops) < sum(r.total for r in done)
+
+
+@given(
+    looper=st.lists(st.floats(0, 1), min_size=1, max_size=60),
+    finisher=st.lists(st.floats(0, 1), min_size=1, max_size=60),
+    weight=st.floats(0, 10),
+    cap=st.floats(0, 0.49),
+    gamma=st.floats(0.5, 1),
+)
+@example(looper=[0.9] * 20, finisher=[0.4] * 20, weight=1.0, cap=0.3, gamma=0.9)
+def test_a_looper_never_out_earns_who_finishes_as_soon_where_returns_are_discounted(
+    looper: list[float], finisher: list[float], weight: float, cap: float, gamma: float
+) -> None:
+    rule = RewardRule(process_weight=weight, process_cap=cap, gamma=gamma)
+    finisher = finisher[: len(looper)]
+    loops = turn_rewards(rule, turns=len(looper), outcome=0.0, process=looper)
+    done = turn_rewards(rule, turns=len(finisher), outcome=1.0, process=finisher)
+    lost, won = (sum(gamma**h * r.total for h, r in enumerate(each)) for each in (loops, done))
+    assert lost < won
 
 
 def test_parts_add_up_and_the_outcome_lands_last() -> None:

@@ -297,12 +297,12 @@ class PpoConfig:
                 f"truncation: algorithm {self.algorithm!r} with advantage {self.advantage!r} reads no V "
                 "after an episode, which ends where it was cut off: leave truncation out"
             )
-        potential = self.process_form == "potential" and self.process_weight > 0
+        scored = self.process_weight > 0
         by_tokens = self.by_critic and self.advantage == "token" and self.gamma < 1
-        if by_tokens and (potential or self.shaping.in_use):
+        if by_tokens and (scored or self.shaping.in_use):
             raise ValueError(
-                f"{'process_form' if potential else 'shaping'}: potentials and penalties are discounted by "
-                "turns, and advantage 'token' discounts by tokens: set gamma=1, or advantage='turn'"
+                f"{'process_weight' if scored else 'shaping'}: process rewards and penalties are discounted "
+                "by turns, and advantage 'token' discounts by tokens: set gamma=1, or advantage='turn'"
             )
         asked = (("critic", self.critic != "head"), ("critic_warmup", self.critic_warmup > 0))
         of_critic = [name for name, given in asked if given]

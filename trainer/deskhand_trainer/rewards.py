@@ -3,7 +3,8 @@
 A process score taken as a plain positive sum pays for harmless loops. Two forms do not:
 
 - "centred": a step as good as the average earns nothing, and the running sum is held inside ±cap with
-  cap < ½: an agent that loops for ever earns at most `cap`, one that finishes at least 1 − `cap`.
+  cap < ½: an agent that loops for ever earns at most `cap`, one that finishes at least 1 − `cap`, both
+  discounted to the episode's end, as the outcome is.
 - "potential": w·(γΦ(s_{h+1}) − Φ(s_h)), Φ the value of a state and 0 beyond the end (Ng, Harada & Russell,
   ICML 1999). Discounted it telescopes to −w·Φ(s_0), whatever was done: the best policy stays the best. Cut
   off at s_H an episode keeps w·γ^H·Φ(s_H) more, which with w < 1 is less than finishing as soon is worth.
@@ -37,7 +38,7 @@ class RewardRule:
     process_form: ProcessForm = "centred"
     """What a process reward model is paid for."""
     gamma: float = 1.0
-    """Discount per turn, of potentials and of penalties."""
+    """Discount per turn, of process rewards and of penalties."""
     gate: float | None = None
     """Least outcome at which the rewards of single steps count: r = r_outcome + 1{r_outcome ≥ Δ}·Σ r̃ (G-RA);
     None: they always do."""
@@ -153,7 +154,8 @@ def _process(
     """Of each turn; empty where there is no reward model."""
     if rule.process_form == "potential":
         return [rule.process_weight * d for d in potential_differences(potentials or (), gamma=rule.gamma)]
-    return capped_steps([rule.process_weight * (s - centre) for s in scores or ()], cap=rule.process_cap)
+    steps = capped_steps([rule.process_weight * (s - centre) for s in scores or ()], cap=rule.process_cap)
+    return _to_the_end(steps, gamma=rule.gamma)
 
 
 def penalties(
@@ -167,9 +169,8 @@ def penalties(
     weights = {name: weight for name in RULES if (weight := getattr(shaping, name)) > 0}
     owed = [-weight * RULES[name](turn, shaping) for turn in conduct for name, weight in weights.items()]
     paid = capped_steps(owed, cap=cap)
-    to_end = [gamma**left for left in reversed(range(len(conduct)))]
     each = {name: paid[place :: len(weights)] for place, name in enumerate(weights)}
-    return {name: [a * d for a, d in zip(own, to_end, strict=True)] for name, own in each.items() if own}
+    return {name: _to_the_end(own, gamma=gamma) for name, own in each.items() if own}
 
 
 def potential_differences(potentials: Sequence[float], *, gamma: float) -> list[float]:
@@ -182,6 +183,12 @@ def potential_differences(potentials: Sequence[float], *, gamma: float) -> list[
         [H]; empty for fewer than two potentials.
     """
     return [gamma * after - before for before, after in pairwise(potentials)]
+
+
+def _to_the_end(amounts: Sequence[float], *, gamma: float) -> list[float]:
+    """What a reward is to be that is paid at each turn and counts as if it were paid at the last."""
+    left = reversed(range(len(amounts)))
+    return [amount * gamma**turns for amount, turns in zip(amounts, left, strict=True)]
 
 
 def capped_steps(amounts: Sequence[float], *, cap: float) -> list[float]:

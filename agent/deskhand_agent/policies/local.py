@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from deskhand_agent.accounts import spent
+from deskhand_agent.accounts import spent, together
 from deskhand_agent.inference import Completion, CompletionRequest, InferenceEngine, Sampling
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.models.bundle import ModelBundle
@@ -107,6 +107,7 @@ async def _executed(
     """The turn in which the executor, told the plan alone, acts on the screen."""
     plan = " ".join(text.split())
     told = await executor.act(replace(context, instruction=plan, steps=()))
+    planned = Decision(actions=(), text=text, request=request, completion=completion)
     return Decision(
         actions=told.actions,
         text=text,
@@ -117,5 +118,5 @@ async def _executed(
         error=told.error,
         fault=told.fault,
         repairs=told.repairs,
-        cost=told.cost,
+        cost=together((spent(planned), spent(told))),
     )

@@ -13,9 +13,10 @@ from typing import Protocol, runtime_checkable
 
 from deskhand_agent.errors import ActionSyntaxError
 from deskhand_agent.grammar import mend_reply
+from deskhand_agent.last_words import last_words
 from deskhand_agent.test_time.judging import StepJudge
 from deskhand_agent.types import Context, Decision, Step
-from deskhand_sandbox.types import Answer, Finish, Observation
+from deskhand_sandbox.types import Observation
 
 NOT_DONE = "That is not done yet. Go on."
 """What the agent is told that said it had finished."""
@@ -96,8 +97,7 @@ class SelfCheck:
 def _says_no(text: str) -> bool:
     try:
         # UI-TARS's formats have no other word for an answer than the end
-        said = [each.text for each in mend_reply(text).actions if isinstance(each, Answer | Finish)]
-        text = said[-1] if said else ""
+        text = last_words(mend_reply(text).actions) or ""
     except ActionSyntaxError:
         text = text.rpartition("</think>")[2]
     return re.match(r"\W*no\b", text, re.IGNORECASE) is not None

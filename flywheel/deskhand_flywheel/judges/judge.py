@@ -184,7 +184,7 @@ class OutcomeJudge(Judge):
         Raises:
             EndpointError: OpenAI's own endpoint is asked for without a key.
         """
-        super().__init__(settings, rubric or packaged_rubric("outcome"), "every turn")
+        super().__init__(settings, rubric or packaged_rubric("outcome"), "every turn", "last words")
 
     async def score(self, trajectory: Trajectory, look: Look | None = None) -> OutcomeScore:
         """The score of one episode.

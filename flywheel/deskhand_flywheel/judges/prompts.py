@@ -14,13 +14,14 @@ from typing import Any, TypeAlias
 from deskhand_agent.chat import ChatMessage
 from deskhand_agent.episode import told_again
 from deskhand_agent.grammar import format_reply
+from deskhand_agent.last_words import last_words
 from deskhand_agent.policies.conversation import data_of, data_url, fitted_px
 from deskhand_agent.types import Step, Trajectory
 from deskhand_flywheel.errors import UnreadablePicture
 from deskhand_flywheel.judges.rubrics import Rubric
 from deskhand_flywheel.records import encode_action
 from deskhand_sandbox.pictures import encoded
-from deskhand_sandbox.types import Action, Answer, Finish, Image
+from deskhand_sandbox.types import Action, Image
 
 Look: TypeAlias = Callable[[Image], Awaitable[Image]]
 """A picture with its bytes."""
@@ -74,10 +75,8 @@ async def outcome_messages(
     if end is not None and end.final_observation is not None:
         screens.append(end.final_observation.screenshot)
     parts = [_text(_asked(trajectory)), _text(_history(trajectory.steps, most=len(trajectory.steps)))]
-    said = [a.text for s in trajectory.steps for a in s.decision.actions if isinstance(a, Answer | Finish)]
-    parts.append(
-        _text(f"What it said in the end: {_cut(said[-1])}" if said else "It said nothing in the end.")
-    )
+    said = _said(trajectory)
+    parts.append(_text(f"What it said in the end: {_cut(said)}" if said else "It said nothing in the end."))
     parts.append(_text("Its last screens, the final one last:"))
     parts += [await _screen(screen, look, longest_px) for screen in screens[-LAST_SCREENS:]]
     return _messages(rubric, parts)
@@ -126,6 +125,14 @@ def _after(trajectory: Trajectory, place: int) -> Image | None:
         return trajectory.steps[place + 1].observation.screenshot
     end = trajectory.end
     return None if end is None or end.final_observation is None else end.final_observation.screenshot
+
+
+def _said(trajectory: Trajectory) -> str | None:
+    """What the agent last said, in the last attempt alone; None where it said nothing."""
+    said = None
+    for step in trajectory.steps:
+        said = None if told_again(step) else last_words(step.decision.actions, said)
+    return said
 
 
 def _size(step: Step) -> str:

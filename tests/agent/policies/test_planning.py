@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from deskhand_agent.accounts import spent
 from deskhand_agent.episode import run_episode
 from deskhand_agent.inference import Completion, CompletionRequest, FinishReason, Sampling
 from deskhand_agent.memory import WindowMemory
@@ -95,6 +96,17 @@ async def test_the_plan_is_the_policys_own_and_the_action_the_executors(bundle: 
     # the executor is told the plan alone: no instruction, nothing of what was before
     tellings = [decode_reply(bundle, request.prompt_ids) for request in acts.requests]
     assert not any(done.start.instruction in each or "done:" in each for each in tellings)
+
+
+async def test_a_turn_costs_what_planner_and_executor_do(bundle: ModelBundle) -> None:
+    plans, acts = Says(bundle, "p", "one step right"), Says(bundle, "e", RIGHT)
+    executor = LocalPolicy(bundle=bundle, engine=acts)
+    done = await work(LocalPolicy(bundle=planning(bundle), engine=plans, executor=executor))
+    for step, planned, acted in zip(done.steps, plans.requests, acts.requests, strict=True):
+        assert spent(step.decision) == {
+            "prompt_tokens": len(planned.prompt_ids) + len(acted.prompt_ids),
+            "completion_tokens": len(plans.replies[0]) + len(acts.replies[0]),
+        }
 
 
 async def test_a_plan_that_nothing_came_of_is_a_void_turn_and_says_why(bundle: ModelBundle) -> None:

@@ -160,6 +160,8 @@ class Model:
         (find_format("ui_tars", None).answering("no"), False),
         (find_format("ui_tars", None).answering("yes"), True),
         ("finished()", True),
+        ("answer(content='no')\nfinished()", False),
+        ("answer(content='yes')\nfinished()", True),
         ("answer(content='yes')", True),
         ("Yes", True),
         ("click(point='<point>1 2</point>')", True),

@@ -19,6 +19,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from deskhand_agent.episode import TRY_AGAIN
 from deskhand_agent.errors import EndpointError
+from deskhand_agent.types import Step
 from deskhand_flywheel import tables
 from deskhand_flywheel.errors import (
     FlywheelError,
@@ -41,7 +42,7 @@ from deskhand_flywheel.judges.prompts import MOST_TURNS
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import JudgeTrouble, TrajectoryFilter
 from deskhand_sandbox.pictures import as_image
-from deskhand_sandbox.types import Finish
+from deskhand_sandbox.types import Action, Answer, Finish
 
 Make = Callable[..., Any]
 
@@ -169,6 +170,30 @@ async def test_what_an_outcome_judge_is_shown(store: Store, endpoint: Any, make:
     (score,) = await store.outcome_scores("a")
     assert (score.score, score.scorer, report.judged) == (0.75, report.scorer, 1)
     assert (await judge_store(store, make(OutcomeJudge))).judged == 0
+
+
+def saying(number: int, *actions: Action, answer: str | None = None) -> Step:
+    step = make_step(number, answer=answer)
+    return replace(step, decision=replace(step.decision, actions=actions))
+
+
+@pytest.mark.parametrize(
+    ("steps", "told"),
+    [
+        # an end without words leaves the answer as it was, as it does for the verifier
+        ((saying(0, Answer(text="7 €")), saying(1, Finish())), "What it said in the end: 7 €"),
+        ((saying(0, Answer(text="7 €"), Finish()),), "What it said in the end: 7 €"),
+        ((saying(0, Answer(text="7 €")), saying(1, Finish(text="8 €"))), "What it said in the end: 8 €"),
+        # of an attempt that failed nothing counts
+        ((saying(0, Answer(text="7 €"), Finish(), answer=TRY_AGAIN), make_step(1)), "It said nothing in the"),
+        ((saying(0, Finish()),), "It said nothing in the end."),
+    ],
+)
+async def test_an_outcome_judge_is_told_what_was_said_last(
+    endpoint: Any, make: Make, steps: tuple[Step, ...], told: str
+) -> None:
+    await make(OutcomeJudge).score(make_trajectory("a", steps=steps, end=make_end()))
+    assert told in shown(endpoint.sent[0])[0]
 
 
 async def test_an_outcome_judge_is_shown_every_turn_of_a_long_episode(endpoint: Any, make: Make) -> None:

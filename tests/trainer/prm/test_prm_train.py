@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import combinations, count
 from pathlib import Path
 from string import ascii_lowercase, digits
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,8 +25,10 @@ from deskhand_agent.types import (
     TrajectoryStart,
 )
 from deskhand_flywheel.errors import NoLabels, RewardModelError
+from deskhand_flywheel.prm.calibration import Scaling, fit_scaling
 from deskhand_flywheel.prm.examples import examples_from
-from deskhand_flywheel.prm.model import step_hidden
+from deskhand_flywheel.prm.metrics import brier
+from deskhand_flywheel.prm.model import ScoreHead, hidden_width, step_hidden
 from deskhand_flywheel.prm.scoring import ProcessRewardModel
 from deskhand_flywheel.prm.targets import StepTarget, by_step
 from deskhand_sandbox.backends.world import WorldSandbox
@@ -35,7 +39,7 @@ from deskhand_trainer.errors import ConfigError, RunStopped, TrainingDiverged
 from deskhand_trainer.prm.config import ScoreConfig
 from deskhand_trainer.prm.keeping import about
 from deskhand_trainer.prm.material import Material
-from deskhand_trainer.prm.scaling import calibrate
+from deskhand_trainer.prm.scaling import Calibration, calibrate
 from deskhand_trainer.prm.train import train_reward_model
 
 torch.set_num_threads(1)
@@ -175,6 +179,24 @@ async def test_it_stops_between_minibatches(bundle: ModelBundle) -> None:
         )
 
 
+async def test_no_minibatch_begins_after_its_minutes(
+    bundle: ModelBundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    minute = count(0.0, 60.0)
+    clock = SimpleNamespace(monotonic=lambda: next(minute))
+    monkeypatch.setattr("deskhand_trainer.prm.train.time", clock)
+    begun = 0
+
+    def should_stop() -> bool:
+        nonlocal begun
+        begun += 1
+        return False
+
+    config = ScoreConfig(labels=("monte-carlo",), epochs=9, minibatch=2, held_out=0.5, minutes=2.5)
+    trained = train_reward_model(bundle, await material(), config, should_stop=should_stop)
+    assert (begun, trained.report.epochs) == (3, 1)
+
+
 @pytest.mark.parametrize("vision", [False, True])
 async def test_the_vision_tower_learns_where_it_is_told_to(bundle: ModelBundle, vision: bool) -> None:
     config = ScoreConfig(epochs=1, minibatch=8, trunk_lr=1e-3, vision=vision)
@@ -276,3 +298,49 @@ async def test_calibration_is_measured_on_what_it_was_not_fitted_to(bundle: Mode
     everything: dict[str, Any] = {**told, "trained": [f"worlds/chain#{seed}" for seed in range(10)]}
     with pytest.raises(NoLabels, match="trained on"):
         calibrate(model, given, given, everything)
+
+
+async def calibrated_on(
+    bundle: ModelBundle, given: Material, *, held_out: frozenset[str] = frozenset()
+) -> tuple[ProcessRewardModel, Calibration]:
+    """By a model that was trained on nothing of it and is sure of itself."""
+    head = ScoreHead(hidden_width(bundle))
+    with torch.no_grad():
+        head.confidence.weight.fill_(3.0)
+    model = ProcessRewardModel(bundle, head)
+    return calibrate(model, given, given, {"unit": "start", "trained": []}, held_out=held_out)
+
+
+async def test_nothing_is_fitted_to_held_out_tasks(bundle: ModelBundle) -> None:
+    model, found = await calibrated_on(bundle, await material(), held_out=frozenset({"worlds/chain"}))
+    assert (found.measured_on, found.fitted, found.scaling) == ("held-out tasks and seeds", 0, Scaling())
+    assert found.after == found.before and found.after.steps == 20 and found.scorer == model.scorer
+
+
+async def test_nothing_is_fitted_to_held_out_seeds(bundle: ModelBundle) -> None:
+    given = await material()
+    test = [
+        replace(each, start=replace(each.start, split=Split.TEST)) if place < 8 else each
+        for place, each in enumerate(given.trajectories)
+    ]
+    _, found = await calibrated_on(bundle, replace(given, trajectories=tuple(test)))
+    assert (found.measured_on, found.fitted, found.after.steps) == ("held-out tasks and seeds", 12, 8)
+    trained_only = replace(given, trajectories=given.trajectories[8:])
+    assert found.scaling == (await calibrated_on(bundle, trained_only))[1].scaling
+
+
+async def test_no_half_of_the_starts_is_measured_by_what_was_fitted_to_it(bundle: ModelBundle) -> None:
+    given = await material()
+    for one, other in combinations(range(0, 20, 2), 2):
+        # of one start the way right, of the other the way left
+        walks = given.trajectories[one], given.trajectories[other + 1]
+        model, found = await calibrated_on(bundle, replace(given, trajectories=walks))
+        examples = examples_from(walks, bundle, given.targets)
+        labels = [each.label for each in examples]
+        raw = model.turn_logits([each.sample for each in examples])
+        raw = [(logit - found.scaling.shift) / found.scaling.scale for logit in raw]
+        by_the_other = [fit_scaling([raw[1 - n]], [labels[1 - n]]).score(raw[n]) for n in (0, 1)]
+        assert found.measured_on == "unseen starts, cross-fitted"
+        assert found.after.brier == pytest.approx(brier(by_the_other, labels), abs=1e-5)
+    _, found = await calibrated_on(bundle, replace(given, trajectories=given.trajectories[:2]))
+    assert found.measured_on == "the one unseen start, fitted to it too"

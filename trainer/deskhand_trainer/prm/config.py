@@ -72,6 +72,7 @@ class ScoreConfig:
     """Share of the tasks kept from training, for the reported figures and for calibration; where there are
     few tasks, of their start states."""
     minutes: float = field(default=5.0, metadata=bounds(0))
+    """Of learning, after which no further minibatch begins; before it the states are computed."""
     device: Device = "auto"
     """Where it learns and scores; "auto": the GPU where there is one."""
     seed: int = 0

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 import torch
 from blake3 import blake3
 
-from deskhand_agent.types import Trajectory
 from deskhand_flywheel.agreement import cohen_kappa
 from deskhand_flywheel.errors import NoLabels
 from deskhand_flywheel.prm.calibration import Quality, Scaling, fit_scaling, quality
 from deskhand_flywheel.prm.examples import PrmExample, examples_from
 from deskhand_flywheel.prm.scoring import ProcessRewardModel
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
-from deskhand_sandbox.types import JsonValue
+from deskhand_sandbox.types import JsonValue, Split
 from deskhand_trainer.prm.keeping import was_trained_on
 from deskhand_trainer.prm.material import Material
 
@@ -29,9 +28,9 @@ class Calibration:
     """The calibrated model's."""
     scaling: Scaling
     measured_on: str
-    """Which steps the figures are of: none of them that the scaling was fitted to."""
+    """Which steps the figures are of: none that their scaling was fitted to, unless it says so."""
     fitted: int
-    """Steps the kept scaling was fitted to."""
+    """Steps the kept scaling was fitted to; 0: it is the one the model came with."""
     before: Quality
     after: Quality
     kappa: float | None
@@ -50,15 +49,16 @@ def calibrate(
 ) -> tuple[ProcessRewardModel, Calibration]:
     """A copy of the model with its scores scaled to the labels (Platt scaling), and what that does.
 
-    Held-out tasks are measured where there are labels of them, with the scaling fitted to the other unseen
-    ones. Otherwise the unseen ones are halved by start state: each half is measured by what was fitted to the
-    other, and what is kept is fitted to both.
+    Held-out tasks and seeds are measured where there are labels of them, with the scaling fitted to the other
+    unseen episodes; where there are no others, with the one the model came with. Without labels of held-out
+    ones the unseen starts are halved: each half is measured by what was fitted to the other, and what is kept
+    is fitted to both.
 
     Args:
         material: labelled episodes; those the model was trained on are left out.
         marked: the same with people's labels.
         metadata: of the model's record.
-        held_out: tasks that are measured and not fitted to.
+        held_out: tasks that are measured and not fitted to, beside the validation and test seeds of others.
 
     Raises:
         NoLabels: it was trained on all of them.
@@ -71,18 +71,14 @@ def calibrate(
             f"all {len(material.trajectories)} labelled episodes may have been trained on: label episodes of "
             "other tasks or start states to calibrate on"
         )
-    apart = [each for each in seen if each.task in held_out]
-    others = [each for each in seen if each.task not in held_out]
-    if apart and others:
-        fitted, measured, measured_on = others, apart, "held-out tasks"
-        scaling = _fitted(others)
+    apart = [each for each in seen if each.never_trained_on(held_out)]
+    others = [each for each in seen if not each.never_trained_on(held_out)]
+    scaling = _fitted(others) if others else _scaling_of(model)
+    if apart:
+        measured, measured_on = apart, "held-out tasks and seeds"
         after = [scaling.score(each.logit) for each in measured]
     else:
-        fitted = measured = seen
-        measured_on = f"unseen {'tasks' if metadata.get('unit') == 'task' else 'starts'}, cross-fitted"
-        scaling = _fitted(seen)
-        by_half = [_fitted([each for each in seen if each.half != half] or seen) for half in (0, 1)]
-        after = [by_half[each.half].score(each.logit) for each in measured]
+        measured, measured_on, after = seen, *_cross_fitted(seen, metadata)
     targets = [each.example.target for each in measured]
     calibrated = _scaled(model, scaling)
     people = _unseen(raw, marked, metadata)
@@ -91,7 +87,7 @@ def calibrate(
         scorer=calibrated.scorer,
         scaling=scaling,
         measured_on=measured_on,
-        fitted=len(fitted),
+        fitted=len(others),
         before=quality([Scaling().score(each.logit) for each in measured], targets),
         after=quality(after, targets),
         kappa=cohen_kappa(agreed),
@@ -105,8 +101,12 @@ class _Seen:
 
     example: PrmExample
     logit: float
-    task: str
-    half: int
+    start: tuple[str, int]
+    """Task and seed."""
+    split: Split
+
+    def never_trained_on(self, held_out: Collection[str]) -> bool:
+        return self.split is not Split.TRAIN or self.start[0] in held_out
 
 
 def _unseen(model: ProcessRewardModel, material: Material, metadata: Mapping[str, JsonValue]) -> list[_Seen]:
@@ -115,19 +115,35 @@ def _unseen(model: ProcessRewardModel, material: Material, metadata: Mapping[str
     logits = model.turn_logits([each.sample for each in examples])
     found: list[_Seen] = []
     for example, logit in zip(examples, logits, strict=True):
-        of = trajectories[example.sample.trajectory_id]
-        found.append(_Seen(example=example, logit=logit, task=of.start.task.id, half=_half(of)))
+        of = trajectories[example.sample.trajectory_id].start
+        found.append(_Seen(example=example, logit=logit, start=(of.task.id, of.task.seed), split=of.split))
     return found
 
 
-def _half(trajectory: Trajectory) -> int:
-    """0 or 1 by the start state, whatever else the store holds."""
-    task = trajectory.start.task
-    return blake3(f"{task.id}\0{task.seed}".encode()).digest(length=1)[0] % 2
+def _cross_fitted(seen: Sequence[_Seen], metadata: Mapping[str, JsonValue]) -> tuple[str, list[float]]:
+    """What the scores after scaling are of, and each of them by what was fitted to the other half."""
+    unit = "tasks" if metadata.get("unit") == "task" else "starts"
+    starts = sorted({each.start for each in seen}, key=_drawn)
+    if len(starts) == 1:
+        scaling = _fitted(seen)
+        return "the one unseen start, fitted to it too", [scaling.score(each.logit) for each in seen]
+    half = {start: place % 2 for place, start in enumerate(starts)}
+    by_half = [_fitted([each for each in seen if half[each.start] != own]) for own in (0, 1)]
+    return f"unseen {unit}, cross-fitted", [by_half[half[each.start]].score(each.logit) for each in seen]
+
+
+def _drawn(start: tuple[str, int]) -> bytes:
+    """An order of start states that has nothing to do with what they are."""
+    task, seed = start
+    return blake3(f"{task}\0{seed}".encode()).digest()
 
 
 def _fitted(seen: Sequence[_Seen]) -> Scaling:
     return fit_scaling([each.logit for each in seen], [each.example.label for each in seen])
+
+
+def _scaling_of(model: ProcessRewardModel) -> Scaling:
+    return Scaling(scale=float(model.head.scale), shift=float(model.head.shift))
 
 
 def _scaled(model: ProcessRewardModel, scaling: Scaling) -> ProcessRewardModel:

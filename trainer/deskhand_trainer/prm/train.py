@@ -253,10 +253,10 @@ def _fit(
             if should_stop():
                 raise RunStopped(f"stopped in epoch {epoch}")
             learner.learn(rows, _shown(head, len(rows), config.dropout, generator))
+            if time.monotonic() > ends:
+                return epoch
         if progress is not None:
             progress(epoch, config.epochs)
-        if time.monotonic() > ends:
-            return epoch
     return config.epochs
 
 

@@ -69,7 +69,7 @@ def read_reply(reply: object, view: View, *, touch: bool) -> tuple[Action, ...]:
     readers = _TOUCH if touch else _COMPUTER
     actions: list[Action] = []
     pointer = view.pointer
-    for call in _calls(_actions_of(reply)):
+    for call in _calls(thought_and_calls(reply)[1]):
         if call.name not in readers:
             raise InvalidAction(str(UnknownName("action of UI-TARS", call.name[:40], readers)))
         arguments = _Arguments(call, view, pointer)
@@ -80,13 +80,17 @@ def read_reply(reply: object, view: View, *, touch: bool) -> tuple[Action, ...]:
     return tuple(actions)
 
 
-def _actions_of(reply: str) -> str:
-    """What follows the last `Action:` that begins a line, or the last at all where no call comes first."""
+def thought_and_calls(reply: str) -> tuple[str, str]:
+    """What stands before and what after the last `Action:` that begins a line, or the last at all where no
+    call comes first; nothing before it where there is none."""
     reply = reply.replace("[EOS]", "")
     labels = list(_LABEL.finditer(reply))
     if labels:
-        return reply[labels[-1].end() :]
-    return reply if _BARE.match(reply) else reply.rpartition("Action:")[2]
+        return reply[: labels[-1].start()], reply[labels[-1].end() :]
+    if _BARE.match(reply):
+        return "", reply
+    before, label, calls = reply.rpartition("Action:")
+    return (before, calls) if label else ("", reply)
 
 
 def _calls(text: str) -> list[Call]:
