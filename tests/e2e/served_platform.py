@@ -142,19 +142,30 @@ def in_a_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         return pool.submit(lambda: asyncio.run(work())).result()
 
 
-def record(platform: Platform, steps: int = 0, *, other_at: int | None = None, marked: bool = True) -> str:
+def record(
+    platform: Platform,
+    steps: int = 0,
+    *,
+    other_at: int | None = None,
+    marked: bool = True,
+    decisions: Sequence[Decision] = (),
+    instruction: str | None = None,
+) -> str:
     """An episode written by another process than the server: every text markup, or so many plain steps.
 
     Args:
         other_at: the step that is not as plain as the others.
         marked: a person marked its first step.
+        decisions: of its steps, in place of plain ones.
+        instruction: None: markup.
     """
 
     async def write() -> str:
         async with await platform.store() as store:
             plain_ones = [plain(at) if at != other_at else OTHER for at in range(steps)]
-            decisions = tuple(plain_ones) or HOSTILE
-            return await write_end(store, await write_steps(store, decisions), marked=marked)
+            begun = await begin(store, MARKUP if instruction is None else instruction)
+            await write_steps(store, tuple(decisions or plain_ones) or HOSTILE, begun)
+            return await write_end(store, begun, marked=marked)
 
     return in_a_thread(write)
 
@@ -201,12 +212,12 @@ async def write_steps(
     return trajectory
 
 
-async def begin(store: Store) -> str:
+async def begin(store: Store, instruction: str = MARKUP) -> str:
     spec = EnvironmentSpec(kind="fake")
     start = TrajectoryStart(
         id=new_id(),
         task=Task(id="fake/markup", environment=spec, verifier=VerifierSpec(name="fake"), seed=1),
-        instruction=MARKUP,
+        instruction=instruction,
         policy_id="someone",
         policy_update=0,
         group_id=None,

@@ -10,7 +10,10 @@ import pytest
 from playwright.sync_api import Browser, Route, expect
 from served_platform import MARKUP, Platform, Signed, grow, record
 
+from deskhand_agent.types import Decision
 from deskhand_flywheel.types import EventKind
+from deskhand_platform.client import Deskhand
+from deskhand_sandbox.types import TypeText
 
 pytestmark = pytest.mark.browser
 
@@ -102,7 +105,7 @@ def test_a_submitted_task_can_be_followed_into_its_replay(platform: Platform, si
     expect(page.get_by_test_id("raw")).to_have_text(second["text"])
     page.reload()
     expect(page.get_by_test_id("place")).to_have_text("Step 1 of 2")
-    page.keyboard.press("End")
+    page.keyboard.press("PageDown")
     expect(page.get_by_test_id("place")).to_have_text("End after 2")
     page.keyboard.press("ArrowRight")
     expect(page).to_have_url(re.compile(r"\?step=end$"))
@@ -197,6 +200,40 @@ def test_a_round_is_started_watched_and_cancelled(platform: Platform, signed: Si
     expect(row).to_contain_text("30.0\N{NO-BREAK SPACE}%")
     row.get_by_text("smoke").click()
     expect(page).to_have_url(re.compile(rf"/rounds/{number}$"))
+
+
+def test_a_round_that_never_began_takes_its_turn_anew(platform: Platform, signed: Signed) -> None:
+    with Deskhand(platform.url, platform.token) as client:
+        first = client.start_round("smoke", {"description": "it runs"}).id
+        second = client.start_round("smoke", {"description": "it waits"}).id
+        page = signed.open(f"/rounds/{second}")
+        expect(page.get_by_text("In line")).to_be_visible()
+        page.get_by_role("button", name="Cancel", exact=True).click()
+        page.get_by_role("button", name="Cancel the round").click()
+        expect(page.get_by_text("It never began")).to_be_visible()
+        expect(page.get_by_text("In line")).to_have_count(0)
+        page.get_by_role("button", name="Retry", exact=True).click()
+        expect(page.get_by_text("In line")).to_be_visible()
+        assert client.round(second).state == "queued"
+        for number in (second, first):
+            client.cancel_round(number)
+        expect(page.get_by_text("It never began")).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [1366, 390])
+def test_long_texts_scroll_in_their_place(platform: Platform, signed: Signed, width: int) -> None:
+    long = "Read every word of this. " * 800
+    typed = Decision(actions=(TypeText(text=long),), text=long, thought=long)
+    trajectory = record(platform, decisions=[typed], instruction=f"First line.\n{long}")
+    signed.page.set_viewport_size({"width": width, "height": 844})
+    page = signed.open(f"/trajectories/{trajectory}?step=0")
+    expect(page.get_by_role("region", name="Timeline")).to_be_in_viewport()
+    instruction = page.get_by_test_id("instruction")
+    assert instruction.evaluate("(box) => box.innerText.split('\\n')[0]") == "First line."
+    instruction.focus()
+    page.keyboard.press("End")
+    page.wait_for_function("() => document.querySelector('[data-testid=instruction]').scrollTop > 0")
+    assert page.evaluate("() => document.documentElement.scrollHeight") < 4000
 
 
 HELD_KEY = """(times) => new Promise((done) => {

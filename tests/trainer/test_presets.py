@@ -14,6 +14,7 @@ from deskhand_agent.models.prompting import tokenise_reply
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import Click, Split
 from deskhand_trainer import config as configs
+from deskhand_trainer.admission import refuse_idle
 from deskhand_trainer.config import PpoConfig, parse_config
 from deskhand_trainer.curriculum import turn_limit
 from deskhand_trainer.entropy import band_push
@@ -22,7 +23,6 @@ from deskhand_trainer.playing_config import DEMO_TASK
 from deskhand_trainer.presets import method, method_names
 from deskhand_trainer.rollouts import jobs_of, seed_ranges
 from deskhand_trainer.run import CONFIGS
-from deskhand_trainer.run_kinds.ppo import refuse_idle
 
 METHODS = [name for name in method_names() if method(name).kind == "ppo"]
 

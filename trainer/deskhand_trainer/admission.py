@@ -6,14 +6,25 @@ known to solve.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from deskhand_agent.policies.scripted import oracle_tasks
+from deskhand_sandbox.errors import InvalidTask, UnknownName
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_sandbox.types import JsonValue, Split
+from deskhand_trainer.config import (
+    CollectConfig,
+    EvaluateConfig,
+    LabelConfig,
+    PpoConfig,
+    PreferenceConfig,
+    PretrainConfig,
+    SftConfig,
+)
 from deskhand_trainer.errors import RunRefused
+from deskhand_trainer.rollouts import right_answer
 
 UNVERIFIED = "none"
 """The verifier of tasks that have none."""
@@ -21,15 +32,79 @@ PROBE_OFFSET, HELD_OUT_VALIDATION_OFFSET = 200_000, 100_000
 """Where a probe's seeds begin, and those that choose something: of held-out tasks every seed is test."""
 
 
-def refuse_held_out(tasks: Sequence[str]) -> None:
+def admit(config: object) -> None:
+    """Refuse what a run would not begin with: tasks it may not work at, settings that do nothing at them.
+
+    Args:
+        config: a run's; one of another kind says nothing of tasks.
+
+    Raises:
+        RunRefused: names the task or the setting.
+    """
+    match config:
+        case CollectConfig():
+            refuse_held_out(config.tasks)
+            sandbox_kinds(config.tasks)
+            refuse_unverified(config.tasks)
+            if config.policy == "scripted":
+                refuse_without_oracle(config.tasks)
+            else:
+                refuse_unproven(config.tasks, allowed=config.unproven)
+        case LabelConfig():
+            sandbox_kinds(config.tasks)
+        case SftConfig():
+            refuse_held_out(config.tasks)
+            refuse_held_out(config.perception_tasks, field="perception_tasks")
+            sandbox_kinds((*config.tasks, *config.perception_tasks))
+            if others := set(config.hard_tasks) - set(config.tasks):
+                told = f"field 'hard_tasks': {', '.join(sorted(others))} must stand in 'tasks' too"
+                raise RunRefused(told, "hard_tasks")
+        case PretrainConfig():
+            refuse_held_out(config.demonstration_tasks, field="demonstration_tasks")
+        case PreferenceConfig():
+            refuse_held_out(config.tasks)
+            sandbox_kinds(config.tasks)
+        case PpoConfig():
+            loop_seeds(config.tasks, probe=config.probe)
+            sandbox_kinds(config.tasks)
+            refuse_unproven(config.tasks, allowed=config.unproven)
+            refuse_unverified(config.tasks, judged=config.outcome.by != "verifier")
+            refuse_idle(config)
+        case EvaluateConfig():
+            sandbox_kinds(config.tasks)
+            refuse_unproven(config.tasks, allowed=config.unproven)
+            refuse_unverified(config.tasks)
+        case _:
+            return
+
+
+def sandbox_kinds(tasks: Iterable[str]) -> set[str]:
+    """Kinds of sandbox the tasks need.
+
+    Raises:
+        RunRefused: there is none, or no such task; says which come near.
+    """
+    try:
+        kinds = {make_task(task, 0).environment.kind for task in tasks}
+    except (UnknownName, InvalidTask) as error:
+        raise RunRefused(str(error)) from error
+    if not kinds:
+        raise RunRefused("field 'tasks': name at least one task")
+    return kinds
+
+
+def refuse_held_out(tasks: Sequence[str], *, field: str = "tasks") -> None:
     """Held-out tasks are never trained on.
+
+    Args:
+        field: where the tasks stand.
 
     Raises:
         RunRefused: there is one among the tasks; names it.
     """
     held = sorted(set(tasks) & set(HELD_OUT_TASKS))
     if held:
-        raise RunRefused(f"{', '.join(held)}: held-out tasks are never trained on; take others")
+        raise RunRefused(f"{', '.join(held)}: held-out tasks are never trained on; take others", field)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -116,4 +191,37 @@ def refuse_unverified(tasks: Sequence[str], *, judged: bool = False) -> None:
         raise RunRefused(
             f"{', '.join(without)}: no verifier says how an episode came out; PPO can be paid by a judge "
             "instead: set outcome.by, outcome.judge and outcome.model"
+        )
+
+
+def refuse_without_oracle(tasks: Sequence[str]) -> None:
+    """The scripted policy works at tasks that have an oracle.
+
+    Raises:
+        RunRefused: there is one without among the tasks; names it, and those that have one.
+    """
+    without = sorted(set(tasks) - set(oracle_tasks()))
+    if without:
+        raise RunRefused(f"no oracle for {', '.join(without)}: there are {', '.join(oracle_tasks())}")
+
+
+def refuse_idle(config: PpoConfig) -> None:
+    """
+    Raises:
+        RunRefused: a setting would do nothing at any of the tasks.
+    """
+    tasks = [make_task(task, 0) for task in config.tasks]
+    if config.information_weight > 0 and all(right_answer(task) is None for task in tasks):
+        raise RunRefused(
+            "field 'information_weight': it pays for what makes the right answer likelier, and none of the "
+            "tasks has one written down, as desk/calculate has: take such a task, or set "
+            "information_weight=0",
+            "information_weight",
+        )
+    limits, longest = config.turn_limits, max(task.limits.turns for task in tasks)
+    if len(limits) > 1 and min(limits) >= longest:
+        raise RunRefused(
+            f"field 'turn_limits': they grow from {limits[0]}, and the tasks end after {longest} turns "
+            "anyway: begin with fewer, or take longer tasks",
+            "turn_limits",
         )

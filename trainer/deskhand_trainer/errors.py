@@ -35,6 +35,11 @@ class ConfigError(TrainerError):
 class RunRefused(TrainerError):
     """The run cannot begin; says why and what to do."""
 
+    def __init__(self, message: str, field: str = "") -> None:
+        super().__init__(message)
+        self.field = field
+        """Setting of the run's config that it is about; empty where none was named."""
+
 
 class RunStopped(TrainerError):
     """A signal asked the run to stop; what it had is safe on disk."""

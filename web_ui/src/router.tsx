@@ -7,8 +7,10 @@ import {
   redirect,
   type ErrorComponentProps,
 } from "@tanstack/react-router";
+import { useEffect } from "react";
 
 import { readAdmin } from "./admin/search";
+import { ApiError } from "./api/client";
 import { infoQuery } from "./api/queries";
 import { readCompared } from "./evaluations/search";
 import { readFlywheelSearch } from "./flywheel/search";
@@ -196,8 +198,17 @@ function NoSuchPage() {
   );
 }
 
+/** How often it is asked whether a platform that did not answer is back. */
+const BACK_MS = 3000;
+
 function Broken({ error, reset }: ErrorComponentProps) {
+  const unreached = error instanceof ApiError && error.status === 0;
   const again = () => void answers().then((up) => (up ? window.location.reload() : reset()));
+  useEffect(() => {
+    if (!unreached) return undefined;
+    const asking = setInterval(() => void answers().then((up) => up && window.location.reload()), BACK_MS);
+    return () => clearInterval(asking);
+  }, [unreached]);
   return (
     <Page title="Something broke">
       <Failed error={error} again={again} />

@@ -13,6 +13,7 @@ from deskhand_platform.api import errors, page, record, session
 from deskhand_platform.api.deps import PREFIX, admit
 from deskhand_platform.api.description import described
 from deskhand_platform.api.models import ErrorAnswer
+from deskhand_platform.api.parameters import refuse_unknown
 from deskhand_platform.api.routes import (
     alarms,
     annotations,
@@ -97,6 +98,7 @@ def create_app(services: Services | None = None, *, version: str = "0.1.0") -> F
         app.include_router(
             part.router,
             prefix=PREFIX,
+            dependencies=[Depends(refuse_unknown)],
             responses=dict.fromkeys((400, 401, 403, 404, 409, 422, 429), REFUSAL),
         )
     app.include_router(operations.router)

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI
+from starlette.requests import HTTPConnection
 
-from deskhand_platform.api.examples import takes, value_of
+from deskhand_platform.api.examples import Json, takes, value_of
 
 OPEN = ("/healthz", "/readyz", "/login", "/logout")
 """Who has no token has to be able to ask these."""
@@ -250,6 +251,13 @@ def described(app: FastAPI) -> dict[str, Any]:
                     schema["examples"] = [value_of(made, schema) if example is None else example]
     assert app.openapi_schema is not None
     return app.openapi_schema
+
+
+def route_in(connection: HTTPConnection) -> tuple[Json, str]:
+    """The API's description, and the path in it of a request's route; empty where it has none."""
+    description, path = connection.app.openapi(), getattr(connection.scope.get("route"), "path", "")
+    # a route of a router that was included may or may not know its prefix
+    return description, next((one for one in (path, f"/v1{path}") if one in description["paths"]), "")
 
 
 def _exemplify(schema: dict[str, Any], example: Mapping[str, Any]) -> None:

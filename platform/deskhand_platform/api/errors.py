@@ -30,7 +30,8 @@ from deskhand_flywheel.errors import (
     UnknownFormat,
 )
 from deskhand_flywheel.errors import NotFound as NotStored
-from deskhand_platform.api.examples import Json, example_at, fields_at
+from deskhand_platform.api.description import route_in
+from deskhand_platform.api.examples import example_at, fields_at
 from deskhand_platform.api.models import ErrorAnswer, ErrorBody
 from deskhand_platform.api.unheld import unheld_field
 from deskhand_platform.api.whole_text import WholeText
@@ -140,15 +141,8 @@ def _with_example(connection: HTTPConnection, error: InvalidField) -> str:
 
 
 def _example(connection: HTTPConnection, method: str, where: Sequence[object]) -> str | None:
-    description, path = _described(connection)
+    description, path = route_in(connection)
     return example_at(description, method, path, where)
-
-
-def _described(connection: HTTPConnection) -> tuple[Json, str]:
-    """The API's description, and the route in it."""
-    description, path = connection.app.openapi(), getattr(connection.scope.get("route"), "path", "")
-    # a route of a router that was included may or may not know its prefix
-    return description, next((one for one in (path, f"/v1{path}") if one in description["paths"]), "")
 
 
 def refused_field(request: Request, error: RequestValidationError) -> tuple[str, str, tuple[str, ...]]:
@@ -158,11 +152,14 @@ def refused_field(request: Request, error: RequestValidationError) -> tuple[str,
     if first["type"] == "json_invalid":  # its place is a position in the text
         at = f"{first['msg']} at character {first['loc'][-1]}: {first['ctx']['error']}"
         first = {**first, "loc": ("body",), "msg": at}
+    elif tuple(first["loc"]) == ("body",) and "json" not in request.headers.get("content-type", "json"):
+        sent = request.headers["content-type"]
+        return "body", f"body: send it with the header Content-Type: application/json; it came as {sent}", ()
     # the leading part says body, query or path
     where = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
     said = f"{where}: {first['msg']}"
     if first["type"] == "extra_forbidden":
-        description, path = _described(request)
+        description, path = route_in(request)
         known = fields_at(description, request.method, path, first["loc"][:-1])
         hint, near = near_ones(str(first["loc"][-1]), known)
         return where, f"{said}{hint}", near
@@ -178,4 +175,6 @@ async def _invalid(request: Request, error: Exception) -> JSONResponse:
 
 async def _http(_request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
-    return answer(error.status_code, HTTP_NAMES.get(error.status_code, "http_error"), str(error.detail))
+    response = answer(error.status_code, HTTP_NAMES.get(error.status_code, "http_error"), str(error.detail))
+    response.headers.update(error.headers or {})
+    return response

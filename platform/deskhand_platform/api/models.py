@@ -15,9 +15,9 @@ JsonObject = dict[str, JsonValue]
 
 
 class Incoming(BaseModel):
-    """A body from outside: unknown fields are refused by name."""
+    """A body from outside: unknown fields are refused by name, and so is a number that is none."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
 class Page(BaseModel, Generic[Item]):

@@ -95,7 +95,8 @@ class RoundControls:
 
         Raises:
             NotFound: no such round, or it has no such phase.
-            WrongState: it waits or runs, a phase before that one is not done, or all are, and none is named.
+            WrongState: it waits or runs, a phase before that one is not done, or all are, and none is named;
+                or it never began, and one is.
         """
         async with self._database.write() as connection:
             state, row = await _state(connection, round_id)
@@ -105,6 +106,10 @@ class RoundControls:
             rows = (await connection.execute(ordered.order_by(round_phases.c.position))).mappings().all()
             names = [str(one["name"]) for one in rows]
             undone = next((at for at, one in enumerate(rows) if one["state"] != WorkState.DONE), None)
+            if phase is not None and not names:
+                raise WrongState(
+                    f"round {round_id} is {state} and never began: retry it without a phase", state=state
+                )
             if phase is not None and phase not in names:
                 with named_in("phase"):
                     raise NotFound("phase", phase, names)

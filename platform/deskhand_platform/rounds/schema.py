@@ -49,11 +49,11 @@ def example_of(field: str) -> str | None:
     found: Schema = round_schema()
     for part in field.split("[")[0].split("."):
         found = found.get("properties", {}).get(part, {})
-    values = _examples(found)
+    values = _examples(field, found)
     return None if values is None else f"{field.split('[')[0]}={json.dumps(values)}"
 
 
-def _examples(found: Schema) -> JsonValue:
+def _examples(field: str, found: Schema) -> JsonValue:
     default = found.get("default")
     if default not in (None, "", [], {}):
         return cast(JsonValue, default)
@@ -65,7 +65,9 @@ def _examples(found: Schema) -> JsonValue:
         if option.get("type") == "boolean":
             return not default
     if found.get("type") == "array":
-        return ["miniwob/click-test"]
+        items = cast(Schema, found.get("items", {}))
+        named = "round-3-explore" if field.endswith("runs") else "miniwob/click-test"
+        return [named if items.get("type") == "string" else _examples(field, items)]
     return {} if "properties" in found else None
 
 

@@ -1,12 +1,13 @@
-"""Whether success on a round's tasks can be measured: asked before it starts, not after all its training."""
+"""Whether a round's phases take their tasks and success on them can be measured: asked before it starts, not
+after hours of training."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from deskhand_platform.errors import InvalidField
-from deskhand_platform.rounds.config import RoundConfig, run_record
+from deskhand_platform.rounds.config import RUN_FIELDS, RoundConfig, check_phase, run_record
 from deskhand_platform.rounds.plan import promotion_settings
 from deskhand_sandbox.errors import InvalidTask, UnknownName
 from deskhand_sandbox.tasks import make_task
@@ -17,13 +18,26 @@ if TYPE_CHECKING:
     from deskhand_trainer.config import EvaluateConfig
 
 
+TASK_LISTS = ("tasks", "perception_tasks", "demonstration_tasks")
+"""Settings of phases that name tasks."""
+
+
 def check_tasks(config: RoundConfig) -> None:
-    """Look at the tasks that success is reported on and at those that promotion goes by.
+    """Look at the tasks that success is reported on, at those that promotion goes by, and at every phase's.
 
     Raises:
-        InvalidField: there is no such task, it has no seeds for that, no verifier, or nothing is known to
-            solve it; names its place. Or promotion would choose by seeds that are reported.
+        InvalidField: there is no such task, it has no seeds for that, no verifier, nothing is known to solve
+            it, or it is held out and would be trained on; names its place. Or promotion would choose by seeds
+            that are reported.
     """
+    _check_measured(config)
+    for name in RUN_FIELDS:
+        values = getattr(config, name)
+        if values is not None:
+            _admitted(name, check_phase(name, values))
+
+
+def _check_measured(config: RoundConfig) -> None:
     gate = promotion_settings(config)
     if config.evaluate is None or gate is None:
         for at, task in enumerate(config.promote.tasks):
@@ -41,6 +55,23 @@ def check_tasks(config: RoundConfig) -> None:
                 f"promotion goes by seeds of {task} that would be reported too, so that what is reported "
                 f"would be chosen by luck: take others, or fewer than {reported.episodes} episodes",
             )
+
+
+def _admitted(name: str, told: Any) -> None:
+    """A phase would begin with its settings."""
+    from deskhand_trainer.admission import admit
+    from deskhand_trainer.errors import RunRefused
+
+    for listed in TASK_LISTS:
+        tasks: Iterable[str] = getattr(told, listed, ())
+        for at, task in enumerate(tasks):
+            _named(f"{name}.{listed}[{at}]", task)
+    try:
+        admit(told)
+    except RunRefused as error:
+        field = error.field or "tasks"
+        why = str(error).removeprefix(f"field '{field}': ").replace("set unproven", f"set {name}.unproven")
+        raise InvalidField(f"{name}.{field}", why) from error
 
 
 def _told(values: Mapping[str, JsonValue]) -> EvaluateConfig:

@@ -61,6 +61,55 @@ async def test_a_field_that_there_is_not_says_which_there_are(
     assert "e.g." not in error["message"]
 
 
+@pytest.mark.parametrize(
+    ("method", "address", "field", "near"),
+    [
+        ("GET", "/v1/tasks?stat=done", "stat", ["state"]),
+        ("GET", "/v1/trajectories?task=fake/press-button", "task", ["task_id"]),
+        ("GET", "/v1/trajectories?task_id=a&zzzz=1", "zzzz", []),
+        ("GET", "/v1/export?outcom=success", "outcom", ["outcome"]),
+        ("POST", "/v1/tasks?seed=3", "seed", []),
+    ],
+)
+async def test_a_parameter_that_there_is_not_says_which_there_are(
+    client: httpx.AsyncClient, method: str, address: str, field: str, near: list[str]
+) -> None:
+    refused = await client.request(method, address, json=BUTTON if method == "POST" else None)
+    error = refused.json()["error"]
+    assert (refused.status_code, error["type"], error["field"]) == (422, "invalid_field", field)
+    assert error.get("suggestions", [])[: len(near)] == near
+    assert "there are" in error["message"] or "did you mean" in error["message"]
+
+
+async def test_who_may_not_come_in_is_not_told_of_parameters(anonymous: httpx.AsyncClient) -> None:
+    assert (await anonymous.get("/v1/tasks?stat=done")).status_code == 401
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
+async def test_a_number_that_is_none_is_refused(client: httpx.AsyncClient, number: str) -> None:
+    body = f'{{"task_id": "fake/press-button", "deadline_s": {number}}}'
+    refused = await client.post("/v1/tasks", content=body, headers={"Content-Type": "application/json"})
+    assert (refused.status_code, refused.json()["error"]["field"]) == (422, "deadline_s")
+
+
+async def test_a_body_that_is_not_said_to_be_json_is_told_how_to_be_sent(client: httpx.AsyncClient) -> None:
+    kind = "application/x-www-form-urlencoded"
+    refused = await client.post(
+        "/v1/tasks", content='{"task_id": "fake/press-button"}', headers={"Content-Type": kind}
+    )
+    message = refused.json()["error"]["message"]
+    assert refused.status_code == 422
+    assert "Content-Type: application/json" in message and kind in message and "e.g." not in message
+
+
+async def test_a_method_that_a_route_does_not_have_is_answered_with_those_it_has(
+    client: httpx.AsyncClient,
+) -> None:
+    refused = await client.patch("/v1/tasks")
+    assert refused.status_code == 405
+    assert set(refused.headers["allow"].split(", ")) & {"GET", "POST"}
+
+
 async def test_other_kinds_fields_are_not_suggested(client: httpx.AsyncClient) -> None:
     error = (await client.post("/v1/jobs", json={"kind": "gc", "endpoint": "x"})).json()["error"]
     assert error["field"] == "gc.endpoint" and "did you mean" not in error["message"]

@@ -119,6 +119,18 @@ async def test_a_pause_asked_for_before_the_platform_went_down_holds_after_it(
     assert begun == sorted(begun) and begun[1] >= 5
 
 
+async def test_a_round_that_never_began_has_no_phase_to_be_retried_from(
+    counting: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COUNTING_STEPS", "4000")
+    async with platform(counting) as up:
+        await up.services.rounds.start("smoke", BRIEF)
+        waits = (await up.services.rounds.start("smoke", {**BRIEF, "description": "it waits"})).id
+        await up.services.rounds.cancel(waits)
+        with pytest.raises(WrongState, match="cancelled and never began: retry it without a phase"):
+            await up.services.rounds.retry(waits, "ppo")
+
+
 async def test_a_failed_phase_is_tried_again_from_its_checkpoint_and_a_done_one_anew(
     counting: Settings, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:

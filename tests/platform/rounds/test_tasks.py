@@ -24,6 +24,7 @@ from deskhand_trainer.run_folder import RunFolder
 from deskhand_trainer.run_process import FINISHED
 
 TASK, HELD, UNPROVEN_HELD = "miniwob/click-test", "miniwob/click-tab-2-hard", "miniwob/bisect-angle"
+UNPROVEN = "miniwob/stock-market"
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,36 @@ TASK, HELD, UNPROVEN_HELD = "miniwob/click-test", "miniwob/click-tab-2-hard", "m
     ],
 )
 def test_what_cannot_be_measured_is_refused(over: dict[str, Any], field: str, said: str) -> None:
+    with pytest.raises(InvalidField, match=said) as caught:
+        checked_preset("smoke", over)
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("over", "field", "said"),
+    [
+        ({"ppo": {"tasks": []}}, "ppo.tasks", "name at least one task"),
+        ({"evaluate": {"tasks": []}}, "evaluate.tasks", "name at least one task"),
+        ({"ppo": {"tasks": [TASK, HELD]}}, "ppo.tasks", f"{HELD}: held-out tasks are never trained on"),
+        ({"ppo": {"tasks": [TASK, "miniwob/click-tes"]}}, "ppo.tasks[1]", f"did you mean {TASK}"),
+        ({"ppo": {"tasks": [UNPROVEN]}}, "ppo.tasks", f"{UNPROVEN}: nothing is .* set ppo.unproven=true"),
+        ({"explore": {"tasks": [UNPROVEN]}}, "explore.tasks", "set explore.unproven=true"),
+        ({"collect": {"tasks": [UNPROVEN]}}, "collect.tasks", f"no oracle for {UNPROVEN}"),
+        ({"sft": {"tasks": [HELD]}}, "sft.tasks", "never trained on"),
+        ({"sft": {"perception_tasks": [HELD]}}, "sft.perception_tasks", "never trained on"),
+        ({"sft": {"hard_tasks": ["miniwob/click-tab"]}}, "sft.hard_tasks", "must stand in 'tasks' too"),
+        ({"pretrain": {"demonstration_tasks": [HELD]}}, "pretrain.demonstration_tasks", "never trained on"),
+        ({"ppo": {"information_weight": 1.0}}, "ppo.information_weight", "has one written down"),
+        (
+            {"ppo": {"turn_limits": [9, 20], "turn_limit_every": 1}},
+            "ppo.turn_limits",
+            "end after .* turns anyway",
+        ),
+    ],
+)
+def test_what_a_phase_would_refuse_to_train_on_is_refused_at_once(
+    over: dict[str, Any], field: str, said: str
+) -> None:
     with pytest.raises(InvalidField, match=said) as caught:
         checked_preset("smoke", over)
     assert caught.value.field == field

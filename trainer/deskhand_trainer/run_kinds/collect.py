@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from deskhand_agent.inference import Sampling
 from deskhand_agent.policies.local import LocalPolicy
-from deskhand_agent.policies.scripted import ScriptedPolicy, oracle_tasks
+from deskhand_agent.policies.scripted import ScriptedPolicy
 from deskhand_agent.worker import WorkerSettings
 from deskhand_sandbox.types import JsonValue, Split
-from deskhand_trainer.admission import refuse_held_out, refuse_unproven, refuse_unverified
+from deskhand_trainer.admission import admit
 from deskhand_trainer.config import CollectConfig
-from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.rollouts import Collected, collect_or_reuse, jobs_of, seed_ranges
-from deskhand_trainer.run_kinds.context import RunContext, sandbox_kinds
+from deskhand_trainer.run_kinds.context import RunContext
 from deskhand_trainer.run_kinds.engines import replies
 from deskhand_trainer.run_kinds.executors import executing
 from deskhand_trainer.run_kinds.users import answering
@@ -19,13 +18,9 @@ from deskhand_trainer.run_kinds.users import answering
 
 async def run(context: RunContext, config: CollectConfig) -> tuple[None, dict[str, JsonValue]]:
     """Collect what the config asks for and the store does not have yet."""
-    refuse_held_out(config.tasks)
-    sandbox_kinds(config.tasks)
-    refuse_unverified(config.tasks)
+    admit(config)
     if config.policy == "scripted":
-        _refuse_without_oracle(config.tasks)
         return None, await _collect(context, config, ScriptedPolicy())
-    refuse_unproven(config.tasks, allowed=config.unproven)
     bundle = await context.bundle()
     async with (
         replies(context, bundle, config) as engine,
@@ -82,9 +77,3 @@ def _metrics(collected: Collected) -> dict[str, JsonValue]:
         "dropped": sum(collected.dropped.values()),
         "steps_per_s": collected.stats.steps / max(1e-9, collected.stats.seconds),
     }
-
-
-def _refuse_without_oracle(tasks: tuple[str, ...]) -> None:
-    without = sorted(set(tasks) - set(oracle_tasks()))
-    if without:
-        raise RunRefused(f"no oracle for {', '.join(without)}: there are {', '.join(oracle_tasks())}")

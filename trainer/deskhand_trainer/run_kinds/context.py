@@ -27,12 +27,10 @@ from deskhand_flywheel.prm.scoring import ProcessRewardModel
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import TrajectoryFilter
 from deskhand_sandbox.base import SandboxSource
-from deskhand_sandbox.errors import InvalidTask, UnknownName
 from deskhand_sandbox.host import HostSettings, SandboxClient, start_host
 from deskhand_sandbox.manager import PoolSettings
-from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import JsonValue
-from deskhand_trainer.admission import is_probe, only_measured
+from deskhand_trainer.admission import is_probe, only_measured, sandbox_kinds
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.metrics import Reporter
 from deskhand_trainer.ranks import ALONE, Ranks
@@ -221,21 +219,6 @@ class RunContext:
             SandboxClient(host.url, host.token) as client,
         ):
             yield client
-
-
-def sandbox_kinds(tasks: Iterable[str]) -> set[str]:
-    """Kinds of sandbox the tasks need.
-
-    Raises:
-        RunRefused: there is none, or no such task; says which come near.
-    """
-    try:
-        kinds = {make_task(task, 0).environment.kind for task in tasks}
-    except (UnknownName, InvalidTask) as error:
-        raise RunRefused(str(error)) from error
-    if not kinds:
-        raise RunRefused("field 'tasks': name at least one task")
-    return kinds
 
 
 @asynccontextmanager

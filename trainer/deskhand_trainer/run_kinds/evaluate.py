@@ -15,12 +15,12 @@ from deskhand_agent.users import User
 from deskhand_flywheel.prm.judging import PrmJudge
 from deskhand_sandbox.base import SandboxSource
 from deskhand_sandbox.types import JsonValue, Split
-from deskhand_trainer.admission import refuse_unproven, refuse_unverified
+from deskhand_trainer.admission import admit, sandbox_kinds
 from deskhand_trainer.config import EvaluateConfig
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.evaluation import Evaluation, as_json, as_metrics, evaluate
 from deskhand_trainer.run_folder import write_json
-from deskhand_trainer.run_kinds.context import RunContext, sandbox_kinds
+from deskhand_trainer.run_kinds.context import RunContext
 from deskhand_trainer.run_kinds.engines import replies
 from deskhand_trainer.run_kinds.executors import executing
 from deskhand_trainer.run_kinds.users import answering
@@ -31,12 +31,10 @@ Measure: TypeAlias = Callable[[str, Deliberate, int], Awaitable[list[Evaluation]
 
 async def run(context: RunContext, config: EvaluateConfig) -> tuple[None, dict[str, JsonValue]]:
     """Evaluate every mode on every task."""
-    kinds = sandbox_kinds(config.tasks)
-    refuse_unproven(config.tasks, allowed=config.unproven)
-    refuse_unverified(config.tasks)
+    admit(config)
     if config.policy == "scripted" and config.test_time != Deliberation():
         raise RunRefused("field 'test_time': the scripted policy has nothing to think over")
-    targets = config.targets and kinds == {"browser"} and config.policy == "local"
+    targets = config.targets and sandbox_kinds(config.tasks) == {"browser"} and config.policy == "local"
     async with (
         context.sandboxes(config.tasks, concurrency=config.concurrency) as source,
         answering(config) as user,

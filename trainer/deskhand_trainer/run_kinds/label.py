@@ -12,14 +12,15 @@ from deskhand_flywheel.prm.continuation import Continuing
 from deskhand_flywheel.prm.labelling import LabelSettings, label_store, labeller_of
 from deskhand_flywheel.types import TrajectoryFilter
 from deskhand_sandbox.types import JsonValue
+from deskhand_trainer.admission import admit
 from deskhand_trainer.config import LabelConfig
 from deskhand_trainer.prm.material import ids_of
-from deskhand_trainer.run_kinds.context import RunContext, sandbox_kinds
+from deskhand_trainer.run_kinds.context import RunContext
 
 
 async def run(context: RunContext, config: LabelConfig) -> tuple[None, dict[str, JsonValue]]:
     """Label what the config asks for and the store does not have yet."""
-    sandbox_kinds(config.tasks)
+    admit(config)
     bundle = await context.bundle()
     continuing = Continuing(continuations=config.continuations, void_limit=config.void_limit)
     settings = LabelSettings(

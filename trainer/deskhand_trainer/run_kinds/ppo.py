@@ -6,9 +6,8 @@ from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.notebook import Notebook
 from deskhand_flywheel.lineage import SCORED_BY
 from deskhand_sandbox.base import Capability, SandboxSource
-from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import JsonValue
-from deskhand_trainer.admission import loop_seeds, refuse_unproven, refuse_unverified
+from deskhand_trainer.admission import admit, sandbox_kinds
 from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.devices import learning_device
 from deskhand_trainer.errors import RunRefused
@@ -16,8 +15,7 @@ from deskhand_trainer.loop_state import PpoSetting
 from deskhand_trainer.outcome_reward import judging
 from deskhand_trainer.ppo import PpoLoop
 from deskhand_trainer.process_reward import refuse_unpayable
-from deskhand_trainer.rollouts import right_answer
-from deskhand_trainer.run_kinds.context import RunContext, sandbox_kinds
+from deskhand_trainer.run_kinds.context import RunContext
 from deskhand_trainer.run_kinds.executors import executing
 from deskhand_trainer.run_kinds.users import answering
 
@@ -25,11 +23,7 @@ from deskhand_trainer.run_kinds.users import answering
 async def run(context: RunContext, config: PpoConfig) -> tuple[str, dict[str, JsonValue]]:
     """Train, keep the best."""
     learning_device(config.device)
-    loop_seeds(config.tasks, probe=config.probe)
-    sandbox_kinds(config.tasks)
-    refuse_unproven(config.tasks, allowed=config.unproven)
-    refuse_unverified(config.tasks, judged=config.outcome.by != "verifier")
-    refuse_idle(config)
+    admit(config)
     bundle = await context.bundle(
         screens=config.screens,
         n_screenshots=config.screenshots,
@@ -87,25 +81,6 @@ async def run(context: RunContext, config: PpoConfig) -> tuple[str, dict[str, Js
     described |= {} if reward_model is None else {SCORED_BY: context.spec.prm_in}
     kept = await context.keep(outcome.best, described, learned_from=outcome.learned_from)
     return kept, dict(outcome.metrics)
-
-
-def refuse_idle(config: PpoConfig) -> None:
-    """
-    Raises:
-        RunRefused: a setting would do nothing at any of the tasks.
-    """
-    tasks = [make_task(task, 0) for task in config.tasks]
-    if config.information_weight > 0 and all(right_answer(task) is None for task in tasks):
-        raise RunRefused(
-            "field 'information_weight': it pays for what makes the right answer likelier, and none of the "
-            "tasks has one written down, as desk/calculate has: take such a task, or set information_weight=0"
-        )
-    limits, longest = config.turn_limits, max(task.limits.turns for task in tasks)
-    if len(limits) > 1 and min(limits) >= longest:
-        raise RunRefused(
-            f"field 'turn_limits': they grow from {limits[0]}, and the tasks end after {longest} turns "
-            "anyway: begin with fewer, or take longer tasks"
-        )
 
 
 def _notebook(context: RunContext, bundle: ModelBundle, config: PpoConfig) -> Notebook | None:

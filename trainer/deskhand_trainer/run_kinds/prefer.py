@@ -10,7 +10,7 @@ from deskhand_agent.models.bundle import ModelBundle, save_bundle
 from deskhand_agent.reviewing import REVIEWED
 from deskhand_flywheel.types import TrajectoryFilter
 from deskhand_sandbox.types import JsonValue, Split
-from deskhand_trainer.admission import refuse_held_out
+from deskhand_trainer.admission import admit
 from deskhand_trainer.devices import learning_device
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.preferences.config import PreferenceConfig
@@ -18,7 +18,7 @@ from deskhand_trainer.preferences.corrections import correction_pairs
 from deskhand_trainer.preferences.others import other_pairs
 from deskhand_trainer.preferences.pairs import Pair, Played, first_reply_pairs, trajectory_pairs
 from deskhand_trainer.preferences.train import train_preferences
-from deskhand_trainer.run_kinds.context import RunContext, sandbox_kinds
+from deskhand_trainer.run_kinds.context import RunContext
 from deskhand_trainer.run_kinds.training_thread import Teller, stopping
 from deskhand_trainer.sft.demonstrations import samples_from_trajectories
 from deskhand_trainer.vlm import VlmActorCritic
@@ -28,9 +28,8 @@ PAIRING = {"tdpo": trajectory_pairs, "refuel": first_reply_pairs}
 
 async def run(context: RunContext, config: PreferenceConfig) -> tuple[str, dict[str, JsonValue]]:
     """Pair, train, keep."""
-    refuse_held_out(config.tasks)
-    sandbox_kinds(config.tasks)
     device = learning_device(config.device)
+    admit(config)
     bundle = await context.bundle()
     pairs = await _pairs(context, bundle, config)
     if not pairs:

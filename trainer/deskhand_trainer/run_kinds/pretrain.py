@@ -13,7 +13,7 @@ from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
 from deskhand_sandbox.tasks.generated import SIZES_PX
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_sandbox.types import JsonValue, Split
-from deskhand_trainer.admission import refuse_held_out
+from deskhand_trainer.admission import admit
 from deskhand_trainer.base.changes import CHANGES_PER_PAGE
 from deskhand_trainer.base.config import PretrainConfig
 from deskhand_trainer.base.deepening import deepened
@@ -35,8 +35,8 @@ from deskhand_trainer.types import last_attempt
 
 async def run(context: RunContext, config: PretrainConfig) -> tuple[str, dict[str, JsonValue]]:
     """Draw, train, keep."""
-    refuse_held_out(config.demonstration_tasks)
     learning_device(config.device)
+    admit(config)
     bundle = await _bundle(context, config)
     refuse_released(bundle)
     shown = await _shown(context, config, bundle)

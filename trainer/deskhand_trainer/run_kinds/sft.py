@@ -6,10 +6,10 @@ import asyncio
 
 from deskhand_agent.models.bundle import save_bundle
 from deskhand_sandbox.types import JsonValue
-from deskhand_trainer.admission import refuse_held_out
+from deskhand_trainer.admission import admit
 from deskhand_trainer.devices import learning_device
 from deskhand_trainer.errors import RunRefused
-from deskhand_trainer.run_kinds.context import RunContext, sandbox_kinds
+from deskhand_trainer.run_kinds.context import RunContext
 from deskhand_trainer.run_kinds.demonstrations import demonstrations
 from deskhand_trainer.run_kinds.training_thread import Teller, stopping
 from deskhand_trainer.sft.config import SftConfig
@@ -21,10 +21,7 @@ CONCURRENCY = 4
 async def run(context: RunContext, config: SftConfig) -> tuple[str, dict[str, JsonValue]]:
     """Train, keep."""
     learning_device(config.device)
-    refuse_held_out((*config.tasks, *config.perception_tasks))
-    sandbox_kinds((*config.tasks, *config.perception_tasks))
-    if others := set(config.hard_tasks) - set(config.tasks):
-        raise RunRefused(f"field 'hard_tasks': {', '.join(sorted(others))} must stand in 'tasks' too")
+    admit(config)
     most = dict.fromkeys(config.tasks, config.demonstrations_per_task)
     most |= dict.fromkeys(config.hard_tasks, config.hard_demonstrations)
     shown = await demonstrations(context, most, purposes=config.learn_from)

@@ -8,6 +8,7 @@ import { answer, api } from "../api/client";
 import { agreementQuery, reviewQueueQuery, trajectoryQuery } from "../api/queries";
 import type { ReviewItem, TrajectoryDetail } from "../api/words";
 import { figure, percent } from "../format/numbers";
+import { LongText } from "../parts/LongText";
 import { More } from "../parts/More";
 import { Empty, Failed, Loading, Trouble } from "../parts/Notice";
 import { Page, Panel } from "../parts/Page";
@@ -184,9 +185,7 @@ function Reviewed({
   return (
     <div className="grid min-w-0 items-start gap-3 xl:grid-cols-[minmax(0,1fr)_24rem]">
       <section className="panel flex min-w-0 flex-col" aria-label="Screen">
-        <p className="border-b border-line px-3 py-2 break-words" data-testid="instruction">
-          {trajectory.instruction}
-        </p>
+        <LongText className="border-b border-line px-3 py-2" testId="instruction" text={trajectory.instruction} />
         <div className="flex h-[24rem] min-w-0 flex-col bg-raised/60 p-2 lg:h-[max(24rem,calc(100dvh-20rem))]">
           {image ? (
             <Screen

@@ -7,6 +7,7 @@ import { useEffect, useState } from "react";
 import { answer, api } from "../api/client";
 import { proposalsQuery } from "../api/queries";
 import type { Proposal } from "../api/words";
+import { LongText } from "../parts/LongText";
 import { written, type Gesture } from "../parts/gestures";
 import { Failed, Trouble } from "../parts/Notice";
 import { Panel } from "../parts/Page";
@@ -101,18 +102,18 @@ function Waiting({ proposal }: { proposal: Proposal }) {
         />
       </div>
       <div className="flex min-w-0 flex-col gap-3">
-        <p className="break-words">{proposal.instruction}</p>
+        <LongText text={proposal.instruction} />
         <div>
           <h3 className="label">
             {yours ? "Yours to act" : "The policy wants"}, at step {proposal.step_index}
           </h3>
           {proposal.thought ? (
-            <p tabIndex={0} className="max-h-32 overflow-y-auto break-words whitespace-pre-wrap text-muted">{proposal.thought}</p>
+            <LongText className="text-muted" text={proposal.thought} />
           ) : null}
           <ol className="mt-1">
             {proposal.actions.map((action, order) => (
-              <li key={order} className="font-mono text-xs break-all" data-testid="proposed">
-                {action.text}
+              <li key={order}>
+                <LongText className="font-mono text-xs break-all" testId="proposed" text={action.text} />
               </li>
             ))}
           </ol>

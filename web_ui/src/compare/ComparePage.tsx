@@ -7,6 +7,7 @@ import { useMemo, useState } from "react";
 import { trajectoryQuery } from "../api/queries";
 import type { Step, TrajectoryDetail } from "../api/words";
 import { count } from "../format/numbers";
+import { LongText } from "../parts/LongText";
 import { Empty, Failed, Loading } from "../parts/Notice";
 import { Page } from "../parts/Page";
 import { PolicyName } from "../parts/PolicyName";
@@ -70,9 +71,10 @@ function Comparison({ one, other }: { one: TrajectoryDetail; other: TrajectoryDe
     <Page
       title={title}
       beside={
-        <p className="w-full min-w-0 text-base break-words sm:w-auto sm:flex-1 sm:pl-2">
-          {one.instruction === other.instruction ? one.instruction : "Two instructions"}
-        </p>
+        <LongText
+          className="w-full min-w-0 text-base sm:w-auto sm:flex-1 sm:pl-2"
+          text={one.instruction === other.instruction ? one.instruction : "Two instructions"}
+        />
       }
     >
       {rows === null ? (

@@ -22,7 +22,7 @@ export function Page({
   return (
     <main className="mx-auto flex w-full max-w-[90rem] min-w-0 flex-1 flex-col gap-3 px-3 pt-3 pb-20 sm:px-5 sm:pb-6">
       <header className="flex min-h-8 flex-wrap items-center gap-x-3 gap-y-2">
-        <h1 className="text-lg font-semibold tracking-tight">{title}</h1>
+        <h1 className="min-w-0 text-lg font-semibold tracking-tight break-words">{title}</h1>
         {beside}
         {actions ? (
           <div className="ml-auto flex flex-wrap items-center justify-end gap-2">{actions}</div>

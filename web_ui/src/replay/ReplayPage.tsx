@@ -8,6 +8,7 @@ import { trajectoryQuery } from "../api/queries";
 import type { Step, TrajectoryDetail } from "../api/words";
 import { MarkPanel } from "../annotate/MarkPanel";
 import { CompareWith } from "../compare/CompareWith";
+import { LongText } from "../parts/LongText";
 import { Empty, Failed, Loading } from "../parts/Notice";
 import { Page } from "../parts/Page";
 import { LiveLink } from "../sandboxes/LiveLink";
@@ -99,12 +100,11 @@ function Replay({ trajectory }: { trajectory: TrajectoryDetail }) {
       beside={
         <>
           <OutcomeMark trajectory={trajectory} />
-          <p
-            className="w-full min-w-0 text-base break-words sm:w-auto sm:flex-1 sm:pl-2"
-            data-testid="instruction"
-          >
-            {trajectory.instruction}
-          </p>
+          <LongText
+            className="w-full min-w-0 text-base sm:w-auto sm:flex-1 sm:pl-2"
+            testId="instruction"
+            text={trajectory.instruction}
+          />
         </>
       }
     >

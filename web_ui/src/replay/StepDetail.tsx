@@ -5,6 +5,7 @@ import type { ReactNode } from "react";
 import type { Review, Step, TrajectoryDetail } from "../api/words";
 import { figure, percent, signed } from "../format/numbers";
 import { milliseconds } from "../format/times";
+import { LongText } from "../parts/LongText";
 import { stopped } from "../trajectories/stopped";
 import { scoreColour, timeShares } from "./strip";
 
@@ -18,9 +19,9 @@ export function StepDetail({ step, scorer }: { step: Step; scorer: string | null
         ) : (
           <ol className="flex flex-col gap-1">
             {step.actions.map((action, order) => (
-              <li key={order} className="font-mono text-xs break-all">
-                {step.actions.length > 1 ? <span className="mr-2 text-muted">{order + 1}</span> : null}
-                {action.text}
+              <li key={order} className="flex gap-2 font-mono text-xs">
+                {step.actions.length > 1 ? <span className="text-muted">{order + 1}</span> : null}
+                <LongText className="min-w-0 break-all" text={action.text} />
               </li>
             ))}
           </ol>
@@ -28,10 +29,10 @@ export function StepDetail({ step, scorer }: { step: Step; scorer: string | null
         <Complaint text={step.error} />
         <Complaint text={step.action_error} />
         {step.answer === null ? null : (
-          <p className="mt-1.5">
+          <div className="mt-1.5">
             <span className="text-muted">The user replied: </span>
-            {step.answer}
-          </p>
+            <LongText text={step.answer} />
+          </div>
         )}
       </Part>
       {step.review === null ? null : <Reviewed review={step.review} />}
@@ -49,12 +50,10 @@ export function StepDetail({ step, scorer }: { step: Step; scorer: string | null
         />
         <Figure name="Entropy" value={figure(step.entropy)} />
       </dl>
-      {score?.rationale ? <Part title="Why this score">{score.rationale}</Part> : null}
+      {score?.rationale ? <Part title="Why this score"><LongText text={score.rationale} /></Part> : null}
       {step.thought ? (
         <Part title="Thought">
-          <p tabIndex={0} className="max-h-60 overflow-y-auto break-words whitespace-pre-wrap" data-testid="thought">
-            {step.thought}
-          </p>
+          <LongText className="max-h-60" testId="thought" text={step.thought} />
         </Part>
       ) : null}
       <Part
@@ -81,7 +80,7 @@ export function StepDetail({ step, scorer }: { step: Step; scorer: string | null
       </Part>
       {step.url === null ? null : (
         <Part title="Address">
-          <p className="font-mono text-xs break-all">{step.url}</p>
+          <LongText className="font-mono text-xs break-all" text={step.url} />
         </Part>
       )}
     </div>
@@ -98,11 +97,11 @@ export function EndDetail({ trajectory }: { trajectory: TrajectoryDetail }) {
         <Figure name="Score" value={score === null ? "–" : percent(score, 0)} />
         <Figure name="Stopped" value={stop_reason === null ? "–" : stopped(stop_reason)} />
       </dl>
-      {trajectory.outcome_detail === "" ? null : <Part title="Verdict">{trajectory.outcome_detail}</Part>}
+      {trajectory.outcome_detail === "" ? null : <Part title="Verdict"><LongText className="max-h-60" text={trajectory.outcome_detail} /></Part>}
       {failure === null ? null : (
         <Part title="What broke">
           <p className="font-medium text-bad">{failure.replaceAll("_", " ")}</p>
-          <p className="break-words whitespace-pre-wrap">{trajectory.failure_detail}</p>
+          <LongText className="max-h-60" text={trajectory.failure_detail} />
         </Part>
       )}
     </div>
@@ -128,8 +127,8 @@ function Reviewed({ review }: { review: Review }) {
       {review.proposed.length > 0 ? (
         <ul aria-label="Proposed" className="mt-1">
           {review.proposed.map((action, order) => (
-            <li key={order} className="font-mono text-xs break-all text-muted line-through">
-              {action.text}
+            <li key={order}>
+              <LongText className="font-mono text-xs break-all text-muted line-through" text={action.text} />
             </li>
           ))}
         </ul>
@@ -176,7 +175,7 @@ function Figure({
 
 function Complaint({ text }: { text: string | null }) {
   if (text === null) return null;
-  return <p className="mt-1.5 break-words text-bad">{text}</p>;
+  return <LongText className="mt-1.5 text-bad" text={text} />;
 }
 
 const SHADES = ["bg-accent", "bg-ink/60", "bg-faint"];

@@ -16,6 +16,7 @@ export function RoundControls({ round }: { round: Round }) {
     <>
       <PauseResume round={round} />
       {stopped && round.phases.length > 0 ? <Retry round={round} /> : null}
+      {over(round.state) && round.phases.length === 0 ? <RetryUnbegun round={round} /> : null}
       <Link className="button" to="/rounds/new" search={{ from: round.id }}>
         Clone
       </Link>
@@ -90,6 +91,24 @@ function CancelRound({ round }: { round: Round }) {
         error={cancel.error}
         onConfirm={() => cancel.mutate()}
       />
+    </>
+  );
+}
+
+/** Of a round that ended before it had phases: it takes its turn anew. */
+function RetryUnbegun({ round }: { round: Round }) {
+  const changed = useChanged();
+  const retry = useMutation({
+    mutationFn: () =>
+      answer(api.POST("/v1/rounds/{id}/retry", { params: { path: { id: round.id } }, body: { afresh: false } })),
+    onSettled: changed,
+  });
+  return (
+    <>
+      <Trouble error={retry.error} />
+      <button type="button" className="button" disabled={retry.isPending} onClick={() => retry.mutate()}>
+        {retry.isPending ? "Retrying…" : "Retry"}
+      </button>
     </>
   );
 }

@@ -96,7 +96,7 @@ function OneRound({ round }: { round: Round }) {
       <div className="grid items-start gap-3 lg:grid-cols-[19rem_minmax(0,1fr)]">
         <Panel title="Phases">
           {round.phases.length === 0 ? (
-            <Empty title="In line">The phases are settled when the round begins.</Empty>
+            <NoPhases round={round} />
           ) : (
             <PhaseTimeline phases={round.phases} chosen={chosen?.name ?? null} onChoose={setPicked} />
           )}
@@ -121,6 +121,11 @@ function OneRound({ round }: { round: Round }) {
       </div>
     </Page>
   );
+}
+
+function NoPhases({ round }: { round: Round }) {
+  if (over(round.state)) return <Empty title="It never began" />;
+  return <Empty title="In line">The phases are settled when the round begins.</Empty>;
 }
 
 /** The phase one wants to see first: the running one, else the failed one, else the last that did something. */

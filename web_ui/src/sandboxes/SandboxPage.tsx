@@ -9,6 +9,7 @@ import { gone } from "../api/polling";
 import { infoQuery, sandboxQuery, trajectoryQuery } from "../api/queries";
 import type { LiveSandbox } from "../api/words";
 import { span } from "../format/times";
+import { LongText } from "../parts/LongText";
 import { Empty, Failed, Loading, Trouble } from "../parts/Notice";
 import { Page, Panel } from "../parts/Page";
 import { PolicyName } from "../parts/PolicyName";
@@ -204,9 +205,7 @@ function Working({ id }: { id: string }) {
   return (
     <Panel title="Episode">
       <div className="flex flex-col gap-1.5 p-3">
-        <p className="break-words" data-testid="instruction">
-          {instruction}
-        </p>
+        <LongText testId="instruction" text={instruction} />
         <p className="text-muted">
           <PolicyName id={policy_id} /> · {turns} {turns === 1 ? "turn" : "turns"} <OutcomeMark trajectory={found.data} />
         </p>

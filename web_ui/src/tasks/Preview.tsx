@@ -5,6 +5,7 @@ import { useEffect, useState } from "react";
 
 import { answer, api } from "../api/client";
 import { catalogQuery } from "../api/queries";
+import { LongText } from "../parts/LongText";
 import { Trouble } from "../parts/Notice";
 import { comesAlone, DRAFT, submission } from "./submission";
 
@@ -61,8 +62,8 @@ export function Preview({ taskId, seed }: { taskId: string; seed: string }) {
       <Trouble error={look.error} />
       {shown ? (
         <figure className="flex flex-col gap-2">
-          <figcaption data-testid="preview-instruction" className="font-medium break-words">
-            {shown.instruction}
+          <figcaption>
+            <LongText className="font-medium" testId="preview-instruction" text={shown.instruction} />
           </figcaption>
           <img
             src={shown.screen}
