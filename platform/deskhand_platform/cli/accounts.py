@@ -161,7 +161,7 @@ def create(
     """Make a token; prints it, which happens this once."""
     lasts_s = None if lasts is None else _seconds(lasts)
     made = _run(lambda client: client.create_token(label, scopes=scope, lasts_s=lasts_s, owner=user), url)
-    out.print(made.token, markup=False, soft_wrap=True)
+    out.print(made.token, soft_wrap=True)
 
 
 @tokens.command(
@@ -226,7 +226,7 @@ def _password(ask: bool) -> str | None:
 def _tell(password: str | None) -> None:
     if password is not None:
         say("The password, shown this once:")
-        out.print(password, markup=False, soft_wrap=True)
+        out.print(password, soft_wrap=True)
 
 
 def _seconds(lasts: str) -> float:

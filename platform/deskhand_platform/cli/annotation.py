@@ -61,7 +61,7 @@ def review(
     found = asyncio.run(_review(read_rules(rules), chosen, state, limit + 1, url))
     if as_json:
         shown = [item.model_dump(mode="json") for item in found[:limit]]
-        out.print(json.dumps(shown, indent=1), markup=False, soft_wrap=True)
+        out.print(json.dumps(shown, indent=1), soft_wrap=True)
         return
     lines = table("trajectory", "step", "strength", "lower", "higher", "instruction", "marked by")
     for one in found[:limit]:
@@ -97,7 +97,7 @@ def show_agreement(
     chosen = {"task_id": task, "policy_id": policy, "labels": labels_of(label or [])}
     found = asyncio.run(_agreement(source or [], chosen, url))
     if as_json:
-        out.print(found.model_dump_json(indent=1), markup=False, soft_wrap=True)
+        out.print(found.model_dump_json(indent=1), soft_wrap=True)
         return
     alphas = f"alpha {_figure(found.alpha_good)} of good and bad, {_figure(found.alpha_score)} of the scores"
     out.print(f"{found.steps} steps marked by several, {found.marks} marks: {alphas}", soft_wrap=True)
@@ -122,7 +122,7 @@ def add(name: Annotated[str, typer.Argument(help="a-z, 0-9, _, . and -")], url: 
     With it they sign in at the page, or send it as DESKHAND_TOKEN: they read everything and annotate, and
     change nothing else.
     """
-    out.print(asyncio.run(_add(name, url)), markup=False, soft_wrap=True)
+    out.print(asyncio.run(_add(name, url)), soft_wrap=True)
 
 
 @people.command(

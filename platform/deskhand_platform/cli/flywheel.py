@@ -112,7 +112,7 @@ def import_(
     else:
         with bars() as told:
             done = asyncio.run(_import(path, format, guidance, partial(told, "trajectories")))
-    out.print(f"{done.format}: {len(done.added)} new, {len(done.present)} here already", markup=False)
+    out.print(f"{done.format}: {len(done.added)} new, {len(done.present)} here already")
     if done.unread:
         say(f"{done.unread} turns hold an action that could not be read: they stand as turns without one")
     if done.without_first:

@@ -43,7 +43,7 @@ def status(as_json: Json = False, url: HomeUrl = None) -> None:
     """Rows and bytes, where episodes went, who scored steps, and how reliable reward models are."""
     found = looked_up(_held, url)
     if as_json:
-        out.print(found.model_dump_json(indent=1), markup=False, soft_wrap=True)
+        out.print(found.model_dump_json(indent=1), soft_wrap=True)
         return
     rows = ", ".join(f"{count} {name}" for name, count in found.storage.rows.items())
     pictures, models = found.storage.pictures.bytes / 1e6, found.storage.models.bytes / 1e6
@@ -55,7 +55,7 @@ def status(as_json: Json = False, url: HomeUrl = None) -> None:
         f"{found.routing.episodes} training episodes: {went or 'none routed'}, "
         f"{found.routing.unrouted} unrouted",
     ):
-        out.print(line, markup=False, soft_wrap=True)
+        out.print(line, soft_wrap=True)
     lines = table("scorer", "scores", "trajectories", "mean", "last")
     for one in found.scorers:
         lines.add_row(
@@ -87,7 +87,7 @@ def datasets(
 ) -> None:
     """Datasets, newest first, or one of them with its recipe and trajectories."""
     if dataset is not None:
-        out.print(_one(dataset, url).model_dump_json(indent=1), markup=False, soft_wrap=True)
+        out.print(_one(dataset, url).model_dump_json(indent=1), soft_wrap=True)
         return
     lines = table("dataset", "for", "trajectories", "successes", "made")
     for one in looked_up(lambda client: client.datasets(), url):

@@ -48,9 +48,7 @@ def list_jobs(
 @app.command()
 def show(id: Id, url: Url = None) -> None:
     """One of them, as JSON: what was asked for, how far it is, what came of it."""
-    out.print(
-        asked(lambda client: client.job(id), url).model_dump_json(indent=1), markup=False, soft_wrap=True
-    )
+    out.print(asked(lambda client: client.job(id), url).model_dump_json(indent=1), soft_wrap=True)
 
 
 @app.command()

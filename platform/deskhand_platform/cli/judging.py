@@ -85,7 +85,7 @@ def judge(
         raise InvalidField("--set", error.reason) from error
     report = jobs.done(order, url)
     if as_json:
-        out.print(jobs.as_text(report), markup=False, soft_wrap=True)
+        out.print(jobs.as_text(report), soft_wrap=True)
     else:
         _tell(report, what)
     if report["stopped"] is not None or (report["failures"] and not report["judged"]):
@@ -93,7 +93,7 @@ def judge(
 
 
 def _tell(report: dict[str, Any], what: Judged) -> None:
-    out.print(f"{report['scorer']}: {report['judged']} {what} judged", markup=False, soft_wrap=True)
+    out.print(f"{report['scorer']}: {report['judged']} {what} judged", soft_wrap=True)
     for trouble, count in report["failures"].items():
         of = "episodes whose record cannot be read" if trouble == "record" else f"{what}: {trouble}"
         say(f"no verdict on {count} {of}; they are tried again the next time")

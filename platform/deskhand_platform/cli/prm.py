@@ -87,7 +87,6 @@ def label(
         out.print(
             f"{done['labeller']}: {done['steps']} steps of {done['trajectories']} episodes labelled"
             + (f", {done['inexact']} of them inexact" if done["inexact"] else ""),
-            markup=False,
         )
     _say_left_out(done)
 
@@ -121,7 +120,7 @@ def train(
         out.print_json(json.dumps(figures))
     else:
         shown = {name: figure for name, figure in figures.items() if name != "left_out"}
-        out.print(yaml.safe_dump(shown, sort_keys=False).strip(), markup=False)
+        out.print(yaml.safe_dump(shown, sort_keys=False).strip())
     _say_left_out(figures)
 
 
@@ -153,7 +152,7 @@ def score(
     if as_json:
         out.print_json(json.dumps(done))
     else:
-        out.print(f"{done['scorer']}: {done['scored']} episodes scored", markup=False)
+        out.print(f"{done['scorer']}: {done['scored']} episodes scored")
     _say_left_out(done)
 
 
@@ -229,9 +228,8 @@ def _print_calibration(done: dict[str, Any]) -> None:
     out.print(
         f"on {after['steps']} steps of {done['measured_on']}, of which {after['settled']} surely help or "
         f"harm; kappa with people {_number(done['kappa'])} on {done['marked']} steps",
-        markup=False,
     )
-    out.print(f"model: {done['model']}" if done["model"] else "nothing was kept", markup=False)
+    out.print(f"model: {done['model']}" if done["model"] else "nothing was kept")
 
 
 def _number(value: float | None) -> str:

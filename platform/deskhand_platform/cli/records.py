@@ -212,7 +212,7 @@ def import_policy(
                 kept = asyncio.run(_imported(model, name or folder.resolve().name, url))
     except ModelFilesError as error:
         raise InvalidField("FOLDER", str(error)) from error
-    out.print(f"policy: {kept.id}", markup=False)
+    out.print(f"policy: {kept.id}")
 
 
 @contextmanager
@@ -261,12 +261,12 @@ def merge(
     if weight and (len(weight) != len(policy) or min(weight) <= 0):
         raise InvalidField("--weight", f"give a positive one for each of the {len(policy)} policies, or none")
     done = jobs.done(jobs.made(MergeOrder, policies=policy, weights=weight or None), url)
-    out.print(f"policy: {done['policy']}", markup=False)
+    out.print(f"policy: {done['policy']}")
 
 
 def _print(found: BaseModel, as_json: bool) -> None:
     text = yaml.safe_dump(found.model_dump(mode="json"), sort_keys=False, allow_unicode=True).rstrip()
-    out.print(found.model_dump_json(indent=1) if as_json else text, markup=False, soft_wrap=True)
+    out.print(found.model_dump_json(indent=1) if as_json else text, soft_wrap=True)
 
 
 async def _replay(id: str, html: bool, url: str | None) -> str:

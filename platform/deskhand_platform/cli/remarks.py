@@ -29,7 +29,7 @@ def register(app: typer.Typer) -> None:
 def step(id: Id, index: Index, url: HomeUrl = None) -> None:
     """What the model was shown for a step and what it said, to the token, as JSON."""
     found = looked_up(lambda client: client.step_inside(id, index), url)
-    out.print(found.model_dump_json(indent=1), markup=False, soft_wrap=True)
+    out.print(found.model_dump_json(indent=1), soft_wrap=True)
 
 
 def list_annotations(id: Id, url: HomeUrl = None) -> None:

@@ -156,7 +156,7 @@ async def _log(number: int, phase: str, tail: int, watch: bool, url: str | None)
     async with connect(load_settings(), url) as client:
         piece = await client.phase_log(number, phase, tail=tail)
         while True:
-            out.print(piece.text, end="", markup=False, highlight=False, soft_wrap=True)
+            out.print(piece.text, end="", highlight=False, soft_wrap=True)
             if piece.next_offset == piece.size:
                 if piece.over or not watch:
                     return

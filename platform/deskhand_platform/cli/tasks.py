@@ -212,7 +212,7 @@ def preview(
     begun = asked(lambda client: client.preview_task(task, seed=seed), url)
     if file is not None:
         file.write_bytes(base64.b64decode(begun.screen.partition(",")[2]))
-    out.print(begun.instruction, markup=False, soft_wrap=True)
+    out.print(begun.instruction, soft_wrap=True)
 
 
 @app.command()
@@ -311,4 +311,4 @@ async def _submit_all(bodies: list[Any], url: str | None) -> list[str]:
 async def _watch(ids: list[str], labels: dict[str, str], after: int, follow: bool, url: str | None) -> None:
     async with connect(load_settings(), url) as client:
         async for event in client.task_events(ids, labels=labels, after=after, follow=follow):
-            out.print(event.model_dump_json(), markup=False, soft_wrap=True)
+            out.print(event.model_dump_json(), soft_wrap=True)

@@ -138,10 +138,10 @@ def _run(
         said = error.message if error else f"exit status {status}"
         raise RoundFailed(f"run {folder.name} did not finish: {said}")
     if result.policy_out:
-        out.print(f"policy: {result.policy_out}", markup=False)
+        out.print(f"policy: {result.policy_out}")
     # lists of seeds and curves stand in the result
     figures = {name: value for name, value in result.metrics.items() if not isinstance(value, list | dict)}
-    out.print(yaml.safe_dump(figures, sort_keys=False).strip(), markup=False)
+    out.print(yaml.safe_dump(figures, sort_keys=False).strip())
 
 
 def _refuse_dataset_unread(kind: RunKind, config: Any) -> None:

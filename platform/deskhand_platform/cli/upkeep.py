@@ -40,7 +40,7 @@ def fsck(
     order = jobs.made(FsckOrder, repair=repair, spare=spare, settle_hours=settle_hours)
     report = jobs.done(order, url)
     if as_json:
-        out.print(jobs.as_text(report), markup=False, soft_wrap=True)
+        out.print(jobs.as_text(report), soft_wrap=True)
     else:
         _print_report(report)
     if not report["ok"]:
@@ -58,10 +58,10 @@ def collect_garbage(
     """Drop old trajectories by a rule, and blobs nothing cites; never what a dataset, policy or run cites."""
     done = jobs.done(_order(rule, apply), url)
     if as_json:
-        out.print(jobs.as_text(done), markup=False, soft_wrap=True)
+        out.print(jobs.as_text(done), soft_wrap=True)
         return
     for what, count in done["kept"]:
-        out.print(f"kept: {count} trajectories by {what}", markup=False, soft_wrap=True)
+        out.print(f"kept: {count} trajectories by {what}", soft_wrap=True)
     verb = "dropped" if apply else "would drop"
     out.print(
         f"{verb}: {len(done['trajectories'])} trajectories of {done['steps']} steps, "

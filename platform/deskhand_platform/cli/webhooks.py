@@ -28,7 +28,7 @@ def add(
     labels = labels_of(label or [])
     made = asked(lambda client: client.add_webhook(to, about=about, labels=labels, states=state), url)
     say("What is sent is signed with the secret below; keep it, it is not shown again.")
-    out.print(f"{made.id} {made.secret}", markup=False)
+    out.print(f"{made.id} {made.secret}")
 
 
 @app.command("list")
@@ -45,7 +45,7 @@ def list_webhooks(url: Url = None) -> None:
 @app.command()
 def remove(id: Id, url: Url = None) -> None:
     """Tell somebody no more; what has not arrived yet never does."""
-    out.print(asked(lambda client: client.remove_webhook(id), url).url, markup=False)
+    out.print(asked(lambda client: client.remove_webhook(id), url).url)
 
 
 @app.command()
