@@ -23,7 +23,8 @@ from pydantic_settings import (
     SettingsError as SourceError,
 )
 
-from deskhand_platform.errors import SettingsError, near_ones
+from deskhand_platform.errors import SettingsError
+from deskhand_sandbox.errors import near_ones
 from deskhand_sandbox.logs import Form
 
 DEFAULT_PORT = 8420

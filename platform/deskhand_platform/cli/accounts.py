@@ -13,7 +13,7 @@ import typer
 from deskhand_platform.accounts.access import SCOPES, Role
 from deskhand_platform.api.account_models import TokenModel
 from deskhand_platform.cli.client import Client, HomeUrl, Url, asked, looked_up
-from deskhand_platform.cli.console import out, print_json, say, table, when
+from deskhand_platform.cli.console import Json, out, print_json, say, table, when
 from deskhand_platform.errors import InvalidField
 
 people = typer.Typer(help="Accounts: who may come in, and as what.", no_args_is_help=True)
@@ -21,7 +21,6 @@ tokens = typer.Typer(help="API tokens: what programs come in with.", no_args_is_
 
 T = TypeVar("T")
 Name = Annotated[str, typer.Argument(help="of the user")]
-Json = Annotated[bool, typer.Option("--json", help="as JSON")]
 Ask = Annotated[
     bool, typer.Option("--ask", help="ask for the password, or read it from a pipe; without, one is made up")
 ]

@@ -15,13 +15,11 @@ from deskhand_platform.api.account_models import UserModel
 from deskhand_platform.api.annotation_models import AgreementModel, ReviewItem
 from deskhand_platform.cli.choosing import Policy, Task, read_rules
 from deskhand_platform.cli.client import HomeUrl, first, reached
-from deskhand_platform.cli.console import out, say, table, when
+from deskhand_platform.cli.console import Json, out, print_json, say, table, when
 from deskhand_platform.cli.flywheel import Label, labels_of
 from deskhand_platform.errors import NotFound, WrongState
 
 people = typer.Typer(help="People who annotate, each with a token of their own.", no_args_is_help=True)
-
-Json = Annotated[bool, typer.Option("--json", help="as JSON")]
 
 
 def register(app: typer.Typer) -> None:
@@ -139,10 +137,14 @@ def remove(name: Annotated[str, typer.Argument(help="of the annotator")], url: H
     epilog="Examples:  deskhand annotators list   ·   "
     "deskhand annotators list --url https://deskhand.example.com",
 )
-def list_people(url: HomeUrl = None) -> None:
+def list_people(as_json: Json = False, url: HomeUrl = None) -> None:
     """Everybody of the role annotator."""
+    found = asyncio.run(_list(url))
+    if as_json:
+        print_json(found)
+        return
     lines = table("annotator", "since")
-    for one in asyncio.run(_list(url)):
+    for one in found:
         lines.add_row(one.name, when(one.created_at_s))
     out.print(lines)
 

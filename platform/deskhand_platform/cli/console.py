@@ -7,12 +7,15 @@ import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from typing import Annotated
 
+import typer
 from pydantic import BaseModel
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+Json = Annotated[bool, typer.Option("--json", help="as JSON")]
 PIPED_COLUMNS = 10_000
 """Nobody's window limits what goes into a pipe."""
 

@@ -16,10 +16,8 @@ from deskhand_platform.api.flywheel_models import (
     StorageModel,
 )
 from deskhand_platform.cli.client import Client, HomeUrl, looked_up
-from deskhand_platform.cli.console import out, table, when
+from deskhand_platform.cli.console import Json, out, print_json, table, when
 from deskhand_platform.errors import InvalidField
-
-Json = Annotated[bool, typer.Option("--json", help="as JSON")]
 
 
 class Held(BaseModel):
@@ -83,14 +81,19 @@ def datasets(
     dataset: Annotated[
         str | None, typer.Argument(help="NAME or NAME@VERSION, shown as JSON; a list of all without")
     ] = None,
+    as_json: Json = False,
     url: HomeUrl = None,
 ) -> None:
     """Datasets, newest first, or one of them with its recipe and trajectories."""
     if dataset is not None:
         out.print(_one(dataset, url).model_dump_json(indent=1), soft_wrap=True)
         return
+    found = looked_up(lambda client: client.datasets(), url)
+    if as_json:
+        print_json(found)
+        return
     lines = table("dataset", "for", "trajectories", "successes", "made")
-    for one in looked_up(lambda client: client.datasets(), url):
+    for one in found:
         counts = (str(one.trajectories), str(one.successes))
         lines.add_row(_name(one), one.kind, *counts, when(one.created_at_s))
     out.print(lines)

@@ -12,7 +12,7 @@ from deskhand_agent.accounts import Account
 from deskhand_flywheel.types import OutcomeFilter
 from deskhand_platform.api.job_models import JudgeOrder
 from deskhand_platform.cli import jobs, overrides
-from deskhand_platform.cli.client import Url
+from deskhand_platform.cli.client import WorkUrl
 from deskhand_platform.cli.console import out, say
 from deskhand_platform.cli.flywheel import Label, labels_of
 from deskhand_platform.errors import InvalidField
@@ -53,7 +53,7 @@ def judge(
     limit: Annotated[int | None, typer.Option(min=1, help="trajectories at most")] = None,
     concurrency: Annotated[int, typer.Option(min=1, max=256, help="requests at a time")] = 4,
     as_json: Annotated[bool, typer.Option("--json", help="what it came to, as JSON")] = False,
-    url: Url = None,
+    url: WorkUrl = None,
 ) -> None:
     """Let a model judge what it has not judged yet: steps, or outcomes; each with its reason.
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from deskhand_platform.cli.client import Client, HomeUrl, looked_up
-from deskhand_platform.cli.console import out, table
+from deskhand_platform.cli.console import Json, out, table
 from deskhand_platform.errors import InvalidField
 
 Id = Annotated[str, typer.Argument(help="id of the trajectory")]
@@ -32,9 +32,12 @@ def step(id: Id, index: Index, url: HomeUrl = None) -> None:
     out.print(found.model_dump_json(indent=1), soft_wrap=True)
 
 
-def list_annotations(id: Id, url: HomeUrl = None) -> None:
+def list_annotations(id: Id, as_json: Json = False, url: HomeUrl = None) -> None:
     """What everybody marked and noted of an episode."""
     found = looked_up(lambda client: client.annotations(id), url)
+    if as_json:
+        out.print(found.model_dump_json(indent=1), soft_wrap=True)
+        return
     lines = table("step", "who", "mark", "")
     for one in found.marks:
         lines.add_row(_step(one.step_index), one.annotator, f"{one.score:g}", one.reason)

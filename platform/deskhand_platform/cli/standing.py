@@ -11,9 +11,7 @@ from pydantic import BaseModel
 from deskhand_platform.api.alarm_models import Overview
 from deskhand_platform.api.models import Info
 from deskhand_platform.cli.client import Client, HomeUrl, Url, asked, first, looked_up
-from deskhand_platform.cli.console import out, print_json, table, when
-
-Json = Annotated[bool, typer.Option("--json", help="as JSON")]
+from deskhand_platform.cli.console import Json, out, print_json, table, when
 
 
 class Standing(BaseModel):

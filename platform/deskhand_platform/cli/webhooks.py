@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from deskhand_platform.cli.client import Url, asked, first
-from deskhand_platform.cli.console import out, say, table, when
+from deskhand_platform.cli.console import Json, out, print_json, say, table, when
 from deskhand_platform.cli.tasks import labels_of
 from deskhand_platform.states import WorkState
 from deskhand_platform.webhooks.about import About
@@ -32,10 +32,14 @@ def add(
 
 
 @app.command("list")
-def list_webhooks(url: Url = None) -> None:
+def list_webhooks(as_json: Json = False, url: Url = None) -> None:
     """Who is told, and of what; submitters see their own."""
+    found = asked(lambda client: client.webhooks(), url)
+    if as_json:
+        print_json(found)
+        return
     lines = table("id", "owner", "to", "about", "labels", "states", "since")
-    for one in asked(lambda client: client.webhooks(), url):
+    for one in found:
         labels = " ".join(f"{key}={value}" for key, value in one.labels.items())
         states = " ".join(one.states) if one.about is About.TASKS else ""
         lines.add_row(one.id, one.owner or "", one.url, one.about, labels, states, when(one.created_at_s))
@@ -53,11 +57,16 @@ def deliveries(
     id: Id,
     state: Annotated[str | None, typer.Option(help="pending, delivered or dead")] = None,
     limit: Annotated[int, typer.Option(min=1, help="how many at most")] = 20,
+    as_json: Json = False,
     url: Url = None,
 ) -> None:
     """What a webhook was and is to be told, newest first."""
+    found = asked(lambda client: first(client.deliveries(id, state), limit), url)
+    if as_json:
+        print_json(found)
+        return
     lines = table("delivery", "about", "tells", "state", "attempts", "next", "")
-    for one in asked(lambda client: first(client.deliveries(id, state), limit), url):
+    for one in found:
         data = one.payload["data"]
         about = str(data.get("id") or data.get("name")) if isinstance(data, dict) else ""
         tells, tried = str(one.payload["type"]), str(one.attempts)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +18,7 @@ BUTTON = {"task_id": "fake/press-button"}
     ("method", "path", "body", "field", "example"),
     [
         ("POST", "/v1/tasks", {**BUTTON, "seed": "x"}, "seed", "e.g. 3"),
+        ("POST", "/v1/tasks", {**BUTTON, "seed": 2**63}, "seed", "e.g. 3"),
         ("POST", "/v1/tasks", {**BUTTON, "priority": 101}, "priority", "e.g. 5"),
         ("POST", "/v1/tasks", {**BUTTON, "policy": {"review_s": 0}}, "policy.review_s", "e.g. "),
         ("POST", "/v1/tasks", {"task": {"id": "t"}}, "task.environment", 'e.g. {"kind": "text"}'),
@@ -59,6 +61,11 @@ async def test_a_field_that_there_is_not_says_which_there_are(
     assert (error["field"], error.get("suggestions", [])) == (field, near)
     assert ("; did you mean " if near else "; there are: ") in error["message"]
     assert "e.g." not in error["message"]
+
+
+async def test_a_name_that_there_is_not_says_how_many_there_are(client: httpx.AsyncClient) -> None:
+    error = (await client.post("/v1/tasks", json={"task_id": "zzz"})).json()["error"]
+    assert re.search(r"there are: .* and \d+ more$", error["message"])
 
 
 async def test_other_kinds_fields_are_not_suggested(client: httpx.AsyncClient) -> None:
