@@ -304,8 +304,9 @@ def _open(url: str) -> ObjectStore:
             return LocalStore(unquote(urlsplit(url).path), mkdir=True, automatic_cleanup=False)
         return from_url(url, retry_config={"retry_timeout": timedelta(seconds=RETRY_S)})
     except (BaseError, ValueError, OSError) as error:
+        said = str(error).partition("\n")[0]  # what follows is for obstore's own authors
         raise StoreUnavailable(
-            f"{url!r} is no usable blob store ({error}); for a folder it looks like file:///folder/blobs"
+            f"{url!r} is no usable blob store ({said}); for a folder it looks like file:///folder/blobs"
         ) from error
 
 

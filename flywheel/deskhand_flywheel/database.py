@@ -30,7 +30,7 @@ from sqlalchemy.exc import (
     DataError,
     DBAPIError,
     IntegrityError,
-    NoSuchModuleError,
+    InvalidRequestError,
     OperationalError,
 )
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
@@ -248,7 +248,7 @@ def _create_engines(url: str) -> tuple[AsyncEngine, AsyncEngine]:
         )
         # they take turns: one connection is enough
         writing = create_async_engine(parsed, connect_args=wait, pool_size=1)
-    except (ArgumentError, NoSuchModuleError, ImportError) as error:
+    except (ArgumentError, InvalidRequestError, ImportError, ValueError) as error:
         raise StoreUnavailable(
             f"{url!r} is no usable database URL ({error}); for a file it looks like "
             "sqlite+aiosqlite:////folder/deskhand.db"

@@ -47,9 +47,10 @@ FlywheelError
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
+
+from deskhand_sandbox.errors import near_ones
 
 if TYPE_CHECKING:
     from deskhand_flywheel.types import JudgeTrouble
@@ -145,12 +146,9 @@ class UnknownPolicy(NotFound):
     """No kept policy has that id; carries the nearest ones."""
 
     def __init__(self, policy_id: str, known: Iterable[str]) -> None:
-        names = sorted(known)
-        near = difflib.get_close_matches(policy_id, names, n=3, cutoff=0.5)
-        there = f"there are: {', '.join(names[:10])}" if names else "the store keeps none yet"
-        hint = f"did you mean {' or '.join(near)}?" if near else there
-        super().__init__(f"no policy {policy_id!r} in the store; {hint}")
-        self.policy_id, self.suggestions = policy_id, tuple(near)
+        hint, self.suggestions = near_ones(policy_id, known)
+        super().__init__(f"no policy {policy_id!r} in the store{hint or '; the store keeps none yet'}")
+        self.policy_id = policy_id
 
     def __reduce__(self) -> tuple[object, ...]:
         return (type(self), (self.policy_id, self.suggestions))

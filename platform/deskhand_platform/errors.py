@@ -26,18 +26,9 @@ PlatformError
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
-
-def near_ones(name: str, known: Iterable[str]) -> tuple[str, tuple[str, ...]]:
-    """The end of a sentence that says which names there are, and those that look like this one."""
-    names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-    hint = f"; did you mean {' or '.join(near)}?" if near else ""
-    if names and not near:
-        hint = f"; there are: {', '.join(names[:20])}"
-    return hint, tuple(near)
+from deskhand_sandbox.errors import near_ones
 
 
 class PlatformError(Exception):

@@ -6,9 +6,12 @@ Each package has its own settings record; this tree composes them and says where
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, cast
 
+import yaml
 from pydantic import BaseModel, Field, IPvAnyNetwork, ValidationError
 from pydantic_settings import (
     BaseSettings,
@@ -19,12 +22,13 @@ from pydantic_settings import (
 from pydantic_settings import (
     SettingsError as SourceError,
 )
-from yaml import YAMLError
 
 from deskhand_platform.errors import SettingsError
+from deskhand_sandbox.errors import near_ones
 from deskhand_sandbox.logs import Form
 
 DEFAULT_PORT = 8420
+PREFIX = "DESKHAND_"
 
 
 class SandboxSettings(BaseModel):
@@ -192,7 +196,7 @@ class Settings(BaseSettings):
     """Where the platform lives and how much of the machine it takes."""
 
     model_config = SettingsConfigDict(
-        env_prefix="DESKHAND_", env_nested_delimiter="__", extra="forbid", frozen=True
+        env_prefix=PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True
     )
 
     home: Path = Path("~/.deskhand")
@@ -238,7 +242,7 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Arguments beat the environment, the environment beats the file."""
         home = Path(os.environ.get("DESKHAND_HOME", "~/.deskhand")).expanduser()
-        return init_settings, env_settings, YamlConfigSettingsSource(settings_cls, home / "config.yaml")
+        return init_settings, env_settings, _File(settings_cls, home / "config.yaml")
 
     @property
     def db_url(self) -> str:
@@ -275,16 +279,18 @@ def load_settings(**overrides: object) -> Settings:
     """Read the tree and make the home folder's path absolute; the folder itself is created private.
 
     Raises:
-        SettingsError: a value or the YAML file is refused, or the home folder cannot be made.
+        SettingsError: a value, a variable or the YAML file is refused, or the home folder cannot be made.
     """
     given = {name: value for name, value in overrides.items() if value is not None}
+    _check_variables()
     try:
         settings = Settings(**given)  # pyright: ignore[reportArgumentType]  # checked by pydantic
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise SettingsError(f"setting {where}: {first['msg']}") from error
-    except (SourceError, YAMLError) as error:
+        hint = _hint(first["loc"]) if first["type"] == "extra_forbidden" else first["msg"]
+        raise SettingsError(f"setting {where}: {hint}") from error
+    except (SourceError, yaml.YAMLError) as error:
         raise SettingsError(f"the settings cannot be read: {error}") from error
     settings = settings.model_copy(update={"home": settings.home.expanduser().resolve()})
     try:
@@ -294,3 +300,35 @@ def load_settings(**overrides: object) -> Settings:
             f"the home folder {settings.home} cannot be made: {error.strerror}; set DESKHAND_HOME"
         ) from error
     return settings
+
+
+class _File(YamlConfigSettingsSource):
+    """The home's file; what is no mapping is refused by name."""
+
+    def _read_file(self, file_path: Path | Traversable) -> dict[str, Any]:
+        try:
+            read: object = yaml.safe_load(file_path.read_text(encoding="utf-8"))
+        except UnicodeDecodeError as error:
+            raise SourceError(f"{file_path} is no UTF-8 ({error})") from error
+        except ValueError as error:  # of what looks like a date and is none
+            raise SourceError(f"{file_path}: {error}") from error
+        if read is not None and not isinstance(read, dict):
+            raise SourceError(f"{file_path} has to be a mapping of settings, e.g. port: 9000")
+        return cast("dict[str, Any]", read or {})
+
+
+def _check_variables() -> None:
+    """Refuse a variable of a part of the settings that is none: it would set nothing, and say nothing."""
+    for name in os.environ:
+        if name.startswith(PREFIX) and "__" in name:
+            part = name.removeprefix(PREFIX).partition("__")[0].lower()
+            if part not in Settings.model_fields:
+                raise SettingsError(f"{name} sets nothing: {_hint((part,))}")
+
+
+def _hint(where: Sequence[int | str]) -> str:
+    """What there is in place of a setting that is none."""
+    known: Any = Settings
+    for part in where[:-1]:
+        known = known.model_fields[part].annotation
+    return f"no such setting{near_ones(str(where[-1]), known.model_fields)[0]}"

@@ -22,6 +22,19 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+SHOWN = 20
+"""Names that a sentence lists at most."""
+
+
+def near_ones(name: str, known: Iterable[str]) -> tuple[str, tuple[str, ...]]:
+    """The end of a sentence that says which names there are, and those that look like this one."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    if near or not names:
+        return f"; did you mean {' or '.join(near)}?" if near else "", tuple(near)
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f"; there are: {', '.join(names[:SHOWN])}{more}", ()
+
 
 class SandboxError(Exception):
     """Root of this package's errors."""
@@ -39,11 +52,9 @@ class UnknownName(SandboxError):
     """A name that no registry knows, with the nearest ones that exist."""
 
     def __init__(self, what: str, name: str, known: Iterable[str]) -> None:
-        names = sorted(known)
-        near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-        hint = f"; did you mean {' or '.join(near)}?" if near else f"; there are: {', '.join(names[:30])}"
+        hint, self.suggestions = near_ones(name, known)
         super().__init__(f"unknown {what} {name!r}{hint}")
-        self.what, self.name, self.suggestions = what, name, tuple(near)
+        self.what, self.name = what, name
 
     def __reduce__(self) -> tuple[object, ...]:
         return (type(self), (self.what, self.name, self.suggestions))

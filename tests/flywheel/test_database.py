@@ -125,6 +125,8 @@ async def test_a_value_that_is_no_json_does_not_make_the_file_a_damaged_one(url:
         "nonsense",
         "sqlite+aiosqlite://",
         "sqlite+nodriver:///x.db",
+        "sqlite:////tmp/deskhand.db",
+        "postgresql+psycopg://deskhand@host:port/deskhand",
         "sqlite+aiosqlite:////proc/nowhere/deskhand.db",
     ],
 )

@@ -30,9 +30,12 @@ def test_everything_lies_in_a_private_home(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("port: 99999999", "port"),
-        ("prot: 1", "prot"),
-        ("worker: {slot: 1}", "worker.slot"),
+        ("prot: 1", "prot: .*did you mean port"),
+        ("worker: {slot: 1}", "worker.slot: .*did you mean slots"),
         ("worker: [", "cannot be read"),
+        ("- port: 1", "config.yaml has to be a mapping"),
+        ("a port", "config.yaml has to be a mapping"),
+        ("since: 2026-13-45", "cannot be read"),
     ],
 )
 def test_a_wrong_file_is_refused_by_name(
@@ -41,6 +44,20 @@ def test_a_wrong_file_is_refused_by_name(
     monkeypatch.setenv("DESKHAND_HOME", str(tmp_path))
     (tmp_path / "config.yaml").write_text(text)
     with pytest.raises(SettingsError, match=said):
+        load_settings()
+
+
+def test_a_file_of_other_letters_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DESKHAND_HOME", str(tmp_path))
+    (tmp_path / "config.yaml").write_bytes(b"url: \xff\xfe")
+    with pytest.raises(SettingsError, match=r"config\.yaml is no UTF-8"):
+        load_settings()
+
+
+def test_a_variable_that_sets_nothing_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DESKHAND_HOME", str(tmp_path))
+    monkeypatch.setenv("DESKHAND_QUOTA__TASKS", "3")
+    with pytest.raises(SettingsError, match=r"DESKHAND_QUOTA__TASKS.*did you mean quotas"):
         load_settings()
 
 

@@ -49,9 +49,8 @@ from deskhand_platform.errors import (
     TooMuch,
     Unauthorized,
     WrongState,
-    near_ones,
 )
-from deskhand_sandbox.errors import HostUnreachable, SandboxError, UnknownName
+from deskhand_sandbox.errors import HostUnreachable, SandboxError, UnknownName, near_ones
 
 STATUS: dict[type[Exception], int] = {
     NotFound: 404,
@@ -131,7 +130,8 @@ async def _typed(connection: HTTPConnection, error: Exception) -> JSONResponse:
 
 def _with_example(connection: HTTPConnection, error: InvalidField) -> str:
     """What is wrong with the field, and what would be right, by the description unless it says so itself."""
-    told = error.suggestions or "e.g." in error.reason or "for example" in error.reason
+    says_itself = any(words in error.reason for words in ("e.g.", "for example", "there are", "there is no"))
+    told = error.suggestions or says_itself
     if told or connection.scope["type"] != "http":
         return str(error)
     way = [int(part) if part.isdigit() else part for part in error.field.split(".")]

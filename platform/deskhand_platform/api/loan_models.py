@@ -35,7 +35,7 @@ class LoanReset(Incoming):
 
     task_id: str | None = None
     task: TaskBody | None = None
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
 
 
 class LoanAction(Incoming):

@@ -137,7 +137,7 @@ class TaskSubmission(Incoming):
 
     task_id: str | None = None
     task: TaskBody | None = None
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     policy: PolicyChoice = PolicyChoice()
     labels: dict[str, str] = {}
     priority: Annotated[int, Field(ge=-100, le=100)] = 0

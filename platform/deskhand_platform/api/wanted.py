@@ -25,7 +25,9 @@ def check_labels(labels: Mapping[str, str]) -> None:
         InvalidField: names the first of them.
     """
     for name in sorted(WRITTEN & labels.keys()):
-        raise InvalidField(f"labels.{name}", "what plays an episode writes this label: choose another name")
+        raise InvalidField(
+            f"labels.{name}", "what plays an episode writes this label: choose another name, e.g. mine"
+        )
 
 
 def wanted_task(body: TaskSubmission, lent: Collection[str]) -> Task:
@@ -45,11 +47,11 @@ def wanted_task(body: TaskSubmission, lent: Collection[str]) -> Task:
     if body.task_id is not None:
         with named_in("task_id"):
             task = make_task(body.task_id, body.seed)
-        _check_lent(task.environment.kind, lent, "task_id")
+        check_lent(task.environment.kind, lent, "task_id")
         return task
     assert body.task is not None
     task = full_task(body.task, body.seed)
-    _check_lent(task.environment.kind, lent, "task.environment.kind")
+    check_lent(task.environment.kind, lent, "task.environment.kind")
     _check_verifier(task.verifier)
     return task
 
@@ -67,7 +69,11 @@ def full_task(body: TaskBody, seed: int) -> Task:
     )
 
 
-def _check_lent(kind: str, lent: Collection[str], field: str) -> None:
+def check_lent(kind: str, lent: Collection[str], field: str) -> None:
+    """
+    Raises:
+        InvalidField: sandboxes of that kind are not lent here.
+    """
     if kind in lent:
         return
     with named_in(field):
@@ -75,7 +81,7 @@ def _check_lent(kind: str, lent: Collection[str], field: str) -> None:
             raise UnknownName("kind of sandbox", kind, lent)
     here = ", ".join(sorted(lent))
     raise InvalidField(
-        field, f"sandboxes of kind {kind!r} are not lent here; the setting sandbox.kinds has {here}"
+        field, f"sandboxes of kind {kind!r} are not lent here; there are: {here} (the setting sandbox.kinds)"
     )
 
 

@@ -13,7 +13,7 @@ import typer
 from deskhand_platform.accounts.access import SCOPES, Role
 from deskhand_platform.api.account_models import TokenModel
 from deskhand_platform.cli.client import Client, HomeUrl, Url, asked, looked_up
-from deskhand_platform.cli.console import out, print_json, say, table, when
+from deskhand_platform.cli.console import Json, out, print_json, say, table, when
 from deskhand_platform.errors import InvalidField
 
 people = typer.Typer(help="Accounts: who may come in, and as what.", no_args_is_help=True)
@@ -21,7 +21,6 @@ tokens = typer.Typer(help="API tokens: what programs come in with.", no_args_is_
 
 T = TypeVar("T")
 Name = Annotated[str, typer.Argument(help="of the user")]
-Json = Annotated[bool, typer.Option("--json", help="as JSON")]
 Ask = Annotated[
     bool, typer.Option("--ask", help="ask for the password, or read it from a pipe; without, one is made up")
 ]
@@ -161,7 +160,7 @@ def create(
     """Make a token; prints it, which happens this once."""
     lasts_s = None if lasts is None else _seconds(lasts)
     made = _run(lambda client: client.create_token(label, scopes=scope, lasts_s=lasts_s, owner=user), url)
-    out.print(made.token, markup=False, soft_wrap=True)
+    out.print(made.token, soft_wrap=True)
 
 
 @tokens.command(
@@ -226,7 +225,7 @@ def _password(ask: bool) -> str | None:
 def _tell(password: str | None) -> None:
     if password is not None:
         say("The password, shown this once:")
-        out.print(password, markup=False, soft_wrap=True)
+        out.print(password, soft_wrap=True)
 
 
 def _seconds(lasts: str) -> float:

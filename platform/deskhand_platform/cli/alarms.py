@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from deskhand_platform.cli.client import Url, asked, first
-from deskhand_platform.cli.console import out, table, when
+from deskhand_platform.cli.console import Json, out, print_json, table, when
 
 app = typer.Typer(help="What somebody should look at.", no_args_is_help=True)
 
@@ -17,11 +17,16 @@ app = typer.Typer(help="What somebody should look at.", no_args_is_help=True)
 def list_alarms(
     over: Annotated[bool, typer.Option("--all", help="those that are over too")] = False,
     limit: Annotated[int, typer.Option(min=1, max=200)] = 50,
+    as_json: Json = False,
     url: Url = None,
 ) -> None:
     """Alarms that are not over, newest first."""
+    found = asked(lambda client: first(client.alarms(open=None if over else True), limit), url)
+    if as_json:
+        print_json(found)
+        return
     lines = table("alarm", "of", "name", "state", "since", "times", "")
-    for one in asked(lambda client: first(client.alarms(open=None if over else True), limit), url):
+    for one in found:
         lines.add_row(
             str(one.id),
             one.subject,

@@ -15,13 +15,11 @@ from deskhand_platform.api.account_models import UserModel
 from deskhand_platform.api.annotation_models import AgreementModel, ReviewItem, ReviewRulesModel
 from deskhand_platform.cli.choosing import Policy, Task, read_rules
 from deskhand_platform.cli.client import HomeUrl, first, reached
-from deskhand_platform.cli.console import out, say, table, when
+from deskhand_platform.cli.console import Json, out, print_json, say, table, when
 from deskhand_platform.cli.flywheel import Label, labels_of
 from deskhand_platform.errors import InvalidField, NotFound, WrongState
 
 people = typer.Typer(help="People who annotate, each with a token of their own.", no_args_is_help=True)
-
-Json = Annotated[bool, typer.Option("--json", help="as JSON")]
 
 
 def register(app: typer.Typer) -> None:
@@ -68,7 +66,7 @@ def review(
     found = asyncio.run(_review(read_rules(rules), chosen, state, limit + 1, url))
     if as_json:
         shown = [item.model_dump(mode="json") for item in found[:limit]]
-        out.print(json.dumps(shown, indent=1), markup=False, soft_wrap=True)
+        out.print(json.dumps(shown, indent=1), soft_wrap=True)
         return
     lines = table("trajectory", "step", "strength", "lower", "higher", "instruction", "marked by")
     for one in found[:limit]:
@@ -134,7 +132,7 @@ def show_agreement(
     chosen = {"task_id": task, "policy_id": policy, "labels": labels_of(label or [])}
     found = asyncio.run(_agreement(source or [], chosen, url))
     if as_json:
-        out.print(found.model_dump_json(indent=1), markup=False, soft_wrap=True)
+        out.print(found.model_dump_json(indent=1), soft_wrap=True)
         return
     alphas = f"alpha {_figure(found.alpha_good)} of good and bad, {_figure(found.alpha_score)} of the scores"
     out.print(f"{found.steps} steps marked by several, {found.marks} marks: {alphas}", soft_wrap=True)
@@ -159,7 +157,7 @@ def add(name: Annotated[str, typer.Argument(help="a-z, 0-9, _, . and -")], url: 
     With it they sign in at the page, or send it as DESKHAND_TOKEN: they read everything and annotate, and
     change nothing else.
     """
-    out.print(asyncio.run(_add(name, url)), markup=False, soft_wrap=True)
+    out.print(asyncio.run(_add(name, url)), soft_wrap=True)
 
 
 @people.command(
@@ -176,10 +174,14 @@ def remove(name: Annotated[str, typer.Argument(help="of the annotator")], url: H
     epilog="Examples:  deskhand annotators list   ·   "
     "deskhand annotators list --url https://deskhand.example.com",
 )
-def list_people(url: HomeUrl = None) -> None:
+def list_people(as_json: Json = False, url: HomeUrl = None) -> None:
     """Everybody of the role annotator."""
+    found = asyncio.run(_list(url))
+    if as_json:
+        print_json(found)
+        return
     lines = table("annotator", "since")
-    for one in asyncio.run(_list(url)):
+    for one in found:
         lines.add_row(one.name, when(one.created_at_s))
     out.print(lines)
 

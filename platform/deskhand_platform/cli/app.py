@@ -11,11 +11,13 @@ import typer
 from deskhand_agent.errors import AgentError
 from deskhand_flywheel.errors import (
     FlywheelError,
+    FolderTaken,
     InvalidReviewRules,
     InvalidRoutes,
     InvalidRubric,
     UnknownFormat,
 )
+from deskhand_flywheel.errors import NotFound as NotStored
 from deskhand_platform.cli import (
     accounts,
     alarms,
@@ -87,6 +89,8 @@ leased.register(sandboxes.app)
 
 USAGE = (
     NotFound,
+    NotStored,
+    FolderTaken,
     InvalidField,
     SettingsError,
     UnknownName,

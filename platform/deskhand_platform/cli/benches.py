@@ -73,9 +73,9 @@ def study(context: typer.Context, name: Name = "") -> None:
 
 def _list(command: str, names: Sequence[str]) -> None:
     """What there is, and how to learn more."""
-    out.print(f"usage: deskhand {command} NAME [options of NAME]", markup=False)
+    out.print(f"usage: deskhand {command} NAME [options of NAME]")
     for name in names:
-        out.print(f"  {name:10} deskhand {command} {name} --help", markup=False)
+        out.print(f"  {name:10} deskhand {command} {name} --help")
 
 
 def _known(what: str, name: str, known: dict[str, str]) -> str:

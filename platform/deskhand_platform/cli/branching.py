@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from deskhand_platform.cli import overrides
 from deskhand_platform.cli.client import Url, asked
 from deskhand_platform.cli.console import out
+from deskhand_platform.cli.tasks import settings_of
 
 
 def register(root: typer.Typer) -> None:
@@ -37,7 +37,7 @@ def branch(
     The recorded actions are done again from the seeded start and every screen is compared. The trajectories
     are labelled branch_of=ID, and branch_exact=no where a screen differed.
     """
-    given = overrides.parse(setting or [])
+    given = settings_of(setting or [])
     queued = asked(
         lambda client: client.branch(
             id,

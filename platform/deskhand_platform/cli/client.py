@@ -12,7 +12,18 @@ import typer
 from deskhand_platform.client import AsyncDeskhand as Client
 from deskhand_platform.settings import Settings, load_settings
 
-__all__ = ["Client", "HereUrl", "HomeUrl", "Url", "asked", "connect", "first", "looked_up", "reached"]
+__all__ = [
+    "Client",
+    "HereUrl",
+    "HomeUrl",
+    "Url",
+    "WorkUrl",
+    "asked",
+    "connect",
+    "first",
+    "looked_up",
+    "reached",
+]
 
 T = TypeVar("T")
 
@@ -28,6 +39,13 @@ HomeUrl = Annotated[
         "--url",
         help="a platform's address, with its token in DESKHAND_TOKEN; DESKHAND_URL, or this home's own "
         "records, served or not, when not given",
+    ),
+]
+WorkUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--url",
+        help="address of a platform that does it; DESKHAND_URL's, or here, served or not, when not given",
     ),
 ]
 HereUrl = Annotated[str | None, typer.Option("--url", help="a platform's; this machine's own when not given")]

@@ -7,27 +7,33 @@ import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from typing import Annotated
 
+import typer
 from pydantic import BaseModel
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+Json = Annotated[bool, typer.Option("--json", help="as JSON")]
 PIPED_COLUMNS = 10_000
 """Nobody's window limits what goes into a pipe."""
 
-out = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_COLUMNS)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+# what people and models write is shown as it stands: no markup in it, no ":smile:"
+out = Console(
+    highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else PIPED_COLUMNS
+)
+err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 def complain(message: str) -> None:
     """One sentence about what went wrong."""
-    err.print(f"deskhand: {message}", markup=False, style="red")
+    err.print(f"deskhand: {message}", style="red")
 
 
 def say(message: str) -> None:
     """One line about what is going on; not a result."""
-    err.print(message, markup=False)
+    err.print(message)
 
 
 def table(*columns: str) -> Table:
@@ -41,7 +47,7 @@ def table(*columns: str) -> Table:
 def print_json(found: Sequence[BaseModel]) -> None:
     """For `--json` of a list."""
     shown = [one.model_dump(mode="json") for one in found]
-    out.print(json.dumps(shown), markup=False, soft_wrap=True)
+    out.print(json.dumps(shown), soft_wrap=True)
 
 
 @contextmanager

@@ -41,7 +41,7 @@ def doctor() -> None:
     found = [check(settings) for check in CHECKS]
     for one in found:
         mend = "" if one.ok else f"  ->  {one.mend}"
-        out.print(f"{'ok     ' if one.ok else 'MISSING'}  {one.what}{mend}", markup=False, soft_wrap=True)
+        out.print(f"{'ok     ' if one.ok else 'MISSING'}  {one.what}{mend}", soft_wrap=True)
     if not all(one.ok for one in found):
         raise typer.Exit(1)
 

@@ -9,7 +9,7 @@ import typer
 
 from deskhand_platform.api.evaluation_models import EvaluationModel
 from deskhand_platform.cli.client import Client, Url, asked, first
-from deskhand_platform.cli.console import bars, complain, out, table, when
+from deskhand_platform.cli.console import Json, bars, complain, out, print_json, say, table, when
 from deskhand_platform.evaluations.verdicts import Verdict
 from deskhand_platform.states import WorkState
 
@@ -23,11 +23,16 @@ def list_evaluations(
     policy: Annotated[str | None, typer.Option(help="only of this one")] = None,
     task: Annotated[str | None, typer.Option(help="only with this one among its tasks")] = None,
     limit: Annotated[int, typer.Option(min=1, max=200)] = 20,
+    as_json: Json = False,
     url: Url = None,
 ) -> None:
     """Evaluations, newest first."""
+    found = asked(lambda client: first(client.evaluations(policy_id=policy, task=task), limit), url)
+    if as_json:
+        print_json(found)
+        return
     lines = table("evaluation", "policy", "tasks", "state", "episodes", "asked", "")
-    for one in asked(lambda client: first(client.evaluations(policy_id=policy, task=task), limit), url):
+    for one in found:
         lines.add_row(
             one.id,
             one.policy_id or "oracle",
@@ -41,9 +46,16 @@ def list_evaluations(
 
 
 @app.command()
-def show(id: Id, url: Url = None) -> None:
+def show(id: Id, as_json: Json = False, url: Url = None) -> None:
     """Success on each of its tasks, with 95 % Wilson intervals."""
-    _print(asked(lambda client: client.evaluation(id), url))
+    found = asked(lambda client: client.evaluation(id), url)
+    if as_json:
+        out.print(found.model_dump_json(indent=1), soft_wrap=True)
+        return
+    _print(found)
+    if found.state is not WorkState.DONE:
+        why = f": {found.reason}" if found.reason else ""
+        say(f"{id} is {found.state}, {found.done} of {found.total} episodes{why}")
 
 
 @app.command(epilog="Example:  deskhand evaluations ask miniwob/click-test --policy deskhand-tiny --follow")
@@ -81,10 +93,14 @@ def cancel(id: Id, url: Url = None) -> None:
 
 
 @app.command()
-def suites(url: Url = None) -> None:
+def suites(as_json: Json = False, url: Url = None) -> None:
     """Tasks that are measured together."""
+    found = asked(lambda client: client.suites(), url)
+    if as_json:
+        print_json(found)
+        return
     lines = table("suite", "tasks", "")
-    for one in asked(lambda client: client.suites(), url):
+    for one in found:
         lines.add_row(one.name, str(len(one.tasks)), _tasks(one.tasks))
     out.print(lines)
 
@@ -111,16 +127,20 @@ def delete_suite(name: str, url: Url = None) -> None:
 def compare(
     old: Annotated[str, typer.Argument(help="id of a policy")],
     new: Annotated[str, typer.Argument(help="id of another")],
+    as_json: Json = False,
     url: Url = None,
 ) -> None:
     """The newest measurements of the same tasks, what got worse first; exit status 1 where something did."""
     found = asked(lambda client: client.compare_policies(old, new), url)
-    lines = table("task", "mode", "seeds", "old", "new", "difference", "")
-    for one in found:
-        difference = f"{one.difference:+.3f} [{one.low:+.3f}, {one.high:+.3f}]"
-        before, after = f"{one.old.success:.3f}", f"{one.new.success:.3f}"
-        lines.add_row(one.task, one.mode, one.split, before, after, difference, one.verdict)
-    out.print(lines)
+    if as_json:
+        print_json(found)
+    else:
+        lines = table("task", "mode", "seeds", "old", "new", "difference", "")
+        for one in found:
+            difference = f"{one.difference:+.3f} [{one.low:+.3f}, {one.high:+.3f}]"
+            before, after = f"{one.old.success:.3f}", f"{one.new.success:.3f}"
+            lines.add_row(one.task, one.mode, one.split, before, after, difference, one.verdict)
+        out.print(lines)
     raise typer.Exit(1 if any(one.verdict is Verdict.WORSE for one in found) else 0)
 
 

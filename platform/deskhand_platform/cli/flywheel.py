@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
-from deskhand_platform.cli.client import Client, Url, connect
+from deskhand_platform.cli.client import Client, WorkUrl, connect
 from deskhand_platform.cli.console import bars, out, say
 from deskhand_platform.cli.opening import opened_store
 from deskhand_platform.errors import InvalidField
@@ -43,7 +43,7 @@ def export(
     policy: Annotated[str | None, typer.Option(help="only of this policy")] = None,
     outcome: Annotated[OutcomeFilter | None, typer.Option(help="only those that went so")] = None,
     label: Label = None,
-    url: Url = None,
+    url: WorkUrl = None,
 ) -> None:
     """Write trajectories, with pictures and scores, as files that others read.
 
@@ -93,7 +93,7 @@ def import_(
     succeeded: Annotated[
         bool, typer.Option("--succeeded", help="take episodes of others without a verdict for successes")
     ] = False,
-    url: Url = None,
+    url: WorkUrl = None,
 ) -> None:
     """Bring trajectories into the store: what was exported, OSWorld's results, UI-TARS-style conversations.
 
@@ -112,7 +112,7 @@ def import_(
     else:
         with bars() as told:
             done = asyncio.run(_import(path, format, guidance, partial(told, "trajectories")))
-    out.print(f"{done.format}: {len(done.added)} new, {len(done.present)} here already", markup=False)
+    out.print(f"{done.format}: {len(done.added)} new, {len(done.present)} here already")
     if done.unread:
         say(f"{done.unread} turns hold an action that could not be read: they stand as turns without one")
     if done.without_first:

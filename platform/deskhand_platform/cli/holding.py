@@ -16,10 +16,8 @@ from deskhand_platform.api.flywheel_models import (
     StorageModel,
 )
 from deskhand_platform.cli.client import Client, HomeUrl, looked_up
-from deskhand_platform.cli.console import out, table, when
+from deskhand_platform.cli.console import Json, out, print_json, table, when
 from deskhand_platform.errors import InvalidField
-
-Json = Annotated[bool, typer.Option("--json", help="as JSON")]
 
 
 class Held(BaseModel):
@@ -43,7 +41,7 @@ def status(as_json: Json = False, url: HomeUrl = None) -> None:
     """Rows and bytes, where episodes went, who scored steps, and how reliable reward models are."""
     found = looked_up(_held, url)
     if as_json:
-        out.print(found.model_dump_json(indent=1), markup=False, soft_wrap=True)
+        out.print(found.model_dump_json(indent=1), soft_wrap=True)
         return
     rows = ", ".join(f"{count} {name}" for name, count in found.storage.rows.items())
     pictures, models = found.storage.pictures.bytes / 1e6, found.storage.models.bytes / 1e6
@@ -55,7 +53,7 @@ def status(as_json: Json = False, url: HomeUrl = None) -> None:
         f"{found.routing.episodes} training episodes: {went or 'none routed'}, "
         f"{found.routing.unrouted} unrouted",
     ):
-        out.print(line, markup=False, soft_wrap=True)
+        out.print(line, soft_wrap=True)
     lines = table("scorer", "scores", "trajectories", "mean", "last")
     for one in found.scorers:
         lines.add_row(
@@ -83,14 +81,19 @@ def datasets(
     dataset: Annotated[
         str | None, typer.Argument(help="NAME or NAME@VERSION, shown as JSON; a list of all without")
     ] = None,
+    as_json: Json = False,
     url: HomeUrl = None,
 ) -> None:
     """Datasets, newest first, or one of them with its recipe and trajectories."""
     if dataset is not None:
-        out.print(_one(dataset, url).model_dump_json(indent=1), markup=False, soft_wrap=True)
+        out.print(_one(dataset, url).model_dump_json(indent=1), soft_wrap=True)
+        return
+    found = looked_up(lambda client: client.datasets(), url)
+    if as_json:
+        print_json(found)
         return
     lines = table("dataset", "for", "trajectories", "successes", "made")
-    for one in looked_up(lambda client: client.datasets(), url):
+    for one in found:
         counts = (str(one.trajectories), str(one.successes))
         lines.add_row(_name(one), one.kind, *counts, when(one.created_at_s))
     out.print(lines)

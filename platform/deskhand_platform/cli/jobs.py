@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from deskhand_platform.api.job_models import JobModel
 from deskhand_platform.cli.client import Client, Url, asked, connect, first
-from deskhand_platform.cli.console import bars, complain, out, say, table, when
+from deskhand_platform.cli.console import Json, bars, complain, out, print_json, say, table, when
 from deskhand_platform.cli.signals import run_until_signal
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.settings import Settings, load_settings
@@ -33,11 +33,16 @@ def list_jobs(
     kind: Annotated[str | None, typer.Option(help="only of this one")] = None,
     state: Annotated[WorkState | None, typer.Option(help="only in this one")] = None,
     limit: Annotated[int, typer.Option(min=1, max=200)] = 20,
+    as_json: Json = False,
     url: Url = None,
 ) -> None:
     """Jobs, newest first."""
+    found = asked(lambda client: first(client.jobs(kind, state), limit), url)
+    if as_json:
+        print_json(found)
+        return
     lines = table("job", "state", "now", "by", "asked", "ended", "")
-    for one in asked(lambda client: first(client.jobs(kind, state), limit), url):
+    for one in found:
         now = "" if one.state.over or not one.phase else f"{one.phase} {one.done} of {one.total}"
         lines.add_row(
             one.id, one.state, now, one.by, when(one.asked_at_s), when(one.ended_at_s), one.reason or ""
@@ -48,9 +53,7 @@ def list_jobs(
 @app.command()
 def show(id: Id, url: Url = None) -> None:
     """One of them, as JSON: what was asked for, how far it is, what came of it."""
-    out.print(
-        asked(lambda client: client.job(id), url).model_dump_json(indent=1), markup=False, soft_wrap=True
-    )
+    out.print(asked(lambda client: client.job(id), url).model_dump_json(indent=1), soft_wrap=True)
 
 
 @app.command()

@@ -12,7 +12,7 @@ from deskhand_agent.accounts import Account
 from deskhand_flywheel.types import OutcomeFilter
 from deskhand_platform.api.job_models import JudgeOrder
 from deskhand_platform.cli import jobs, overrides
-from deskhand_platform.cli.client import Url
+from deskhand_platform.cli.client import WorkUrl
 from deskhand_platform.cli.console import out, say
 from deskhand_platform.cli.flywheel import Label, labels_of
 from deskhand_platform.errors import InvalidField
@@ -53,7 +53,7 @@ def judge(
     limit: Annotated[int | None, typer.Option(min=1, help="trajectories at most")] = None,
     concurrency: Annotated[int, typer.Option(min=1, max=256, help="requests at a time")] = 4,
     as_json: Annotated[bool, typer.Option("--json", help="what it came to, as JSON")] = False,
-    url: Url = None,
+    url: WorkUrl = None,
 ) -> None:
     """Let a model judge what it has not judged yet: steps, or outcomes; each with its reason.
 
@@ -85,7 +85,7 @@ def judge(
         raise InvalidField("--set", error.reason) from error
     report = jobs.done(order, url)
     if as_json:
-        out.print(jobs.as_text(report), markup=False, soft_wrap=True)
+        out.print(jobs.as_text(report), soft_wrap=True)
     else:
         _tell(report, what)
     if report["stopped"] is not None or (report["failures"] and not report["judged"]):
@@ -93,7 +93,7 @@ def judge(
 
 
 def _tell(report: dict[str, Any], what: Judged) -> None:
-    out.print(f"{report['scorer']}: {report['judged']} {what} judged", markup=False, soft_wrap=True)
+    out.print(f"{report['scorer']}: {report['judged']} {what} judged", soft_wrap=True)
     for trouble, count in report["failures"].items():
         of = "episodes whose record cannot be read" if trouble == "record" else f"{what}: {trouble}"
         say(f"no verdict on {count} {of}; they are tried again the next time")

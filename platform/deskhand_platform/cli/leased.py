@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from deskhand_platform.cli.client import Url, asked
-from deskhand_platform.cli.console import out, say, table
+from deskhand_platform.cli.console import Json, out, print_json, say, table
 
 
 def register(app: typer.Typer) -> None:
@@ -17,10 +17,14 @@ def register(app: typer.Typer) -> None:
     app.command(epilog="Example:  deskhand sandbox screen ID now.jpg")(screen)
 
 
-def leased(url: Url = None) -> None:
+def leased(as_json: Json = False, url: Url = None) -> None:
     """What works in a platform's sandboxes now, the oldest loan first."""
+    found = asked(lambda client: client.sandboxes(), url)
+    if as_json:
+        print_json(found)
+        return
     lines = table("lease", "kind", "owner", "seconds", "task", "trajectory", "controls")
-    for one in asked(lambda client: client.sandboxes(), url):
+    for one in found:
         by = one.taken_by or ""
         age, task = f"{one.age_s:.0f}", one.task_id or ""
         lines.add_row(one.id, one.kind, one.owner, age, task, one.trajectory_id or "", by)

@@ -13,8 +13,8 @@ from deskhand_agent.shipped import DESKHAND_TINY
 from deskhand_flywheel.types import OutcomeFilter
 from deskhand_platform.api.job_models import CalibrateOrder, LabelOrder, ScoreOrder, TrainOrder
 from deskhand_platform.cli import jobs, overrides
-from deskhand_platform.cli.client import Url
-from deskhand_platform.cli.console import out, say, table
+from deskhand_platform.cli.client import WorkUrl
+from deskhand_platform.cli.console import Json, out, say, table
 from deskhand_platform.cli.flywheel import labels_of
 from deskhand_platform.settings import load_settings
 
@@ -35,7 +35,6 @@ Labels = Annotated[
         "speaks of a step counts",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="as JSON")]
 MONTE_CARLO = ("monte-carlo",)
 
 
@@ -58,7 +57,7 @@ def label(
     limit: Annotated[int | None, typer.Option(min=1, help="at most so many episodes, newest first")] = None,
     workers: Annotated[int, typer.Option(min=1, max=512, help="episodes labelled at a time")] = 4,
     as_json: Json = False,
-    url: Url = None,
+    url: WorkUrl = None,
 ) -> None:
     """Label steps by Monte-Carlo continuation: Q(s, a) − V(s), by episodes that go on from each state.
 
@@ -87,7 +86,6 @@ def label(
         out.print(
             f"{done['labeller']}: {done['steps']} steps of {done['trajectories']} episodes labelled"
             + (f", {done['inexact']} of them inexact" if done["inexact"] else ""),
-            markup=False,
         )
     _say_left_out(done)
 
@@ -105,7 +103,7 @@ def train(
         list[str] | None, typer.Option("--set", help="override of a setting, e.g. epochs=20; repeatable")
     ] = None,
     as_json: Json = False,
-    url: Url = None,
+    url: WorkUrl = None,
 ) -> None:
     """Train a process reward model on labels of the store, and keep it there.
 
@@ -121,7 +119,7 @@ def train(
         out.print_json(json.dumps(figures))
     else:
         shown = {name: figure for name, figure in figures.items() if name != "left_out"}
-        out.print(yaml.safe_dump(shown, sort_keys=False).strip(), markup=False)
+        out.print(yaml.safe_dump(shown, sort_keys=False).strip())
     _say_left_out(figures)
 
 
@@ -135,7 +133,7 @@ def score(
     outcome: OfOutcome = None,
     label: OfLabel = None,
     as_json: Json = False,
-    url: Url = None,
+    url: WorkUrl = None,
 ) -> None:
     """Score every step of the episodes that this model has not scored yet.
 
@@ -153,7 +151,7 @@ def score(
     if as_json:
         out.print_json(json.dumps(done))
     else:
-        out.print(f"{done['scorer']}: {done['scored']} episodes scored", markup=False)
+        out.print(f"{done['scorer']}: {done['scored']} episodes scored")
     _say_left_out(done)
 
 
@@ -174,7 +172,7 @@ def calibrate(
     ] = None,
     keep: Annotated[bool, typer.Option(help="keep the calibrated model in the store")] = True,
     as_json: Json = False,
-    url: Url = None,
+    url: WorkUrl = None,
 ) -> None:
     """Say how good a model's scores are on episodes it was not trained on, and scale them to their labels.
 
@@ -229,9 +227,8 @@ def _print_calibration(done: dict[str, Any]) -> None:
     out.print(
         f"on {after['steps']} steps of {done['measured_on']}, of which {after['settled']} surely help or "
         f"harm; kappa with people {_number(done['kappa'])} on {done['marked']} steps",
-        markup=False,
     )
-    out.print(f"model: {done['model']}" if done["model"] else "nothing was kept", markup=False)
+    out.print(f"model: {done['model']}" if done["model"] else "nothing was kept")
 
 
 def _number(value: float | None) -> str:

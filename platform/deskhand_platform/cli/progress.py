@@ -82,7 +82,7 @@ def print_round(shown: Round) -> None:
         lines.add_row(row.label, *cells, str(row.training_episodes), f"{row.minutes:.1f}")
     if shown.rows:
         out.print(lines)
-    out.print(_ending(shown), markup=False, soft_wrap=True)
+    out.print(_ending(shown), soft_wrap=True)
 
 
 def _ending(shown: Round) -> str:

@@ -25,15 +25,15 @@ from deskhand_platform.api.job_models import MergeOrder
 from deskhand_platform.api.models import PolicyModel
 from deskhand_platform.api.trajectory_models import TrajectoryDetail, TrajectoryPage
 from deskhand_platform.cli import jobs
-from deskhand_platform.cli.client import HomeUrl, Url, connect, reached
-from deskhand_platform.cli.console import out, say, table, when
+from deskhand_platform.cli.client import HomeUrl, WorkUrl, connect, reached
+from deskhand_platform.cli.console import Json, out, print_json, say, table, when
+from deskhand_platform.cli.flywheel import Label, labels_of
 from deskhand_platform.cli.opening import opened_store
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.settings import load_settings
 
 trajectories = typer.Typer(help="Recorded episodes.", no_args_is_help=True)
 policies = typer.Typer(help="Kept checkpoints.", no_args_is_help=True)
-Json = Annotated[bool, typer.Option("--json", help="as JSON")]
 
 
 def register(app: typer.Typer) -> None:
@@ -78,13 +78,16 @@ def list_trajectories(
     max_score: Annotated[float | None, typer.Option(help="outcome of at most")] = None,
     min_steps: Annotated[int | None, typer.Option(min=0, help="whole, of so many steps or more")] = None,
     max_steps: Annotated[int | None, typer.Option(min=0, help="whole, of so many steps or fewer")] = None,
+    label: Label = None,
     limit: Annotated[int, typer.Option(min=1, max=200)] = 20,
+    as_json: Json = False,
     url: HomeUrl = None,
 ) -> None:
     """Trajectories, newest first."""
     chosen = {
         "task_id": task,
         "policy_id": policy,
+        "labels": labels_of(label or []),
         "text": text,
         "outcome": outcome,
         "failure": failure,
@@ -96,6 +99,9 @@ def list_trajectories(
         "max_turns": max_steps,
     }
     page = asyncio.run(_trajectories(chosen, limit, url))
+    if as_json:
+        print_json(page.items)
+        return
     lines = table("id", "task", "seed", "policy", "turns", "ended", "score", "")
     for one in page.items:
         lines.add_row(
@@ -130,15 +136,19 @@ def show(
     "list",
     epilog="Examples:  deskhand policies list   ·   deskhand policies list --url https://deskhand.example.com",
 )
-def list_policies(url: HomeUrl = None) -> None:
+def list_policies(as_json: Json = False, url: HomeUrl = None) -> None:
     """Kept policies, newest first; the promoted one is where the next round starts.
 
     `deskhand rounds promote` promotes one, or goes back to one.
     """
-    lines = table("policy", "from", "kept", "")
-    for one in asyncio.run(_policies(url)):
-        note = "promoted" if one.promoted else ""
-        lines.add_row(one.id, one.parent_id or "", when(one.created_at_s), note)
+    found = asyncio.run(_policies(url))
+    if as_json:
+        print_json(found)
+        return
+    lines = table("policy", "name", "from", "kept", "")
+    for one in found:
+        name, note = str(one.metadata.get("name") or ""), "promoted" if one.promoted else ""
+        lines.add_row(one.id, name, one.parent_id or "", when(one.created_at_s), note)
     out.print(lines)
 
 
@@ -162,7 +172,7 @@ def export(
     policy: Annotated[str, typer.Argument(help="id of a policy, or deskhand-tiny")],
     folder: Annotated[Path, typer.Argument(help="folder to write; must not be there, or be empty")],
     dtype: Annotated[str, typer.Option(help="of the weights: float32 or bfloat16")] = "float32",
-    url: Url = None,
+    url: WorkUrl = None,
 ) -> None:
     """Write a policy as a plain transformers folder, with checksums."""
     if dtype not in ("float32", "bfloat16"):
@@ -212,7 +222,7 @@ def import_policy(
                 kept = asyncio.run(_imported(model, name or folder.resolve().name, url))
     except ModelFilesError as error:
         raise InvalidField("FOLDER", str(error)) from error
-    out.print(f"policy: {kept.id}", markup=False)
+    out.print(f"policy: {kept.id}")
 
 
 @contextmanager
@@ -253,7 +263,7 @@ def merge(
     weight: Annotated[
         list[float] | None, typer.Option(help="of each, in order; all the same without")
     ] = None,
-    url: Url = None,
+    url: WorkUrl = None,
 ) -> None:
     """Make one policy of several by the weighted mean of their weights, and keep it."""
     if len(policy) < 2:
@@ -261,12 +271,12 @@ def merge(
     if weight and (len(weight) != len(policy) or min(weight) <= 0):
         raise InvalidField("--weight", f"give a positive one for each of the {len(policy)} policies, or none")
     done = jobs.done(jobs.made(MergeOrder, policies=policy, weights=weight or None), url)
-    out.print(f"policy: {done['policy']}", markup=False)
+    out.print(f"policy: {done['policy']}")
 
 
 def _print(found: BaseModel, as_json: bool) -> None:
     text = yaml.safe_dump(found.model_dump(mode="json"), sort_keys=False, allow_unicode=True).rstrip()
-    out.print(found.model_dump_json(indent=1) if as_json else text, markup=False, soft_wrap=True)
+    out.print(found.model_dump_json(indent=1) if as_json else text, soft_wrap=True)
 
 
 async def _replay(id: str, html: bool, url: str | None) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from deskhand_platform.cli.client import Client, HomeUrl, looked_up
-from deskhand_platform.cli.console import out, table
+from deskhand_platform.cli.console import Json, out, table
 from deskhand_platform.errors import InvalidField
 
 Id = Annotated[str, typer.Argument(help="id of the trajectory")]
@@ -29,12 +29,15 @@ def register(app: typer.Typer) -> None:
 def step(id: Id, index: Index, url: HomeUrl = None) -> None:
     """What the model was shown for a step and what it said, to the token, as JSON."""
     found = looked_up(lambda client: client.step_inside(id, index), url)
-    out.print(found.model_dump_json(indent=1), markup=False, soft_wrap=True)
+    out.print(found.model_dump_json(indent=1), soft_wrap=True)
 
 
-def list_annotations(id: Id, url: HomeUrl = None) -> None:
+def list_annotations(id: Id, as_json: Json = False, url: HomeUrl = None) -> None:
     """What everybody marked and noted of an episode."""
     found = looked_up(lambda client: client.annotations(id), url)
+    if as_json:
+        out.print(found.model_dump_json(indent=1), soft_wrap=True)
+        return
     lines = table("step", "who", "mark", "")
     for one in found.marks:
         lines.add_row(_step(one.step_index), one.annotator, f"{one.score:g}", one.reason)

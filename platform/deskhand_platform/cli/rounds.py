@@ -9,7 +9,7 @@ import typer
 
 from deskhand_platform.cli import overrides, schedules
 from deskhand_platform.cli.client import HereUrl, Url, asked, connect, first
-from deskhand_platform.cli.console import out, table, when
+from deskhand_platform.cli.console import Json, out, print_json, table, when
 from deskhand_platform.cli.progress import LOOK_S, follow, print_round
 from deskhand_platform.settings import load_settings
 from deskhand_platform.states import WorkState
@@ -20,9 +20,14 @@ Number = Annotated[int, typer.Argument(help="number of the round")]
 
 
 @app.command("list")
-def list_rounds(limit: Annotated[int, typer.Option(min=1, max=200)] = 20, url: Url = None) -> None:
+def list_rounds(
+    limit: Annotated[int, typer.Option(min=1, max=200)] = 20, as_json: Json = False, url: Url = None
+) -> None:
     """Rounds, newest first."""
     found = asked(lambda client: first(client.rounds(), limit), url)
+    if as_json:
+        print_json(found)
+        return
     lines = table("round", "preset", "state", "started", "from", "to", "")
     for one in found:
         note = one.reason or ("promoted" if one.promoted else "")
@@ -54,9 +59,12 @@ def presets(url: HereUrl = None) -> None:
 
 
 @app.command()
-def show(number: Number, url: Url = None) -> None:
+def show(number: Number, as_json: Json = False, url: Url = None) -> None:
     """A round's phases and table."""
     shown = asked(lambda client: client.round(number), url)
+    if as_json:
+        out.print(shown.model_dump_json(indent=1), soft_wrap=True)
+        return
     lines = table("phase", "state", "policy", "")
     for phase in shown.phases:
         lines.add_row(phase.name, phase.state, phase.policy_out or "", phase.reason or "")
@@ -131,9 +139,14 @@ def log(
 
 
 @app.command()
-def promotions(limit: Annotated[int, typer.Option(min=1, max=200)] = 20, url: Url = None) -> None:
+def promotions(
+    limit: Annotated[int, typer.Option(min=1, max=200)] = 20, as_json: Json = False, url: Url = None
+) -> None:
     """Which policies rounds started from, the present one first."""
     found = asked(lambda client: first(client.promotions(), limit), url)
+    if as_json:
+        print_json(found)
+        return
     lines = table("policy", "how", "by", "when", "reason")
     for one in found:
         how = one.kind if one.round_id is None else f"round {one.round_id}"
@@ -156,7 +169,7 @@ async def _log(number: int, phase: str, tail: int, watch: bool, url: str | None)
     async with connect(load_settings(), url) as client:
         piece = await client.phase_log(number, phase, tail=tail)
         while True:
-            out.print(piece.text, end="", markup=False, highlight=False, soft_wrap=True)
+            out.print(piece.text, end="", highlight=False, soft_wrap=True)
             if piece.next_offset == piece.size:
                 if piece.over or not watch:
                     return

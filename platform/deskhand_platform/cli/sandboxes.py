@@ -131,7 +131,7 @@ def build(
     """Build the image that sandboxes of a kind are made from; only virtual machines need one."""
     if kind != "vm":
         raise UnknownName("image", kind, ("vm",))
-    out.print(str(_build_image(again=again)), markup=False)
+    out.print(str(_build_image(again=again)))
 
 
 def _build_image(*, again: bool = False) -> Path:
@@ -255,10 +255,10 @@ async def _try(
         if vnc:
             address = await _vnc(bare)
             say(f"VNC: {address.host}:{address.port}, password {address.password}")
-        out.print(start.instruction, markup=False)
+        out.print(start.instruction)
         if start.observation.terminal is not None:
-            out.print(start.observation.terminal, markup=False, highlight=False)
-        out.print(_keep(start.observation, folder, 0), markup=False)
+            out.print(start.observation.terminal, highlight=False)
+        out.print(_keep(start.observation, folder, 0))
         numbers = itertools.count(1)
         async for text, actions in _asked(given):
             try:
@@ -294,7 +294,7 @@ async def _asked(
         say("type an action, `help` for a list of them, an empty line to end")
     async for line in _lines():
         if line == "help":
-            out.print(GRAMMAR, markup=False)
+            out.print(GRAMMAR)
             continue
         try:
             yield line, _read(line)
@@ -344,13 +344,13 @@ def _read(text: str) -> list[DeviceAction]:
 
 def _tell(seen: Observation, folder: Path, number: int) -> None:
     if seen.output is not None:
-        out.print(seen.output, markup=False)
+        out.print(seen.output)
     elif seen.terminal is not None:
-        out.print(seen.terminal, markup=False, highlight=False)
+        out.print(seen.terminal, highlight=False)
     if seen.dialog is not None:
-        out.print(f"a dialog waits: {seen.dialog}", markup=False)
+        out.print(f"a dialog waits: {seen.dialog}")
     still = "still" if seen.settled else "moving"
-    out.print(f"{_keep(seen, folder, number)}  {still} after {seen.settled_ms:.0f} ms", markup=False)
+    out.print(f"{_keep(seen, folder, number)}  {still} after {seen.settled_ms:.0f} ms")
 
 
 def _keep(seen: Observation, folder: Path, number: int) -> str:

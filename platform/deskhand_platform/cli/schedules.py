@@ -9,16 +9,20 @@ import typer
 from deskhand_platform.api.models_rounds import ScheduleModel
 from deskhand_platform.cli import overrides
 from deskhand_platform.cli.client import Client, Url, asked
-from deskhand_platform.cli.console import out, table, when
+from deskhand_platform.cli.console import Json, out, print_json, table, when
 
 app = typer.Typer(help="Rounds that begin by themselves.", no_args_is_help=True)
 Number = Annotated[int, typer.Argument(help="number of the schedule")]
 
 
 @app.command("list")
-def list_schedules(url: Url = None) -> None:
+def list_schedules(as_json: Json = False, url: Url = None) -> None:
     """Every schedule, with its next time."""
-    _show(asked(lambda client: client.schedules(), url))
+    found = asked(lambda client: client.schedules(), url)
+    if as_json:
+        print_json(found)
+        return
+    _show(found)
 
 
 @app.command(epilog='Example:  deskhand rounds schedules add flywheel --cron "0 3 * * 1-5"')

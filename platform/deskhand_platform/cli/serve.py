@@ -86,4 +86,4 @@ def url() -> None:
         raise NotServing(f"no platform serves {settings.home}; start one with `deskhand serve`")
     if token is None:
         raise Unauthorized(f"there is no token in {settings.home}; use the one printed at the first start")
-    out.print(sign_in_address(found.url, token), markup=False, soft_wrap=True)
+    out.print(sign_in_address(found.url, token), soft_wrap=True)

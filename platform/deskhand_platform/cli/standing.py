@@ -11,9 +11,7 @@ from pydantic import BaseModel
 from deskhand_platform.api.alarm_models import Overview
 from deskhand_platform.api.models import Info
 from deskhand_platform.cli.client import Client, HomeUrl, Url, asked, first, looked_up
-from deskhand_platform.cli.console import out, print_json, table, when
-
-Json = Annotated[bool, typer.Option("--json", help="as JSON")]
+from deskhand_platform.cli.console import Json, out, print_json, table, when
 
 
 class Standing(BaseModel):
@@ -41,7 +39,7 @@ def status(as_json: Json = False, url: Url = None) -> None:
     """What runs now: queue, sandboxes, the round, the last hour, alarms; and as whom you ask."""
     found = asked(_standing, url)
     if as_json:
-        out.print(found.model_dump_json(indent=1), markup=False, soft_wrap=True)
+        out.print(found.model_dump_json(indent=1), soft_wrap=True)
         return
     about, now = found.platform, found.now
     waits = "" if now.oldest_wait_s is None else f", the oldest for {now.oldest_wait_s:.0f} s"
@@ -58,7 +56,7 @@ def status(as_json: Json = False, url: Url = None) -> None:
         lines.append(f"last done: round {now.last_round.id} ({now.last_round.preset})")
     lines += [f"alarm {one.id}: {one.subject} {one.name}, {one.state}" for one in now.alarms]
     for line in lines:
-        out.print(line, markup=False, soft_wrap=True)
+        out.print(line, soft_wrap=True)
     if now.pools:
         shown = table("sandboxes", "leased", "idle", "creating", "wait", "most", "lost")
         for one in now.pools:
@@ -138,6 +136,6 @@ def events(
 
     async def told(client: Client) -> None:
         async for event in client.events(subjects or [], after=after, follow=follow):
-            out.print(event.model_dump_json(), markup=False, soft_wrap=True)
+            out.print(event.model_dump_json(), soft_wrap=True)
 
     asked(told, url)

@@ -47,7 +47,7 @@ def ask(names: Sequence[str], url: str | None, *, seeds: int, workers: int, as_j
     found = jobs.done(order, url)
     proofs = [each for verdict in Verdict for each in PROOFS.validate_python(found.get(verdict.value, []))]
     if as_json:
-        out.print(jobs.as_text(found), markup=False, soft_wrap=True)
+        out.print(jobs.as_text(found), soft_wrap=True)
     else:
         _print(proofs, found["seconds"])
     return _status(proofs)
@@ -85,7 +85,7 @@ async def _with_bar(found: Sequence[Candidate], workers: int) -> tuple[Proof, ..
         def told(proof: Proof) -> None:
             progress.update(bar, advance=1, description=proof.task_id)
             if proof.verdict in (Verdict.BROKEN, Verdict.FAILED):
-                progress.console.print(line(proof), markup=False)
+                progress.console.print(line(proof))
 
         return await _checked(found, workers, told)
 
@@ -99,7 +99,7 @@ def _print(proofs: Sequence[Proof], seconds: float) -> None:
         out.print(lines)
     unproven = sorted({each.task_id for each in proofs if each.verdict is Verdict.UNPROVEN})
     if unproven:
-        out.print(f"Without an oracle: {', '.join(unproven)}", markup=False, soft_wrap=True)
+        out.print(f"Without an oracle: {', '.join(unproven)}", soft_wrap=True)
     counts = Counter(each.verdict for each in proofs)
     told = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
-    out.print(f"{told or 'nothing to prove'}; {seconds:.0f} s", markup=False)
+    out.print(f"{told or 'nothing to prove'}; {seconds:.0f} s")

@@ -47,7 +47,7 @@ def _quiet(_what: str, _done: int, _total: int | None) -> None:
 def _tell(found: dict[str, Any], *, as_json: bool) -> int:
     admitted: list[str] = found["admitted"]
     if as_json:
-        out.print(json.dumps(found, indent=1), markup=False, soft_wrap=True)
+        out.print(json.dumps(found, indent=1), soft_wrap=True)
     else:
         said = ", ".join(f"{number} {why}" for why, number in found["refused"].items())
         out.print(f"{len(admitted)} tasks admitted; refused: {said or 'none'}", soft_wrap=True)

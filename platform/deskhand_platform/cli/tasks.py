@@ -7,8 +7,9 @@ import base64
 import json
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 import yaml
@@ -16,15 +17,12 @@ import yaml
 from deskhand_platform.api.job_models import GrowTasksOrder
 from deskhand_platform.api.models import CatalogTask
 from deskhand_platform.cli import jobs, overrides
-from deskhand_platform.cli.client import HereUrl, Url, asked, connect, first
-from deskhand_platform.cli.console import out, say, table, when
+from deskhand_platform.cli.client import HereUrl, Url, WorkUrl, asked, connect, first
+from deskhand_platform.cli.console import Json, out, print_json, say, table, when
 from deskhand_platform.client.calls import BATCH
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.settings import load_settings
 from deskhand_platform.states import WorkState
-
-if TYPE_CHECKING:
-    from deskhand_sandbox.tasks import TaskInfo
 
 app = typer.Typer(help="Tasks: what there is, and what was submitted.", no_args_is_help=True)
 
@@ -39,22 +37,26 @@ def list_tasks(
     search: Annotated[str, typer.Argument(help="part of the id")] = "",
     held_out: Annotated[bool, typer.Option("--held-out", help="only tasks never trained on")] = False,
     proven: Annotated[bool, typer.Option("--proven", help="only tasks with an oracle")] = False,
+    as_json: Json = False,
     url: HereUrl = None,
 ) -> None:
     """The tasks environments bring."""
     wanted = True if held_out else None
-    found: Sequence[CatalogTask | TaskInfo]
+    found: Sequence[CatalogTask]
     if url is None:
         from deskhand_platform.catalog import catalog
 
-        found = catalog(search, held_out=wanted)
+        found = [CatalogTask.model_validate(asdict(one)) for one in catalog(search, held_out=wanted)]
     else:
         found = asked(lambda client: client.catalog(search, held_out=wanted), url)
+    found = [one for one in found if one.oracle or not proven]
+    if as_json:
+        print_json(found)
+        return
     lines = table("task", "kind", "turns", "oracle", "held out")
     for one in found:
-        if one.oracle or not proven:
-            marks = ("yes" if one.oracle else "unproven", "yes" if one.held_out else "")
-            lines.add_row(one.id, one.kind, str(one.turns), *marks)
+        marks = ("yes" if one.oracle else "unproven", "yes" if one.held_out else "")
+        lines.add_row(one.id, one.kind, str(one.turns), *marks)
     out.print(lines)
 
 
@@ -70,7 +72,7 @@ def check(
     seeds: Annotated[int, typer.Option(min=1, help="start states of each task")] = 1,
     workers: Annotated[int, typer.Option(min=1, max=64, help="tasks at a time")] = 2,
     as_json: Annotated[bool, typer.Option("--json", help="print what was found as JSON")] = False,
-    url: Url = None,
+    url: WorkUrl = None,
 ) -> None:
     """Prove tasks: each fails when nothing is done, passes on its oracle, and scores the same again.
 
@@ -104,7 +106,7 @@ def grow(
     model: Annotated[str | None, typer.Option(help="of the endpoint; only with --by model")] = None,
     base_url: Annotated[str | None, typer.Option(help="of the endpoint; OpenAI's own where none is")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print what came of it as JSON")] = False,
-    url: Url = None,
+    url: WorkUrl = None,
 ) -> None:
     """Grow new tasks: each fails at the start, and its own actions reach its goal twice.
 
@@ -137,16 +139,27 @@ def submitted(
     limit: Annotated[int, typer.Option(min=1, help="how many at most")] = 20,
     state: Annotated[WorkState | None, typer.Option(help="only those in this state")] = None,
     label: Annotated[list[str] | None, typer.Option(help="name=value that they all have; repeatable")] = None,
+    as_json: Json = False,
     url: Url = None,
 ) -> None:
     """Submitted tasks, newest first."""
-    lines = table("id", "task", "seed", "state", "score", "submitted", "")
     labels = labels_of(label or [])
-    for one in asked(lambda client: first(client.tasks(state=state, labels=labels), limit), url):
+    found = asked(lambda client: first(client.tasks(state=state, labels=labels), limit), url)
+    if as_json:
+        print_json(found)
+        return
+    lines = table("id", "task", "seed", "state", "score", "submitted", "")
+    for one in found:
         score = "" if one.outcome is None else f"{one.outcome.score:g}"
         made = when(one.created_at_s)
         lines.add_row(one.id, one.task_id, str(one.seed), one.state, score, made, one.reason or "")
     out.print(lines)
+
+
+@app.command("show", epilog="Example:  deskhand tasks show ID")
+def show_task(id: Annotated[str, typer.Argument(help="id of the submitted task")], url: Url = None) -> None:
+    """A submitted task, as JSON: what was asked for, its state, what came of it."""
+    out.print(asked(lambda client: client.task(id), url).model_dump_json(indent=1), soft_wrap=True)
 
 
 @app.command()
@@ -189,12 +202,16 @@ def submit_file(
     With keys the same file can be submitted again: what is known already is not queued twice.
     """
     bodies: list[Any] = []
-    for number, line in enumerate(file, 1):
-        if line.strip():
-            try:
-                bodies.append(json.loads(line))
-            except ValueError as error:
-                raise typer.BadParameter(f"line {number} is not JSON: {error}", param_hint="FILE") from error
+    try:
+        for number, line in enumerate(file, 1):
+            if line.strip():
+                try:
+                    bodies.append(json.loads(line))
+                except json.JSONDecodeError as error:
+                    said = f"line {number} is not JSON: {error}"
+                    raise typer.BadParameter(said, param_hint="FILE") from error
+    except UnicodeDecodeError as error:
+        raise typer.BadParameter(f"it is no UTF-8: {error}", param_hint="FILE") from error
     if not bodies:
         raise typer.BadParameter("it holds no task", param_hint="FILE")
     for id in asyncio.run(_submit_all(bodies, url)):
@@ -212,13 +229,18 @@ def preview(
     begun = asked(lambda client: client.preview_task(task, seed=seed), url)
     if file is not None:
         file.write_bytes(base64.b64decode(begun.screen.partition(",")[2]))
-    out.print(begun.instruction, markup=False, soft_wrap=True)
+    out.print(begun.instruction, soft_wrap=True)
 
 
 @app.command()
-def proposals(limit: Annotated[int, typer.Option(min=1, max=200)] = 20, url: Url = None) -> None:
+def proposals(
+    limit: Annotated[int, typer.Option(min=1, max=200)] = 20, as_json: Json = False, url: Url = None
+) -> None:
     """Actions of policies that wait for a person, the longest first."""
     found = asked(lambda client: first(client.proposals(), limit), url)
+    if as_json:
+        print_json(found)
+        return
     lines = table("proposal", "trajectory", "step", "until", "instruction", "what it would do")
     for one in found:
         did = " ".join(action.text for action in one.actions) or one.text
@@ -262,16 +284,27 @@ def submit(
     url: Url = None,
 ) -> None:
     """Submit a task to the platform that serves this home, or to the one at --url."""
+    if within is not None and not within > 0:
+        raise InvalidField("--within", "takes more than 0 seconds, e.g. 600")
     body = {
         "task_id": task,
         "seed": seed,
-        "policy": {"name": policy, "settings": overrides.parse(setting or []), "review_s": review},
+        "policy": {"name": policy, "settings": settings_of(setting or []), "review_s": review},
         "labels": labels_of(label or []),
         "priority": priority,
         "deadline_s": None if within is None else time.time() + within,
         "key": key,
     }
     raise typer.Exit(asyncio.run(_submit(body, wait, url)))
+
+
+def settings_of(pairs: Sequence[str]) -> dict[str, Any]:
+    """Settings of a policy given as name=value.
+
+    Raises:
+        InvalidField: one is not of that form.
+    """
+    return overrides.parse(pairs, "--setting", "temperature=0.7")
 
 
 def labels_of(pairs: Sequence[str]) -> dict[str, str]:
@@ -310,5 +343,7 @@ async def _submit_all(bodies: list[Any], url: str | None) -> list[str]:
 
 async def _watch(ids: list[str], labels: dict[str, str], after: int, follow: bool, url: str | None) -> None:
     async with connect(load_settings(), url) as client:
+        for id in ids:  # of one that nobody submitted nothing would ever come
+            await client.task(id)
         async for event in client.task_events(ids, labels=labels, after=after, follow=follow):
-            out.print(event.model_dump_json(), markup=False, soft_wrap=True)
+            out.print(event.model_dump_json(), soft_wrap=True)

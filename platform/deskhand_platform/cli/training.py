@@ -31,6 +31,7 @@ from deskhand_trainer.run_folder import RunFolder, hold, read_spec
 from deskhand_trainer.runs import RunKind, RunSpec
 
 Set = Annotated[list[str] | None, typer.Option("--set", help="override, e.g. iterations=10; repeatable")]
+EvalSet = Annotated[list[str] | None, typer.Option("--set", help="override, e.g. episodes=64; repeatable")]
 PolicyIn = Annotated[
     str | None,
     typer.Option("--policy", help="id of a policy, or deskhand-tiny, to start from; untrained without"),
@@ -92,7 +93,7 @@ def train(
     _run(RunKind(kind), values, policy, name, dataset, reward_model, processes)
 
 
-def evaluate(config: ConfigFile = None, policy: PolicyIn = None, set_: Set = None) -> None:
+def evaluate(config: ConfigFile = None, policy: PolicyIn = None, set_: EvalSet = None) -> None:
     """Measure a policy on held-out seeds."""
     _run(RunKind.EVALUATE, merge(_read(config), overrides.parse(set_ or [])), policy)
 
@@ -110,6 +111,8 @@ def _run(
     checked = check_phase(str(kind), values)
     if dataset is not None:
         _refuse_dataset_unread(kind, checked)
+    if name is not None and (Path(name).name != name or name == ".."):
+        raise InvalidField("--name", f"{name!r} has to be the name of a folder among the runs, e.g. first")
     folder = settings.runs / (name or f"{kind}-{time.strftime('%Y%m%d-%H%M%S')}")
     spec = RunSpec(
         id=folder.name,
@@ -138,10 +141,10 @@ def _run(
         said = error.message if error else f"exit status {status}"
         raise RoundFailed(f"run {folder.name} did not finish: {said}")
     if result.policy_out:
-        out.print(f"policy: {result.policy_out}", markup=False)
+        out.print(f"policy: {result.policy_out}")
     # lists of seeds and curves stand in the result
     figures = {name: value for name, value in result.metrics.items() if not isinstance(value, list | dict)}
-    out.print(yaml.safe_dump(figures, sort_keys=False).strip(), markup=False)
+    out.print(yaml.safe_dump(figures, sort_keys=False).strip())
 
 
 def _refuse_dataset_unread(kind: RunKind, config: Any) -> None:
@@ -221,6 +224,8 @@ def _read(file: Path | None) -> dict[str, Any]:
         return {}
     try:
         values = read_yaml(file.read_text())
+    except OSError as error:
+        raise InvalidField("--config", f"{file} cannot be read: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InvalidField("--config", f"{file} cannot be read as YAML: {error}") from error
     if not isinstance(values, dict):

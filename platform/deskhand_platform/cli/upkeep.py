@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from deskhand_platform.api.job_models import FsckOrder, GcOrder
 from deskhand_platform.cli import jobs
-from deskhand_platform.cli.client import Url
+from deskhand_platform.cli.client import WorkUrl
 from deskhand_platform.cli.console import out, say, table
 from deskhand_platform.cli.settings_yaml import read_yaml
 from deskhand_platform.errors import InvalidField
@@ -34,13 +34,13 @@ def fsck(
         float, typer.Option(min=0, help="pass over blobs and silent episodes younger than this")
     ] = 1.0,
     as_json: Json = False,
-    url: Url = None,
+    url: WorkUrl = None,
 ) -> None:
     """Check every row and blob; exit status 1 when something is lost or damaged and not mended."""
     order = jobs.made(FsckOrder, repair=repair, spare=spare, settle_hours=settle_hours)
     report = jobs.done(order, url)
     if as_json:
-        out.print(jobs.as_text(report), markup=False, soft_wrap=True)
+        out.print(jobs.as_text(report), soft_wrap=True)
     else:
         _print_report(report)
     if not report["ok"]:
@@ -53,15 +53,15 @@ def collect_garbage(
     ] = None,
     apply: Annotated[bool, typer.Option("--apply", help="drop it; without, only say what would go")] = False,
     as_json: Json = False,
-    url: Url = None,
+    url: WorkUrl = None,
 ) -> None:
     """Drop old trajectories by a rule, and blobs nothing cites; never what a dataset, policy or run cites."""
     done = jobs.done(_order(rule, apply), url)
     if as_json:
-        out.print(jobs.as_text(done), markup=False, soft_wrap=True)
+        out.print(jobs.as_text(done), soft_wrap=True)
         return
     for what, count in done["kept"]:
-        out.print(f"kept: {count} trajectories by {what}", markup=False, soft_wrap=True)
+        out.print(f"kept: {count} trajectories by {what}", soft_wrap=True)
     verb = "dropped" if apply else "would drop"
     out.print(
         f"{verb}: {len(done['trajectories'])} trajectories of {done['steps']} steps, "
@@ -84,6 +84,8 @@ def _order(rule: Path | None, apply: bool) -> GcOrder:
     try:
         order = GcOrder.model_validate({"rule": read_yaml(rule.read_text()) or [], "apply": apply})
         rule_of(order)
+    except OSError as error:
+        raise InvalidField("--rule", f"{rule} cannot be read: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InvalidField("--rule", f"{rule}: {error}") from error
     except ValidationError as error:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from deskhand_platform.cli.client import Url, asked, first
-from deskhand_platform.cli.console import out, say, table, when
+from deskhand_platform.cli.console import Json, out, print_json, say, table, when
 from deskhand_platform.cli.tasks import labels_of
 from deskhand_platform.states import WorkState
 from deskhand_platform.webhooks.about import About
@@ -28,14 +28,18 @@ def add(
     labels = labels_of(label or [])
     made = asked(lambda client: client.add_webhook(to, about=about, labels=labels, states=state), url)
     say("What is sent is signed with the secret below; keep it, it is not shown again.")
-    out.print(f"{made.id} {made.secret}", markup=False)
+    out.print(f"{made.id} {made.secret}")
 
 
 @app.command("list")
-def list_webhooks(url: Url = None) -> None:
+def list_webhooks(as_json: Json = False, url: Url = None) -> None:
     """Who is told, and of what; submitters see their own."""
+    found = asked(lambda client: client.webhooks(), url)
+    if as_json:
+        print_json(found)
+        return
     lines = table("id", "owner", "to", "about", "labels", "states", "since")
-    for one in asked(lambda client: client.webhooks(), url):
+    for one in found:
         labels = " ".join(f"{key}={value}" for key, value in one.labels.items())
         states = " ".join(one.states) if one.about is About.TASKS else ""
         lines.add_row(one.id, one.owner or "", one.url, one.about, labels, states, when(one.created_at_s))
@@ -45,7 +49,7 @@ def list_webhooks(url: Url = None) -> None:
 @app.command()
 def remove(id: Id, url: Url = None) -> None:
     """Tell somebody no more; what has not arrived yet never does."""
-    out.print(asked(lambda client: client.remove_webhook(id), url).url, markup=False)
+    out.print(asked(lambda client: client.remove_webhook(id), url).url)
 
 
 @app.command()
@@ -53,11 +57,16 @@ def deliveries(
     id: Id,
     state: Annotated[str | None, typer.Option(help="pending, delivered or dead")] = None,
     limit: Annotated[int, typer.Option(min=1, help="how many at most")] = 20,
+    as_json: Json = False,
     url: Url = None,
 ) -> None:
     """What a webhook was and is to be told, newest first."""
+    found = asked(lambda client: first(client.deliveries(id, state), limit), url)
+    if as_json:
+        print_json(found)
+        return
     lines = table("delivery", "about", "tells", "state", "attempts", "next", "")
-    for one in asked(lambda client: first(client.deliveries(id, state), limit), url):
+    for one in found:
         data = one.payload["data"]
         about = str(data.get("id") or data.get("name")) if isinstance(data, dict) else ""
         tells, tried = str(one.payload["type"]), str(one.attempts)

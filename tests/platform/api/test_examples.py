@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +18,7 @@ BUTTON = {"task_id": "fake/press-button"}
     ("method", "path", "body", "field", "example"),
     [
         ("POST", "/v1/tasks", {**BUTTON, "seed": "x"}, "seed", "e.g. 3"),
+        ("POST", "/v1/tasks", {**BUTTON, "seed": 2**63}, "seed", "e.g. 3"),
         ("POST", "/v1/tasks", {**BUTTON, "priority": 101}, "priority", "e.g. 5"),
         ("POST", "/v1/tasks", {**BUTTON, "policy": {"review_s": 0}}, "policy.review_s", "e.g. "),
         ("POST", "/v1/tasks", {"task": {"id": "t"}}, "task.environment", 'e.g. {"kind": "text"}'),
@@ -108,6 +110,11 @@ async def test_a_method_that_a_route_does_not_have_is_answered_with_those_it_has
     refused = await client.patch("/v1/tasks")
     assert refused.status_code == 405
     assert set(refused.headers["allow"].split(", ")) & {"GET", "POST"}
+
+
+async def test_a_name_that_there_is_not_says_how_many_there_are(client: httpx.AsyncClient) -> None:
+    error = (await client.post("/v1/tasks", json={"task_id": "zzz"})).json()["error"]
+    assert re.search(r"there are: .* and \d+ more$", error["message"])
 
 
 async def test_other_kinds_fields_are_not_suggested(client: httpx.AsyncClient) -> None:

@@ -25,7 +25,7 @@ def whole(**changed: Any) -> dict[str, Any]:
 WRONG = [
     ({"task_id": "fake/press-buton"}, "task_id", "did you mean fake/press-button or "),
     (whole(environment={"kind": "brwser"}), "task.environment.kind", "did you mean browser"),
-    (whole(environment={"kind": "vm"}), "task.environment.kind", "not lent here; the setting sandbox.kinds"),
+    (whole(environment={"kind": "vm"}), "task.environment.kind", "(the setting sandbox.kinds)"),
     (whole(verifier={"name": "answr"}), "task.verifier.name", "did you mean answer"),
     (whole(verifier={"name": "fake", "settings": {"x": 1}}), "task.verifier.settings", "refuses"),
     (by("scripted", speed=3), "policy.settings.speed", "has no settings, e.g. {}"),
@@ -119,6 +119,7 @@ async def test_the_platform_s_keys_go_only_where_its_settings_say(
         ("/v1/schedules", {"preset": "smok", "cron": "0 3 * * *"}, "preset"),
         ("/v1/tasks/preview", {"task_id": "fake/nothing"}, "task_id"),
         ("/v1/evaluations", {"tasks": ["fake/nothing"]}, "tasks.0"),
+        ("/v1/evaluations", {"tasks": ["fake/press-button", "vm/calculate"]}, "tasks.1"),
         ("/v1/evaluations", {"tasks": ["fake/press-button"], "policy_id": "policy-none"}, "policy_id"),
         ("/v1/promotions", {"policy_id": "policy-none", "reason": "r"}, "policy_id"),
         ("/v1/tokens", {"label": "t", "owner": "nobody"}, "owner"),

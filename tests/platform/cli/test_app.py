@@ -39,13 +39,20 @@ def deskhand(home: Path, *arguments: str, **environment: str) -> subprocess.Comp
         (["train", "ppo", "--dataset", "mine@1"], 2, "and ppo with rollouts=recorded"),
         (["train", "score", "--dataset", "mine@1"], 2, "this score would not"),
         (["train", "sft", "--reward-model", "one"], 2, "the turns of a ppo run, and this is sft"),
-        (["train", "ppo", "--config", "/nothing.yaml"], 1, "/nothing.yaml"),
+        (["train", "ppo", "--config", "/nothing.yaml"], 2, "--config: /nothing.yaml"),
+        (["train", "collect", "--name", "../mine"], 2, "--name"),
+        (["train", "collect", "--name", ".."], 2, "--name"),
+        (["submit", "fake/press-button", "--within", "-3"], 2, "--within"),
+        (["submit", "fake/press-button", "--within", "nan"], 2, "--within"),
+        (["submit", "fake/press-button", "--setting", "hot"], 2, "--setting: 'hot'"),
+        (["branch", "one", "0", "--setting", "hot"], 2, "--setting: 'hot'"),
+        (["tasks", "submit", "{home}/bytes.jsonl"], 2, "it is no UTF-8"),
         (["bench", "rollout"], 2, "did you mean rollouts"),
         (["study", "lop"], 2, "did you mean loop"),
-        (["eval", "--policy", "deskhand-tin"], 1, "no policy 'deskhand-tin'"),
-        (["policies", "export", "nothing", "{home}/out"], 1, "no policy 'nothing'"),
+        (["eval", "--policy", "deskhand-tin"], 2, "no policy 'deskhand-tin'"),
+        (["policies", "export", "nothing", "{home}/out"], 2, "no policy 'nothing'"),
         (["policies", "merge", "one", "two"], 2, "no policy 'one'"),
-        (["policies", "serve", "nothing"], 1, "no policy 'nothing'"),
+        (["policies", "serve", "nothing"], 2, "no policy 'nothing'"),
         (["policies", "merge", "one"], 2, "name two policies or more"),
         (
             ["policies", "merge", "one", "two", "--weight", "1"],
@@ -57,9 +64,15 @@ def deskhand(home: Path, *arguments: str, **environment: str) -> subprocess.Comp
         (["flywheel", "export", "{home}/out", "--format", "parket"], 2, "did you mean parquet"),
         (["flywheel", "export", "{home}/out"], 2, "no trajectory is chosen"),
         (["flywheel", "export", "{home}/out", "--id", "x", "--task", "y"], 2, "not by several"),
-        (["flywheel", "export", "{home}/out", "--dataset", "nothing@1"], 1, "dataset 'nothing'"),
+        (["flywheel", "export", "{home}/out", "--dataset", "nothing@1"], 2, "dataset 'nothing'"),
         (["flywheel", "export", "{home}/out", "--dataset", "sft@one"], 2, "NAME@VERSION"),
         (["flywheel", "export", "{home}/out", "--label", "run"], 2, "name=value"),
+        (["flywheel", "export", "{home}/out", "--id", "nothing"], 2, "no trajectory 'nothing'"),
+        (
+            ["flywheel", "gc", "--rule", "{home}/nothing.yaml"],
+            2,
+            "--rule: {home}/nothing.yaml cannot be read",
+        ),
         (["flywheel", "import", "{home}"], 2, "holds nothing that can be imported"),
         (["flywheel", "import", "{home}/nowhere"], 2, "is not there"),
         (["flywheel", "import", "{home}", "--dialect", "ui_tar"], 2, "did you mean ui_tars"),
@@ -81,12 +94,13 @@ def test_what_goes_wrong_is_one_sentence(
     monkeypatch.setenv("DESKHAND_HOME", str(tmp_path))
     monkeypatch.setenv("COLUMNS", "200")
     (tmp_path / "something").write_text("here")
+    (tmp_path / "bytes.jsonl").write_bytes(b'{"task_id": "\xff"}')
     monkeypatch.setattr("sys.argv", ["deskhand", *(word.format(home=tmp_path) for word in arguments)])
     with pytest.raises(SystemExit) as ended:
         main()
     shown = capsys.readouterr()
     assert ended.value.code == status, shown.err
-    assert said in shown.err and "Traceback" not in shown.err and shown.out == ""
+    assert said.format(home=tmp_path) in shown.err and "Traceback" not in shown.err and shown.out == ""
 
 
 def test_debug_shows_where(tmp_path: Path) -> None:

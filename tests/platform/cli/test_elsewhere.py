@@ -126,6 +126,49 @@ async def test_what_is_read_is_printed_the_same_here_and_elsewhere(
         assert await deskhand(settings.home, *asked) == (0, printed, ""), line
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "alarms list", "annotators list", "evaluations list", "evaluations suites", "flywheel datasets",
+        "jobs list", "policies list", "rounds list", "rounds promotions", "rounds schedules list",
+        "sandbox leased", "tasks list fake", "tasks proposals", "tasks submitted", "trajectories list --label run=one", "webhooks list",
+    ],
+)  # fmt: skip
+async def test_every_list_is_json_for_programs(there: Deskhand, ids: dict[str, str], line: str) -> None:
+    status, printed, said = await there(*line.split(), "--json")
+    assert status == 0, said
+    shown = json.loads(printed)
+    assert isinstance(shown, list)
+    if line.startswith(("policies", "trajectories")):
+        assert [one["id"] for one in shown] == [ids["policy" if line == "policies list" else "episode"]]
+
+
+async def test_trajectories_are_listed_by_label(there: Deskhand, ids: dict[str, str]) -> None:
+    assert ids["episode"] in (await there("trajectories", "list", "--label", "run=one"))[1]
+    assert ids["episode"] not in (await there("trajectories", "list", "--label", "run=two"))[1]
+
+
+async def test_the_model_of_the_package_is_shown_by_its_name(there: Deskhand, ids: dict[str, str]) -> None:
+    status, shown, said = await there("policies", "show", "deskhand-tiny")
+    assert status == 0 and "name: deskhand-tiny" in shown, said
+    assert (await there("flywheel", "lineage", "deskhand-tiny"))[0] == 0
+    assert (await there("evaluations", "compare", "deskhand-tiny", ids["policy"]))[0] == 0
+    assert "deskhand-tiny" in (await there("policies", "list"))[1]
+
+
+async def test_one_submitted_task_is_shown(there: Deskhand) -> None:
+    id = (await there("submit", "fake/press-button"))[1].strip()
+    assert json.loads((await there("tasks", "show", id))[1])["state"] == "queued"
+    status, _, said = await there("tasks", "watch", id, "nobody", "--no-follow")
+    assert (status, "no submitted task 'nobody'" in said) == (2, True)
+
+
+async def test_an_evaluation_that_is_not_done_says_so(there: Deskhand) -> None:
+    id = (await there("evaluations", "ask", "fake/press-button"))[1].strip()
+    status, _, said = await there("evaluations", "show", id)
+    assert status == 0 and f"{id} is queued, 0 of" in said
+
+
 async def test_replays_are_written_to_a_file(there: Deskhand, ids: dict[str, str], tmp_path: Path) -> None:
     page = tmp_path / "replay.html"
     assert (await there("replay", ids["episode"], "--html", "-o", str(page)))[:2] == (0, "")

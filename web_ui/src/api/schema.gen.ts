@@ -826,7 +826,7 @@ export interface paths {
         };
         /**
          * Get Policy
-         * @description One kept policy.
+         * @description One kept policy, or deskhand-tiny.
          */
         get: operations["get_policy"];
         put?: never;

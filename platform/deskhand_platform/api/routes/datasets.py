@@ -133,7 +133,8 @@ async def get_lineage(
     if (policy is None) == (dataset is None):
         raise InvalidField("policy", "give either policy or dataset")
     if policy is not None:
-        return LineageModel.model_validate(asdict(await trace_policy(have.store, policy)))
+        named = await have.store.policy_named(policy)
+        return LineageModel.model_validate(asdict(await trace_policy(have.store, named.id)))
     assert dataset is not None
     name, _, version = dataset.rpartition("@")
     if not name or not version.isascii() or not version.isdecimal() or len(version) > 9:

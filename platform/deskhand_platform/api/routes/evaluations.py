@@ -18,6 +18,7 @@ from deskhand_platform.api.evaluation_models import (
     SuiteOrder,
 )
 from deskhand_platform.api.models import Page
+from deskhand_platform.api.wanted import check_lent
 from deskhand_platform.errors import NotFound, WrongState
 from deskhand_platform.evaluations.desk import EvaluationDesk
 from deskhand_platform.evaluations.of_rounds import as_rounds_say
@@ -59,7 +60,9 @@ async def list_evaluations(
 @router.post("/evaluations", status_code=201)
 async def ask_evaluation(have: Have, note: Noted, body: EvaluationOrder) -> EvaluationModel:
     """Queue one; they are worked one after the other, whatever dies meanwhile."""
-    await _check(body.tasks)
+    kinds = await _check(body.tasks)
+    for number, kind in enumerate(kinds):
+        check_lent(kind, have.settings.sandbox.kinds, f"tasks.{number}")
     with named_in("policy_id"):
         policy = None if body.policy_id is None else (await have.store.policy_named(body.policy_id)).id
     config: dict[str, JsonValue] = {
@@ -110,10 +113,9 @@ async def compare_policies(
     new: Annotated[str, Query(description="id of another")],
 ) -> list[ComparisonModel]:
     """Their newest measurements of the same tasks, what got worse first."""
-    for policy in (old, new):
-        await have.store.policy(policy)
+    before, after = [(await have.store.policy_named(policy)).id for policy in (old, new)]
     found = await _known(have)
-    return [ComparisonModel.model_validate(asdict(one)) for one in compare(found, old, new)]
+    return [ComparisonModel.model_validate(asdict(one)) for one in compare(found, before, after)]
 
 
 @router.get("/evaluations/{id}")
@@ -151,12 +153,14 @@ def _catalog() -> Sequence[TaskInfo]:
     return list_tasks()
 
 
-async def _check(tasks: Sequence[str]) -> None:
-    known = {task.id for task in await asyncio.to_thread(_catalog)}
+async def _check(tasks: Sequence[str]) -> list[str]:
+    """The kinds of sandbox that they need, in their order."""
+    known = {task.id: task.kind for task in await asyncio.to_thread(_catalog)}
     for number, task in enumerate(tasks):
         if task not in known:
             with named_in(f"tasks.{number}"):
                 raise NotFound("task", task, known)
+    return [known[task] for task in tasks]
 
 
 def _suites(shelf: SuiteShelf) -> list[SuiteModel]:

@@ -22,8 +22,8 @@ async def list_policies(have: Have) -> list[PolicyModel]:
 
 @router.get("/policies/{id}")
 async def get_policy(have: Have, id: str) -> PolicyModel:
-    """One kept policy."""
-    return shown(await have.store.policy(id), await have.book.promoted_policy())
+    """One kept policy, or deskhand-tiny."""
+    return shown(await have.store.policy_named(id), await have.book.promoted_policy())
 
 
 def shown(record: PolicyRecord, promoted: str | None) -> PolicyModel:
