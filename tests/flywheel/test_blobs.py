@@ -114,7 +114,9 @@ async def test_a_damaged_file_leaves_nothing_behind(blobs: BlobStore, folder: Pa
     assert not (tmp_path / "copy").exists()
 
 
-@pytest.mark.parametrize("url", ["nonsense", "ftp://host/path", "foo://host", "", "file:///proc/nowhere/blobs"])
+@pytest.mark.parametrize(
+    "url", ["nonsense", "ftp://host/path", "foo://host", "", "file:///proc/nowhere/blobs"]
+)
 def test_a_url_of_no_blob_store_is_refused_with_an_example(url: str) -> None:
     with pytest.raises(StoreUnavailable, match="file:///folder/blobs") as refused:
         BlobStore(url)
