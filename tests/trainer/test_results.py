@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import json
+from argparse import ArgumentTypeError
 from pathlib import Path
 
 import pytest
 
 from deskhand_trainer.errors import ResultsError
-from deskhand_trainer.results import Figure, read_figures, write_figures, write_results_page
+from deskhand_trainer.results import Figure, read_figures, results_file, write_figures, write_results_page
 
 
 def figure(name: str, value: float, **more: object) -> Figure:
@@ -49,3 +50,14 @@ def test_a_damaged_file_is_named_and_left_alone(tmp_path: Path, text: str) -> No
 def test_a_goal_is_a_comparison_and_a_number(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match="comparison and a number"):
         write_figures(tmp_path / "x.json", [figure("a", 1.0, goal="about 3")])
+
+
+def test_a_command_line_names_a_file_of_figures_there_or_to_be(tmp_path: Path) -> None:
+    write_figures(tmp_path / "loop.json", [figure("a", 0.1)])
+    for name in ("loop.json", "none.json"):
+        assert results_file(str(tmp_path / name)) == tmp_path / name
+    with pytest.raises(ArgumentTypeError, match="is a folder: name a file in it"):
+        results_file(str(tmp_path))
+    (tmp_path / "other.json").write_bytes(b"\xff\xfe")
+    with pytest.raises(ArgumentTypeError, match=r"other\.json is not a results file"):
+        results_file(str(tmp_path / "other.json"))

@@ -9,6 +9,7 @@ number, ">= 0.9"; a goal missed is shown as missed.
 
 from __future__ import annotations
 
+import argparse
 import datetime
 import json
 import operator
@@ -106,6 +107,25 @@ def write_figures(path: Path, figures: Sequence[Figure], *, gone: Sequence[str] 
     draft.replace(path)
 
 
+def results_file(given: str) -> Path:
+    """Where a command line wants its figures: a file of them, there or to be.
+
+    Raises:
+        argparse.ArgumentTypeError: a folder, or a file in another form: known before the work, not after it.
+    """
+    path = Path(given)
+    if path.is_dir():
+        raise argparse.ArgumentTypeError(
+            f"{given} is a folder: name a file in it, such as {path / 'NAME.json'}"
+        )
+    if path.exists():
+        try:
+            read_figures(path)
+        except ResultsError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+    return path
+
+
 def read_figures(path: Path) -> list[Figure]:
     """The figures of one file, by name.
 
@@ -115,7 +135,7 @@ def read_figures(path: Path) -> list[Figure]:
     try:
         table = cast("dict[str, dict[str, Any]]", json.loads(path.read_text())["figures"])
         return [Figure(name=name, **entry) for name, entry in sorted(table.items())]
-    except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ResultsError(f"{path} is not a results file ({error}); mend or remove it") from error
 
 

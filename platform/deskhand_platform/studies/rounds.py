@@ -39,7 +39,7 @@ from deskhand_platform.settings import load_settings
 from deskhand_platform.states import WorkState
 from deskhand_platform.studies.rounds_figures import ARMS, rounds_figures
 from deskhand_trainer.config import CollectConfig, EvaluateConfig
-from deskhand_trainer.results import write_figures, write_results_page
+from deskhand_trainer.results import results_file, write_figures, write_results_page
 from deskhand_trainer.runs import RunKind
 from deskhand_trainer.sft.config import SftConfig
 from deskhand_trainer.studies.runs import StudyDiffers, StudyRuns, StudyStopped, until_done
@@ -215,7 +215,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", type=Path, nargs="?", default=FOLDER, help="home and runs (%(default)s)")
     parser.add_argument("--rounds", type=int, default=3, help="how many (%(default)s)")
     parser.add_argument("--set", nargs="+", default=[], metavar="NAME=VALUE", help="overrides of the preset")
-    parser.add_argument("--results", type=Path, default=Path("docs/results/base.json"))
+    parser.add_argument(
+        "--results", type=results_file, default=Path("docs/results/base.json"), help="file of the figures"
+    )
     options = parser.parse_args(argv)
     if options.rounds < 1:
         parser.error(f"--rounds {options.rounds}: give 1 or more")

@@ -44,7 +44,7 @@ from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import PolicyRecord
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_trainer.config import EvaluateConfig, PpoConfig
-from deskhand_trainer.results import Figure, read_figures, write_figures, write_results_page
+from deskhand_trainer.results import Figure, read_figures, results_file, write_figures, write_results_page
 from deskhand_trainer.runs import RunKind
 from deskhand_trainer.studies.base_figures import (
     means,
@@ -306,7 +306,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         default=1,
         help="runs at a time (%(default)s); PPO's minutes are worth less where it shares the cores",
     )
-    parser.add_argument("--results", type=Path, default=Path("docs/results/base.json"))
+    parser.add_argument(
+        "--results", type=results_file, default=Path("docs/results/base.json"), help="file of the figures"
+    )
     options = parser.parse_args(argv)
     study = BaseStudy(options.folder, options.policy, options.results)
     work = partial(study.run, options.parts, options.seeds, workers=options.workers)

@@ -57,7 +57,7 @@ from deskhand_flywheel.errors import FlywheelError
 from deskhand_flywheel.store import Store
 from deskhand_trainer.config import CollectConfig
 from deskhand_trainer.errors import TrainingDiverged
-from deskhand_trainer.results import write_figures, write_results_page
+from deskhand_trainer.results import results_file, write_figures, write_results_page
 from deskhand_trainer.run_folder import write_json
 from deskhand_trainer.runs import RunKind
 from deskhand_trainer.studies.ladder_curves import draw_curves, iterations_done, read_curve
@@ -225,7 +225,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         help="to do (%(default)s); figures are of all seeds in the record, too",
     )  # fmt: skip
     parser.add_argument("--workers", type=int, default=1, help="arms at a time (%(default)s)")
-    parser.add_argument("--results", type=Path, default=Path("docs/results/ladder.json"))
+    parser.add_argument(
+        "--results", type=results_file, default=Path("docs/results/ladder.json"), help="file of the figures"
+    )
     parser.add_argument(
         "--record",
         type=Path,

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from deskhand_trainer.config import CollectConfig, EvaluateConfig, PpoConfig
-from deskhand_trainer.results import write_figures, write_results_page
+from deskhand_trainer.results import results_file, write_figures, write_results_page
 from deskhand_trainer.run_folder import write_json
 from deskhand_trainer.runs import RunKind
 from deskhand_trainer.sft.config import SftConfig
@@ -247,7 +247,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         default=1,
         help="arms at a time (%(default)s); PPO's minutes are worth less where it shares the cores",
     )
-    parser.add_argument("--results", type=Path, default=Path("docs/results/loop.json"))
+    parser.add_argument(
+        "--results", type=results_file, default=Path("docs/results/loop.json"), help="file of the figures"
+    )
     parser.add_argument("--report", action="store_true", help="only write the figures of what is done")
     options = parser.parse_args(argv)
     tasks = [task for task in TASKS if task.name in options.tasks]

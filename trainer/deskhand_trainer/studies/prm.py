@@ -51,7 +51,7 @@ from deskhand_agent.shipped import DESKHAND_TINY
 from deskhand_agent.test_time.settings import Deliberation
 from deskhand_flywheel.errors import FlywheelError
 from deskhand_trainer.config import CollectConfig, EvaluateConfig, LabelConfig, ScoreConfig
-from deskhand_trainer.results import Figure
+from deskhand_trainer.results import Figure, results_file
 from deskhand_trainer.runs import RunKind
 from deskhand_trainer.studies.done_elsewhere import DoneElsewhere
 from deskhand_trainer.studies.ladder_curves import read_curve
@@ -267,7 +267,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.add_argument(name, type=int, default=default, help=f"{told} (%(default)s)")
     parser.add_argument("--turns", type=int, default=plan.rung.turns, help="of each arm (%(default)s)")
     parser.add_argument("--workers", type=int, default=1, help="jobs at a time (%(default)s)")
-    parser.add_argument("--results", type=Path, default=Path("docs/results/prm.json"))
+    parser.add_argument(
+        "--results", type=results_file, default=Path("docs/results/prm.json"), help="file of the figures"
+    )
     parser.add_argument(
         "--record",
         type=Path,

@@ -44,7 +44,7 @@ from deskhand_trainer.base.questions import Kind, ask
 from deskhand_trainer.base.shards import read_shard
 from deskhand_trainer.base.train import StageProgress, pretrain
 from deskhand_trainer.config_parsing import parse_config
-from deskhand_trainer.results import Figure, write_figures, write_results_page
+from deskhand_trainer.results import Figure, results_file, write_figures, write_results_page
 from deskhand_trainer.run_folder import hold, write_json
 from deskhand_trainer.studies.publishing import made_by
 from deskhand_trainer.studies.runs import StudyDiffers, labels_now, refuse, until_done
@@ -227,7 +227,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--models", nargs="+", choices=list(MODELS), default=list(MODELS), metavar="MODEL")
     parser.add_argument("--cpu-minutes", type=float, default=30.0, help="of training each (%(default)s)")
     parser.add_argument("--workers", type=int, default=2, help="models at a time (%(default)s)")
-    parser.add_argument("--results", type=Path, default=Path("docs/results/base.json"))
+    parser.add_argument(
+        "--results", type=results_file, default=Path("docs/results/base.json"), help="file of the figures"
+    )
     options = parser.parse_args(argv)
     if options.cpu_minutes <= 0 or options.workers < 1:
         parser.error("minutes and workers must be positive")

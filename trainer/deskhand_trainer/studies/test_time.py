@@ -40,6 +40,7 @@ from deskhand_flywheel.errors import FlywheelError
 from deskhand_flywheel.store import Store
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_trainer.config import CollectConfig, EvaluateConfig
+from deskhand_trainer.results import results_file
 from deskhand_trainer.runs import RunKind
 from deskhand_trainer.studies.base import MAX_TOKENS
 from deskhand_trainer.studies.base_tasks import train_tasks
@@ -205,7 +206,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--scored", type=int, default=SCORED_EPISODES, help="per trained task, for the judge (%(default)s)"
     )
-    parser.add_argument("--results", type=Path, default=Path("docs/results/test-time.json"))
+    parser.add_argument(
+        "--results",
+        type=results_file,
+        default=Path("docs/results/test-time.json"),
+        help="file of the figures",
+    )
     parser.add_argument("--report", action="store_true", help="only write the figures of what is done")
     options = parser.parse_args(argv)
     if min(options.episodes, options.scored) < 1:
