@@ -116,7 +116,13 @@ class VmBackend(Backend):
                     still_s=settings.boot_still_s,
                     tell=self._tell,
                 )
-                self._shared = _Shared(connection=connection, image=image, hardware=hardware, state=state)
+                self._shared = _Shared(
+                    connection=connection,
+                    image=image,
+                    hardware=hardware,
+                    state=state,
+                    host_loopback=settings.host_loopback,
+                )
             return self._shared
 
     def _image(self) -> GoldenImage:
@@ -160,6 +166,7 @@ class _Shared:
     image: GoldenImage
     hardware: Hardware
     state: State
+    host_loopback: bool
 
     def stands(self) -> bool:
         """Whether the image is the one that the state was saved on top of."""
@@ -174,4 +181,4 @@ class _Shared:
             raise InfrastructureError(
                 f"{self.image.disk} was replaced or changed since these VMs were started: start them anew"
             )
-        return await Machine.start(self.connection, self.hardware, disk)
+        return await Machine.start(self.connection, self.hardware, disk, host_loopback=self.host_loopback)

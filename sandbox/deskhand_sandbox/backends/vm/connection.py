@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
+import logging
 import os
 import signal
 import threading
@@ -22,9 +23,11 @@ import libvirt_qemu
 
 from deskhand_sandbox.backends.vm import places
 from deskhand_sandbox.backends.vm.image.recipe import cache_folder
+from deskhand_sandbox.backends.vm.network import GuestNetwork
 from deskhand_sandbox.errors import BackendMissing, InfrastructureError, SandboxDied
 from deskhand_sandbox.manager import processes
 
+log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 CALLS = 32
@@ -50,9 +53,11 @@ Ended = Callable[[str], None]
 class Connection:
     """Made by `Connection.open`; shared by all VMs of a backend."""
 
-    def __init__(self, link: Any, folder: Path, *, embedded: bool) -> None:
+    def __init__(self, link: Any, folder: Path, *, embedded: bool, network: GuestNetwork | None) -> None:
         self.folder = folder
         """Of this process: files of running VMs lie below it."""
+        self.network = network
+        """Where guests are apart from this machine's loopback; None: nowhere."""
         self.embedded = embedded
         self._link = link
         self._threads = ThreadPoolExecutor(CALLS, thread_name_prefix="libvirt")
@@ -90,7 +95,7 @@ class Connection:
     def _open(cls, address: str, base: Path) -> Connection:
         _start_events()
         if address != "embed":
-            connection = cls(libvirt.open(address), _folder(base), embedded=False)
+            connection = cls(libvirt.open(address), _folder(base), embedded=False, network=None)
             connection._end_orphans()
             return connection
         return _embedded(base)
@@ -271,6 +276,14 @@ def _remove_folder(folder: Path, owner: int) -> None:
         places.remove(folder)
 
 
+def _network(folder: Path) -> GuestNetwork | None:
+    try:
+        return GuestNetwork.open(folder, cache_folder())
+    except BackendMissing as error:
+        log.warning("%s; tasks with a network are refused", error)
+        return None
+
+
 def _embedded(base: Path) -> Connection:
     """The driver inside this process; what it finds out about QEMU is kept for the next process.
 
@@ -292,5 +305,5 @@ def _embedded(base: Path) -> Connection:
             with contextlib.suppress(FileExistsError):
                 (folder / "cache").symlink_to(known)
             link = libvirt.open(f"qemu:///embed?root={folder}")
-            _driver = Connection(link, folder, embedded=True)
+            _driver = Connection(link, folder, embedded=True, network=_network(folder))
         return _driver

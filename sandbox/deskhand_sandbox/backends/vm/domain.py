@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
+from deskhand_sandbox.backends.vm.network import VARIABLE, GuestNetwork
+
 QEMU = "http://libvirt.org/schemas/domain/qemu/1.0"
 CHANNEL = "org.deskhand.agent"
 NETWORK = "guestnet"
@@ -43,8 +45,19 @@ class Hardware:
         )
 
 
-def domain_xml(hardware: Hardware, name: str, folder: Path, *, vnc_password: str) -> str:
-    """The XML of one VM, with its files in a folder: disk.qcow2, agent.sock, vnc.sock, console.log."""
+def domain_xml(
+    hardware: Hardware,
+    name: str,
+    folder: Path,
+    *,
+    vnc_password: str,
+    network: GuestNetwork | None = None,
+) -> str:
+    """The XML of one VM, with its files in a folder: disk.qcow2, agent.sock, vnc.sock, console.log.
+
+    Args:
+        network: where QEMU runs; None: on this machine's own network.
+    """
     domain = Xml.Element("domain", type=hardware.accelerator)
     _text(domain, "name", name)
     _text(domain, "uuid", str(uuid.uuid4()))
@@ -65,12 +78,13 @@ def domain_xml(hardware: Hardware, name: str, folder: Path, *, vnc_password: str
     _text(domain, "on_reboot", "destroy" if hardware.own_guest else "restart")
     _text(domain, "on_crash", "destroy")
     devices = Xml.SubElement(domain, "devices")
+    if network is not None:
+        _text(devices, "emulator", str(network.emulator))
     _devices(devices, hardware, folder)
     # always there, on a socket nobody else reaches: it cannot be added to a machine that runs
     screen = Xml.SubElement(devices, "graphics", type="vnc", passwd=vnc_password)
     Xml.SubElement(screen, "listen", type="socket", socket=str(folder / "vnc.sock"))
-    if hardware.own_guest:
-        _network(domain)
+    _command_line(domain, hardware, network)
     return Xml.tostring(domain, encoding="unicode")
 
 
@@ -112,12 +126,17 @@ def _devices(devices: Xml.Element, hardware: Hardware, folder: Path) -> None:
     Xml.SubElement(channel, "target", type="virtio", name=CHANNEL)
 
 
-def _network(domain: Xml.Element) -> None:
+def _command_line(domain: Xml.Element, hardware: Hardware, network: GuestNetwork | None) -> None:
     """A card on QEMU's own network, by its command line: libvirt's way to it takes a daemon."""
-    line = Xml.SubElement(domain, f"{{{QEMU}}}commandline")
-    card = f"virtio-net-pci,netdev={NETWORK},id={NETWORK}-card,mac=52:54:00:12:34:56,addr=0x1d"
-    for value in ("-netdev", f"user,id={NETWORK},ipv6=off", "-device", card):
-        Xml.SubElement(line, f"{{{QEMU}}}arg", value=value)
+    line = Xml.Element(f"{{{QEMU}}}commandline")
+    if hardware.own_guest:
+        card = f"virtio-net-pci,netdev={NETWORK},id={NETWORK}-card,mac=52:54:00:12:34:56,addr=0x1d"
+        for value in ("-netdev", f"user,id={NETWORK},ipv6=off", "-device", card):
+            Xml.SubElement(line, f"{{{QEMU}}}arg", value=value)
+    if network is not None:
+        Xml.SubElement(line, f"{{{QEMU}}}env", name=VARIABLE, value=network.namespaces)
+    if len(line):
+        domain.append(line)
 
 
 def _text(parent: Xml.Element, name: str, text: str, **attributes: str) -> None:

@@ -16,7 +16,7 @@ from deskhand_sandbox.backends.vm import places
 from deskhand_sandbox.backends.vm.connection import Connection
 from deskhand_sandbox.backends.vm.domain import NETWORK, Hardware, domain_xml
 from deskhand_sandbox.backends.vm.room import writing
-from deskhand_sandbox.errors import InfrastructureError, SandboxDied
+from deskhand_sandbox.errors import BackendMissing, InfrastructureError, SandboxDied
 from deskhand_sandbox.vnc import new_password
 
 CONSOLE_BYTES = 2000
@@ -45,15 +45,19 @@ class Machine:
         self.ended: str | None = None
         """Why it is gone; None while it lives."""
         self._domain: Any = None
+        self._networked = False
         self._processors: list[Path] = []
         """What the kernel tells of the threads that run them."""
 
     @classmethod
-    async def start(cls, connection: Connection, hardware: Hardware, disk: Path) -> Machine:
+    async def start(
+        cls, connection: Connection, hardware: Hardware, disk: Path, *, host_loopback: bool = False
+    ) -> Machine:
         """A machine that stands still, before its first instruction.
 
         Args:
             disk: copied; the machine writes to its own.
+            host_loopback: its network, once it is plugged in, leads to this machine's loopback too.
 
         Raises:
             InfrastructureError: it cannot be made; says why, and nothing is left.
@@ -63,7 +67,9 @@ class Machine:
         try:
             with writing(folder):
                 await asyncio.to_thread(_prepare, folder, disk)
-            xml = domain_xml(hardware, machine.name, folder, vnc_password=new_password())
+            network = None if host_loopback else connection.network
+            machine._networked = host_loopback or network is not None
+            xml = domain_xml(hardware, machine.name, folder, vnc_password=new_password(), network=network)
             machine._domain = await connection.start(machine.name, xml, machine._has_ended)
             await machine.plug(connected=False)
         except BaseException:
@@ -115,7 +121,16 @@ class Machine:
         await self._say(f"delvm {tag}")
 
     async def plug(self, *, connected: bool) -> None:
-        """Plug the network in, or pull it out; a disk of one's own has none."""
+        """Plug the network in, or pull it out; a disk of one's own has none.
+
+        Raises:
+            BackendMissing: it cannot be kept from this machine's loopback, and is not to reach that.
+        """
+        if connected and not self._networked:
+            raise BackendMissing(
+                "a VM with a network takes slirp4netns, user namespaces and libvirt inside this process; "
+                "where guests may reach what this machine serves on its loopback, say host_loopback: true"
+            )
         if not self.hardware.own_guest:
             return
         await self.tell("set_link", name=f"{NETWORK}-card", up=connected)

@@ -36,6 +36,8 @@ class VmSettings:
     emulation otherwise."""
     connection: str = "embed"
     """"embed": libvirt inside this process, no daemon; else a libvirt address, such as "qemu:///system"."""
+    host_loopback: bool = False
+    """Whether tasks with a network reach what this machine serves on its loopback too, at 10.0.2.2 there."""
     folder: str | None = None
     """Where running VMs keep their files, for each about as much as they have memory. None: /var/tmp."""
     translation_cache_mb: int = 64
@@ -67,6 +69,8 @@ class VmSettings:
             value = getattr(self, name)
             if type(value) is not int or value < least:
                 raise InvalidTask(f"{name} must be a whole number from {least}, not {value!r}")
+        if type(self.host_loopback) is not bool:
+            raise InvalidTask(f"host_loopback must be true or false, not {self.host_loopback!r}")
         if self.accelerator not in ACCELERATORS:
             raise InvalidTask(f"accelerator must be {', '.join(ACCELERATORS)}, not {self.accelerator!r}")
         if self.image is not None and not Path(self.image).is_file():
@@ -84,7 +88,7 @@ class GuestSettings:
     size_px: tuple[int, int] | None = None
     """Width and height of the screen, multiples of 8; None: as the backend has it."""
     network: bool = False
-    """Whether the guest reaches the network of this machine; it never does otherwise."""
+    """Whether the guest reaches what this machine reaches; it never does otherwise."""
     image_format: Literal["png", "jpeg", "webp"] = "png"
     image_quality: int = 80
     """1 to 100; PNG ignores it."""

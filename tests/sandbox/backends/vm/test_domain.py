@@ -5,6 +5,7 @@ from pathlib import Path
 from xml.etree import ElementTree as Xml
 
 from deskhand_sandbox.backends.vm.domain import CHANNEL, Hardware, domain_xml
+from deskhand_sandbox.backends.vm.network import VARIABLE, GuestNetwork
 
 HARDWARE = Hardware(
     accelerator="qemu",
@@ -44,6 +45,18 @@ def test_the_screen_is_served_on_a_socket_with_a_password_and_on_no_port() -> No
 
 def test_no_guest_is_on_a_network_of_libvirt() -> None:
     assert read(HARDWARE).find("devices/interface") is None
+
+
+def test_a_guest_is_apart_where_there_is_somewhere_to_be() -> None:
+    apart = GuestNetwork(emulator=Path("/kept/qemu-1"), namespaces="/proc/7/ns")
+    for hardware in (HARDWARE, replace(HARDWARE, kernel=None, initrd=None)):
+        text = domain_xml(hardware, "a name", Path("/vms/one"), vnc_password="secret12", network=apart)
+        domain = Xml.fromstring(text)
+        assert domain.findtext("devices/emulator") == "/kept/qemu-1"
+        (line,) = [each for each in domain.iter() if each.tag.endswith("commandline")]
+        (told,) = [each for each in line if each.tag.endswith("env")]
+        assert (told.get("name"), told.get("value")) == (VARIABLE, "/proc/7/ns")
+    assert read(HARDWARE).find("devices/emulator") is None
 
 
 def test_a_disk_of_ones_own_boots_by_itself_on_devices_any_system_knows() -> None:

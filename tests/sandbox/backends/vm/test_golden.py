@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import socket
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -220,16 +221,23 @@ async def test_the_network_is_there_only_when_asked_for(sandbox: VmSandbox, gues
         await writer.drain()
         writer.close()
 
-    server = await asyncio.start_server(answer, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    code = (
-        f"import urllib.request as u; print(u.urlopen('http://10.0.2.2:{port}', timeout=60).read().decode())"
-    )
-    async with server:
+    def asking(host: str, port: int) -> str:
+        address = f"http://{host}:{port}"
+        code = f"import urllib.request as u; print(u.urlopen('{address}', timeout=60).read().decode())"
+        return f'python3 -c "{code}" 2>/dev/null || echo none'
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(("192.0.2.1", 9))
+        own_address = probe.getsockname()[0]
+    hidden = await asyncio.start_server(answer, "127.0.0.1", 0)
+    shown = await asyncio.start_server(answer, own_address, 0)
+    async with hidden, shown:
+        loopback = asking("10.0.2.2", hidden.sockets[0].getsockname()[1])
+        others = asking(own_address, shown.sockets[0].getsockname()[1])
         await sandbox.reset(guest_task(network=True))
-        assert await sandbox.evaluate(f'python3 -c "{code}"') == "from the host"
+        assert [await sandbox.evaluate(each) for each in (others, loopback)] == ["from the host", "none"]
         await sandbox.reset(guest_task())
-        assert await sandbox.evaluate(f'python3 -c "{code}" 2>/dev/null || echo none') == "none"
+        assert [await sandbox.evaluate(each) for each in (others, loopback)] == ["none", "none"]
 
 
 async def test_a_task_has_the_screen_it_asks_for(sandbox: VmSandbox, guest_task: MakeTask) -> None:

@@ -132,6 +132,16 @@ async def test_a_killed_vm_is_noticed_and_leaves_nothing(backend: Backend, guest
     assert not folder.exists()
 
 
+async def test_qemu_is_on_a_network_of_its_own_unless_told_otherwise(typewriter: Path) -> None:
+    own = Path("/proc/self/ns/net").readlink()
+    for loopback in (False, True):
+        backend = create(image=str(typewriter), folder=str(typewriter.parent), host_loopback=loopback)
+        async with await backend.create() as sandbox:
+            (process,) = places.running_in(sandbox.machine.folder)  # type: ignore[attr-defined]
+            assert (Path(f"/proc/{process.pid}/ns/net").readlink() == own) is loopback
+        await backend.close()
+
+
 async def test_a_cancelled_creation_leaves_nothing(backend: Backend, typewriter: Path) -> None:
     place = typewriter.parent / places.mark() / "vms"
     before = set(place.iterdir())
