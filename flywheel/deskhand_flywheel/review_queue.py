@@ -173,7 +173,8 @@ class ReviewQueue(KeptReviewRules):
     async def _opinions(self, trajectory_id: str) -> Opinions:
         table, scores, outcomes = tables.trajectories, tables.scores, tables.outcome_scores
         async with self.database.read() as connection:
-            verifier = await connection.scalar(select(table.c.score).where(table.c.id == trajectory_id))
+            query = select(table.c.score, table.c.length).where(table.c.id == trajectory_id)
+            of_it = (await connection.execute(query)).first()
             of_whole = (
                 await connection.execute(
                     select(outcomes)
@@ -194,10 +195,11 @@ class ReviewQueue(KeptReviewRules):
         marks = [_of_step(row) for row in of_steps if _by_person(row)]
         return Opinions(
             trajectory_id=trajectory_id,
-            verifier=verifier,
+            verifier=None if of_it is None else of_it.score,
             judge=judged[-1] if judged else None,
             steps=tuple(_of_scorer(scored, scorer) for scorer in newest.values()),
             marks=(*marks, *(_of_whole(row) for row in of_whole if _by_person(row))),
+            turns=None if of_it is None else of_it.length,
         )
 
 

@@ -36,6 +36,8 @@ class Opinions:
     """Of each scorer of steps that is no person, in order."""
     marks: tuple[StepScore | OutcomeScore, ...] = ()
     """Of people."""
+    turns: int | None = None
+    """Steps of the episode; None: each scorer has scored the last."""
 
 
 def read_review_rules(values: Mapping[str, object], below: ReviewRules | None = None) -> ReviewRules:
@@ -91,7 +93,7 @@ def disagreements_of(said: Opinions, rules: ReviewRules) -> tuple[Disagreement, 
     judge = said.judge
     verifier = None if said.verifier is None else Said(scorer=VERIFIER, score=said.verifier)
     judged = None if judge is None else _side(judge)
-    last = [_last(scores, rules.last_steps) for scores in said.steps if scores]
+    last = [_last(scores, rules.last_steps, said.turns) for scores in said.steps if scores]
     sides = {
         DisagreementKind.VERIFIER_JUDGE: [(verifier, judged)],
         DisagreementKind.VERIFIER_STEPS: [(verifier, each) for each in last],
@@ -148,8 +150,12 @@ def _distance(sides: Iterable[Said]) -> float:
     return abs(one.score - other.score)
 
 
-def _last(scores: Sequence[StepScore], count: int) -> Said:
-    ends = scores[-count:]
+def _last(scores: Sequence[StepScore], count: int, turns: int | None) -> Said | None:
+    """What is said of the last steps; None where a scorer, which may have been stopped, came to none of them."""
+    first = (scores[-1].step_index + 1 if turns is None else turns) - count
+    ends = [each for each in scores if each.step_index >= first]
+    if not ends:
+        return None
     return Said(scorer=ends[-1].scorer, score=fmean(s.score for s in ends), rationale=ends[-1].rationale)
 
 

@@ -62,6 +62,16 @@ def test_each_kind_from_its_threshold_on() -> None:
     assert found(None, None, steps("prm:1", ()), steps("judge:m@1", (0.5,))) == {}
 
 
+@pytest.mark.parametrize(("scored", "entries"), [(3, 0), (4, 1), (7, 1)])
+async def test_who_came_to_none_of_the_last_steps_says_nothing_of_the_end(
+    store: Store, scored: int, entries: int
+) -> None:
+    turns = tuple(make_step(n) for n in range(6))
+    await write(store, make_trajectory("a", steps=turns, end=make_end(success=True)))
+    await store.add_scores(steps("judge:m@1", (0.1,) * min(scored, 6)))
+    assert await store.find_disagreements_of("a", RULES) == entries
+
+
 def test_people_contradict_each_other_on_a_step_or_on_the_whole() -> None:
     marks = (*steps("human:ada", (1.0, 0.5)), *steps("human:bob", (0.2, 0.4)), *steps("human:cyd", (0.6,)))
     whole = (outcome(0.0, scorer="human:ada"), outcome(0.7, scorer="human:bob"))
