@@ -186,6 +186,11 @@ MUTATIONS = {
         "monte_carlo_returns(rewards, mask, gamma=gamma)",
         "monte_carlo_returns(rewards, mask, gamma=1.0)",
     ),
+    "critic_returns of two levels": (
+        "estimates",
+        "turns, gamma=gamma, lam=1.0).returns",
+        "turns, gamma=1.0, lam=1.0).returns",
+    ),
     "pretrain_value keeps the best": (
         "value_pretraining",
         "if loss < best_loss:",
@@ -194,7 +199,8 @@ MUTATIONS = {
     "stop rule": ("value_pretraining", "explained >= self._config.explained_variance", "True"),
     "actor_lr": ("learner", "return config.lr * warm * decayed", "return config.lr * decayed"),
     "alarms": ("diagnostics", "report.kl_per_turn > KL_HIGH", "report.kl_per_turn > 10 * KL_HIGH"),
-    "wilson": ("wilson", 'method="wilson"', 'method="exact"'),
+    "wilson": ("wilson", "(z / (2 * worth)) ** 2", "0.0"),
+    "clustered_wilson": ("wilson", "worth=trials / max(1.0, effect)", "worth=trials"),
 }
 
 NOTICED_BY = {"batches": "value_pretraining", "estimates": "value_pretraining"}
