@@ -151,7 +151,7 @@ def _distance(sides: Iterable[Said]) -> float:
 
 
 def _last(scores: Sequence[StepScore], count: int, turns: int | None) -> Said | None:
-    """What is said of the last steps; None where a scorer, which may have been stopped, came to none of them."""
+    """What is said of the last steps; None where a scorer, which may have stopped before, came to none."""
     first = (scores[-1].step_index + 1 if turns is None else turns) - count
     ends = [each for each in scores if each.step_index >= first]
     if not ends:
