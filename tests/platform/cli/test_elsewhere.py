@@ -262,6 +262,7 @@ COMMANDS = (
     "flywheel agreement",
     "flywheel review",
     "flywheel review-rules",
+    "flywheel review-rules --reset",
     "flywheel route",
     "users list",
     "users add bob",
@@ -300,10 +301,10 @@ async def test_roles_that_may_not_are_told_so(
     there: Deskhand, ids: dict[str, str], person: Callable[..., Awaitable[str]]
 ) -> None:
     submitter, annotator = await person("sam", Role.SUBMITTER), await person("ann", Role.ANNOTATOR)
-    for line in COMMANDS[6:9]:
+    for line in COMMANDS[6:10]:
         status, _, said = await there(*line.format(**ids).split(), token=submitter)
         assert status == 1 and "an administrator can give another" in said, (line, said)
-    for line in COMMANDS[9:]:
+    for line in COMMANDS[10:]:
         status, _, said = await there(*line.format(**ids).split(), token=annotator)
         hidden = line.startswith("tokens revoke")  # whose it is, is not told either
         assert status == (2 if hidden else 1), (line, said)
