@@ -105,7 +105,7 @@ def test_a_submitted_task_can_be_followed_into_its_replay(platform: Platform, si
     expect(page.get_by_test_id("raw")).to_have_text(second["text"])
     page.reload()
     expect(page.get_by_test_id("place")).to_have_text("Step 1 of 2")
-    page.keyboard.press("PageDown")
+    page.keyboard.press("End")
     expect(page.get_by_test_id("place")).to_have_text("End after 2")
     page.keyboard.press("ArrowRight")
     expect(page).to_have_url(re.compile(r"\?step=end$"))
@@ -231,7 +231,7 @@ def test_long_texts_scroll_in_their_place(platform: Platform, signed: Signed, wi
     instruction = page.get_by_test_id("instruction")
     assert instruction.evaluate("(box) => box.innerText.split('\\n')[0]") == "First line."
     instruction.focus()
-    page.keyboard.press("End")
+    page.keyboard.press("PageDown")
     page.wait_for_function("() => document.querySelector('[data-testid=instruction]').scrollTop > 0")
     assert page.evaluate("() => document.documentElement.scrollHeight") < 4000
 
