@@ -130,7 +130,8 @@ async def test_what_is_read_is_printed_the_same_here_and_elsewhere(
     [
         "alarms list", "annotators list", "evaluations list", "evaluations suites", "flywheel datasets",
         "jobs list", "policies list", "rounds list", "rounds promotions", "rounds schedules list",
-        "sandbox leased", "tasks list fake", "tasks proposals", "tasks submitted", "trajectories list --label run=one", "webhooks list",
+        "sandbox leased", "tasks list fake", "tasks proposals", "tasks submitted",
+        "trajectories list --label run=one", "webhooks list",
     ],
 )  # fmt: skip
 async def test_every_list_is_json_for_programs(there: Deskhand, ids: dict[str, str], line: str) -> None:
