@@ -63,7 +63,7 @@ def family_of(folder: Path) -> str:
     """
     try:
         described: Any = json.loads((folder / "config.json").read_text())
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise ModelFilesError(
             f"{folder} is no model folder (no config.json): give the folder of a Qwen3-VL or Qwen2.5-VL "
             "model or of a policy kept by Deskhand"
@@ -90,7 +90,7 @@ def base_of(folder: Path) -> Path | None:
     try:
         described: Any = json.loads((folder / ADAPTERS_FILE).read_text())
         base = folder / str(described["base_model_name_or_path"])
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ModelFilesError(

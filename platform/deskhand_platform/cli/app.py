@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.metadata import version
+from typing import Annotated
 
 import httpx
 import typer
@@ -110,6 +112,23 @@ FAILURES = (
     httpx.HTTPError,
     OSError,
 )
+
+
+def tell_version(asked: bool) -> None:
+    """Print which Deskhand this is, and end."""
+    if asked:
+        typer.echo(f"deskhand {version('deskhand')}")
+        raise typer.Exit
+
+
+@app.callback()
+def everywhere(
+    told: Annotated[
+        bool,
+        typer.Option("--version", callback=tell_version, is_eager=True, help="Show the version and exit."),
+    ] = False,
+) -> None:
+    """Read what stands before a command."""
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deskhand_flywheel.errors import FlywheelError, NoLabels
+from deskhand_flywheel.errors import FlywheelError, NoLabels, RewardModelError
 from deskhand_flywheel.types import TrajectoryFilter
 from deskhand_platform.api.job_models import (
     CalibrateOrder,
@@ -263,7 +263,11 @@ async def _loaded(store: Store, model: str) -> AsyncGenerator[tuple[PolicyRecord
     record = await store.policy_named(model)
     async with _scratch() as folder:
         files = await store.materialise_policy(record.id, folder / "model")
-        yield record, await asyncio.to_thread(ProcessRewardModel.load, files)
+        try:
+            loaded = await asyncio.to_thread(ProcessRewardModel.load, files)
+        except RewardModelError as error:
+            raise RewardModelError(str(error).replace(str(files), record.id)) from error
+        yield record, loaded
 
 
 def chosen(order: EpisodesOrder) -> TrajectoryFilter:

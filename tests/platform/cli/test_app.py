@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,7 @@ def deskhand(home: Path, *arguments: str, **environment: str) -> subprocess.Comp
         (["policies", "export", "nothing", "{home}/out"], 2, "no policy 'nothing'"),
         (["policies", "merge", "one", "two"], 2, "no policy 'one'"),
         (["policies", "serve", "nothing"], 2, "no policy 'nothing'"),
+        (["policies", "import", "{home}/something"], 2, "{home}/something is no model folder"),
         (["policies", "merge", "one"], 2, "name two policies or more"),
         (
             ["policies", "merge", "one", "two", "--weight", "1"],
@@ -101,6 +103,13 @@ def test_what_goes_wrong_is_one_sentence(
     shown = capsys.readouterr()
     assert ended.value.code == status, shown.err
     assert said.format(home=tmp_path) in shown.err and "Traceback" not in shown.err and shown.out == ""
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["deskhand", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert (ended.value.code, capsys.readouterr().out) == (0, f"deskhand {version('deskhand')}\n")
 
 
 def test_debug_shows_where(tmp_path: Path) -> None:

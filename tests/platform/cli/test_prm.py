@@ -221,7 +221,7 @@ def test_what_cannot_be_done_is_said(tmp_path: Path, deskhand: Any) -> None:
         (("prm", "train", "--set", "vision=true"), "trunk_lr"),
         (("prm", "score", "nobody"), "nobody"),
         (("prm", "score", policy), "holds no process reward model"),
-        (("prm", "calibrate", policy), "holds no process reward model"),
+        (("prm", "calibrate", policy), f"{policy} holds no process reward model"),
         (("prm", "label", "--policy", "nobody"), "nobody"),
     ):
         status, _, complaint = deskhand(*command)
