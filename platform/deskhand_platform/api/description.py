@@ -255,7 +255,8 @@ def described(app: FastAPI) -> dict[str, Any]:
 
 def route_in(connection: HTTPConnection) -> tuple[Json, str]:
     """The API's description, and the path in it of a request's route; empty where it has none."""
-    description, path = connection.app.openapi(), getattr(connection.scope.get("route"), "path", "")
+    description = connection.app.openapi()
+    path = getattr(connection.scope.get("route"), "path", "").replace(":path}", "}")
     # a route of a router that was included may or may not know its prefix
     return description, next((one for one in (path, f"/v1{path}") if one in description["paths"]), "")
 

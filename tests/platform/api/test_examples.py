@@ -70,6 +70,7 @@ async def test_a_field_that_there_is_not_says_which_there_are(
         ("GET", "/v1/trajectories?task=fake/press-button", "task", ["task_id"]),
         ("GET", "/v1/trajectories?task_id=a&zzzz=1", "zzzz", []),
         ("GET", "/v1/export?outcom=success", "outcom", ["outcome"]),
+        ("GET", "/v1/datasets/round-1/pool?versio=2", "versio", ["version"]),
         ("POST", "/v1/tasks?seed=3", "seed", []),
     ],
 )
