@@ -19,7 +19,9 @@ async def refuse_unknown(connection: HTTPConnection) -> None:
     if connection.scope["type"] != "http" or not connection.query_params:
         return
     description, path = route_in(connection)
-    told = description["paths"].get(path, {}).get(connection.scope["method"].lower(), {})
+    told = description["paths"].get(path, {}).get(connection.scope["method"].lower())
+    if told is None:  # it describes the others
+        return
     known = [one["name"] for one in told.get("parameters", ()) if one["in"] == "query"]
     for name in connection.query_params:
         if name not in known:
