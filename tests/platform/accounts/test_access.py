@@ -97,10 +97,13 @@ async def test_submitters_see_their_own_alone(
         name: await record_episode(services.store, owner=name)  # type: ignore[operator]
         for name in heads
     }
-    for path, mine in (("tasks", ids), ("trajectories", episodes)):
+    label = {"label": "owner=bob"}
+    for path, mine, asked in (
+        ("tasks", ids, {"owner": "bob", **label}),
+        ("trajectories", episodes, label),
+    ):
         listed = (await anonymous.get(f"/v1/{path}", headers=heads["ada"])).json()["items"]
         assert [one["id"] for one in listed] == [mine["ada"]]
-        asked = {"owner": "bob", "label": "owner=bob"}
         other = (await anonymous.get(f"/v1/{path}", headers=heads["ada"], params=asked)).json()["items"]
         assert [one["id"] for one in other] in ([], [mine["ada"]])
         everything = (await anonymous.get(f"/v1/{path}", headers=heads["owner"])).json()["items"]
