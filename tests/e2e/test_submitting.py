@@ -52,7 +52,9 @@ def test_what_is_wrong_with_a_file_or_a_deadline_is_said(platform: Platform) -> 
     ):
         refused = deskhand(platform, "tasks", "submit", "-", told=told)
         assert refused.returncode != 0 and said in refused.stderr and "Traceback" not in refused.stderr
-    late = deskhand(platform, "submit", "fake/press-button", "--within", "-1", "--wait")
+    never = deskhand(platform, "submit", "fake/press-button", "--within", "-1", "--wait")
+    assert never.returncode == 2 and "--within: takes more than 0 seconds" in never.stderr
+    late = deskhand(platform, "submit", "fake/press-button", "--within", "1e-6", "--wait")
     assert late.returncode == 1 and "deadline passed" in late.stderr + late.stdout
     id = late.stdout.split()[0]
     assert deskhand(platform, "tasks", "retry", id).stdout.strip() == "queued"

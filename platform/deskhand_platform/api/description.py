@@ -68,6 +68,7 @@ BODIES: Mapping[str, Mapping[str, Any]] = {
     },
     "QuotaBody": {"tasks": 1000, "sandboxes": 4, "bytes": 10_000_000_000},
     "ReviewOrder": {"rules": "verifier_judge: {threshold: 0.4}", "task_id": TASK, "labels": LABELS},
+    "ReviewRulesBody": {"rules": "verifier_judge: {threshold: 0.4}"},
     "RoundClone": {"overrides": {"ppo": {"iterations": 60}}, "key": "longer-1"},
     "RoundRetry": {"phase": "ppo", "afresh": True},
     "RoundStart": {"preset": "smoke", "overrides": {"ppo": {"iterations": 4}}, "key": "tuesday-1"},

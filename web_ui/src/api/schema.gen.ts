@@ -4589,11 +4589,15 @@ export interface components {
         /**
          * ReviewRulesBody
          * @description What is to count as a disagreement.
+         * @example {
+         *       "rules": "verifier_judge: {threshold: 0.4}"
+         *     }
          */
         ReviewRulesBody: {
             /**
              * Rules
              * @default
+             * @example verifier_judge: {threshold: 0.4}
              */
             rules: string;
         };
