@@ -131,7 +131,7 @@ class ModelBundle:
 
     @property
     def longest(self) -> int:
-        """Tokens of prompt and reply together that the model was built for."""
+        """Tokens that the model was built for."""
         return int(cast(Any, self.model.config.text_config).max_position_embeddings)
 
     def to(self, device: torch.device) -> ModelBundle:

@@ -35,7 +35,7 @@ class ReadStep:
     step_index: int
     prompt_ids: tuple[int, ...]
     reply_ids: tuple[int, ...]
-    """At least the end token; of one that does not fit in the model, the beginning and the end token."""
+    """At least the end token; of one longer than the model takes, the beginning and the end token."""
     images: tuple[Image, ...]
     """With bytes, in the order of their placeholder runs."""
 
@@ -77,7 +77,7 @@ def examples_from(
     *,
     memory: WindowMemory | None = None,
 ) -> list[PrmExample]:
-    """The steps that have a target, in order; a rationale that does not fit in the model is left out.
+    """The steps that have a target, in order; a rationale longer than the model takes is left out.
 
     Args:
         trajectories: read with `images=True`.
@@ -94,8 +94,7 @@ def examples_from(
             target = found[step.step_index]
             if target is not None and target.rationale:
                 rationale_ids = tokenise_reply(bundle, target.rationale)
-                asked = len(step.prompt_ids) + len(step.reply_ids) + len(why_ids) + len(rationale_ids)
-                if asked <= bundle.longest:
+                if len(rationale_ids) <= bundle.longest:
                     examples.append(
                         PrmExample(sample=step, target=target, why_ids=why_ids, rationale_ids=rationale_ids)
                     )
@@ -130,9 +129,8 @@ def _read(
         prompt = prompt_of(bundle, context, memory=memory, asking=asking)
         prompt_ids, images = prompt.ids, prompt.images
         reply_ids = tokenise_reply(bundle, _reply_text(step, bundle))
-    room = max(1, bundle.longest - len(prompt_ids))
-    if len(reply_ids) > room:  # what a person typed, or an import brought, may have any length
-        reply_ids = (*reply_ids[: room - 1], reply_ids[-1])
+    if len(reply_ids) > bundle.longest:  # a person typed it, or an import brought it; memory bounds prompts
+        reply_ids = (*reply_ids[: bundle.longest - 1], reply_ids[-1])
     return ReadStep(
         trajectory_id=trajectory.id,
         step_index=step.index,

@@ -30,7 +30,8 @@ def samples_from_trajectories(
 
     A turn whose decision carries ids made by this very processor, of a reply that needed no mending, keeps
     them; any other is written in the model's grammar and frame. Turns without an action or a summary are left
-    out, and those of more tokens than the model takes, as a person may type or an import may bring.
+    out, and those whose reply has more tokens than the model takes, as a person may type or an import may
+    bring; memory bounds prompts.
 
     Args:
         trajectories: with image data.
@@ -48,7 +49,7 @@ def samples_from_trajectories(
             if not step.decision.void:
                 told = _sampled(trajectory, step, bundle)
                 told = told or _written(trajectory, steps, step, bundle, memory, thoughts=thoughts)
-                if len(told.prompt_ids) + len(told.reply_ids) <= bundle.longest:
+                if len(told.reply_ids) <= bundle.longest:
                     samples.append(replace(told, attempt=attempt))
             attempt += told_again(step)
     return samples
