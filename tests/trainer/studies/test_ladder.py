@@ -382,7 +382,8 @@ def test_damaged_results_are_refused_in_a_sentence(
     arms = {f"sokoban/turn-ppo-{seed}": done(0.5) for seed in SEEDS}
     assert figures(tmp_path, arms)
     results.write_text("{}")
-    assert main([str(tmp_path), "--report", "--results", str(results), "--record", str(record)]) == 1
+    with pytest.raises(SystemExit, match="2"):
+        main([str(tmp_path), "--report", "--results", str(results), "--record", str(record)])
     assert "is not a results file" in capsys.readouterr().err
 
 

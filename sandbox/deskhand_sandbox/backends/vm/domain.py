@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
-from deskhand_sandbox.backends.vm.network import VARIABLE, GuestNetwork
+from deskhand_sandbox.backends.vm.network import GuestNetwork
 
 QEMU = "http://libvirt.org/schemas/domain/qemu/1.0"
 CHANNEL = "org.deskhand.agent"
@@ -133,8 +133,8 @@ def _command_line(domain: Xml.Element, hardware: Hardware, network: GuestNetwork
         card = f"virtio-net-pci,netdev={NETWORK},id={NETWORK}-card,mac=52:54:00:12:34:56,addr=0x1d"
         for value in ("-netdev", f"user,id={NETWORK},ipv6=off", "-device", card):
             Xml.SubElement(line, f"{{{QEMU}}}arg", value=value)
-    if network is not None:
-        Xml.SubElement(line, f"{{{QEMU}}}env", name=VARIABLE, value=network.namespaces)
+    for name, value in ({} if network is None else network.environment).items():
+        Xml.SubElement(line, f"{{{QEMU}}}env", name=name, value=value)
     if len(line):
         domain.append(line)
 

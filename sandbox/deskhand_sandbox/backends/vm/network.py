@@ -11,7 +11,7 @@ import atexit
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,15 +20,16 @@ from blake3 import blake3
 from deskhand_sandbox.errors import BackendMissing
 from deskhand_sandbox.isolation.network import NAME_SERVER
 
-VARIABLE = "DESKHAND_NAMESPACES"
-"""Where the emulator finds the namespaces to enter; without it, it enters none."""
-_HOLD = 'mount --bind "$0" /etc/resolv.conf && echo >/dev/fd/{} && exec cat </dev/fd/{}'
-"""Guests ask for names where QEMU does."""
+NAMESPACES, NAMES = "DESKHAND_NAMESPACES", "DESKHAND_RESOLV_CONF"
+"""Where the emulator finds the namespaces to enter, and what it reads in place of /etc/resolv.conf, as guests
+ask for names where it does; without the first, it enters none."""
+_HOLD = "echo >/dev/fd/{} && exec cat </dev/fd/{}"
 _EMULATOR = """#!/bin/sh
 # {version}
-if [ -n "${variable}" ]; then
-  set -- {nsenter} --preserve-credentials "--user=${variable}/user" "--net=${variable}/net" \\
-    "--mount=${variable}/mnt" -- {qemu} "$@"
+if [ -n "${namespaces}" ]; then
+  # with the mounts that there are now: a namespace made earlier would lack what was mounted since
+  set -- {nsenter} --preserve-credentials "--user=${namespaces}/user" "--net=${namespaces}/net" -- \\
+    {unshare} --mount -- sh -c 'mount --bind "$0" /etc/resolv.conf && exec "$@"' "${names}" {qemu} "$@"
 else
   set -- {qemu} "$@"
 fi
@@ -41,9 +42,8 @@ class GuestNetwork:
     """Made by `GuestNetwork.open`; it ends with this process."""
 
     emulator: Path
-    """A program that is QEMU, inside where `VARIABLE` says so."""
-    namespaces: str
-    """What it says."""
+    """A program that is QEMU, inside where its environment says so."""
+    environment: Mapping[str, str]
 
     @classmethod
     def open(cls, folder: Path, kept: Path, *, qemu: str = "qemu-system-x86_64") -> GuestNetwork:
@@ -60,13 +60,14 @@ class GuestNetwork:
         program, nsenter, unshare, slirp = map(_found, (qemu, "nsenter", "unshare", "slirp4netns"))
         names = folder / "resolv.conf"
         names.write_text(f"nameserver {NAME_SERVER}\n")
-        apart = [unshare, "--user", "--map-root-user", "--net", "--mount", "--propagation=slave", "--"]
-        inside = _start(folder, lambda up, end: [*apart, "sh", "-c", _HOLD.format(up, end), str(names)])
+        apart = [unshare, "--user", "--map-root-user", "--net", "--"]
+        inside = _start(folder, lambda up, end: [*apart, "sh", "-c", _HOLD.format(up, end)])
         namespaces = f"/proc/{inside}/ns"
         words = [slirp, "--configure", "--mtu=65520", "--enable-sandbox", "--enable-seccomp"]
         words += ["--disable-host-loopback", f"--userns-path={namespaces}/user"]
         _start(folder, lambda up, end: [*words, f"--ready-fd={up}", f"--exit-fd={end}", str(inside), "tap0"])
-        return cls(emulator=_emulator(kept, program, nsenter), namespaces=namespaces)
+        environment = {NAMESPACES: namespaces, NAMES: str(names)}
+        return cls(emulator=_emulator(kept, program, nsenter, unshare), environment=environment)
 
 
 def _found(name: str) -> str:
@@ -76,9 +77,12 @@ def _found(name: str) -> str:
     return path
 
 
-def _emulator(kept: Path, qemu: str, nsenter: str) -> Path:
+def _emulator(kept: Path, qemu: str, nsenter: str, unshare: str) -> Path:
     version = subprocess.run([qemu, "--version"], capture_output=True, text=True, check=False).stdout
-    text = _EMULATOR.format(version=" ".join(version.split()), qemu=qemu, nsenter=nsenter, variable=VARIABLE)
+    text = _EMULATOR.format(
+        version=" ".join(version.split()), qemu=qemu, nsenter=nsenter, unshare=unshare, namespaces=NAMESPACES,
+        names=NAMES,
+    )  # fmt: skip
     place = kept / f"qemu-{blake3(text.encode()).hexdigest()[:12]}"
     if not place.exists():
         kept.mkdir(parents=True, exist_ok=True)

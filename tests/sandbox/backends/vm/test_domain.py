@@ -5,7 +5,7 @@ from pathlib import Path
 from xml.etree import ElementTree as Xml
 
 from deskhand_sandbox.backends.vm.domain import CHANNEL, Hardware, domain_xml
-from deskhand_sandbox.backends.vm.network import VARIABLE, GuestNetwork
+from deskhand_sandbox.backends.vm.network import GuestNetwork
 
 HARDWARE = Hardware(
     accelerator="qemu",
@@ -48,14 +48,16 @@ def test_no_guest_is_on_a_network_of_libvirt() -> None:
 
 
 def test_a_guest_is_apart_where_there_is_somewhere_to_be() -> None:
-    apart = GuestNetwork(emulator=Path("/kept/qemu-1"), namespaces="/proc/7/ns")
+    apart = GuestNetwork(
+        emulator=Path("/kept/qemu-1"), environment={"NAMESPACES": "/proc/7/ns", "NAMES": "/n"}
+    )
     for hardware in (HARDWARE, replace(HARDWARE, kernel=None, initrd=None)):
         text = domain_xml(hardware, "a name", Path("/vms/one"), vnc_password="secret12", network=apart)
         domain = Xml.fromstring(text)
         assert domain.findtext("devices/emulator") == "/kept/qemu-1"
         (line,) = [each for each in domain.iter() if each.tag.endswith("commandline")]
-        (told,) = [each for each in line if each.tag.endswith("env")]
-        assert (told.get("name"), told.get("value")) == (VARIABLE, "/proc/7/ns")
+        told = [(each.get("name"), each.get("value")) for each in line if each.tag.endswith("env")]
+        assert told == [("NAMESPACES", "/proc/7/ns"), ("NAMES", "/n")]
     assert read(HARDWARE).find("devices/emulator") is None
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from deskhand_sandbox.backends.vm.network import VARIABLE, GuestNetwork
+from deskhand_sandbox.backends.vm.network import GuestNetwork
 from deskhand_sandbox.errors import BackendMissing
 
 ASK = """
@@ -58,7 +58,7 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> GuestNetwork:
 
 
 def said(network: GuestNetwork, *arguments: str, inside: bool = True) -> str:
-    environment = {**os.environ, **({VARIABLE: network.namespaces} if inside else {})}
+    environment = {**os.environ, **(network.environment if inside else {})}
     command = [str(network.emulator), "-c", *arguments]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
 
@@ -79,7 +79,7 @@ def test_names_are_asked_for_through_the_way_out(network: GuestNetwork) -> None:
 
 def test_the_process_stays_the_one_that_was_started(network: GuestNetwork) -> None:
     command = [str(network.emulator), "-c", "import os; print(os.getpid())"]
-    environment = {**os.environ, VARIABLE: network.namespaces}
+    environment = {**os.environ, **network.environment}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert int(process.stdout.read()) == process.pid
