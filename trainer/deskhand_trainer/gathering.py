@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from deskhand_agent.branching import Branching
 from deskhand_agent.models.engine import LocalEngine
@@ -165,9 +164,10 @@ class Gatherer:
             stale_turns += sum(len(t.steps) for t in taken.trajectories) - sum(len(t.steps) for t in fresh)
             waited_s += taken.waited_s
             if fresh:
-                stats = _stats(fresh, waited_s)
-                told: dict[str, Any] = {"dropped": +dropped, "stats": stats, "stale_turns": stale_turns}
-                return Collected(trajectories=tuple(fresh), **told)
+                told, stats = tuple(fresh), _stats(fresh, waited_s)
+                return Collected(
+                    trajectories=told, dropped=+dropped, stats=stats, stale_turns=stale_turns
+                )  # fmt: skip
         raise RolloutsStalled(
             f"of {FRUITLESS} batches no episode could be learned from ({dict(+dropped)}): where they are "
             "stale, raise max_staleness or lower concurrency"

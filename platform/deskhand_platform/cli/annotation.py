@@ -96,12 +96,12 @@ def review_rules(
         raise InvalidField("reset", "goes without rules")
     found = asyncio.run(_review_rules(read_rules(rules) if rules or reset else None, url))
     if as_json:
-        out.print(found.model_dump_json(indent=1), markup=False, soft_wrap=True)
+        out.print(found.model_dump_json(indent=1), soft_wrap=True)
         return
     since = (
         "the flywheel's own" if found.set_at_s is None else f"set by {found.set_by} {when(found.set_at_s)}"
     )
-    out.print(f"# {since}\n{found.rules}", markup=False, soft_wrap=True, end="")
+    out.print(f"# {since}\n{found.rules}", soft_wrap=True, end="")
 
 
 async def _review_rules(rules: str | None, url: str | None) -> ReviewRulesModel:

@@ -66,8 +66,14 @@ class GuestNetwork:
         words = [slirp, "--configure", "--mtu=65520", "--enable-sandbox", "--enable-seccomp"]
         words += ["--disable-host-loopback", f"--userns-path={namespaces}/user"]
         _start(folder, lambda up, end: [*words, f"--ready-fd={up}", f"--exit-fd={end}", str(inside), "tap0"])
+        emulator = _emulator(kept, program, nsenter, unshare)
         environment = {NAMESPACES: namespaces, NAMES: str(names)}
-        return cls(emulator=_emulator(kept, program, nsenter, unshare), environment=environment)
+        tried = subprocess.run(
+            [emulator, "--version"], env={**os.environ, **environment}, capture_output=True, check=False
+        )
+        if tried.returncode:
+            raise _none(tried.stderr.decode(errors="replace"))
+        return cls(emulator=emulator, environment=environment)
 
 
 def _found(name: str) -> str:
@@ -113,9 +119,13 @@ def _start(folder: Path, command: Callable[[int, int], list[str]]) -> int:
     atexit.register(_end, process, held, os.getpid())
     if not is_up:
         _end(process, held, os.getpid())
-        why = "; ".join(complaint.read_text(errors="replace").strip().splitlines())
-        raise BackendMissing(f"guests get no network apart from this machine's: {why or 'it ended'}")
+        raise _none(complaint.read_text(errors="replace"))
     return process.pid
+
+
+def _none(complaint: str) -> BackendMissing:
+    why = "; ".join(complaint.strip().splitlines()) or "it ended"
+    return BackendMissing(f"guests get no network apart from this machine's: {why}")
 
 
 def _end(process: subprocess.Popen[bytes], held: int, owner: int) -> None:

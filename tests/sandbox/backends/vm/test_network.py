@@ -89,3 +89,11 @@ def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(BackendMissing, match="nsenter is not installed: run `make setup`"):
         GuestNetwork.open(tmp_path, tmp_path, qemu=sys.executable)
+
+
+def test_where_the_emulator_cannot_start_there_is_no_network(tmp_path: Path) -> None:
+    broken = tmp_path / "qemu"
+    broken.write_text("#!/bin/sh\necho no room >&2\nexit 1\n")
+    broken.chmod(0o755)
+    with pytest.raises(BackendMissing, match="apart from this machine's: no room"):
+        GuestNetwork.open(tmp_path, tmp_path / "kept", qemu=str(broken))
