@@ -25,6 +25,7 @@ from deskhand_flywheel.database import Database
 from deskhand_flywheel.errors import FlywheelError
 from deskhand_platform.errors import DatabaseInUse
 from deskhand_platform.tables import platforms
+from deskhand_sandbox.manager import processes
 
 log = logging.getLogger(__name__)
 
@@ -150,16 +151,12 @@ def _id_of(home: Path) -> str:
 
 def _machine() -> str | None:
     try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        return f"{boot}:{Path('/proc/self/ns/pid').readlink()}"
+        return f"{processes.boot_id()}:{Path('/proc/self/ns/pid').readlink()}"
     except OSError:
         return None
 
 
 def _began(pid: int) -> int | None:
     """When a process began, in ticks since its machine did; None: there is none, or it is dead already."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return None
-    return None if fields[0] in "ZX" else int(fields[19])
+    found = processes.find(pid)
+    return None if found is None else found.started
