@@ -232,8 +232,7 @@ def encode_pictures(bundle: ModelBundle, images: Sequence[Image]) -> list[Tensor
     if not images:
         return []
     model: Any = bundle.model
-    patches, grids = bundle.cache.features(images)
-    patches = [p.to(bundle.device) for p in patches]
+    patches, grids = bundle.cache.features(images, bundle.device)
     if not fast.supports(model):
         shape = torch.tensor([[1, *grid] for grid in grids], device=bundle.device)
         found = model.model.get_image_features(torch.cat(patches), shape)

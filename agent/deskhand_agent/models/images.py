@@ -162,8 +162,13 @@ class ImageCache:
         height, width, _ = self.pixels(image).shape
         return height // self._settings.patch_px, width // self._settings.patch_px
 
-    def features(self, images: Sequence[Image]) -> tuple[list[Tensor], list[tuple[int, int]]]:
+    def features(
+        self, images: Sequence[Image], device: torch.device | None = None
+    ) -> tuple[list[Tensor], list[tuple[int, int]]]:
         """Patches of every picture, and its grid.
+
+        Args:
+            device: where they are to be, and are cut; None: on the processor.
 
         Returns:
             per picture [patches, dim], and (rows, columns) of its patches.
@@ -175,7 +180,9 @@ class ImageCache:
         features: list[Tensor] = [torch.empty(0)] * len(pixels)
         for members in by_size.values():
             for index, cut in zip(
-                members, patchify(torch.stack([pixels[i] for i in members]), self._settings), strict=True
+                members,
+                patchify(torch.stack([pixels[i] for i in members]).to(device), self._settings),
+                strict=True,
             ):
                 features[index] = cut
         return features, [self.grid(image) for image in images]

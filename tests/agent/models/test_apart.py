@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from deskhand_agent.models.apart import attend_apart
+from deskhand_agent.models.apart import attend_apart, attend_padded
 
 HEADS, WIDTH = 2, 4
 
@@ -95,3 +95,29 @@ def test_nan_in_one_sequence_stays_there() -> None:
     others = [0, 1, 2, 6, 7]
     assert torch.equal(found[:, :, others], expected[:, :, others])
     assert found[:, :, 3:6].isnan().all()
+
+
+def padded(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
+    return F.scaled_dot_product_attention(
+        query, key, value, attn_mask=mask, is_causal=mask is None, enable_gqa=True
+    )
+
+
+@pytest.mark.parametrize("heads", [1, HEADS])
+@pytest.mark.parametrize("lengths", [[5], [3, 3, 1, 4], [1, 1, 1], [2, 5, 2], [9, 2, 7, 1, 8]])
+@pytest.mark.parametrize("fewer", [False, True])
+def test_padded_to_batches_it_is_the_same_attention(lengths: list[int], heads: int, *, fewer: bool) -> None:
+    last = [max(1, length - 2) for length in lengths] if fewer else lengths
+    ends = [sum(lengths[: number + 1]) for number in range(len(lengths))]
+    places = [at for end, count in zip(ends, last, strict=True) for at in range(end - count, end)]
+    weight = torch.randn(1, HEADS, sum(last), WIDTH, generator=torch.Generator().manual_seed(9))
+    mine, theirs = drawn(sum(lengths), heads=heads), drawn(sum(lengths), heads=heads)
+    found = attend_padded(mine[0][:, :, places], *mine[1:], lengths, padded, last=last if fewer else None)
+    expected = by_mask(*theirs, lengths)[:, :, places]
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
+    for a, b in zip(
+        torch.autograd.grad((found * weight).sum(), mine),
+        torch.autograd.grad((expected * weight).sum(), theirs),
+        strict=True,
+    ):
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)

@@ -95,6 +95,73 @@ async def test_half_of_the_words_of_training_are_coined_and_none_is_of_the_test(
     assert 0.4 < share < 0.55 and of_the_test == [] and long == []
 
 
+async def test_training_pages_have_grounds_of_any_hue_on_which_their_words_can_be_read(
+    sandbox: Sandbox,
+) -> None:
+    await sandbox.reset(make_task("generated/press", 0))
+    told: Any = await sandbox.evaluate(
+        """(() => {
+          const light = (colour) => {
+            const parts = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16) / 255);
+            const [r, g, b] = parts.map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+            return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+          };
+          const contrast = (one, other) => {
+            const [dark, pale] = [light(one), light(other)].sort((a, b) => a - b);
+            return (pale + 0.05) / (dark + 0.05);
+          };
+          const grounds = { train: [], test: [] };
+          for (const split of ["train", "test"])
+            for (let seed = 0; seed < 300; seed++)
+              grounds[split].push(drawing(chance(`${seed}`), { split }).look.ground);
+          const listed = new Set(GROUNDS.train.map(String));
+          const own = grounds.train.filter((ground) => !listed.has(String(ground)));
+          return {
+            share: own.length / 300,
+            form: own.flat().filter((colour) => !/^#[0-9a-f]{6}$/.test(colour)),
+            ink: Math.min(...own.map(([ground, ink]) => contrast(ground, ink))),
+            soft: Math.min(...own.map(([ground, , soft]) => contrast(ground, soft))),
+            field: Math.min(...own.map(([, ink, , , field]) => contrast(field, ink))),
+            dark: own.filter(([ground]) => ground < "#4").length / own.length,
+            darker: own.filter(([ground]) => (ground < "#4") !== (light(ground) < 0.2)).length,
+            test: grounds.test.filter((ground) => !GROUNDS.test.includes(ground)).length,
+          };
+        })()"""
+    )
+    assert 0.4 < told["share"] < 0.6 and told["form"] == []
+    assert told["ink"] > 7 and told["soft"] > 2.5 and told["field"] > 7
+    assert 0.2 < told["dark"] < 0.4 and told["darker"] == 0
+    assert told["test"] == 0
+
+
+async def test_groups_of_a_scattered_page_lie_apart_and_within_it(sandbox: Sandbox) -> None:
+    await sandbox.reset(make_task("generated/press-wide", 0))
+    told: Any = await sandbox.evaluate(
+        """(() => {
+          const found = { pages: 0, groups: 0, outside: 0, over: 0, test: 0 };
+          const main = document.querySelector("main");
+          for (let seed = 0; seed < 40; seed++) {
+            const draw = drawing(chance(`${seed}`), { split: "train" });
+            const things = [];
+            main.replaceChildren();
+            LAYOUTS.scattered(draw, things, widgets(draw, things), main);
+            const boxes = [...main.children].map((each) => each.getBoundingClientRect());
+            found.pages += boxes.length > 1;
+            found.groups += boxes.length;
+            found.outside += boxes.filter((b) => b.left < 0 || b.top < 0 || b.right > innerWidth
+              || b.bottom > innerHeight).length;
+            boxes.forEach((a, i) => boxes.slice(i + 1).forEach((b) => {
+              found.over += a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+            }));
+            found.test += layoutOf(drawing(chance(`${seed}`), { split: "test" })) === "scattered";
+          }
+          return found;
+        })()"""
+    )
+    assert told["pages"] > 35 and told["groups"] > 150
+    assert told["outside"] == 0 and told["over"] == 0 and told["test"] == 0
+
+
 async def test_facts_say_where_everything_is(sandbox: Sandbox) -> None:
     kinds = set[str]()
     for seed in range(12):

@@ -152,16 +152,20 @@ class WarmStartOptimizer:
         self._muon.zero_grad()
         self._adamw.zero_grad()
 
-        def gradients(loss: Callable[[], torch.Tensor]) -> tuple[float, Sequence[torch.Tensor | None]]:
+        def gradients(
+            loss: Callable[[], torch.Tensor],
+        ) -> tuple[torch.Tensor, Sequence[torch.Tensor | None]]:
             found = loss()
-            return float(found.detach()), torch.autograd.grad(found, self._parameters, allow_unused=True)
+            return found.detach(), torch.autograd.grad(found, self._parameters, allow_unused=True)
 
-        total = 0.0
+        values: list[torch.Tensor] = []
         for value, found in side_by_side(gradients, losses, threads=threads):
-            total += value
+            values.append(value)
             add_gradients(self._parameters, found)
         limit = self._config.max_grad_norm
         norm = nn.utils.clip_grad_norm_(self._parameters, limit if limit > 0 else math.inf)
+        # a number asked of a GPU before all is given to it leaves it waiting
+        total = sum(float(value) for value in values)
         if not torch.isfinite(norm):
             self._skip()
             return total

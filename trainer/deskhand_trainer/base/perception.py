@@ -163,7 +163,7 @@ class Perception:
         questions: int,
         looking: float,
         aided: bool = True,
-    ) -> tuple[Tensor, dict[str, float]]:
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         """Everything at once, on whole pages, or on changes, of one size.
 
         Args:
@@ -179,7 +179,7 @@ class Perception:
 
     def learn(
         self, prepared: PreparedPages, *, looking: float, aided: bool = True
-    ) -> tuple[Tensor, dict[str, float]]:
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         """As `asking_loss`, of what was prepared."""
         prepared = moved(prepared, self.bundle.device)
         asked = prepared.asked
@@ -193,7 +193,7 @@ class Perception:
         if aided:
             loss = loss + 0.5 * torch.stack([*dense.values()]).sum() + 0.1 * place + looking * look
         parts = {**dense, "words": words, "numbers": numbers, "look": look}
-        return loss, {name: float(part.detach()) for name, part in parts.items()}
+        return loss, {name: part.detach() for name, part in parts.items()}
 
     @torch.no_grad()
     def figures(self, studied: Sequence[Studied], *, questions: int = 6, seed: int = 0) -> dict[str, float]:
@@ -284,8 +284,12 @@ class Perception:
     def _dense_losses(self, prepared: PreparedStrips, patches: Tensor, tokens: Tensor) -> dict[str, Tensor]:
         losses: dict[str, Tensor] = {}
         for name, (logits, truth) in self.heads.read(prepared.dense, patches, tokens).items():
-            asked = prepared.drawn[name]
-            losses[name] = _mean_loss(logits[asked].flatten(0, -2), truth[asked].flatten())
+            # a token names all letters of a word, or none
+            last = 1 if name == "spelling" else 2
+            said, true = (
+                each.flatten(0, last).index_select(0, prepared.drawn[name]) for each in (logits, truth)
+            )
+            losses[name] = _mean_loss(said.flatten(0, -2), true.flatten())
         return losses
 
     def _word_losses(self, hidden: Tensor, asked: AskedBatch) -> Tensor:
@@ -293,7 +297,8 @@ class Perception:
         rows, places, ids = asked.words
         lm_head: Any = self.bundle.model.lm_head
         each = F.cross_entropy(lm_head(hidden[rows, places]), ids, reduction="none")
-        parts = [each[chosen].mean() for chosen in (asked.written, ~asked.written) if bool(chosen.any())]
+        groups = asked.written, ~asked.written
+        parts = [(each * chosen).sum() / chosen.sum().clamp_min(1) for chosen in groups]
         return torch.stack(parts).sum()
 
     def _coordinate_losses(self, hidden: Tensor, asked: AskedBatch) -> tuple[Tensor, Tensor]:

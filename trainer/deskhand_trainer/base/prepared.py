@@ -27,7 +27,7 @@ class PreparedStrips:
     """Width and height of the pictures they are of."""
     dense: DenseBatch
     drawn: Mapping[str, Tensor]
-    """bool, of each head which places it is asked about (see `draw_places`)."""
+    """Of each head the numbers of the places it is asked about (see `draw_places`)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,11 +40,12 @@ class PreparedPages(PreparedStrips):
 
 def draw_places(batch: DenseBatch, seed: int) -> dict[str, Tensor]:
     """Of every perception head the places that hold something, and a share of the empty ones; not those
-    nothing is known of."""
+    nothing is known of. Counted through all pictures: a GPU that is to find them itself is waited for."""
     draws = torch.Generator().manual_seed(seed)
 
     def drawn(classes: Tensor, blank: float) -> Tensor:
-        return (classes > 0) | ((classes == 0) & (torch.rand(classes.shape, generator=draws) < blank))
+        asked = (classes > 0) | ((classes == 0) & (torch.rand(classes.shape, generator=draws) < blank))
+        return asked.flatten().nonzero()[:, 0]
 
     patch = drawn(batch.characters, _BLANK_PATCHES)
     token = drawn(batch.spelling[..., 0], _BLANK_TOKENS)

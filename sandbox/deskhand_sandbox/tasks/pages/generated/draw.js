@@ -77,6 +77,31 @@ const GROUNDS = {
   test: [["#f0eefc", "#1a1433", "#5f5885", "#c9c2ea", "#fff"], ["#2a1f2d", "#f3e9f5", "#b79fbd", "#5c4762", "#382a3c"]],
 };
 
+/** Of training pages, the share whose ground is of any hue: ten grounds can be known by heart as well. */
+const ANY_GROUND = 0.5;
+
+/** Of hue, saturation and lightness (0 to 360, 0 to 1, 0 to 1). */
+function hex(hue, saturation, lightness) {
+  const reach = saturation * Math.min(lightness, 1 - lightness);
+  return `#${[0, 8, 4].map((turn) => {
+    const place = (turn + hue / 30) % 12;
+    const part = lightness - reach * Math.max(-1, Math.min(place - 3, 9 - place, 1));
+    return Math.round(255 * part).toString(16).padStart(2, "0");
+  }).join("")}`;
+}
+
+/** A ground of any hue, as in `GROUNDS`; three of ten are dark. */
+function anyGround(random) {
+  const within = (low, high) => low + random.next() * (high - low);
+  const hue = random.next() * 360, dark = random.next() < 0.3;
+  const [ground, ink, soft, line, field] = dark
+    ? [[0.05, 0.16], [0.84, 1], [0.6, 0.74], [0.3, 0.45], [0.12, 0.2]]
+    : [[0.82, 1], [0, 0.17], [0.3, 0.46], [0.62, 0.8], [0.96, 1]];
+  const saturation = within(0, dark ? 0.45 : 0.6);
+  return [ground, ink, soft, line, field].map(([low, high], part) =>
+    hex(hue, part === 0 ? saturation : saturation * 0.5, within(low, high)));
+}
+
 /** Of the words of training pages, the share that is of no language: who knows ten thousand words by heart has
  * not learned to read. */
 const COINED = 0.5;
@@ -141,11 +166,12 @@ function drawing(random, options) {
     spacing: 0,
     slanted: false,
   };
-  // a few fonts stand for all there are: training pages stretch and slant them
+  // a few fonts and grounds stand for all there are: training pages stretch and slant them, and have others
   if (split === "train") {
     look.size += random.pick([0, 0, 0.25, 0.5, 0.75]);
     look.spacing = random.pick([0, 0, 0, 0, -0.3, 0.3, 0.6, 1]);
     look.slanted = maybe(0.1);
+    if (maybe(ANY_GROUND)) look.ground = anyGround(random);
   }
   return { random, split, between, maybe, word, label, sentence, number, look, pick: random.pick };
 }

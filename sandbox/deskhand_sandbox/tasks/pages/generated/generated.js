@@ -51,8 +51,7 @@ const generated = (() => {
   /** A page of any layout, where one thing is to be pressed; the first click ends it. */
   function press(draw, { by }) {
     const main = blank(draw);
-    const known = LAYOUT_NAMES[draw.split === "train" || draw.maybe(0.3) ? "train" : "test"];
-    LAYOUTS[draw.pick(known)](draw, things, widgets(draw, things), main);
+    LAYOUTS[layoutOf(draw)](draw, things, widgets(draw, things), main);
     const seen = things.filter(visible);
     for (const thing of draw.random.shuffled(seen.filter((each) => PRESSED.has(each.role)))) {
       const ways = descriptions(thing, seen).filter(([kind]) => !by || kind === by);

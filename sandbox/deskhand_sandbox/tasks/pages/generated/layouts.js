@@ -77,6 +77,23 @@ function fill(draw, things, make, place, allowed = SECTIONS, most = 12) {
   }
 }
 
+/** Whether a holder found a free place in the room, where it is now; `taken` holds the places of the others. */
+function placed(draw, holder, room, taken) {
+  const { width, height } = holder.getBoundingClientRect();
+  const [right, bottom] = [Math.floor(room.width - width) - 3, Math.floor(room.height - height) - 3];
+  if (right < 3 || bottom < 3 || holder.scrollWidth > holder.clientWidth + 1) return false;
+  for (let tries = 0; tries < 4; tries++) {
+    const [x, y] = [draw.between(3, right), draw.between(3, bottom)];
+    const free = taken.every(([left, top, wide, high]) =>
+      x > left + wide + 2 || left > x + width + 2 || y > top + high + 2 || top > y + height + 2);
+    if (!free) continue;
+    taken.push([x, y, width, height]);
+    Object.assign(holder.style, { left: `${x}px`, top: `${y}px` });
+    return true;
+  }
+  return false;
+}
+
 const LAYOUTS = {
   stack: (draw, things, make, main) => fill(draw, things, make, make.make("div", main)),
   columns: (draw, things, make, main) => {
@@ -113,6 +130,20 @@ const LAYOUTS = {
     const names = Array.from({ length: draw.between(1, 3) }, () => draw.label(1, 9));
     make.dialog(draw.label(2), draw.maybe(0.7) ? draw.sentence(draw.between(3, 7)) : "", names);
   },
+  // seen in training only: groups anywhere, none over another
+  scattered: (draw, things, make, main) => {
+    const makers = sections(draw, make), room = main.getBoundingClientRect(), taken = [];
+    for (let tries = 0; tries < 14; tries++) {
+      const before = things.length, holder = make.make("div", main);
+      const most = Math.floor(room.width * (0.4 + 0.55 * draw.random.next()));
+      Object.assign(holder.style, { position: "absolute", left: "0", top: "0", width: "max-content", maxWidth: `${most}px` });
+      makers[draw.pick(SECTIONS)](holder);
+      if (!placed(draw, holder, room, taken)) {
+        holder.remove();
+        things.length = before;
+      }
+    }
+  },
   // seen in tests only
   rail: (draw, things, make, main) => {
     const row = make.make("div", main, "split"), body = make.make("div", row, "grow");
@@ -128,8 +159,15 @@ const LAYOUTS = {
     make.link(foot, draw.word(8));
   },
 };
-const TEST_LAYOUTS = ["rail", "footed"];
 const LAYOUT_NAMES = {
-  train: Object.keys(LAYOUTS).filter((name) => !TEST_LAYOUTS.includes(name)),
-  test: TEST_LAYOUTS,
+  train: ["stack", "columns", "bar", "side", "cards", "form", "dialog"],
+  test: ["rail", "footed"],
 };
+/** Of training pages, the share that are `scattered`. */
+const SCATTERED = 0.12;
+
+/** The name of a page's layout; test pages have some that training pages have, too. */
+function layoutOf(draw) {
+  if (draw.split === "train" && draw.maybe(SCATTERED)) return "scattered";
+  return draw.pick(LAYOUT_NAMES[draw.split === "train" || draw.maybe(0.3) ? "train" : "test"]);
+}
