@@ -43,6 +43,7 @@ KINDS = {
     "colour-demonstrations": CollectConfig,
     "gpu-demonstrations": CollectConfig,
     "gpu": PretrainConfig,
+    "gpu-again": PretrainConfig,
     "sft-colours-again": SftConfig,
 }
 
@@ -64,8 +65,9 @@ def test_nothing_is_shown_that_is_measured_as_unseen(name: str) -> None:
     assert not tasks & set(HELD_OUT_TASKS) and not tasks & set(CANDIDATES)
 
 
-def test_what_is_imitated_on_a_gpu_is_not_measured_as_unseen() -> None:
-    tasks = set(read("gpu").demonstration_tasks)
+@pytest.mark.parametrize("name", ["gpu", "gpu-again"])
+def test_what_is_imitated_on_a_gpu_is_not_measured_as_unseen(name: str) -> None:
+    tasks = set(read(name).demonstration_tasks)
     assert tasks == set(read("demonstrations").tasks) | set(read("forms").tasks)
     assert set(read("gpu-demonstrations").tasks) <= tasks
 
