@@ -19,7 +19,7 @@ from deskhand_platform.cli.app import main
 from deskhand_platform.settings import load_settings
 from deskhand_sandbox.tasks.families import FolderFamily
 
-TASK = "generated/fill-3-large"
+TASK = "generated/fill-2-large"
 
 
 @pytest.fixture
