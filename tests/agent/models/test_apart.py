@@ -30,12 +30,9 @@ def by_mask(query: Tensor, key: Tensor, value: Tensor, lengths: Sequence[int]) -
     return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, enable_gqa=True)
 
 
-@pytest.mark.parametrize("heads", [1, HEADS])
-@pytest.mark.parametrize("lengths", [[5], [3, 3, 1, 4], [1, 1, 1], [2, 5, 2]])
-def test_equals_attention_under_a_block_mask(lengths: list[int], heads: int) -> None:
-    weight = torch.randn(1, HEADS, sum(lengths), WIDTH, generator=torch.Generator().manual_seed(9))
-    mine, theirs = drawn(sum(lengths), heads=heads), drawn(sum(lengths), heads=heads)
-    found, expected = attend_apart(*mine, lengths, causal), by_mask(*theirs, lengths)
+def assert_same(found: Tensor, expected: Tensor, mine: list[Tensor], theirs: list[Tensor]) -> None:
+    """Outputs, and gradients of a weighted sum of them, by what each was computed from."""
+    weight = torch.randn(expected.shape, generator=torch.Generator().manual_seed(9))
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
     for a, b in zip(
         torch.autograd.grad((found * weight).sum(), mine),
@@ -43,6 +40,14 @@ def test_equals_attention_under_a_block_mask(lengths: list[int], heads: int) -> 
         strict=True,
     ):
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("heads", [1, HEADS])
+@pytest.mark.parametrize("lengths", [[5], [3, 3, 1, 4], [1, 1, 1], [2, 5, 2]])
+def test_equals_attention_under_a_block_mask(lengths: list[int], heads: int) -> None:
+    mine, theirs = drawn(sum(lengths), heads=heads), drawn(sum(lengths), heads=heads)
+    found, expected = attend_apart(*mine, lengths, causal), by_mask(*theirs, lengths)
+    assert_same(found, expected, mine, theirs)
 
 
 @pytest.mark.parametrize(("lengths", "last"), [([5], [2]), ([3, 3, 1, 4], [2, 2, 1, 1]), ([4, 4], [1, 4])])
@@ -110,14 +115,7 @@ def test_padded_to_batches_it_is_the_same_attention(lengths: list[int], heads: i
     last = [max(1, length - 2) for length in lengths] if fewer else lengths
     ends = [sum(lengths[: number + 1]) for number in range(len(lengths))]
     places = [at for end, count in zip(ends, last, strict=True) for at in range(end - count, end)]
-    weight = torch.randn(1, HEADS, sum(last), WIDTH, generator=torch.Generator().manual_seed(9))
     mine, theirs = drawn(sum(lengths), heads=heads), drawn(sum(lengths), heads=heads)
     found = attend_padded(mine[0][:, :, places], *mine[1:], lengths, padded, last=last if fewer else None)
     expected = by_mask(*theirs, lengths)[:, :, places]
-    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
-    for a, b in zip(
-        torch.autograd.grad((found * weight).sum(), mine),
-        torch.autograd.grad((expected * weight).sum(), theirs),
-        strict=True,
-    ):
-        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
+    assert_same(found, expected, mine, theirs)

@@ -94,12 +94,11 @@ function hex(hue, saturation, lightness) {
 function anyGround(random) {
   const within = (low, high) => low + random.next() * (high - low);
   const hue = random.next() * 360, dark = random.next() < 0.3;
-  const [ground, ink, soft, line, field] = dark
+  const lightness = dark
     ? [[0.05, 0.16], [0.84, 1], [0.6, 0.74], [0.3, 0.45], [0.12, 0.2]]
     : [[0.82, 1], [0, 0.17], [0.3, 0.46], [0.62, 0.8], [0.96, 1]];
   const saturation = within(0, dark ? 0.45 : 0.6);
-  return [ground, ink, soft, line, field].map(([low, high], part) =>
-    hex(hue, part === 0 ? saturation : saturation * 0.5, within(low, high)));
+  return lightness.map(([low, high], part) => hex(hue, part === 0 ? saturation : saturation * 0.5, within(low, high)));
 }
 
 /** Of the words of training pages, the share that is of no language: who knows ten thousand words by heart has
