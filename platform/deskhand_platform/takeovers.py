@@ -117,7 +117,7 @@ class Takeovers:
         return found or Takeover(trajectory_id=trajectory_id, by=answer.by, since_s=time.time(), pending=True)
 
     async def let_go(self, trajectory_id: str, by: str) -> None:
-        """Hand the controls back once what they did last is carried out.
+        """Hand the controls back once the episode has what they did last; its turn may still be under way.
 
         Raises:
             WrongState: they were not theirs.

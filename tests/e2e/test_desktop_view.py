@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from served_platform import Platform, Signed
-from test_people import begun, send
+from test_people import begun, send, steered, until
 from waiting_model import waiting_model
 
 from deskhand_platform import host_address
@@ -149,8 +149,7 @@ def test_a_desktop_is_shown_by_novnc_and_what_is_done_over_it_is_recorded(
     page.get_by_role("button", name="Hand back").click()  # at once: nothing of it is lost
     page.wait_for_function(CHANGED, arg=before)
     expect(page.get_by_role("button", name="Take over")).to_be_visible()
-    steps = platform.get(f"/v1/trajectories/{live['trajectory_id']}/steps")["items"]
-    done = [action["type"] for step in steps if step["review"] for action in step["actions"]]
+    done = until(lambda: len(kinds := steered(platform, live["trajectory_id"])) >= 3 and kinds)
     assert done[:3] == ["click", "type_text", "press"]
     send(platform, "DELETE", f"/v1/tasks/{live['id']}")
     expect(page.get_by_text("This sandbox was given back")).to_be_visible()

@@ -234,6 +234,13 @@ def test_a_person_works_a_task_at_the_page(platform: Platform, signed: Signed) -
     assert (step["review"]["verdict"], step["review"]["proposed"]) == ("replaced", [])
 
 
+def steered(platform: Platform, trajectory: str) -> list[str]:
+    """Kinds of the recorded actions that a person did; the last of them may still be under way."""
+    steps = platform.get(f"/v1/trajectories/{trajectory}/steps")["items"]
+    ours = [s for s in steps if s["review"] and s["review"]["verdict"] in ("steered", "replaced")]
+    return [action["type"] for step in ours for action in step["actions"]]
+
+
 def stop(platform: Platform, task: str) -> None:
     """Cancel a task unless it is over."""
     if platform.get(f"/v1/tasks/{task}")["state"] == "running":
@@ -276,10 +283,8 @@ def test_a_sandbox_is_looked_at_taken_over_and_handed_back(platform: Platform, s
     expect(page.get_by_role("button", name="Hand back")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.get_by_role("button", name="Take over")).to_be_visible()
-    steps = platform.get(f"/v1/trajectories/{task['trajectory_id']}/steps")["items"]
-    ours = [s for s in steps if s["review"] and s["review"]["verdict"] in ("steered", "replaced")]
-    kinds = [action["type"] for step in ours for action in step["actions"]]
-    assert kinds[:5] == ["click", "click", "drag", "type_text", "press"]
+    done = until(lambda: len(kinds := steered(platform, task["trajectory_id"])) >= 5 and kinds)
+    assert done[:5] == ["click", "click", "drag", "type_text", "press"]
     send(platform, "DELETE", f"/v1/tasks/{task['id']}")
     expect(page.get_by_text("This sandbox was given back")).to_be_visible()
     page.get_by_role("link", name="Replay what happened").click()
