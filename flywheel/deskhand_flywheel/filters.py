@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 
-from sqlalchemy import ColumnElement, Table, and_, exists, select, true
+from sqlalchemy import ColumnElement, Select, Table, and_, exists, select, true
 
+from deskhand_agent.shipped import DESKHAND_TINY
 from deskhand_flywheel import tables
 from deskhand_flywheel.database import Database
 from deskhand_flywheel.parts import column_text
+from deskhand_flywheel.policies import SHIPPED
 from deskhand_flywheel.search import says
 from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
 
@@ -28,7 +31,9 @@ def matches(chosen: TrajectoryFilter, *, since: str = "") -> ColumnElement[bool]
         conditions.append(table.c.id >= since)
     if chosen.task_ids is not None:
         conditions.append(table.c.task_id.in_([column_text(name) for name in chosen.task_ids]))
-    if chosen.policy_id is not None:
+    if chosen.policy_id == DESKHAND_TINY:
+        conditions.append(table.c.policy_id.in_(_shipped()))
+    elif chosen.policy_id is not None:
         conditions.append(table.c.policy_id == column_text(chosen.policy_id))
     if chosen.split is not None:
         conditions.append(table.c.split == chosen.split.value)
@@ -57,6 +62,14 @@ def matches(chosen: TrajectoryFilter, *, since: str = "") -> ColumnElement[bool]
         conditions.append(labelled("folder", chosen.folders))
     conditions.extend(labelled(key, [value]) for key, value in chosen.labels.items())
     return and_(true(), *conditions)
+
+
+def _shipped() -> Select[tuple[str]]:
+    """Ids of the model that comes with Deskhand, of every version that was kept."""
+    table = tables.policies
+    return select(table.c.id).where(
+        table.c.parent_id.is_(None), table.c.metadata == json.dumps(dict(SHIPPED))
+    )
 
 
 def labelled(key: str, values: Iterable[str]) -> ColumnElement[bool]:

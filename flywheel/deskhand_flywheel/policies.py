@@ -29,6 +29,8 @@ from deskhand_flywheel.errors import InvalidQuery, MalformedRecord, UnknownPolic
 from deskhand_flywheel.types import PolicyRecord
 from deskhand_sandbox.types import JsonValue
 
+SHIPPED: Mapping[str, JsonValue] = {"name": DESKHAND_TINY}
+"""Metadata of the model that comes with Deskhand."""
 DESCRIBING = ("README.md", SUMS_FILE)
 """Files of a model's folder that say what it is and change nothing of what it does."""
 
@@ -104,7 +106,7 @@ class Policies(Citing):
         if name != DESKHAND_TINY:
             return await self.policy(name)
         folder = await asyncio.to_thread(shipped_model)
-        return await self.keep_policy(folder, parent_id=None, metadata={"name": name})
+        return await self.keep_policy(folder, parent_id=None, metadata=SHIPPED)
 
     async def policies(self) -> tuple[PolicyRecord, ...]:
         """Every kept policy, newest first."""

@@ -217,6 +217,7 @@ class TrajectoryFilter:
     task_ids: tuple[str, ...] | None = None
     """Any of these tasks."""
     policy_id: str | None = None
+    """An id; "deskhand-tiny" stands for every version of it that was kept."""
     split: Split | None = None
     outcome: OutcomeFilter | None = None
     labels: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -66,7 +66,12 @@ class Platform:
     """`deskhand serve` as a user starts it, and its store."""
 
     def __init__(
-        self, home: Path, *, kinds: Sequence[str] = ("fake",), endpoints: Sequence[str] = (), port: int = 0
+        self,
+        home: Path,
+        *,
+        kinds: Sequence[str] = ("browser", "fake"),
+        endpoints: Sequence[str] = (),
+        port: int = 0,
     ) -> None:
         self.home = home
         (home / "page_run.py").write_text(RUN)

@@ -66,7 +66,7 @@ class Served:
             **os.environ,
             "DESKHAND_HOME": str(home),
             "DESKHAND_ROUNDS__RUN_MODULE": "counting_run",
-            "DESKHAND_SANDBOX__KINDS": '["fake"]',
+            "DESKHAND_SANDBOX__KINDS": '["browser", "fake"]',
             "PYTHONPATH": f"{PROGRAMS}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",
             **environment,
         }

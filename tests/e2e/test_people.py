@@ -409,10 +409,13 @@ def test_a_task_without_an_oracle_is_not_given_to_one(platform: Platform, signed
     expect(page.get_by_role("table", name="Catalog")).to_contain_text("fake/never-done")
     page.get_by_role("button", name="Submit").click()
     expect(page.get_by_role("alert")).to_contain_text("Nobody wrote an oracle")
-    # a program that submits it all the same is told why it failed, on a phone too
-    send(platform, "POST", "/v1/tasks", {"task_id": "fake/never-done", "seed": 52})
+    # a program is told so, too; why a task failed is in the queue, on a phone as well
+    with pytest.raises(httpx.HTTPStatusError, match="422"):
+        send(platform, "POST", "/v1/tasks", {"task_id": "fake/never-done", "seed": 52})
+    late = {"task_id": "fake/press-button", "seed": 52, "deadline_s": time.time() - 1}
+    send(platform, "POST", "/v1/tasks", late)
     page.set_viewport_size({"width": 390, "height": 844})
-    expect(page.get_by_role("table", name="Queue")).to_contain_text("no oracle for task")
+    expect(page.get_by_role("table", name="Queue")).to_contain_text("its deadline passed before")
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 390
 
 

@@ -181,6 +181,17 @@ async def test_a_limit_out_of_range_is_refused(store: Store, limit: int) -> None
         await store.trajectories(limit=limit)
 
 
+async def test_the_shipped_model_is_found_by_its_name_in_every_version_of_it(
+    store: Store, tmp_path: Path
+) -> None:
+    for version, name in (("a", "deskhand-tiny"), ("b", "deskhand-tiny"), ("c", "another")):
+        (tmp_path / "weights.txt").write_text(version)
+        kept = await store.keep_policy(tmp_path, parent_id=None, metadata={"name": name})
+        await write(store, make_trajectory(version, policy_id=kept.id))
+    assert await store.trajectory_ids(TrajectoryFilter(policy_id="deskhand-tiny")) == ("a", "b")
+    assert await store.trajectory_ids(TrajectoryFilter(policy_id="another")) == ()
+
+
 async def test_every_filter_narrows(store: Store) -> None:
     await write(store, make_trajectory("a", end=make_end(), labels={"run": "r1", "round": "1"}))
     await write(

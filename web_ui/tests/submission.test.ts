@@ -3,13 +3,18 @@ import { expect, test } from "vitest";
 import { check, comesAlone, DRAFT as EMPTY, submission, type Draft } from "../src/tasks/submission";
 
 const DRAFT: Draft = { ...EMPTY, taskId: "miniwob/drag-box", seed: "3" };
+const LENT = { kind: "browser", lent: true, oracle: true };
 const NOW = 1_000_000;
 
 test("a task without an oracle is not given to the oracle", () => {
-  expect(check(DRAFT, false).policy).toMatch(/oracle/);
-  expect(check(DRAFT, true)).toEqual({});
+  expect(check(DRAFT, { ...LENT, oracle: false }).policy).toMatch(/oracle/);
+  expect(check(DRAFT, LENT)).toEqual({});
   expect(check(DRAFT)).toEqual({});
-  expect(check({ ...DRAFT, policy: "local", policyId: "policy-1" }, false)).toEqual({});
+  expect(check({ ...DRAFT, policy: "local", policyId: "policy-1" }, { ...LENT, oracle: false })).toEqual({});
+});
+
+test("a task that no sandbox here can be used for is not submitted", () => {
+  expect(check(DRAFT, { ...LENT, kind: "android", lent: false }).taskId).toBe("Sandboxes of kind android are not lent here.");
 });
 
 test("what is missing is said of its field", () => {
@@ -20,8 +25,8 @@ test("what is missing is said of its field", () => {
 });
 
 test("what boots is not set up for a look until somebody asks", () => {
-  expect(["browser", "desktop", "vm", "android"].map((kind) => comesAlone({ kind }))).toEqual([true, true, false, false]);
-  expect(comesAlone(undefined)).toBe(false);
+  expect(["browser", "desktop", "vm", "android"].map((kind) => comesAlone({ kind, lent: true }))).toEqual([true, true, false, false]);
+  expect([comesAlone(undefined), comesAlone({ kind: "browser", lent: false })]).toEqual([false, false]);
 });
 
 test("what is sent is trimmed, and settings are the policy's own", () => {

@@ -10,6 +10,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from deskhand_platform.api import errors, page, record, session
+from deskhand_platform.api.bounded import Bounded
 from deskhand_platform.api.deps import PREFIX, admit
 from deskhand_platform.api.description import described
 from deskhand_platform.api.models import ErrorAnswer
@@ -104,6 +105,7 @@ def create_app(services: Services | None = None, *, version: str = "0.1.0") -> F
     app.include_router(operations.router)
     app.include_router(session.router)
     app.include_router(page.router)
+    app.add_middleware(Bounded, streamed=[PREFIX + path for path in exchange.STREAMED])
     app.add_middleware(record.Recorded)
     app.add_middleware(_Hardened)
     if services is not None:

@@ -85,6 +85,8 @@ class CatalogTask(BaseModel):
     id: str
     kind: str
     """The kind of sandbox it needs."""
+    lent: bool
+    """Sandboxes of its kind are lent here: it can be worked."""
     turns: int
     """Where an episode is cut off."""
     oracle: bool

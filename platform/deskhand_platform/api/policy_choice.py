@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from deskhand_agent.policies import policy_names, settings_of
+from deskhand_agent.policies.scripted import has_oracle
 from deskhand_agent.shipped import DESKHAND_TINY
 from deskhand_agent.test_time.settings import Deliberation
 from deskhand_flywheel.store import Store
@@ -20,6 +21,7 @@ from deskhand_platform.api.models import PolicyChoice
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.naming import named_in
 from deskhand_platform.policies import NOTEBOOK, TEST_TIME, LocalSettings
+from deskhand_sandbox.types import Task
 
 FIELD = "policy.settings"
 KEPT = ("policy_id", "executor")
@@ -55,6 +57,19 @@ def check_policy(choice: PolicyChoice, endpoints: Sequence[str]) -> None:
         raise InvalidField(f"{FIELD}.{min(given)}", f"the {choice.name} policy has no settings, e.g. {{}}")
     if (url := given.get("base_url")) is not None:
         check_listed(f"{FIELD}.base_url", url, "endpoints", endpoints)
+
+
+def check_solved(choice: PolicyChoice, task: Task) -> None:
+    """Refuse the scripted policy for a task that nobody wrote an oracle for.
+
+    Raises:
+        InvalidField: `policy.name`.
+    """
+    if choice.name == "scripted" and not has_oracle(task.id):
+        raise InvalidField(
+            "policy.name",
+            f"no oracle is known for the task {task.id!r}; choose another policy, e.g. local",
+        )
 
 
 async def check_kept(store: Store, choices: Iterable[tuple[str, PolicyChoice]]) -> None:

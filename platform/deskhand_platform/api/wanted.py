@@ -6,9 +6,10 @@ from collections.abc import Collection, Mapping
 
 from deskhand_platform.api.models import TaskBody, TaskSubmission
 from deskhand_platform.errors import InvalidField
+from deskhand_platform.lent import check_lent
 from deskhand_platform.naming import named_in
-from deskhand_sandbox.errors import BackendMissing, InvalidTask, UnknownName
-from deskhand_sandbox.registry import BACKENDS, create_verifier
+from deskhand_sandbox.errors import BackendMissing, InvalidTask
+from deskhand_sandbox.registry import create_verifier
 from deskhand_sandbox.types import EnvironmentSpec, Limits, Task, VerifierSpec
 
 WRITTEN = frozenset({
@@ -66,22 +67,6 @@ def full_task(body: TaskBody, seed: int) -> Task:
         seed=seed,
         limits=Limits(turns=body.limits.turns, seconds=body.limits.seconds),
         labels=body.labels,
-    )
-
-
-def check_lent(kind: str, lent: Collection[str], field: str) -> None:
-    """
-    Raises:
-        InvalidField: sandboxes of that kind are not lent here.
-    """
-    if kind in lent:
-        return
-    with named_in(field):
-        if kind not in BACKENDS:
-            raise UnknownName("kind of sandbox", kind, lent)
-    here = ", ".join(sorted(lent))
-    raise InvalidField(
-        field, f"sandboxes of kind {kind!r} are not lent here; there are: {here} (the setting sandbox.kinds)"
     )
 
 

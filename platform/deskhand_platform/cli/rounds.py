@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from deskhand_platform.api.models import Preset
 from deskhand_platform.cli import overrides, schedules
 from deskhand_platform.cli.client import HereUrl, Url, asked, connect, first
 from deskhand_platform.cli.console import Json, out, print_json, table, when
@@ -16,6 +17,7 @@ from deskhand_platform.states import WorkState
 
 app = typer.Typer(help="Training rounds.", no_args_is_help=True)
 app.add_typer(schedules.app, name="schedules")
+Key = Annotated[str | None, typer.Option(help="your name for this start: under it, twice is once")]
 Number = Annotated[int, typer.Argument(help="number of the round")]
 
 
@@ -44,17 +46,22 @@ def list_rounds(
 
 
 @app.command()
-def presets(url: HereUrl = None) -> None:
+def presets(as_json: Json = False, url: HereUrl = None) -> None:
     """The presets a round can be started with."""
-    lines = table("preset", "")
     if url is not None:
-        for one in asked(lambda client: client.presets(), url):
-            lines.add_row(one.name, one.description)
+        found = asked(lambda client: client.presets(), url)
     else:
+        from deskhand_platform.rounds.config import as_json as plain
         from deskhand_platform.rounds.presets import preset, preset_names
 
-        for name in preset_names():
-            lines.add_row(name, preset(name).description)
+        known = [(name, preset(name)) for name in preset_names()]
+        found = [Preset(name=name, description=one.description, config=plain(one)) for name, one in known]
+    if as_json:
+        print_json(found)
+        return
+    lines = table("preset", "")
+    for one in found:
+        lines.add_row(one.name, one.description)
     out.print(lines)
 
 
@@ -76,11 +83,12 @@ def show(number: Number, as_json: Json = False, url: Url = None) -> None:
 def start(
     preset: Annotated[str, typer.Argument(help="preset of the round")],
     set_: Annotated[list[str] | None, typer.Option("--set", help="override, e.g. ppo.iterations=10")] = None,
+    key: Key = None,
     watch: Annotated[bool, typer.Option("--follow", help="show it until it is over")] = False,
     url: Url = None,
 ) -> None:
-    """Start a round."""
-    raise typer.Exit(asyncio.run(_start(preset, overrides.parse(set_ or []), watch, url)))
+    """Start a round; the same one again while it is not over, unless keys tell them apart."""
+    raise typer.Exit(asyncio.run(_start(preset, overrides.parse(set_ or []), key, watch, url)))
 
 
 @app.command()
@@ -119,11 +127,12 @@ def retry(
 def clone(
     number: Number,
     set_: Annotated[list[str] | None, typer.Option("--set", help="override, e.g. ppo.iterations=10")] = None,
+    key: Key = None,
     url: Url = None,
 ) -> None:
     """Start a round that is told what this one was."""
     changed = overrides.parse(set_ or [])
-    out.print(f"Round {asked(lambda client: client.clone_round(number, changed), url).id}")
+    out.print(f"Round {asked(lambda client: client.clone_round(number, changed, key=key), url).id}")
 
 
 @app.command(epilog="Example:  deskhand rounds log 3 ppo --follow")
@@ -177,9 +186,9 @@ async def _log(number: int, phase: str, tail: int, watch: bool, url: str | None)
             piece = await client.phase_log(number, phase, piece.next_offset)
 
 
-async def _start(preset: str, changed: dict[str, Any], watch: bool, url: str | None) -> int:
+async def _start(preset: str, changed: dict[str, Any], key: str | None, watch: bool, url: str | None) -> int:
     async with connect(load_settings(), url) as client:
-        started = await client.start_round(preset, changed)
+        started = await client.start_round(preset, changed, key=key)
         out.print(f"Round {started.id}")
         if not watch:
             return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import os
 import secrets
 import stat
@@ -20,7 +21,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from deskhand_agent.errors import ActionSyntaxError
 from deskhand_agent.grammar import GRAMMAR, parse_reply
-from deskhand_platform.cli.console import complain, err, out, say, table
+from deskhand_platform.cli.console import Json, complain, err, out, say, table
 from deskhand_platform.cli.signals import run_until_signal
 from deskhand_platform.errors import InvalidField
 from deskhand_sandbox.base import Sandbox
@@ -56,16 +57,23 @@ CREATE_S = 600.0
 
 
 @app.command("list", epilog="Example:  deskhand sandbox list")
-def list_kinds() -> None:
+def list_kinds(as_json: Json = False) -> None:
     """The kinds of sandbox, and whether each can be made here."""
-    lines = table("kind", "here", "")
+    missing: dict[str, str | None] = {}
     for kind in backend_kinds():
         try:
             create_backend(kind)
         except BackendMissing as error:
-            lines.add_row(kind, "no", str(error))
+            missing[kind] = str(error)
         else:
-            lines.add_row(kind, "yes", "")
+            missing[kind] = None
+    if as_json:
+        shown = [{"kind": kind, "here": why is None, "missing": why} for kind, why in missing.items()]
+        out.print(json.dumps(shown), soft_wrap=True)
+        return
+    lines = table("kind", "here", "")
+    for kind, why in missing.items():
+        lines.add_row(kind, "yes" if why is None else "no", why or "")
     out.print(lines)
 
 

@@ -46,7 +46,10 @@ def list_tasks(
     if url is None:
         from deskhand_platform.catalog import catalog
 
-        found = [CatalogTask.model_validate(asdict(one)) for one in catalog(search, held_out=wanted)]
+        kinds = load_settings().sandbox.kinds
+        found = [
+            CatalogTask(**asdict(one), lent=one.kind in kinds) for one in catalog(search, held_out=wanted)
+        ]
     else:
         found = asked(lambda client: client.catalog(search, held_out=wanted), url)
     found = [one for one in found if one.oracle or not proven]
@@ -56,7 +59,8 @@ def list_tasks(
     lines = table("task", "kind", "turns", "oracle", "held out")
     for one in found:
         marks = ("yes" if one.oracle else "unproven", "yes" if one.held_out else "")
-        lines.add_row(one.id, one.kind, str(one.turns), *marks)
+        kind = one.kind if one.lent else f"{one.kind} (not lent here)"
+        lines.add_row(one.id, kind, str(one.turns), *marks)
     out.print(lines)
 
 

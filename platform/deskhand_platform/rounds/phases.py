@@ -22,6 +22,7 @@ from deskhand_platform.rounds.plan import VALIDATE_PROMOTED, PhasePlan, plan
 from deskhand_platform.rounds.process import RunHalted, RunRequest, bring_to_end
 from deskhand_platform.rounds.promoted import PromotedPolicies
 from deskhand_platform.rounds.promotion import candidates, decide, overtaken
+from deskhand_platform.rounds.tasks import check_tasks_lent
 from deskhand_platform.settings import Settings
 from deskhand_platform.states import WorkState
 from deskhand_sandbox import logs
@@ -145,8 +146,10 @@ class Phases:
         """Refuse a round that cannot fit this machine.
 
         Raises:
-            InvalidField: it needs more memory, GPU memory, disk or cores than there are; says the sum.
+            InvalidField: it needs more memory, GPU memory, disk or cores than there are; says the sum. Or a
+                kind of sandbox that is not lent here.
         """
+        await asyncio.to_thread(check_tasks_lent, config, self._settings.sandbox.kinds)
         promoted = await self._book.promoted_policy() if config.start == "promoted" else None
         start = promoted or await self._named(config.base if config.start == "promoted" else config.start)
         weights_mb = None if start is None else await self._weights_mb(start)

@@ -3,10 +3,11 @@ after hours of training."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from deskhand_platform.errors import InvalidField
+from deskhand_platform.lent import check_lent
 from deskhand_platform.rounds.config import RUN_FIELDS, RoundConfig, check_phase, run_record
 from deskhand_platform.rounds.plan import promotion_settings
 from deskhand_sandbox.errors import InvalidTask, UnknownName
@@ -37,6 +38,30 @@ def check_tasks(config: RoundConfig) -> None:
             _admitted(name, check_phase(name, values))
 
 
+def check_tasks_lent(config: RoundConfig, lent: Collection[str]) -> None:
+    """Look whether there are sandboxes for every phase's tasks, of a config that `check_tasks` has passed.
+
+    Args:
+        lent: kinds of sandbox that there are here.
+
+    Raises:
+        InvalidField: a task needs another kind; names its place.
+    """
+    measured = [(f"promote.tasks[{at}]", task) for at, task in enumerate(config.promote.tasks)]
+    phases = {name: values for name in RUN_FIELDS if (values := getattr(config, name)) is not None}
+    named = [one for name, values in phases.items() for one in _tasks(name, check_phase(name, values))]
+    for field, task in named + measured:
+        check_lent(make_task(task, seed=0).environment.kind, lent, field)
+
+
+def _tasks(name: str, told: Any) -> Iterator[tuple[str, str]]:
+    """A phase's tasks with their places."""
+    for listed in TASK_LISTS:
+        tasks: Iterable[str] = getattr(told, listed, ())
+        for at, task in enumerate(tasks):
+            yield f"{name}.{listed}[{at}]", task
+
+
 def _check_measured(config: RoundConfig) -> None:
     gate = promotion_settings(config)
     if config.evaluate is None or gate is None:
@@ -62,10 +87,8 @@ def _admitted(name: str, told: Any) -> None:
     from deskhand_trainer.admission import admit
     from deskhand_trainer.errors import RunRefused
 
-    for listed in TASK_LISTS:
-        tasks: Iterable[str] = getattr(told, listed, ())
-        for at, task in enumerate(tasks):
-            _named(f"{name}.{listed}[{at}]", task)
+    for field, task in _tasks(name, told):
+        _named(field, task)
     try:
         admit(told)
     except RunRefused as error:

@@ -18,6 +18,12 @@ def oracle_tasks() -> tuple[str, ...]:
     return tuple(sorted(each for family in families() for each in family.task_ids() if family.proven(each)))
 
 
+def brings_oracle(task_id: str) -> bool:
+    """Whether the task brings an oracle of its own."""
+    family = family_of(task_id)
+    return family is not None and family.proven(task_id)
+
+
 async def next_actions(task: Task, sandbox: Sandbox, turn: int) -> Sequence[Action]:
     """What the task's oracle does next.
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from deskhand_flywheel.types import StepScore
 from deskhand_platform.alarms.book import AlarmBook
 from deskhand_platform.api import page
 from deskhand_platform.api.app import create_app
+from deskhand_platform.api.bounded import MOST_BYTES
 from deskhand_platform.rounds.plan import PhasePlan
 from deskhand_platform.services import Services
 from deskhand_platform.states import AlarmState, WorkState
@@ -29,6 +31,22 @@ def test_the_description_prints_without_a_store() -> None:
     command = [sys.executable, "-m", "deskhand_platform.api.openapi"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "/v1/rounds" in json.loads(printed)["paths"]
+
+
+@pytest.mark.parametrize("told", [True, False])
+async def test_a_body_without_end_is_not_read_to_its_end(client: httpx.AsyncClient, told: bool) -> None:
+    piece, sent = b" " * 2**20, 0
+
+    async def endless() -> AsyncIterator[bytes]:
+        nonlocal sent
+        for _ in range(1000):
+            sent += 1
+            yield piece
+
+    headers = {"content-type": "application/json", **({"content-length": "1048576000"} if told else {})}
+    answer = await client.post("/v1/tasks", content=endless(), headers=headers)
+    assert (answer.status_code, answer.json()["error"]["type"]) == (413, "too_large")
+    assert sent <= (0 if told else MOST_BYTES // len(piece) + 1)
 
 
 async def test_an_episode_can_be_listed_and_fetched(

@@ -41,6 +41,7 @@ WRONG = [
     (by("openai", model="m", base_url="http://mine/v1"), "policy.settings.base_url", "jobs.endpoints"),
     (by("openai_computer", model="m", base_url=""), "policy.settings.base_url", "jobs.endpoints"),
     (by("anthropic_computer", model="m", base_url="http://mine"), "policy.settings.base_url", "has none"),
+    (whole(), "policy.name", "no oracle is known for the task 'mine'"),
     ({**BUTTON, "labels": {"batch": "a", "round": "1"}}, "labels.round", "choose another name"),
     ({**BUTTON, "labels": {"owner": "bob"}}, "labels.owner", "choose another name"),
     (by("local", test_time=3), "policy.settings.test_time", ""),
@@ -65,7 +66,7 @@ async def test_it_is_refused_by_the_name_of_its_field(
 @pytest.mark.parametrize(
     "body",
     [
-        whole(),
+        {**whole(), "policy": {"name": "local"}},
         by("local", temperature=1, max_tokens=8),
         by("local", policy_id="deskhand-tiny", test_time={"samples": 3, "radius_px": 4}),
         by("openai", model="m", coordinates={"frame": "normalised"}, memory={"n_screenshots": 2}),

@@ -28,7 +28,9 @@ async def test_a_branch_is_queued(services: Services, store: Store, token: str, 
     try:
         async with serve_api(services, listener):
             url = address_of(listener)
-            status, said = await deskhand(url, token, "branch", recorded, "1", "--episodes", "3")
+            status, said = await deskhand(
+                url, token, "branch", recorded, "1", "--policy", "local", "--episodes", "3"
+            )
             assert status == 0, said
             status, refused = await deskhand(url, token, "branch", recorded, "2")
             assert status == 2 and "there is no step 2" in refused

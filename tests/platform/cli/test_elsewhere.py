@@ -398,6 +398,9 @@ async def test_how_a_platform_stands(there: Deskhand, accounts: Accounts, person
     assert (await there("sandbox", "leased"))[0] == 0
     assert (await there("tasks", "list", "fake/press-button"))[1].count("fake/press-button") == 1
     assert "smoke" in (await there("rounds", "presets"))[1]
+    assert "smoke" in {one["name"] for one in json.loads((await there("rounds", "presets", "--json"))[1])}
+    began = [(await there("rounds", "start", "smoke", "--key", key))[1] for key in ("a", "a", "b")]
+    assert began == ["Round 1\n", "Round 1\n", "Round 2\n"]
     assert (await there("tasks", "preview", "fake/press-button", "x.png"))[0] == 1  # no host is up
 
     ada = await person("ada")

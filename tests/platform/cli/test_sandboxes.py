@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import sys
@@ -22,6 +23,8 @@ def test_the_kinds_are_listed() -> None:
     assert listed.returncode == 0
     for kind in ("browser", "desktop", "fake", "world"):
         assert kind in listed.stdout
+    kinds = {one["kind"]: one for one in json.loads(deskhand("list", "--json").stdout)}
+    assert kinds["fake"] == {"kind": "fake", "here": True, "missing": None}
 
 
 def test_actions_are_done_in_order_and_each_screen_is_kept(tmp_path: Path) -> None:

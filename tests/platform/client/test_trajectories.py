@@ -19,7 +19,7 @@ async def test_steps_curves_and_branches(client: AsyncDeskhand, store: Store, re
     assert (await client.curves(kept)).rewards == [0.0, 1.0]
     digest = (await anext(client.steps(kept))).image.digest
     assert (await client.image(digest, 64)).startswith(b"RIFF")
-    queued = await client.branch(kept, 1, episodes=2, labels={"batch": "a"}, priority=3)
+    queued = await client.branch(kept, 1, policy="local", episodes=2, labels={"batch": "a"}, priority=3)
     assert (queued.state, queued.branch_of, queued.priority) == (WorkState.QUEUED, kept, 3)
     with pytest.raises(InvalidRequest) as refused:
         await client.branch(kept, 9)

@@ -19,7 +19,7 @@ def counting(tmp_path: Path, database: str | None, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("PYTHONPATH", f"{PROGRAMS}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
     monkeypatch.setenv("COUNTING_STEPS", "5")
     rounds = {"run_module": "counting_run", "stop_grace_s": 5.0}
-    sandbox = {"kinds": ("fake",)}
+    sandbox = {"kinds": ("fake", "browser")}
     home = tmp_path / "home"
     return load_settings(
         home=home, port=0, rounds=rounds, sandbox=sandbox, database=database, near_frames=0.01

@@ -55,6 +55,16 @@ async def test_a_start_that_is_not_there_is_refused_by_name(counting: Settings, 
         assert await up.services.book.list() == ()
 
 
+async def test_tasks_that_no_sandbox_here_could_be_used_for_are_refused_by_their_place(
+    counting: Settings, packaged: Path
+) -> None:
+    async with platform(counting) as up:
+        changed = {"collect": {"tasks": ["miniwob/click-test", "android/clock-timer"], "unproven": True}}
+        with pytest.raises(InvalidField, match=r"^collect\.tasks\[1\]: sandboxes of kind 'android'"):
+            await up.services.rounds.start("smoke", changed)
+        assert await up.services.book.list() == ()
+
+
 async def test_no_round_goes_on_from_a_probe(counting: Settings, packaged: Path) -> None:
     async with platform(counting) as up:
         probed = await up.services.store.keep_policy(packaged, parent_id=None, metadata={"probe": True})

@@ -2451,6 +2451,8 @@ export interface components {
              * @example browser
              */
             kind: string;
+            /** Lent */
+            lent: boolean;
             /** Oracle */
             oracle: boolean;
             /** Turns */
@@ -6939,6 +6941,7 @@ export interface operations {
                      *         "held_out": true,
                      *         "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
                      *         "kind": "browser",
+                     *         "lent": true,
                      *         "oracle": true,
                      *         "turns": 1
                      *       }

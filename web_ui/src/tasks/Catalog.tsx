@@ -8,8 +8,15 @@ import type { CatalogTask } from "../api/words";
 import { columnsOf, DataTable } from "../parts/DataTable";
 import { Empty, Failed, Loading } from "../parts/Notice";
 import { Panel } from "../parts/Page";
+import { notLent } from "./submission";
 
-type Kind = "all" | "oracle" | "held out";
+const KINDS = {
+  all: { label: "All", holds: () => true },
+  lent: { label: "Workable here", holds: (task) => task.lent },
+  oracle: { label: "With oracle", holds: (task) => task.oracle },
+  "held out": { label: "Held out", holds: (task) => task.held_out },
+} satisfies Record<string, { label: string; holds: (task: CatalogTask) => boolean }>;
+type Kind = keyof typeof KINDS;
 
 const column = columnsOf<CatalogTask>();
 
@@ -25,14 +32,21 @@ export function Catalog({ chosen, onChoose }: { chosen: string | null; onChoose:
           id: "id",
           header: "Task",
           cell: ({ row }) => (
-            <button
-              type="button"
-              className={`text-left font-medium hover:underline ${row.original.id === chosen ? "text-accent" : ""}`}
-              aria-pressed={row.original.id === chosen}
-              onClick={() => onChoose(row.original.id)}
-            >
-              {row.original.id}
-            </button>
+            <>
+              <button
+                type="button"
+                className={`text-left font-medium hover:underline ${row.original.id === chosen ? "text-accent" : ""}`}
+                aria-pressed={row.original.id === chosen}
+                onClick={() => onChoose(row.original.id)}
+              >
+                {row.original.id}
+              </button>
+              {row.original.lent ? null : (
+                <span className="ml-2 text-xs text-muted" title={notLent(row.original.kind)}>
+                  not lent here
+                </span>
+              )}
+            </>
           ),
         }),
         column.accessor("turns", {
@@ -79,9 +93,11 @@ export function Catalog({ chosen, onChoose }: { chosen: string | null; onChoose:
           value={kind}
           onChange={(event) => setKind(event.target.value as Kind)}
         >
-          <option value="all">All</option>
-          <option value="oracle">With oracle</option>
-          <option value="held out">Held out</option>
+          {Object.entries(KINDS).map(([value, { label }]) => (
+            <option key={value} value={value}>
+              {label}
+            </option>
+          ))}
         </select>
       </div>
       {catalog.isError ? (
@@ -101,9 +117,5 @@ export function Catalog({ chosen, onChoose }: { chosen: string | null; onChoose:
 
 function select(tasks: readonly CatalogTask[], part: string, kind: Kind): CatalogTask[] {
   const wanted = part.trim().toLowerCase();
-  return tasks.filter(
-    (task) =>
-      task.id.toLowerCase().includes(wanted) &&
-      (kind === "all" || (kind === "oracle" ? task.oracle : task.held_out)),
-  );
+  return tasks.filter((task) => task.id.toLowerCase().includes(wanted) && KINDS[kind].holds(task));
 }

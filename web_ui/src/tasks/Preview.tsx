@@ -7,7 +7,7 @@ import { answer, api } from "../api/client";
 import { catalogQuery } from "../api/queries";
 import { LongText } from "../parts/LongText";
 import { Trouble } from "../parts/Notice";
-import { comesAlone, DRAFT, submission } from "./submission";
+import { comesAlone, DRAFT, notLent, submission } from "./submission";
 
 /** Who still types has not chosen yet. */
 const REST_MS = 700;
@@ -16,7 +16,7 @@ const REST_MS = 700;
 export function Preview({ taskId, seed }: { taskId: string; seed: string }) {
   const catalog = useQuery(catalogQuery);
   const task = catalog.data?.find((one) => one.id === taskId.trim());
-  const ready = taskId.trim() !== "" && /^\d{1,15}$/.test(seed.trim());
+  const ready = taskId.trim() !== "" && task?.lent !== false && /^\d{1,15}$/.test(seed.trim());
   const alone = ready && comesAlone(task);
   const [asked, setAsked] = useState(false);
   useEffect(() => {
@@ -56,7 +56,9 @@ export function Preview({ taskId, seed }: { taskId: string; seed: string }) {
         <span className="text-muted">
           {shown
             ? `${shown.kind}, ${shown.turns} turns, ${shown.seconds} s at most`
-            : "Sets the task up in a sandbox and shows its instruction and first screen."}
+            : task?.lent === false
+              ? notLent(task.kind)
+              : "Sets the task up in a sandbox and shows its instruction and first screen."}
         </span>
       </div>
       <Trouble error={look.error} />

@@ -35,7 +35,7 @@ export function SubmitForm({ taskId, onTask }: { taskId: string; onTask: (id: st
   };
   const submit = () => {
     const task = catalog.data?.find((one) => one.id === draft.taskId.trim());
-    const found = check(draft, task?.oracle);
+    const found = check(draft, task);
     setErrors(found);
     if (Object.keys(found).length === 0) send.mutate(draft);
   };

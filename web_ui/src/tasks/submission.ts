@@ -34,12 +34,13 @@ export const DRAFT: Omit<Draft, "taskId"> = {
 
 export type DraftErrors = Partial<Record<keyof Draft, string>>;
 
-/** What is wrong with it; `oracle`: whether its task has a scripted oracle, as far as is known. */
-export function check(draft: Draft, oracle?: boolean): DraftErrors {
+/** What is wrong with it; `task`: the one it names, as far as is known. */
+export function check(draft: Draft, task?: Pick<CatalogTask, "kind" | "lent" | "oracle">): DraftErrors {
   const errors: DraftErrors = {};
   if (draft.taskId.trim() === "") errors.taskId = "Choose a task.";
+  else if (task?.lent === false) errors.taskId = notLent(task.kind);
   if (!/^\d{1,15}$/.test(draft.seed.trim())) errors.seed = "A seed is a whole number from 0.";
-  if (draft.policy === "scripted" && oracle === false)
+  if (draft.policy === "scripted" && task?.oracle === false)
     errors.policy = "Nobody wrote an oracle for this task; choose a policy that looks for itself.";
   if (draft.policy === "openai" && draft.url !== "" && !/^https?:\/\//.test(draft.url.trim())) {
     errors.url = "An address begins with http:// or https://.";
@@ -56,6 +57,11 @@ export function check(draft: Draft, oracle?: boolean): DraftErrors {
   if (pairs(draft.labels).some(([name, value]) => name === "" || value === undefined))
     errors.labels = "Labels are written name=value, several parted by commas.";
   return errors;
+}
+
+/** What is said of a task that no sandbox here can be used for. */
+export function notLent(kind: string): string {
+  return `Sandboxes of kind ${kind} are not lent here.`;
 }
 
 function emptyOrUpTo(written: string, most: number): boolean {
@@ -78,8 +84,8 @@ function pairs(labels: string): [string, string | undefined][] {
 const SLOW_KINDS: readonly string[] = ["vm", "android"];
 
 /** Whether a task is shown without being asked for. */
-export function comesAlone(task: Pick<CatalogTask, "kind"> | undefined): boolean {
-  return task !== undefined && !SLOW_KINDS.includes(task.kind);
+export function comesAlone(task: Pick<CatalogTask, "kind" | "lent"> | undefined): boolean {
+  return task?.lent === true && !SLOW_KINDS.includes(task.kind);
 }
 
 /** What is sent. `now`: in milliseconds, as of Date. */

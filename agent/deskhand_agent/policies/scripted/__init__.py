@@ -39,6 +39,11 @@ def oracle_tasks() -> tuple[str, ...]:
     return tuple(sorted({*_ORACLES, *tasks.oracle_tasks()}))
 
 
+def has_oracle(task_id: str) -> bool:
+    """Whether a task is one of `oracle_tasks`."""
+    return task_id in _ORACLES or tasks.brings_oracle(task_id)
+
+
 class ScriptedPolicy:
     """Works every task of `oracle_tasks`."""
 
@@ -54,7 +59,7 @@ class ScriptedPolicy:
             OracleError: there is none for the task, or it does not know the screen.
         """
         oracle = _ORACLES.get(context.task.id)
-        if oracle is None and context.sandbox is not None and context.task.id in tasks.oracle_tasks():
+        if oracle is None and context.sandbox is not None and tasks.brings_oracle(context.task.id):
             return await _own(context, context.sandbox)
         if oracle is None:
             raise OracleError(

@@ -9,7 +9,7 @@ from deskhand_flywheel.errors import NotReplayable
 from deskhand_platform.api.deps import Have, User
 from deskhand_platform.api.live_models import BranchBody
 from deskhand_platform.api.models import SubmittedTask
-from deskhand_platform.api.policy_choice import check_kept, check_policy
+from deskhand_platform.api.policy_choice import check_kept, check_policy, check_solved
 from deskhand_platform.api.routes.tasks import shown
 from deskhand_platform.api.wanted import check_labels
 from deskhand_platform.errors import InvalidField
@@ -35,6 +35,7 @@ async def branch_trajectory(have: Have, user: User, id: str, body: BranchBody) -
         BranchOrder(of=trajectory, step=body.step, task=task, episodes=body.episodes)
     except NotReplayable as error:
         raise InvalidField("step", str(error)) from error
+    check_solved(body.policy, task)
     policy = PolicyRef(name=body.policy.name, settings=body.policy.settings, review_s=body.policy.review_s)
     order = TaskOrder(
         owner=user,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from fastapi import APIRouter
 
+from deskhand_platform.api.deps import Have
 from deskhand_platform.api.models import CatalogTask
 from deskhand_platform.catalog import catalog
 
@@ -11,16 +14,7 @@ router = APIRouter(tags=["catalog"])
 
 
 @router.get("/catalog")
-async def list_catalog(search: str = "", held_out: bool | None = None) -> list[CatalogTask]:
+async def list_catalog(have: Have, search: str = "", held_out: bool | None = None) -> list[CatalogTask]:
     """Every task by id; `search` looks for a part of the id."""
-    return [
-        CatalogTask(
-            id=one.id,
-            kind=one.kind,
-            turns=one.turns,
-            oracle=one.oracle,
-            held_out=one.held_out,
-            description=one.description,
-        )
-        for one in catalog(search, held_out=held_out)
-    ]
+    kinds = have.settings.sandbox.kinds
+    return [CatalogTask(**asdict(one), lent=one.kind in kinds) for one in catalog(search, held_out=held_out)]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Path, Query
 
+from deskhand_agent.shipped import DESKHAND_TINY
 from deskhand_platform.api.deps import Cursor, Have, Limit, Noted, after
 from deskhand_platform.api.evaluation_models import (
     ComparisonModel,
@@ -18,12 +19,12 @@ from deskhand_platform.api.evaluation_models import (
     SuiteOrder,
 )
 from deskhand_platform.api.models import Page
-from deskhand_platform.api.wanted import check_lent
 from deskhand_platform.errors import NotFound, WrongState
 from deskhand_platform.evaluations.desk import EvaluationDesk
 from deskhand_platform.evaluations.of_rounds import as_rounds_say
 from deskhand_platform.evaluations.records import EvaluationRecord, compare, evaluations
 from deskhand_platform.evaluations.suites import Suite, SuiteShelf
+from deskhand_platform.lent import check_lent
 from deskhand_platform.naming import named_in
 from deskhand_platform.rounds.presets import preset, preset_names
 from deskhand_platform.services import Services
@@ -47,6 +48,8 @@ async def list_evaluations(
     limit: Limit = 50,
 ) -> Page[EvaluationModel]:
     """Evaluations, newest first."""
+    if policy_id == DESKHAND_TINY:
+        policy_id = (await have.store.policy_named(policy_id)).id
     found = after(cursor, await _known(have), lambda one: one.id)
     chosen = [
         one

@@ -23,6 +23,8 @@ from deskhand_platform.naming import named_in
 from deskhand_platform.services import Services
 
 router = APIRouter(tags=["exchange"])
+STREAMED = ("/policies", "/import")
+"""Where the archives are sent that are taken piece by piece."""
 TAR = "application/x-tar"
 MORE: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorAnswer, "description": why}

@@ -18,7 +18,7 @@ from deskhand_platform.api.models import (
     TaskBatch,
     TaskSubmission,
 )
-from deskhand_platform.api.policy_choice import check_kept, check_policy
+from deskhand_platform.api.policy_choice import check_kept, check_policy, check_solved
 from deskhand_platform.api.wanted import check_labels, wanted_task
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.settings import Settings
@@ -93,12 +93,14 @@ def order(body: TaskSubmission, owner: str, settings: Settings) -> TaskOrder:
     """What a submission asks of the queue.
 
     Raises:
-        InvalidField: as `wanted_task`, `check_policy` and `check_labels`.
+        InvalidField: as `wanted_task`, `check_policy`, `check_solved` and `check_labels`.
     """
     check_labels(body.labels)
     check_policy(body.policy, settings.jobs.endpoints)
+    task = wanted_task(body, settings.sandbox.kinds)
+    check_solved(body.policy, task)
     return TaskOrder(
-        task=wanted_task(body, settings.sandbox.kinds),
+        task=task,
         policy=PolicyRef(name=body.policy.name, settings=body.policy.settings, review_s=body.policy.review_s),
         labels=body.labels,
         priority=body.priority,
