@@ -295,6 +295,28 @@ def test_a_sandbox_is_looked_at_taken_over_and_handed_back(platform: Platform, s
     signed.complaints.clear()  # the browser notes that the lease is gone
 
 
+def test_a_phone_has_no_keyboard_and_types_all_the_same(platform: Platform, browser: Browser) -> None:
+    task = begun(platform, {"task_id": "fake/press-in-order", "seed": 63, "policy": {"name": "person"}})
+    [lease] = [one["id"] for one in platform.get("/v1/sandboxes")["items"] if one["task"] == task["id"]]
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.goto(f"{platform.url}/#token={platform.token}")
+    expect(page.get_by_role("button", name="Sign out")).to_be_attached()
+    page.goto(f"{platform.url}/sandboxes/{lease}")
+    page.get_by_role("button", name="Take over").tap()
+    page.get_by_label("Text to type on the screen").fill("it's me")
+    page.get_by_role("button", name="Type", exact=True).tap()
+    page.get_by_role("button", name="Enter").tap()
+    did = page.get_by_role("list", name="What you did").get_by_role("listitem")
+    expect(did).to_have_count(2)
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 390
+    page.get_by_role("button", name="Hand back").tap()
+    done = until(lambda: len(kinds := steered(platform, task["trajectory_id"])) >= 2 and kinds)
+    assert done[:2] == ["type_text", "press"]
+    context.close()
+    stop(platform, task["id"])
+
+
 def test_a_task_that_runs_is_watched_at_its_newest_step_and_live(platform: Platform, signed: Signed) -> None:
     body = {"task_id": "fake/press-in-order", "seed": 9, "policy": {"name": "scripted", "review_s": 300}}
     task = begun(platform, body)

@@ -152,9 +152,14 @@ function Steered({ steering }: { steering: Steering }) {
     <Panel title="You have the controls">
       <div className="flex flex-col gap-2 p-3">
         <p className="text-muted">
-          Click, drag and turn the wheel on the screen, and type: keys go there unless you are in a field, and
-          Shift + Esc leaves the screen. Every action is a turn of the recorded episode.
+          <span className="pointer-coarse:hidden">
+            Click, drag and turn the wheel on the screen, and type: keys go there unless you are in a field, and
+            Shift + Esc leaves the screen.
+          </span>
+          <span className="hidden pointer-coarse:inline">Tap and drag on the screen, and type below.</span> Every
+          action is a turn of the recorded episode.
         </p>
+        <Keyboard act={steering.act} />
         <form
           className="flex gap-2"
           onSubmit={(event) => {
@@ -190,6 +195,46 @@ function Steered({ steering }: { steering: Steering }) {
         </ol>
       </div>
     </Panel>
+  );
+}
+
+const KEYS = ["Enter", "Tab", "Backspace", "Escape"] as const;
+
+/** For who has no keyboard: a phone raises its own over a field alone. */
+function Keyboard({ act }: { act: Steering["act"] }) {
+  const [text, setText] = useState("");
+  return (
+    <form
+      className="hidden flex-col gap-2 pointer-coarse:flex"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (text !== "") act({ kind: "text", text });
+        setText("");
+      }}
+    >
+      <div className="flex gap-2">
+        <input
+          aria-label="Text to type on the screen"
+          placeholder="Text to type"
+          className="field"
+          autoComplete="off"
+          autoCapitalize="off"
+          spellCheck={false}
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
+        <button type="submit" className="button">
+          Type
+        </button>
+      </div>
+      <div className="flex flex-wrap gap-2">
+        {KEYS.map((key) => (
+          <button key={key} type="button" className="button" onClick={() => act({ kind: "keys", keys: [key] })}>
+            {key}
+          </button>
+        ))}
+      </div>
+    </form>
   );
 }
 
