@@ -115,7 +115,9 @@ export function Catalog({ chosen, onChoose }: { chosen: string | null; onChoose:
   );
 }
 
+/** Those that can be worked here come first, each by id. */
 function select(tasks: readonly CatalogTask[], part: string, kind: Kind): CatalogTask[] {
   const wanted = part.trim().toLowerCase();
-  return tasks.filter((task) => task.id.toLowerCase().includes(wanted) && KINDS[kind].holds(task));
+  const found = tasks.filter((task) => task.id.toLowerCase().includes(wanted) && KINDS[kind].holds(task));
+  return found.sort((one, other) => Number(other.lent) - Number(one.lent));
 }
