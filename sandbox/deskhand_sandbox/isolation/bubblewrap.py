@@ -313,7 +313,7 @@ class Confinement:
             if process.returncode is None:
                 talk.cancel()
                 process.kill()
-                await _exit(process, talk)
+                await _reaped(process)
         if self._leader is not None:
             if process.returncode == -signal.SIGKILL and self._handle is not None:
                 # what the leader leads is killed a moment before it is gone itself
@@ -339,9 +339,13 @@ async def _exit(process: asyncio.subprocess.Process, talk: _Talk) -> None:
     """Wait for the end of a process alone: asyncio's own way waits for whoever else has its pipes, too."""
     while process.returncode is None and not talk.done():
         await asyncio.wait([talk], timeout=_EXIT_POLL_S)
-    if not talk.cancelled():
-        await process.wait()
-    while process.returncode is None:  # noqa: ASYNC110  it was killed, and nothing else tells
+    # where the talk is over nobody has them any more
+    await process.wait()
+
+
+async def _reaped(process: asyncio.subprocess.Process) -> None:
+    """The same of one that was killed while others have its pipes."""
+    while process.returncode is None:  # noqa: ASYNC110  nothing else tells
         await asyncio.sleep(_EXIT_POLL_S)
 
 
