@@ -147,7 +147,6 @@ function Controls({ one, id, mine, button, settled }: ControlsProps) {
 }
 
 function Steered({ steering }: { steering: Steering }) {
-  const [text, setText] = useState("");
   return (
     <Panel title="You have the controls">
       <div className="flex flex-col gap-2 p-3">
@@ -160,28 +159,15 @@ function Steered({ steering }: { steering: Steering }) {
           action is a turn of the recorded episode.
         </p>
         <Keyboard act={steering.act} />
-        <form
-          className="flex gap-2"
-          onSubmit={(event) => {
-            event.preventDefault();
-            if (text.trim() === "") return;
-            steering.say(text);
-            setText("");
+        <Line
+          label="An action in the agent’s words"
+          placeholder="finished(content='')"
+          action="Do"
+          mono
+          onLine={(line) => {
+            if (line.trim() !== "") steering.say(line);
           }}
-        >
-          <input
-            aria-label="An action in the agent’s words"
-            placeholder="finished(content='')"
-            className="field font-mono text-xs"
-            autoComplete="off"
-            spellCheck={false}
-            value={text}
-            onChange={(event) => setText(event.target.value)}
-          />
-          <button type="submit" className="button">
-            Do
-          </button>
-        </form>
+        />
         <Trouble error={steering.error} />
         <ol tabIndex={0} className="flex max-h-40 flex-col gap-0.5 overflow-y-auto" aria-label="What you did">
           {steering.done.map((each) => (
@@ -202,31 +188,16 @@ const KEYS = ["Enter", "Tab", "Backspace", "Escape"] as const;
 
 /** For who has no keyboard: a phone raises its own over a field alone. */
 function Keyboard({ act }: { act: Steering["act"] }) {
-  const [text, setText] = useState("");
   return (
-    <form
-      className="hidden flex-col gap-2 pointer-coarse:flex"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (text !== "") act({ kind: "text", text });
-        setText("");
-      }}
-    >
-      <div className="flex gap-2">
-        <input
-          aria-label="Text to type on the screen"
-          placeholder="Text to type"
-          className="field"
-          autoComplete="off"
-          autoCapitalize="off"
-          spellCheck={false}
-          value={text}
-          onChange={(event) => setText(event.target.value)}
-        />
-        <button type="submit" className="button">
-          Type
-        </button>
-      </div>
+    <div className="hidden flex-col gap-2 pointer-coarse:flex">
+      <Line
+        label="Text to type on the screen"
+        placeholder="Text to type"
+        action="Type"
+        onLine={(text) => {
+          if (text !== "") act({ kind: "text", text });
+        }}
+      />
       <div className="flex flex-wrap gap-2">
         {KEYS.map((key) => (
           <button key={key} type="button" className="button" onClick={() => act({ kind: "keys", keys: [key] })}>
@@ -234,6 +205,43 @@ function Keyboard({ act }: { act: Steering["act"] }) {
           </button>
         ))}
       </div>
+    </div>
+  );
+}
+
+interface LineProps {
+  label: string;
+  placeholder: string;
+  action: string;
+  mono?: boolean;
+  onLine: (line: string) => void;
+}
+
+/** One line that is written and sent, and makes room for the next. */
+function Line({ label, placeholder, action, mono = false, onLine }: LineProps) {
+  const [line, setLine] = useState("");
+  return (
+    <form
+      className="flex gap-2"
+      onSubmit={(event) => {
+        event.preventDefault();
+        onLine(line);
+        setLine("");
+      }}
+    >
+      <input
+        aria-label={label}
+        placeholder={placeholder}
+        className={mono ? "field font-mono text-xs" : "field"}
+        autoComplete="off"
+        autoCapitalize="off"
+        spellCheck={false}
+        value={line}
+        onChange={(event) => setLine(event.target.value)}
+      />
+      <button type="submit" className="button">
+        {action}
+      </button>
     </form>
   );
 }
