@@ -70,6 +70,7 @@ def test_disagreements_are_settled_by_keys(platform: Platform, signed: Signed) -
     expect(queue.get_by_role("listitem")).to_have_count(2)
     expect(page.get_by_test_id("instruction")).to_have_text(MARKUP)
     expect(page.get_by_role("region", name="Marks and notes")).to_contain_text(re.compile("step [12]", re.I))
+    expect(page.get_by_test_id("rule")).to_have_text(re.compile(r"^Found 20.*: queued from .* apart, with"))
     expect(page.get_by_role("button", name="Good")).to_be_enabled()
     page.keyboard.press("r")
     page.keyboard.type("It went <b>the right way</b>.")

@@ -50,6 +50,8 @@ class ForeignTurn:
     thought: str | None = None
     error: str | None = None
     """Why the actions could not be read."""
+    answer: str | None = None
+    """What the user said to its question."""
     reward: float = 0.0
     at_s: float = 0.0
     """Unix time; 0 where nobody wrote it down."""
@@ -116,6 +118,7 @@ def _step(index: int, turn: ForeignTurn) -> Step:
         observation=Observation(screenshot=turn.screen, captured_at_s=turn.at_s, settled_ms=0.0),
         decision=decision,
         reward=turn.reward,
+        answer=turn.answer,
         timings=_NOT_MEASURED,
         finished_at_s=turn.at_s,
     )

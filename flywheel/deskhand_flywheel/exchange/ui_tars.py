@@ -6,10 +6,11 @@
         {"role": "user", "content": "<image>"}, …],
      "images": ["images/….png", …], "rewards": [0.0, …], "outcome": 1.0}
 
-One line of `conversations.jsonl` per episode, and a picture for each `<image>`, in order. Coordinates are
-those of UI-TARS 1.5 unless another dialect is named. What UI-TARS has no call for stands as Deskhand's own,
-which is written in the same manner (`navigate(url='…')`). Read are also `conversations` with `from` and
-`value`, and files that hold one list. The field `deskhand` holds the store's records.
+One line of `conversations.jsonl` per episode, and a picture for each `<image>`, in order; what the user said
+to a question stands behind the next picture. Coordinates are those of UI-TARS 1.5 unless another dialect is
+named. What UI-TARS has no call for stands as Deskhand's own, which is written in the same manner
+(`navigate(url='…')`). Read are also `conversations` with `from` and `value`, and files that hold one list.
+The field `deskhand` holds the store's records.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import json
 import re
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -54,7 +56,7 @@ from deskhand_flywheel.exchange.types import Add, Format, Guidance, Recorded
 from deskhand_sandbox.dialects import read as read_dialect
 from deskhand_sandbox.dialects import usual_frame, write_all
 from deskhand_sandbox.errors import InvalidAction
-from deskhand_sandbox.types import Action, Image, JsonValue, OpenApp, Point, Swipe, Touch
+from deskhand_sandbox.types import Action, AskUser, Image, JsonValue, OpenApp, Point, Swipe, Touch
 
 LINES, IMAGES = "conversations.jsonl", "images"
 INSTRUCTION = "## User Instruction\n"
@@ -86,14 +88,15 @@ def write(folder: Path) -> Generator[Add]:
         yield add
 
 
-def _conversation(trajectory: Trajectory) -> JsonObject:
-    """What others read."""
+def _conversation(trajectory: Trajectory, *, answers: bool = True) -> JsonObject:
+    """What others read; exports made without answers are still read."""
     messages: list[JsonValue] = []
     dialect = _dialect([action for step in trajectory.steps for action in step.decision.actions])
+    told = f"{INSTRUCTION}{trajectory.start.instruction}"
     for step in trajectory.steps:
-        asked = f"{_IMAGE}{INSTRUCTION}{trajectory.start.instruction}" if step.index == 0 else _IMAGE
-        messages.append({"role": "user", "content": asked})
+        messages.append({"role": "user", "content": f"{_IMAGE}{told}"})
         messages.append({"role": "assistant", "content": _reply(step, dialect)})
+        told = (step.answer or "") if answers else ""
     outcome = trajectory.end.outcome if trajectory.end else None
     return {
         "id": trajectory.id,
@@ -174,6 +177,9 @@ def _read_own(conversation: JsonObject, folder: Path, place: str) -> Recorded:
     trajectory = recorded.trajectory
     with exported_again(place):
         expected = _conversation(trajectory)
+        before = _conversation(trajectory, answers=False)
+    if conversation.get("messages") == before["messages"]:
+        expected = before
     messages, written = _list(conversation, "messages", place), _list(expected, "messages", place)
     for number, (message, said) in enumerate(zip(messages, written, strict=False), start=1):
         agree(message, said, "the message", f"{place}, message {number}")
@@ -202,8 +208,11 @@ def _read_foreign(conversation: JsonObject, folder: Path, guidance: Guidance, pl
             turns.append(_turn(text, images[shown - 1], earned, guidance.dialect))
             continue
         shown += text.count(_IMAGE)
+        words = text.replace(_IMAGE, "")
         if not turns:
-            told.append(text.replace(_IMAGE, ""))
+            told.append(words)
+        elif words.strip() and any(isinstance(action, AskUser) for action in turns[-1].actions):
+            turns[-1] = replace(turns[-1], answer=words.strip())
     if not turns:
         raise DamagedInput(place, "no reply of an assistant is in it")
     outcome = conversation.get("outcome")

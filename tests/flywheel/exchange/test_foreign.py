@@ -14,7 +14,7 @@ from deskhand_flywheel.errors import DamagedInput
 from deskhand_flywheel.exchange import Guidance, Imported, export_trajectories, import_trajectories
 from deskhand_flywheel.exchange.pictures import data_of
 from deskhand_flywheel.store import Store
-from deskhand_sandbox.types import Click, Finish, Press, Scroll, TypeText, Wait
+from deskhand_sandbox.types import AskUser, Click, Finish, Press, Scroll, TypeText, Wait
 
 
 def osworld_run(folder: Path, rows: list[dict[str, Any]], *, result: str | None, first: bool = True) -> Path:
@@ -213,6 +213,21 @@ async def test_a_foreign_conversation(store: Store, tmp_path: Path, name: str) -
     assert episode.start.instruction == "Buy milk"
     assert episode.end is not None and episode.end.stop_reason is StopReason.FINISHED
     assert episode.end.outcome is not None and episode.end.outcome.success
+
+
+async def test_what_the_user_said_to_a_question_of_a_foreign_conversation(
+    store: Store, tmp_path: Path
+) -> None:
+    found = conversation(tmp_path / "in")
+    told = found["conversations"]
+    told[3:5] = [
+        {"from": "gpt", "value": "Thought: Which one?\nAction: call_user()"},
+        {"from": "human", "value": "<image>\nThe whole milk."},
+    ]
+    (tmp_path / "in" / "conversations.json").write_text(json.dumps([found]))
+    _, (episode,) = await imported(store, tmp_path / "in", dialect="ui_tars_1_0")
+    assert isinstance(episode.steps[0].decision.actions[0], AskUser)
+    assert [step.answer for step in episode.steps] == ["The whole milk.", None]
 
 
 @pytest.mark.parametrize(

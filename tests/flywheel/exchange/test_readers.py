@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from flywheel_episodes import make_end, make_trajectory, picture, write
+from flywheel_episodes import make_end, make_step, make_trajectory, picture, write
 
 from deskhand_flywheel.exchange import export_trajectories, parquet, webdataset
 from deskhand_flywheel.store import Store
 from deskhand_sandbox.dialects import read, usual_frame
-from deskhand_sandbox.types import Click, Split
+from deskhand_sandbox.types import AskUser, Click, Split
 
 
 @pytest.fixture
@@ -114,7 +114,9 @@ async def test_osworld_s_own_layout(store: Store, tmp_path: Path) -> None:
 
 
 async def test_conversations_alternate_and_list_a_picture_per_screen(store: Store, tmp_path: Path) -> None:
-    await write(store, make_trajectory("one", end=make_end()))
+    asking = make_step(1, actions=(AskUser(question="Which?"),), answer="The left one.")
+    steps = (make_step(0), asking, make_step(2))
+    await write(store, make_trajectory("one", steps=steps, end=make_end()))
     await export_trajectories(store, ["one"], tmp_path / "out", "ui-tars")
     (line,) = (tmp_path / "out" / "conversations.jsonl").read_text().splitlines()
     found = json.loads(line)
@@ -124,4 +126,5 @@ async def test_conversations_alternate_and_list_a_picture_per_screen(store: Stor
     assert "Click the button." in found["messages"][0]["content"]
     reply = found["messages"][1]["content"]
     assert reply.startswith("Thought: The button says so.\nAction: click(point='<point>")
+    assert [message["content"] for message in found["messages"][2::2]] == ["<image>", "<image>The left one."]
     assert (tmp_path / "out" / found["images"][1]).read_bytes() == picture(1).data

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from flywheel_episodes import make_end, make_trajectory, write
+from flywheel_episodes import make_end, make_step, make_trajectory, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,6 +28,7 @@ from deskhand_flywheel.exchange import (
 from deskhand_flywheel.exchange.types import Remarks
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import Note, OutcomeScore, StepScore, StepValue
+from deskhand_sandbox.types import AskUser
 
 IMPORTABLE = ("parquet", "osworld", "ui-tars")
 ADDED = ("outcome_scores", "step_values", "notes")
@@ -148,6 +149,21 @@ async def test_exports_that_carried_scores_alone_still_come_in(
         assert await store.trajectory(each) == await played.trajectory(each)
         assert await store.scores(each) == await played.scores(each)
         assert await store.outcome_scores(each) == await store.notes(each) == ()
+
+
+async def test_conversations_without_the_users_answers_still_come_in(
+    store: Store, played: Store, tmp_path: Path
+) -> None:
+    asking = make_step(0, actions=(AskUser(question="Which?"),), answer="The left one.")
+    asked = make_trajectory("asked", steps=(asking, make_step(1)), end=make_end())
+    await write(store, asked)
+    await export_trajectories(store, ["asked"], tmp_path / "out", "ui-tars")
+    path = tmp_path / "out" / "conversations.jsonl"
+    line = json.loads(path.read_text())
+    line["messages"][2]["content"] = "<image>"
+    path.write_text(json.dumps(line) + "\n")
+    assert (await import_trajectories(played, tmp_path / "out")).added == ("asked",)
+    assert (await played.trajectory("asked")).steps[0].answer == "The left one."
 
 
 # ---- into a store that knows the episode --------------------------------------------------------------

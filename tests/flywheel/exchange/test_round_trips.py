@@ -112,6 +112,7 @@ async def test_odd_episodes_come_back_equal(store: Store, played: Store, tmp_pat
                 AskUser(question="which?"),
                 Zoom(start=(1, 2), end=(9, 8)),
             ),
+            answer="<image>\nThe left one.",
         ),
         make_step(3, actions=(Touch(x=1, y=1), Swipe(path=((1, 2), (3, 4))), Finish(text="done"))),
     )

@@ -162,6 +162,7 @@ async def test_one_of_a_round_stands_as_its_phase_does(
         ({"tasks": []}, 422, "tasks"),
         ({"tasks": ["fake/press-button"], "policy_id": "policy-none"}, 422, "policy_id"),
         ({"tasks": ["fake/press-button"], "modes": ["loud"]}, 422, "modes.0"),
+        ({"tasks": ["fake/press-button", "miniwob/stock-market"]}, 422, "tasks.1"),
     ],
 )
 async def test_what_cannot_be_measured_is_refused(

@@ -8,6 +8,7 @@ import { answer, api } from "../api/client";
 import { agreementQuery, reviewQueueQuery, trajectoryQuery } from "../api/queries";
 import type { ReviewItem, TrajectoryDetail } from "../api/words";
 import { figure, percent } from "../format/numbers";
+import { moment } from "../format/times";
 import { LongText } from "../parts/LongText";
 import { More } from "../parts/More";
 import { Empty, Failed, Loading, Trouble } from "../parts/Notice";
@@ -229,6 +230,9 @@ function Reviewed({
               </li>
             ))}
           </ul>
+          <p className="border-t border-line px-3 py-2 text-xs text-muted" data-testid="rule">
+            {ruleOf(item)}
+          </p>
         </Panel>
         <MarkPanel
           key={index ?? "whole"}
@@ -243,6 +247,15 @@ function Reviewed({
       </div>
     </div>
   );
+}
+
+/** Since when it waits, and by which rule. */
+function ruleOf({ kind, found_by: rule, found_at_s }: ReviewItem): string {
+  const found = `Found ${moment(found_at_s)}`;
+  if (!rule) return `${found}, by a version that kept no rules.`;
+  const bounds = `${found}: queued from ${figure(rule.threshold)} apart, with weight ${figure(rule.weight)}`;
+  const ofSteps = kind === "verifier_steps" || kind === "judge_steps";
+  return ofSteps ? `${bounds}; the steps count by the mean of the last ${rule.last_steps}.` : `${bounds}.`;
 }
 
 /** Judging does it by itself; after scores of another kind somebody asks. */

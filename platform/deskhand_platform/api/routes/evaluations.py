@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Path, Query
 
+from deskhand_agent.policies.scripted import has_oracle
 from deskhand_agent.shipped import DESKHAND_TINY
 from deskhand_platform.api.deps import Cursor, Have, Limit, Noted, after
 from deskhand_platform.api.evaluation_models import (
@@ -19,7 +20,7 @@ from deskhand_platform.api.evaluation_models import (
     SuiteOrder,
 )
 from deskhand_platform.api.models import Page
-from deskhand_platform.errors import NotFound, WrongState
+from deskhand_platform.errors import InvalidField, NotFound, WrongState
 from deskhand_platform.evaluations.desk import EvaluationDesk
 from deskhand_platform.evaluations.of_rounds import as_rounds_say
 from deskhand_platform.evaluations.records import EvaluationRecord, compare, evaluations
@@ -66,6 +67,14 @@ async def ask_evaluation(have: Have, note: Noted, body: EvaluationOrder) -> Eval
     kinds = await _check(body.tasks)
     for number, kind in enumerate(kinds):
         check_lent(kind, have.settings.sandbox.kinds, f"tasks.{number}")
+    if body.policy_id is None:
+        for number, task in enumerate(body.tasks):
+            if not has_oracle(task):
+                raise InvalidField(
+                    f"tasks.{number}",
+                    f"no oracle is known for {task!r}, so that the scripted policy cannot work it: "
+                    "name a policy (policy_id) to be measured",
+                )
     with named_in("policy_id"):
         policy = None if body.policy_id is None else (await have.store.policy_named(body.policy_id)).id
     config: dict[str, JsonValue] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar, cast
@@ -76,6 +77,21 @@ def mapping_of(value: Value, what: str) -> dict[str, JsonValue]:
     if not isinstance(value, dict):
         raise VerifierError(f"{what} must be a mapping, not {value!r}")
     return value
+
+
+def number_of(value: JsonValue, what: str) -> float:
+    """A number of the task; tasks write it as text, too.
+
+    Raises:
+        VerifierError: it is none.
+    """
+    try:
+        number = float(str(value))
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise VerifierError(f"{what} must be a number, not {value!r}")
+    return number
 
 
 T = TypeVar("T")

@@ -12,7 +12,15 @@ from deskhand_sandbox.verifiers.osworld.metrics.documents import DAMAGED
 from deskhand_sandbox.verifiers.osworld.metrics.likeness import ratio
 from deskhand_sandbox.verifiers.osworld.metrics.metric import Metric, Options
 from deskhand_sandbox.verifiers.osworld.metrics.records import holds
-from deskhand_sandbox.verifiers.osworld.values import File, Unusable, Value, files_of, gold, mapping_of
+from deskhand_sandbox.verifiers.osworld.values import (
+    File,
+    Unusable,
+    Value,
+    files_of,
+    gold,
+    mapping_of,
+    number_of,
+)
 
 if TYPE_CHECKING:
     from openpyxl.worksheet.worksheet import Worksheet
@@ -125,7 +133,7 @@ def _sheet_name(books: Books, rule: Rule) -> bool:
 
 
 def _sheet_data(books: Books, rule: Rule) -> bool:
-    digits = int(str(rule.get("precision", PRECISION)))
+    digits = int(number_of(rule.get("precision", PRECISION), "a rule's precision"))
 
     def cells(which: JsonValue) -> list[list[object]]:
         book, name = books.find(which)
@@ -252,7 +260,7 @@ def _alike(one: str, two: str, rule: Rule) -> bool:
         case "included_by":
             return one in two
         case "fuzzy_match":
-            return ratio(one, two) >= float(str(rule.get("threshold", 85))) / 100
+            return ratio(one, two) >= number_of(rule.get("threshold", 85), "a rule's threshold") / 100
         case _:
             return one == two
 

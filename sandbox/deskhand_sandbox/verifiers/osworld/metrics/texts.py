@@ -12,7 +12,15 @@ from deskhand_sandbox.types import JsonValue
 from deskhand_sandbox.verifiers.osworld.metrics.likeness import ratio
 from deskhand_sandbox.verifiers.osworld.metrics.metric import Metric, Options, wants
 from deskhand_sandbox.verifiers.osworld.metrics.patterns import found
-from deskhand_sandbox.verifiers.osworld.values import File, Value, file_of, gold, mapping_of, text_of
+from deskhand_sandbox.verifiers.osworld.values import (
+    File,
+    Value,
+    file_of,
+    gold,
+    mapping_of,
+    number_of,
+    text_of,
+)
 
 _CLOCK = re.compile(r"([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)")
 
@@ -114,7 +122,7 @@ def file_contains(result: Value, expected: Value, options: Options) -> float:
 def check_line_number(result: Value, expected: Value, options: Options) -> float:
     """So many lines with a time of day."""
     count = sum(_CLOCK.search(line) is not None for line in text_of(file_of(result)).splitlines())
-    return float(count == int(str(rule(expected))))
+    return float(count == number_of(rule(expected), "expected.rules.expected"))
 
 
 def compare_terminal_and_txt(result: Value, expected: Value, options: Options) -> float:

@@ -565,6 +565,12 @@ def test_a_broken_rule_is_the_tasks_fault(rule: dict[str, Any]) -> None:
         holds(3, rule)
 
 
+@pytest.mark.parametrize("lines", ["two", None, "nan", [2]])
+def test_what_must_be_a_number_and_is_none_is_the_tasks_fault(lines: Any) -> None:
+    with pytest.raises(VerifierError, match="must be a number"):
+        measure("check_line_number", file("12:00:01 a\n"), {"expected": lines})
+
+
 def slow_common(one: str, two: str) -> int:
     row = [0] * (len(two) + 1)
     for a in one:
